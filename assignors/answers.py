@@ -1,4 +1,9 @@
-"""Every answer to a group is checked before anybody acts on it, whichever assignor gave it."""
+"""Every answer to a group is checked before anybody acts on it, whichever assignor gave it.
+
+Our own assignors are held by tests; a stranger's answer is checked here, before a group acts on it: a
+partition that two members consume, or none, is found out by nobody else until records are processed twice or
+never. The checks are on columns, so that they cost little beside the assignment itself.
+"""
 
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -23,7 +28,12 @@ def ask(assignor: Assignor, group: Group) -> Assignment:
 
     AssignorError, which names strategy, member and partition, where the assignor fails or its answer breaks a
     rule; BrokenPluginError if the assignor ends the process (`sys.exit`).
+
+    Args:
+        assignor: ours or a stranger's.
+        group: the group to assign; it is not changed.
     """
+    # Ours, and no subclass of ours: `is_built_in` compares the type itself.
     if is_built_in(assignor):
         return assignor.assign(group)
     try:
@@ -56,6 +66,11 @@ def check_answer(group: Group, assignment: object, assignor: Assignor) -> None:
 
     A cooperative assignor may hold partitions back (`Assignment.transferring`), and gives none away that
     another member still owns (KIP-429).
+
+    Args:
+        group: the group as the assignor was asked about it.
+        assignment: the answer, of whatever type.
+        assignor: for its name, and for whether it is cooperative.
     """
     if not isinstance(assignment, Assignment):
         kind = type(assignment).__name__
@@ -66,6 +81,19 @@ def check_answer(group: Group, assignment: object, assignor: Assignor) -> None:
 
 
 class _Check:
+    """Checks one answer to one group; the first fault that is found raises AssignorError.
+
+    A flat index counts the partitions of all topics of the group: partition p of topic t is `_base[t] + p`.
+    Row -1 stands for a topic that the group does not know.
+
+    Attributes:
+        _member: the member of each row of the answer, an index into `_members`.
+        _topic: the topic of each row, an index into `_names`, the group's topics; -1 for an unknown one.
+        _partition: the partition number of each row.
+        _counts: partitions of each topic, followed by 0 where it is indexed, so that row -1 has none.
+        _told_topics: topic names as the answer has them, for messages.
+    """
+
     def __init__(self, group: Group, assignment: Assignment, assignor: Assignor) -> None:
         self._says = f"the answer of {assignor.name!r} is wrong"
         self._cooperative = RebalanceProtocol.COOPERATIVE in assignor.protocols
@@ -84,9 +112,11 @@ class _Check:
         self._told_topics = names
 
     def run(self) -> None:
+        """Check everything, in an order in which each check may rely on those before it."""
         self._check_members()
         self._check_existence()
         self._check_subscriptions()
+        # One number for a partition of any topic, so that counting and marking are single NumPy calls.
         flat = self._base[self._topic] + self._partition
         self._check_once(flat)
         self._check_nothing_left(flat)
@@ -94,6 +124,7 @@ class _Check:
             self._check_handed_over(flat)
 
     def _check_members(self) -> None:
+        """Check that exactly the members of the group are in the answer."""
         expected, actual = {member.id for member in self._group.members}, set(self._members)
         if missing := expected - actual:
             raise AssignorError(f"{self._says}: member {min(missing)!r} is not in it")
@@ -101,6 +132,8 @@ class _Check:
             raise AssignorError(f"{self._says}: member {min(strange)!r} is not in the group")
 
     def _check_existence(self) -> None:
+        """Check that every partition given exists: only then is a flat index the partition's own."""
+        # Here the answer is not yet known to be sane: numbers may be negative, or beyond every count.
         counts = np.append(self._counts, 0)[self._topic]  # row -1 is a topic that the group does not know
         wrong = np.flatnonzero((self._partition < 0) | (self._partition >= counts))
         if len(wrong):
@@ -113,7 +146,12 @@ class _Check:
             )
 
     def _check_subscriptions(self) -> None:
+        """Check that members get topics that they subscribe to only.
+
+        Each pair of a subscription and a topic is looked at once, however many partitions it has.
+        """
         kind, subscriptions = self._kinds
+        # Every row has a topic of the group here, as `_check_existence` has passed.
         pair = kind[self._member] * len(self._names) + self._topic
         for code, row in zip(*(part.tolist() for part in np.unique(pair, return_index=True)), strict=True):
             subscription, topic = divmod(code, len(self._names))
@@ -124,6 +162,7 @@ class _Check:
                 )
 
     def _check_once(self, flat: NDArray[np.int64]) -> None:
+        """Check that no partition is given to two members."""
         twice = np.flatnonzero(np.bincount(flat, minlength=int(self._base[-1])) > 1)
         if len(twice):
             both = [repr(self._owner(row)) for row in np.flatnonzero(flat == twice[0]).tolist()]
@@ -132,8 +171,13 @@ class _Check:
             )
 
     def _check_nothing_left(self, flat: NDArray[np.int64]) -> None:
+        """Check that every partition of a subscribed topic is given.
+
+        A cooperative assignor may hold it back instead.
+        """
         read = frozenset().union(*self._kinds[1])
         left = np.repeat(np.array([name in read for name in self._names], np.bool_), self._counts)
+        # Topics without a subscriber are nobody's to read, so they may be left.
         left[flat] = False
         if self._cooperative:
             left[self._held_back(left)] = False
@@ -145,6 +189,7 @@ class _Check:
             )
 
     def _held_back(self, left: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return the flat indices of what is held back; each is one that is left over, for a subscriber."""
         held = self._assignment.transferring
         flat, real = self._places(PartitionList.of(held))
         for partition in compress(held, (~real).tolist()):
@@ -160,12 +205,15 @@ class _Check:
         return flat
 
     def _check_handed_over(self, flat: NDArray[np.int64]) -> None:
+        """Check that no partition goes to a member while another one still owns it (KIP-429)."""
         owned, sizes = join_lists(as_lists(member.owned for member in self._group.members))
         claimed, real = self._places(owned)
         claimant = np.repeat(np.arange(len(sizes)), sizes)[real]
         generation = np.array([-1 if m.generation is None else m.generation for m in self._group.members])
+        # Of several claims of one partition, the one of the latest generation counts.
         holder = rightful_members(claimant, claimed[real], generation[claimant], int(self._base[-1]))
         place = {member.id: number for number, member in enumerate(self._group.members)}
+        # The answer may list members in another order than the group.
         owner = np.array([place[member] for member in self._members], np.int64)[self._member]
         wrong = np.flatnonzero((holder[flat] >= 0) & (holder[flat] != owner))
         if len(wrong):
@@ -199,9 +247,11 @@ class _Check:
         return np.array([row.get(name, -1) for name in names], np.int64)
 
     def _owner(self, row: int) -> str:
+        """Return the id of the member in this row of the answer."""
         return self._members[int(self._member[row])]
 
     def _partition_name(self, flat: int) -> str:
+        """Return the partition with this flat index, as TOPIC-NUMBER."""
         topic = int(np.searchsorted(self._base, flat, side="right")) - 1
         return f"{self._names[topic]}-{int(flat) - int(self._base[topic])}"
 

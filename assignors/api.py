@@ -1,4 +1,31 @@
-"""The names that the package has for everybody; errors are in `partitioning.errors`."""
+"""The names that the package has for everybody; errors are in `partitioning.errors`.
+
+They stand in the order in which people need them. All modules are imported here at once: whoever asks for one
+name of the package gets the strategies with it, because `get_assignor` knows them by name.
+
+What a client's own consumer needs is apart: `assignors.clients.aiokafka` and `assignors.clients.kafka_python`
+import that client. So are the rules for tests of your own assignor, `assignors.testing`.
+
+A group is made of `Topic` and `Member`; `get_assignor(name).assign(group)` gives an `Assignment`, a mapping
+of member id to `PartitionList`; `group.next(assignment)` is the group at its next rebalance. `explain` says
+why a partition is where it is, `quality` how good the whole is. The functions that encode and decode are for
+the bytes that consumers send each other.
+
+Other kinds of groups have types of their own: a share group's answer is a `ShareAssignment`, in which members
+share partitions; a streams group has tasks (`StreamsGroup`, `StreamsAssignment`); and a Connect cluster's
+leader answers with a `ConnectRound`.
+
+What a plug-in implements is `Assignor`. Two small protocols add to it: `RememberingAssignor`, if its members
+send user data to their leader, and `RecordingAssignor`, if it can say why it decides as it does.
+`register_assignor` makes one known by name in this process, the entry points `copartition.assignors` in every
+process. `GroupState` and `MemberIdentity` are a group as somebody outside sees it, as in a capture: who has
+what, and what is known of the members.
+
+>>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
+>>> assignment = get_assignor("cooperative-sticky").assign(group)
+>>> assignment["b"]
+PartitionList([('orders', 1), ('orders', 3)])
+"""
 
 from assignors.connect import ConnectRound
 from assignors.explanation import Explainer, Explanation, explain

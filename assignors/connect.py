@@ -1,4 +1,4 @@
-"""The rules of Kafka Connect: `EagerAssignor` and `IncrementalCooperativeAssignor` of connect-runtime 4.3.1.
+"""The rules of Kafka Connect: `EagerAssignor` and `IncrementalCooperativeAssignor` of connect-runtime 4.4.0.
 
 A connector is a topic, a task is a partition of it. The connector's own instance, task -1 in Connect's
 protocol, is partition 0 of a topic that is called "connector:" and the connector's name. Workers run whatever
@@ -63,6 +63,9 @@ class ConnectMemory:
         candidates: workers that came without anything while something was lost, in the order they came.
         revoked_in_previous: whether the last round took something away to balance.
         successive_revoking_rebalances: how many rounds in a row wanted to.
+        previous_revocation: what the last round told workers to stop.
+        previous_generation: the generation of the last round; -1 before the first.
+        previous_members: ids of the workers in the last round.
     """
 
     previous_assignment: frozenset[TaskId] = frozenset()
@@ -118,18 +121,30 @@ class _Worker:
         return self.connectors if instances else self.tasks
 
     def run(self, what: Iterable[TaskId]) -> None:
+        """Have the worker run these, behind what it runs already."""
         for unit in what:
             self.part(instances=unit.number == INSTANCE)[unit] = None
 
     def stop(self, what: Collection[TaskId]) -> None:
+        """Have the worker stop these, as far as it runs them."""
         for unit in what:
             self.part(instances=unit.number == INSTANCE).pop(unit, None)
 
     def all(self) -> list[TaskId]:
+        """Return all that it runs, connectors first."""
         return [*self.connectors, *self.tasks]
 
 
 class _Round:
+    """Decides one round: the state of `IncrementalCooperativeAssignor` while it answers.
+
+    Attributes:
+        _before: what each worker reports that it runs, by worker id.
+        _workers: the workers in the order of Java's map, with what they run so far in this round.
+        _revoked: what each worker is told to stop, by worker id, in order.
+        _memory: what the leader knows; replaced as the steps go on.
+    """
+
     def __init__(
         self, group: Group, memory: ConnectMemory, now_ms: int, max_delay_ms: int, generation: int
     ) -> None:
@@ -155,6 +170,7 @@ class _Round:
 
         # 1. A leader whose last round did not reach itself does not trust what it knows (KAFKA-9848).
         previous = memory.previous_assignment
+        # Another leader may have answered in between; what this one remembers is older than what runs.
         if memory.previous_generation != self._last_completed:
             previous = frozenset()
 
@@ -166,6 +182,7 @@ class _Round:
         deleted = previous.difference(self._configured)
         holders = Counter(chain.from_iterable(dict.fromkeys(held) for held in self._before.values()))
         duplicated = {unit for unit, count in holders.items() if count > 1}
+        # Lost: it ran, and no worker reports it. Created: it never ran as far as this leader knows.
         lost = [unit for unit in self._configured if unit in previous and unit not in active]
         created = [unit for unit in self._configured if unit not in previous and unit not in active]
 
@@ -180,6 +197,8 @@ class _Round:
         to_reassign = self._handle_lost_assignments(lost)
 
         # 6. Take from workers with too much, unless a delay is running.
+        # While something waits for its worker, moving more would only have to be undone when the worker
+        # returns.
         if self._memory.delay_ms == 0:
             self._balance()
         else:
@@ -192,6 +211,7 @@ class _Round:
         return self._answer(lost)
 
     def _revoke(self, worker: _Worker, what: Iterable[TaskId]) -> None:
+        """Note that a worker has to stop these; it still runs them until `stop` is called."""
         self._revoked[worker.id].update(dict.fromkeys(what))
 
     def _handle_lost_assignments(self, lost: list[TaskId]) -> list[TaskId]:
@@ -200,12 +220,14 @@ class _Round:
         if not lost and not memory.revoked_in_previous:
             self._reset_delay()
             return []
+        # 0: nothing is scheduled, so these have been lost just now.
         scheduled_ms = memory.scheduled_rebalance_ms
         is_complete = memory.previous_members <= self._before.keys()
         if (scheduled_ms <= 0 and is_complete) or self._max_delay_ms == 0:
             # Nobody left, so a worker did not get its last answer; or nothing is ever to wait (KAFKA-15693).
             # Quirk: the delay of the last answer stays.
             return lost
+        # The delay is over. Workers that came meanwhile get what is lost, else everybody shares it.
         if 0 < scheduled_ms <= self._now_ms:
             by_id = {worker.id: worker for worker in self._workers}
             candidates = [by_id[name] for name in memory.candidates if name in by_id]
@@ -217,6 +239,7 @@ class _Round:
             self._reset_delay()
             self._memory = replace(self._memory, revoked_in_previous=False)
             return [] if candidates else lost
+        # A worker that runs nothing is new, and may be the lost one under a new id.
         empty = HashSet([worker.id for worker in self._workers if not worker.all()], capacity=DEFAULT_LENGTH)
         delay_ms = self._max_delay_ms
         if self._now_ms < scheduled_ms:
@@ -230,6 +253,7 @@ class _Round:
         return []
 
     def _reset_delay(self) -> None:
+        """Forget the delay and the workers that waited for it to end."""
         self._memory = replace(self._memory, candidates=(), scheduled_rebalance_ms=0, delay_ms=0)
 
     def _balance(self) -> None:
@@ -253,6 +277,7 @@ class _Round:
             worker.stop(some)
 
     def _load_balancing_revocations(self) -> list[tuple[_Worker, list[TaskId]]]:
+        """Return what each worker has above its share: connectors first, then tasks."""
         if not self._configured or not any(worker.all() for worker in self._workers):
             return []
         instances = sum(unit.number == INSTANCE for unit in self._configured)
@@ -317,6 +342,7 @@ def _reported_tasks(member: Member) -> list[TaskId]:
 
 
 def _connectors_first(held: Iterable[TaskId]) -> list[TaskId]:
+    """Return the same with connectors before tasks; the order inside both stays."""
     return sorted(held, key=lambda unit: unit.number != INSTANCE)
 
 
@@ -359,6 +385,7 @@ def _too_much(workers: list[_Worker], total: int, *, instances: bool) -> list[tu
     """
     least, extras = divmod(total, len(workers))
     sizes = [len(worker.part(instances=instances)) for worker in workers]
+    # As even as it can be: nothing to take.
     if sizes.count(least + 1) == extras and sizes.count(least) + extras == len(workers):
         return []
     surplus = []
@@ -401,6 +428,7 @@ def _backoff_ms(attempts: int, max_delay_ms: int) -> int:
 
 
 def _partition(task: TaskId) -> TopicPartition:
+    """Return the partition that stands for a connector or a task."""
     return TopicPartition(CONNECTOR + task.group, 0) if task.number == INSTANCE else TopicPartition(*task)
 
 
@@ -410,6 +438,7 @@ def _assignment(group: Group, lists: Mapping[str, Iterable[TaskId]]) -> Assignme
     connectors = [name for name in names if not name.startswith(CONNECTOR)]
     missing = [CONNECTOR + name for name in connectors if CONNECTOR + name not in set(names)]
     topics = [*group.topics, *(Topic(name, 1) for name in missing)]
+    # Workers take everything, so everything that is configured and runs nowhere counts as unassigned.
     members = [replace(member, topics=[topic.name for topic in topics]) for member in group.members]
     return Assignment.for_group(
         Group(topics, members), {worker: map(_partition, held) for worker, held in lists.items()}

@@ -16,6 +16,7 @@ from partitioning.topic_partition import TopicPartition
 def settle(decide: Callable[[Group], Assignment], group: Group, follow_ups: int) -> tuple[Group, Assignment]:
     """Return the group at its last rebalance, and the answer to it, after which no partition is held back."""
     assignment = decide(group)
+    # A cooperative group may need another round for what waits; members rejoin at once for it.
     for _ in range(follow_ups):
         if not assignment.transferring:
             break
@@ -68,6 +69,7 @@ class Explanation:
         """The reason that set the partition in motion: why another member lost it, else `reason`."""
         if self.reason not in {Reason.FILLED, Reason.NEAR, Reason.UNDONE}:
             return self.reason
+        # The owner itself may have lost and got it back; that set nothing in motion.
         freed = (step for step in self._losses() if step.reason in _FREED and step.member != self.owner)
         return next((step.reason for step in freed), self.reason)
 
@@ -186,16 +188,19 @@ class Explainer:
         receiver = self._assignment.transferring.get(partition)
         if owner is None and receiver is None and not self._is_subscribed(partition):
             return Explanation(partition, Reason.NOBODY, None, None, 0, None)
+        # The assignor does not record its steps: all that can be said is who has the partition.
         if self._decision is None:
             return self._explanation(partition, Reason.NOT_TOLD, receiver or owner, ())
         decided, steps_of = self._decision
         steps = tuple(steps_of.get(partition, ()))
         fresh_receiver = decided.transferring.get(partition)
         # Lists read back from a live group do not say who waits for what.
+        # The assignment was made by a leader with a memory, or by another one: its steps are not known here.
         if decided.owner_of(partition) != owner or receiver not in {None, fresh_receiver}:
             return self._explanation(partition, Reason.NOT_TOLD, receiver or owner, steps)
         owner = fresh_receiver or owner
         placed = [step.reason for step in steps if step.reason in _PLACED and step.member == owner]
+        # A stranger's recorder may have told steps that do not lead to its own answer.
         if not placed or (placed[-1] is Reason.HELD_BACK) != (fresh_receiver is not None):
             return self._explanation(partition, Reason.NOT_TOLD, owner, ())
         return self._explanation(partition, placed[-1], owner, steps)
@@ -203,6 +208,7 @@ class Explainer:
     def _explanation(
         self, partition: TopicPartition, reason: Reason, owner: str | None, steps: tuple[Step, ...]
     ) -> Explanation:
+        """Return the explanation of a partition, with the size of its owner's list and a fair share."""
         size = 0 if owner is None else len(self._assignment.get(owner, ()))
         return Explanation(partition, reason, owner, _previous(steps), size, self._share, steps)
 
@@ -223,6 +229,8 @@ class Explainer:
             assignment = call_plug_in(f"assignor {leader.name!r}", leader.assign_recorded, group, record)
             for partition, steps in recorded.items():
                 before = steps_of.get(partition)
+                # Rounds that follow are told as one story: what counts is why the partition left its old
+                # owner.
                 steps_of[partition] = steps if before is None else _continued(before, steps)
             return assignment
 
@@ -230,6 +238,7 @@ class Explainer:
         return assignment, steps_of
 
     def _is_subscribed(self, partition: TopicPartition) -> bool:
+        """Return whether the partition exists and somebody subscribes to its topic."""
         return 0 <= partition.partition < self._counts.get(partition.topic, 0)
 
     @cached_property
@@ -240,6 +249,10 @@ class Explainer:
 
     @cached_property
     def _share(self) -> tuple[int, ...] | None:
+        """The sizes that are a fair share, one number or two.
+
+        None if subscriptions differ, or the group has no members.
+        """
         members = self._group.members
         if not members:
             return None
@@ -262,6 +275,7 @@ def _continued(before: list[Step], after: list[Step]) -> list[Step]:
 
 
 def _last_placed(steps: Sequence[Step]) -> str | None:
+    """Return the member that got the partition last; None if no step gave it to anybody."""
     return next((step.member for step in reversed(steps) if step.reason in _PLACED), None)
 
 

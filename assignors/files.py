@@ -1,4 +1,9 @@
-"""Text files as people keep them: with a byte order mark, in UTF-16, packed, or no text at all."""
+"""Text files as people keep them: with a byte order mark, in UTF-16, packed, or no text at all.
+
+A capture of a group comes from a terminal, a spreadsheet or a mail: PowerShell writes UTF-16, editors add
+marks. A file is read in pieces of a megabyte, so that one that is no text is refused before all of it is in
+memory.
+"""
 
 import codecs
 import sys
@@ -47,6 +52,12 @@ def decode_text(content: bytes) -> str:
 
 
 def _chunks(file: BinaryIO, limit: int) -> Iterator[bytes]:
+    """Yield the bytes of a file, a megabyte at a time; SourceError once they are more than `limit`.
+
+    Args:
+        file: is read to its end, or to the first piece that passes the limit.
+        limit: bytes.
+    """
     size = 0
     while chunk := file.read(_CHUNK):
         size += len(chunk)
@@ -56,6 +67,15 @@ def _chunks(file: BinaryIO, limit: int) -> Iterator[bytes]:
 
 
 def _decoded(chunks: Iterator[bytes], check_head: Callable[[str], None] | None = None) -> str:
+    """Return the text of some bytes.
+
+    Args:
+        chunks: the bytes in order; the first chunk is long enough to show the encoding.
+        check_head: is called with the text of the first chunk, if the file is longer than that.
+
+    Raises:
+        SourceError: the bytes are packed, not in their encoding, or hold a null character.
+    """
     start = next(chunks, b"")
     packed = next((name for magic, name in _PACKED.items() if start.startswith(magic)), None)
     if packed is not None:
@@ -64,12 +84,15 @@ def _decoded(chunks: Iterator[bytes], check_head: Callable[[str], None] | None =
     decoder = codecs.getincrementaldecoder(encoding)()
     texts: list[str] = []
     characters = 0
+    # The empty chunk at the end makes the decoder complain of a character that was cut off.
     for chunk in chain([start], chunks, [b""]):
         try:
             text = decoder.decode(chunk, final=not chunk)
         except UnicodeDecodeError as error:
             named = encoding.removesuffix("-sig").upper()
             raise SourceError(f"the file is not {named} text ({error}); save it as UTF-8") from error
+        # No text has a null. Binary data mostly has one among its first bytes, whatever its encoding looks
+        # like.
         if "\0" in text:
             place = characters + text.index("\0")
             raise SourceError(f"the file is binary, character {place} is a null; give text, saved as UTF-8")
@@ -88,6 +111,7 @@ def _encoding(start: bytes) -> str:
     for mark, encoding in _MARKS.items():
         if start.startswith(mark):
             return encoding
+    # Latin text in UTF-16 without a mark has a null in every second byte and none in the others.
     even, odd = start[0:_SAMPLE:2], start[1:_SAMPLE:2]
     for half, other, encoding in ((odd, even, "utf-16-le"), (even, odd, "utf-16-be")):
         if half.count(0) > len(half) / 2 and not other.count(0):

@@ -27,6 +27,8 @@ _T = TypeVar("_T")
 
 def _make_many(kind: type[_T], count: int, **attributes: Iterable[object]) -> list[_T]:
     """Instances of a frozen class with slots from all its attributes; calling it takes five times as long."""
+    # The slots' own setters: a frozen class refuses `setattr`, and its `__init__` would be called for each
+    # one.
     instances = list(map(object.__new__, repeat(kind, count)))
     for name, values in attributes.items():
         deque(map(getattr(kind, name).__set__, instances, values), maxlen=0)
@@ -76,6 +78,7 @@ class Topic:
                 f"topic {self.name!r} has {self.partitions} partitions but racks for {len(self.racks)}; "
                 "give one collection of racks per partition"
             )
+        # A text is a collection of its letters: "east" would be taken for the racks e, a, s and t.
         if self.racks is not None and str in set(map(type, self.racks)):
             partition = next(number for number, names in enumerate(self.racks) if isinstance(names, str))
             raise InvalidGroupError(
@@ -174,6 +177,7 @@ class Carried(Sequence[Member]):
         """The partitions that staying members report, by topic and number, as a consumer does (KIP-429)."""
         if self.generation is None:
             return self.received
+        # A consumer sorts its owned partitions before it sends them, so the leader sees them in this order.
         names, rank = in_java_order(self.received.names)
         member = np.repeat(np.arange(self.staying), self.sizes)
         _, ranks, numbers = sort_rows(member, rank[self.received.topics], self.received.partitions)
@@ -185,6 +189,7 @@ class Carried(Sequence[Member]):
         received = PartitionList.parts(self.received, ends)
         owned = PartitionList.parts(self.owned, ends, received)
         generation = repeat(self.generation)
+        # If the coordinator keeps targets, members send nothing along.
         data: Iterable[object] = repeat(None)
         if self.generation is not None:
             data = _make_many(StickyUserData, self.staying, partitions=received, generation=generation)
@@ -238,7 +243,9 @@ class Group:
         members = Carried.of(self.members)
         joining = members.who[members.staying :]
         names = [topic.name for topic in self.topics]
+        # If nobody joins, the members are some of those of a group that was checked already.
         check_ids(topic=names, member=members.column("id") if joining else ())
+        # The usual case is decided by types at once; the loop only finds which value is wrong.
         generations = [self.generation, *[member.generation for member in joining]]
         if not {*map(type, generations)} <= {int, NoneType}:
             for generation in generations:
@@ -279,6 +286,7 @@ class Group:
         Raises:
             InvalidGroupError: `leave` or `assignment` does not fit the members of this group.
         """
+        # From here on columns: a group with a million partitions must not make a `Member` for each rebalance.
         before = Carried.of(self.members)
         listed, names, owner, topic, partition = assignment.to_arrays()
         ids = before.column("id")
@@ -291,10 +299,13 @@ class Group:
             owner = np.array([place[member_id] for member_id in listed], np.int32)[owner]
         if leave:
             stays = ~np.fromiter(map(set(leave).__contains__, ids), np.bool_, len(ids))
+            # A member's new index is the number of those before it that stay; -1 for one that leaves.
             owner = np.where(stays, stays.cumsum(dtype=np.int32) - 1, -1)[owner]
             who = [*compress(who, stays)]
             columns = {name: tuple(compress(column, stays)) for name, column in columns.items()}
         if leave or listed != ids:
+            # Rows of members that left come first (-1) and are dropped; the others are grouped by member
+            # again.
             rows = np.argsort(owner, kind="stable")[np.count_nonzero(owner < 0) :]
             owner, topic, partition = owner[rows], topic[rows], partition[rows]
         sizes = np.bincount(owner, minlength=len(who))
@@ -311,6 +322,7 @@ class Group:
 
 
 def _check_members(ids: tuple[str, ...], assigned: tuple[str, ...], leave: Collection[str]) -> None:
+    """Raise InvalidGroupError if members leave that are not there, or the assignment is of another group."""
     for member in set(leave).difference(ids) if leave else ():
         raise InvalidGroupError(f"member {member!r} cannot leave: it is not in the group")
     if assigned != ids and (odd := set(assigned) ^ set(ids)):
@@ -445,6 +457,8 @@ class Assignment(Mapping[str, PartitionList]):
         (names, topic, partition), sizes = join_lists(
             [PartitionList.of(partitions) for partitions in lists.values()]
         )
+        # Plain lists do not say how many partitions a topic has; partitions above the highest one are not
+        # seen.
         counts = np.zeros(len(names), np.int64)
         np.maximum.at(counts, topic, partition.astype(np.int64) + 1)
         check_partitions(int(counts.sum()), InvalidGroupError, "the assignment, by its highest numbers,")
@@ -476,6 +490,7 @@ class Assignment(Mapping[str, PartitionList]):
             raise InvalidGroupError(
                 f"member {min(strange)!r} is not in the group; give partitions to its members"
             )
+        # Only subscribed topics count: `unassigned` would list all others otherwise.
         subscribed = {name for member in group.members for name in member.topics}
         topics = {topic.name: topic.partitions for topic in group.topics if topic.name in subscribed}
         parts = [PartitionList.of(lists.get(member.id, ())) for member in group.members]
@@ -496,6 +511,7 @@ class Assignment(Mapping[str, PartitionList]):
 
     @cached_property
     def _rows_of(self) -> dict[str, int]:
+        """Member id to its index."""
         return {member: row for row, member in enumerate(self._members)}
 
     def __getitem__(self, member: str) -> PartitionList:
@@ -516,14 +532,17 @@ class Assignment(Mapping[str, PartitionList]):
 
     @cached_property
     def _member_column(self) -> NDArray[np.int32]:
+        """The member of each row, int32."""
         return np.arange(len(self._members), dtype=np.int32).repeat(np.diff(self._offsets))
 
     @cached_property
     def _base(self) -> NDArray[np.int64]:
+        """The flat index of each topic's partition 0, and last the number of all partitions."""
         return bounds(self._counts)
 
     @cached_property
     def _topic_rows(self) -> dict[str, int]:
+        """Topic name to its index."""
         return {topic: row for row, topic in enumerate(self._columns.names)}
 
     @cached_property
@@ -532,6 +551,8 @@ class Assignment(Mapping[str, PartitionList]):
         owners = np.full(int(self._base[-1]), -1, np.int32)
         _, topic, partition = self._columns
         exists = (partition >= 0) & (partition < self._counts[topic])
+        # Of two members with one partition, which JVM answers can have, the last one in the list of members
+        # counts.
         owners[self._base[topic[exists]] + partition[exists]] = self._member_column[exists]
         return owners
 

@@ -17,6 +17,7 @@ class Reason(Enum):
     ['kept', 'over quota', 'no longer subscribed']
     """
 
+    # What a member had, and keeps or loses.
     KEPT = "kept"
     """A member had it and keeps it."""
     OVER_QUOTA = "over quota"
@@ -33,6 +34,7 @@ class Reason(Enum):
     """A member claimed it that is claimed once more in the same generation, so that neither claim counts."""
     OUTDATED = "outdated"
     """A member claimed it that another one claims in a later generation (KIP-792)."""
+    # What a member gets.
     RANGE = "range"
     """It belongs to the member's range of its topic."""
     TURN = "turn"
@@ -53,6 +55,7 @@ class Reason(Enum):
     """It was free, and with it the largest load over capacity stays low."""
     UNDONE = "undone"
     """It is where it was before balancing, which made nothing better and was undone as a whole."""
+    # What no member has after this rebalance, and what is not known.
     HELD_BACK = "held back"
     """It waits a round, until the member that owns it has given it up (KIP-429)."""
     NOBODY = "nobody"

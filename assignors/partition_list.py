@@ -1,4 +1,8 @@
-"""An ordered list of partitions that is two integer columns inside."""
+"""An ordered list of partitions that is two integer columns inside.
+
+An assignor gives a hundred thousand partitions to a thousand members: as one pair of columns, of which each
+member's list is a slice, this takes no object for a partition and one small object for a member.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -11,7 +15,7 @@ from numpy.typing import NDArray
 
 from partitioning.errors import InvalidGroupError
 from partitioning.java import utf16_key
-from partitioning.kit.columns import inverse, ranges
+from partitioning.kit.columns import inverse, range_numbers
 from partitioning.kit.limits import MAX_PARTITION
 from partitioning.topic_partition import TopicPartition, is_integer
 
@@ -31,16 +35,26 @@ class PartitionColumns(NamedTuple):
 
 
 def in_java_order(names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-    """Return the names as `String.compareTo` orders them, and the place of each given one among these."""
+    """Return the names as `String.compareTo` orders them, and the place of each given one among these.
+
+    Args:
+        names: topic names, each once.
+    """
     order = sorted(range(len(names)), key=lambda row: utf16_key(names[row]))
     return tuple(names[row] for row in order), inverse(np.array(order, np.intp)).astype(np.int32)
 
 
 def check_numbers(partitions: Sequence[Any], owner: str | None = None) -> None:
-    """InvalidGroupError for what is no topic with a number; True, 0.4 and "1" would be converted to one."""
+    """Raise InvalidGroupError if an entry is no topic with a number; True, 0.4 and "1" would become one.
+
+    Args:
+        partitions: pairs of a topic and a number, before they become columns.
+        owner: id of the member that they are of, for the message; None names nobody.
+    """
     if not isinstance(partitions, Sequence):  # an iterator would be empty when a strategy reads it
         raise InvalidGroupError(f"member {owner!r} owns {partitions!r}: give a list of partitions")
     try:
+        # In C for the whole list; entries are looked at one by one only if some number is no plain int.
         if set(map(type, map(itemgetter(1), partitions))) <= {int}:
             return
     except (TypeError, IndexError):
@@ -96,6 +110,7 @@ class PartitionList(Sequence[TopicPartition]):
 
         They are not copied.
         """
+        # `__init__` makes new columns; a part shares those of the list that it is cut from.
         part = object.__new__(cls)
         part.columns, part.start, part.stop, part.assigned = columns, start, stop, assigned
         return part
@@ -154,9 +169,11 @@ class PartitionList(Sequence[TopicPartition]):
         listed = [*partitions]
         check_numbers(listed)
         rows: dict[str, int] = {}
+        # Topics are numbered in the order in which they first occur.
         pairs = [(rows.setdefault(topic, len(rows)), partition) for topic, partition in listed]
         try:
             topics, numbers = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+            # astype cuts numbers to 32 bits without a word; partition 2**32 would become partition 0.
             fits = np.array_equal(numbers, numbers.astype(np.int32))
         except OverflowError:
             fits = False
@@ -201,6 +218,8 @@ class PartitionList(Sequence[TopicPartition]):
         return bool(np.any((self.topics == row) & (self.partitions == number)))
 
     def __eq__(self, other: object) -> bool:
+        # Lists with other tables of names may be equal all the same: these are compared partition by
+        # partition.
         if isinstance(other, PartitionList) and other.names == self.names:
             return np.array_equal(self.topics, other.topics) and np.array_equal(
                 self.partitions, other.partitions
@@ -241,20 +260,31 @@ def as_lists(lists: Iterable[Sequence[TopicPartition | tuple[str, int]]]) -> lis
 
 
 def join_lists(lists: Sequence[PartitionList]) -> tuple[PartitionColumns, NDArray[np.intp]]:
-    """Many lists, one after the other, and the size of each."""
+    """Many lists, one after the other, and the size of each.
+
+    Args:
+        lists: parts of the same columns, or of different ones.
+
+    Returns:
+        The partitions of all lists in order, and how many each list has, empty ones included.
+    """
     starts = np.array([partition_list.start for partition_list in lists], np.intp)
     sizes = np.array([partition_list.stop for partition_list in lists], np.intp) - starts
     filled = np.flatnonzero(sizes)
     if len(filled) < len(lists):
         lists, starts = [lists[row] for row in filled.tolist()], starts[filled]
     columns = [partition_list.columns for partition_list in lists]
+    # All are parts of one table, as an assignor's answer is: then no name has to be looked up.
     if columns and not any(map(is_not, columns, repeat(columns[0]))):
         names, topics, partitions = columns[0]
-        rows = ranges(starts, sizes[filled]) if len(lists) > 1 else slice(lists[0].start, lists[0].stop)
+        rows = (
+            range_numbers(starts, sizes[filled]) if len(lists) > 1 else slice(lists[0].start, lists[0].stop)
+        )
         return PartitionColumns(names, topics[rows], partitions[rows]), sizes
     index: dict[str, int] = {}
     joined = [np.empty(0, np.int32)]
     for names, run in groupby(lists, attrgetter("names")):  # the same tuple is equal without a look inside
+        # Runs of lists with one table of names are translated together into the joint table.
         codes = np.array([index.setdefault(name, len(index)) for name in names], np.int32)
         joined.append(codes[np.concatenate([partition_list.topics for partition_list in run])])
     partitions = np.concatenate(

@@ -50,6 +50,8 @@ class Reader:
     def length(self) -> int:
         """Return the length of an array, at most the number of bytes that are left."""
         length = self.int32()
+        # Each element takes at least a byte. A length that cannot be true would otherwise make us allocate
+        # gigabytes.
         if not 0 <= length <= self.left:
             raise self._fault(f"an array says it has {length} elements where {self.left} bytes are left")
         return length
@@ -76,6 +78,7 @@ class Reader:
         return None if length < 0 else bytes(self._take(length))
 
     def _take(self, size: int) -> memoryview:
+        """Return the next bytes; ProtocolError if there are not so many left."""
         end = self._at + size
         if end > len(self._data):
             raise self._fault(f"{size} more bytes are needed where {self.left} are left")
@@ -84,10 +87,11 @@ class Reader:
         return data
 
     def _fault(self, why: str) -> ProtocolError:
+        """Return the error that says where in the bytes reading failed."""
         return ProtocolError(f"cannot read {self._what}, byte {self._at} of {len(self._data)}: {why}")
 
 
-class Writer:
+class FieldWriter:
     """Writes primitives one after the other."""
 
     def __init__(self, what: str) -> None:
@@ -101,6 +105,7 @@ class Writer:
     def int32(self, value: int) -> None:
         """Write a signed 32-bit number."""
         try:
+            # struct packs True as 1; None makes it fail as it does for a text.
             self._parts.append(_INT32.pack(None if isinstance(value, bool) else value))
         except struct.error as error:
             raise ProtocolError(f"cannot write {self._what}: {value!r} is no 32-bit integer") from error
@@ -140,6 +145,7 @@ class Writer:
 
 
 def _utf8(text: str) -> bytes:
+    """Return a text in UTF-8 as Java encodes it."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -203,12 +209,13 @@ def encode_subscription(subscription: Subscription, version: int = NEWEST_VERSIO
         ProtocolError: the version is negative, or something does not fit its field.
     """
     version = _known_version(version)
-    writer = Writer("the subscription")
+    writer = FieldWriter("the subscription")
     writer.int16(version)
     topics = sorted(subscription.topics, key=utf16_key)
     writer.int32(len(topics))
     for topic in topics:
         writer.string(topic)
+    # Each version adds a field at the end, so an older reader stops before what it does not know.
     writer.data(subscription.user_data)
     if version >= 1:
         _write_partitions(writer, _sorted(_columns(subscription.owned)))
@@ -231,12 +238,14 @@ def decode_subscription(data: bytes) -> Subscription:
         ProtocolError: the bytes are no subscription; the JVM throws a SchemaException.
     """
     reader = Reader(data, "the subscription")
+    # A newer version only adds fields behind those that are known here.
     version = _known_version(reader.int16())
     topics = tuple(reader.string() for _ in range(reader.length()))
     user_data = reader.data()
     owned = _read_partitions(reader) if version >= 1 else NOTHING
     generation = reader.int32() if version >= 2 else NO_GENERATION
     rack = reader.nullable_string() if version >= 3 else None
+    # On the wire -1 is "no generation", and "" is no rack.
     return Subscription(topics, user_data, owned, None if generation < 0 else generation, rack or None)
 
 
@@ -258,7 +267,7 @@ def encode_assignment(
     Raises:
         ProtocolError: the version is negative, or something does not fit its field.
     """
-    writer = Writer("the assignment")
+    writer = FieldWriter("the assignment")
     writer.int16(_known_version(version))
     _write_partitions(writer, _columns(partitions).by_topic())
     writer.data(user_data)
@@ -294,7 +303,7 @@ def encode_sticky_user_data(
     Raises:
         ProtocolError: something does not fit its field.
     """
-    writer = Writer("the sticky user data")
+    writer = FieldWriter("the sticky user data")
     _write_partitions(writer, _hashed(_columns(partitions)))
     if generation is not None:
         writer.int32(generation)
@@ -325,6 +334,7 @@ def decode_sticky_user_data(data: bytes) -> tuple[PartitionList, int | None]:
     try:
         partitions = _read_partitions(reader)
     except ProtocolError:
+        # Data that cannot be read is not the same as no data: the JVM takes it for a claim of generation -1.
         return NOTHING, NO_GENERATION
     try:
         return partitions, reader.int32()
@@ -337,7 +347,7 @@ def encode_cooperative_user_data(generation: int) -> bytes:
 
     Its generation, an int32.
     """
-    writer = Writer("the cooperative-sticky user data")
+    writer = FieldWriter("the cooperative-sticky user data")
     writer.int32(generation)
     return writer.bytes()
 
@@ -356,12 +366,14 @@ def decode_cooperative_user_data(data: bytes | None) -> int | None:
 
 
 def _known_version(version: int) -> int:
+    """Return the version that is read or written, at most the newest; ProtocolError if it is negative."""
     if version < 0:
         raise ProtocolError(f"ConsumerProtocol version {version} does not exist; versions are 0 to 3")
     return min(version, NEWEST_VERSION)
 
 
 def _columns(partitions: Iterable[TopicPartition | tuple[str, int]]) -> PartitionList:
+    """Return partitions as columns; ProtocolError if one has no 32-bit number."""
     try:
         return PartitionList.of(partitions)
     except InvalidGroupError as error:
@@ -369,7 +381,7 @@ def _columns(partitions: Iterable[TopicPartition | tuple[str, int]]) -> Partitio
 
 
 def _sorted(partitions: PartitionList) -> PartitionList:
-    """By topic, then number."""
+    """Return the partitions by topic, then number."""
     names, rank = in_java_order(partitions.names)
     _, ranks, numbers = sort_rows(
         np.zeros(len(partitions), np.int32), rank[partitions.topics], partitions.partitions
@@ -378,7 +390,7 @@ def _sorted(partitions: PartitionList) -> PartitionList:
 
 
 def _hashed(partitions: PartitionList) -> PartitionList:
-    """By topic as a HashMap filled by `computeIfAbsent`, one call a row, iterates."""
+    """Return the partitions by topic as a HashMap filled by `computeIfAbsent`, one call a row, iterates."""
     _, first = np.unique(partitions.topics, return_index=True)
     counts: HashMap[str, int] = HashMap()
     # Of the calls for a topic that is there, the last one of all says whether the table grows once more.
@@ -387,11 +399,12 @@ def _hashed(partitions: PartitionList) -> PartitionList:
         counts.compute_if_absent(partitions.names[topic], partial(int, topic))
     rank = np.empty(len(partitions.names), np.int32)
     rank[list(counts.values())] = np.arange(len(counts), dtype=np.int32)
+    # Stable: partitions of a topic keep the order in which they were assigned.
     rows = np.argsort(rank[partitions.topics], kind="stable")
     return PartitionList(partitions.names, partitions.topics[rows], partitions.partitions[rows])
 
 
-def _write_partitions(writer: Writer, partitions: PartitionList) -> None:
+def _write_partitions(writer: FieldWriter, partitions: PartitionList) -> None:
     """Write an array of topics, each with its partitions; a topic's rows are next to each other."""
     topics = partitions.topics
     starts = np.flatnonzero(np.diff(topics, prepend=-1)).tolist()
@@ -402,6 +415,7 @@ def _write_partitions(writer: Writer, partitions: PartitionList) -> None:
 
 
 def _read_partitions(reader: Reader) -> PartitionList:
+    """Return an array of topics with their partitions as a list, in the order of the bytes."""
     index: dict[str, int] = {}
     topics = []
     numbers = [np.empty(0, np.int32)]

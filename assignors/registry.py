@@ -57,6 +57,7 @@ _REGISTRY: Registry[Assignor] = Registry(
     PlugIns("assignor", "copartition.assignors", Assignor),
     _OURS,
     {
+        # The origin of the strategies that are another client's; the others are just "built-in".
         name: f"built-in, of {'Kafka Connect' if client == 'connect' else client}"
         for name in _OURS
         for client in (*_CLIENTS, "connect")
@@ -68,6 +69,7 @@ _REGISTRY: Registry[Assignor] = Registry(
 def name_in_group(strategy: str) -> str:
     """Return the name under which members vote for a strategy, without the client that decides so."""
     for client in _CLIENTS:
+        # Members vote by Java's names, whichever client they use.
         strategy = strategy.removeprefix(f"{client}-")
     return strategy
 
@@ -75,6 +77,7 @@ def name_in_group(strategy: str) -> str:
 def clients_rule(client: str, strategy: str) -> str:
     """Return the assignor that decides as a leader on this client does: the client's own one, or Java's."""
     own = f"{client}-{strategy}"
+    # A client without a rule of its own under this name decides as Java does.
     return own if own in _OURS else strategy
 
 
@@ -128,6 +131,7 @@ def register_assignor(name: str, factory: Callable[..., Assignor]) -> None:
 
 def is_built_in(assignor: Assignor) -> bool:
     """Return whether it is one of ours, unchanged."""
+    # Not isinstance: a subclass may decide otherwise, so its answers are checked as a stranger's.
     return type(assignor) in _OURS.values()
 
 

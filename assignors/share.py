@@ -2,6 +2,10 @@
 
 Kafka 4.4.0, as 4.1 to 4.4. Several members may have one partition: each gets as many members as it takes for
 nobody to be left without. Neither racks nor instance ids count. All partitions count as initialised.
+
+Words as in Kafka's source: a topic-partition is shared by its members; `desired` is how many partitions a
+member is to have. Members and partitions are in Java's maps throughout, as their order decides who gets and
+who loses what.
 """
 
 import math
@@ -109,7 +113,17 @@ def assign_simple(group: Group) -> dict[str, list[TopicPartition]]:
 
 
 class _Pool(Generic[K]):
-    """Partitions that members share: each gets at most `_sharing` members, a member its `desired` count."""
+    """Partitions that members share: each gets at most `_sharing` members, a member its `desired` count.
+
+    The pool of a homogeneous group is all its partitions, that of a heterogeneous one those of one topic.
+    After `keep` for everything that members have, `share` is called once.
+
+    Args:
+        targets: changed as partitions are taken and given.
+        members: numbers of the members of this pool, ascending.
+        partitions: those of the pool, in the order of the coordinator's map.
+        place_of: from a partition of the pool to its topic id and number.
+    """
 
     def __init__(
         self,
@@ -122,6 +136,8 @@ class _Pool(Generic[K]):
         self._members = members
         self._partitions = partitions
         self._place_of = place_of
+        # Members for each partition, rounded up, so that with more members than partitions nobody is left
+        # without.
         self._sharing = -(-len(members) // len(partitions)) if partitions else 0
         self.desired = dict(
             zip(members, _desired_counts(self._sharing * len(partitions), len(members)), strict=True)
@@ -139,6 +155,7 @@ class _Pool(Generic[K]):
     def share(self) -> None:
         """2. to 4.: take what is too much, the first ones of a HashSet, and give what is missing."""
         for member, mine in self._by_member.items():
+            # A copy: the set changes while partitions are taken out of it.
             for partition in list(mine)[: max(0, len(mine) - self.desired.get(member, 0))]:
                 self._take(partition, member)
         for partition, members in self._by_partition.items():
@@ -152,14 +169,18 @@ class _Pool(Generic[K]):
         _assign_remaining(self._by_partition.items(), self._sharing, unfilled, self._give)
 
     def _take(self, partition: K, member: int) -> None:
+        """Take a partition from a member, in both maps and in its target."""
         self._by_partition[partition].discard(member)
         self._by_member[member].discard(partition)
         topic, number = self._place_of(partition)
         self._targets.changeable(member)[topic].discard(number)
 
     def _give(self, partition: K, member: int) -> bool:
+        """Give a partition to a member; return whether the member has what it should now."""
         topic, number = self._place_of(partition)
         self._targets.changeable(member).compute_if_absent(topic, HashSet).add(number)
+        # As in Kafka, the members of the partition are not changed here, only those of the member:
+        # `_assign_remaining` goes by the counts from before, which is its quirk.
         mine = self._by_member.compute_if_absent(member, HashSet)
         mine.add(partition)
         return len(mine) >= self.desired[member]
@@ -207,6 +228,7 @@ def _assign_heterogeneous(spec: GroupSpec, targets: Targets) -> dict[str, Target
             subscribers.setdefault(topic, []).append(index)
     for topic in topics:
         numbers = range(spec.num_partitions[topic])
+        # Each topic is a pool of its own, so a member of many topics may have more than one of few.
         pool = _Pool(targets, subscribers[topic], numbers, partial(TopicIdPartition, topic))
         for member, target in enumerate(targets.old):
             for number in target.get(topic, ()):
@@ -238,6 +260,7 @@ def _assign_remaining(
         to_make = desired_sharing - len(members)
         while to_make > 0:
             member = next(circle, None)
+            # A whole round gave nothing: everybody left has this partition already.
             if member is None and not has_given:
                 break
             if member is None:

@@ -21,6 +21,7 @@ UNKNOWN_LAG = -(2**63)
 CONNECT = "connect"
 """The protocol of Kafka Connect's workers: `GroupState.protocol` of a Connect cluster."""
 
+# One tuple for each partition, in the order of their numbers.
 TopicRacks: TypeAlias = tuple[tuple[str, ...], ...]
 """The racks of a topic's replicas, one tuple a partition."""
 
@@ -150,6 +151,7 @@ class GroupState:
     @property
     def assignment(self) -> Assignment:
         """The members' partitions as the answer to their last rebalance."""
+        # Rows without an owner (-1) come first; `offsets[0]` is how many there are.
         order = np.argsort(self.member, kind="stable")
         offsets = np.searchsorted(self.member[order], np.arange(len(self.members) + 1))
         owned = order[offsets[0] :]
@@ -180,6 +182,7 @@ class GroupState:
             return value
         assignment = value if isinstance(value, Assignment) else Assignment.of(value)
         members, topics, member, topic, partition = assignment.to_arrays()
+        # Nothing but ids is known of these members.
         state = cls(tuple(MemberIdentity(name) for name in members), topics, member, topic, partition)
         return state.with_unowned(assignment.unassigned) if isinstance(value, Assignment) else state
 
@@ -189,6 +192,7 @@ class GroupState:
         for name in partitions.names:
             number.setdefault(name, len(number))
         topic = np.array([number[name] for name in partitions.names], np.int32)[partitions.topics]
+        # Columns by topic grow with the topics; empty ones stay empty, as nothing is known at all.
         unknown = (None,) * (len(number) - len(self.topics))
         return replace(
             self,
@@ -216,8 +220,10 @@ class GroupState:
         row = {name: number for number, name in enumerate(counts)}
         sizes = np.array([row.get(name, -1) for name in self.topics], np.int64)[self.topic]
         start = np.cumsum([0, *counts.values()])
+        # A row may be of a topic that is not counted, or above the count that was given.
         listed = (sizes >= 0) & (self.partition < np.diff(start, append=0)[sizes])
         free = np.ones(int(start[-1]), np.bool_)
+        # What is left is what no row names.
         free[start[sizes[listed]] + self.partition[listed]] = False
         flat = np.flatnonzero(free)
         topic = np.searchsorted(start, flat, side="right") - 1

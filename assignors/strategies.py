@@ -1,4 +1,8 @@
-"""The built-in strategies: each is a rule to be read, columns to be fast, and one gate between the two."""
+"""The built-in strategies: each is a rule to be read, columns to be fast, and one gate between the two.
+
+A strategy is a class with a name, the rebalance protocols it can take part in, and two functions. Columns
+answer first; for a group that they do not know they raise `OddGroup`, and the rule decides.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +44,7 @@ def _through_the_gate(
     """Return the columns' answer, or the rule's for a group that they do not know."""
     try:
         return columns(*group, **more)
+    # Not an error: the rule answers for all groups, only more slowly.
     except OddGroup:
         return rule(*group, **more)
 
@@ -62,6 +67,8 @@ class _Stateless:
 class _StickyLeader:
     """Gives the sticky strategies one leader's memory of the highest generation it has seen."""
 
+    # Both take the highest generation seen so far and return the next one: the functions themselves keep
+    # nothing.
     columns: ClassVar[staticmethod[[Group, int], tuple[Assignment, int]]]
     rule: ClassVar[staticmethod[..., tuple[Assignment, int]]]
     member_data: ClassVar[staticmethod[[Member], MemberData]]
@@ -80,6 +87,7 @@ class _StickyLeader:
     def _remember(self, group: Group, decide: Callable[[Group, int], tuple[Assignment, int]]) -> Assignment:
         try:
             assignment, self._highest = decide(group, self._highest)
+        # As in the JVM, where `maxGeneration` is set before the exception is thrown.
         except AssignorError:  # what was seen counts all the same
             self._highest = max_generation_of(map(type(self).member_data, group.members), self._highest)
             raise
@@ -144,6 +152,7 @@ class _ByRule:
         return type(self).rule(group, record)
 
 
+# From here on other clients' strategies. They have no columns: the rule answers for every group.
 class LibrdkafkaCooperativeStickyAssignor(_ByRule):
     """Assigns as librdkafka's "cooperative-sticky" (confluent-kafka's, too): as even, placed otherwise.
 
@@ -217,6 +226,7 @@ class AiokafkaStickyAssignor(_ByRule):
         return encode_sticky_user_data(owned, -1) if generation >= 0 else b""
 
 
+# The broker's: members vote for none of these, so they have no rebalance protocol.
 class UniformAssignor(_Stateless):
     """Gives every member as many partitions as the others while moving few; racks are ignored (KIP-848).
 

@@ -1,4 +1,13 @@
-"""The names that the package has for everybody; errors are in `partitioning.errors`."""
+"""The names that the package has for everybody; errors are in `partitioning.errors`.
+
+A name is public if it stands in `__all__`, which is in the order in which people need the names. Names that
+need only the hashes and the table of profiles are imported here at once. Strategies, growth and the
+registries come with the first use of one of their names, so that `from partitioning import partition_for_key`
+stays cheap on an executor and on the command line.
+
+`Growth`, `grow` and `expected_share` come from `growth`, `seeded` from `strategy`, the functions that get,
+list and register partitioners from `partitioners`.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -24,14 +33,24 @@ from partitioning.topic_partition import TopicPartition
 if TYPE_CHECKING:
     from partitioning.growth import Growth, expected_share, grow
     from partitioning.partitioners import get_partitioner, list_partitioners, register_partitioner
+    from partitioning.serializers import KEY_TYPES, KeySerializer, key_serializer, serialize_key
     from partitioning.strategy import seeded
 else:
 
     def __getattr__(name: str) -> object:
-        """Return what placing a key does without: importing it takes longer than importing the rest."""
-        for module in map(
-            import_module, ("partitioning.growth", "partitioning.strategy", "partitioning.partitioners")
-        ):
+        """Return a name of a module that is loaded late.
+
+        Placing a key does without these modules, and importing them takes longer than importing the rest.
+
+        Args:
+            name: a name that is no global of this module yet.
+
+        Raises:
+            AttributeError: the package has no such public name.
+        """
+        # The cheapest module first: `growth` imports no strategy.
+        homes = ("growth", "serializers", "strategy", "partitioners")
+        for module in (import_module(f"partitioning.{home}") for home in homes):
             if name in __all__ and hasattr(module, name):
                 return getattr(module, name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -40,6 +59,8 @@ else:
 __all__ = [  # noqa: RUF022 - in the order in which people need them
     "partition_for_key",
     "partition_batch",
+    "serialize_key",
+    "key_serializer",
     "coordinator_partition",
     "grow",
     "expected_share",
@@ -65,6 +86,8 @@ __all__ = [  # noqa: RUF022 - in the order in which people need them
     "seeded",
     # Results
     "PROFILES",
+    "KEY_TYPES",
+    "KeySerializer",
     "StrategyInfo",
     "Growth",
 ]

@@ -1,4 +1,10 @@
-"""Errors of all packages are one tree, caught by cause; docs/errors.md draws the tree."""
+"""Errors of all packages are one tree, caught by cause; docs/errors.md draws the tree.
+
+Catch `CopartitionError` for all of them, a class directly below it for a package or for everything that a
+cluster does, or the class of one cause. Most classes derive from a built-in exception, too (`ValueError`,
+`LookupError`, `ConnectionError`), so that code that knows nothing of this tree still tells a wrong argument
+from a broker that is down.
+"""
 
 
 class CopartitionError(Exception):
@@ -25,6 +31,7 @@ class MissingDependencyError(CopartitionError, ImportError):
     """An optional package that this call needs is not installed."""
 
 
+# What brokers do, in all packages: it is no fault of the arguments, and may pass.
 class ClusterError(CopartitionError):
     """Brokers do not answer, refuse a request, or changed what the work depends on."""
 
@@ -73,6 +80,7 @@ class UnsupportedBrokerError(ClusterError):
     """Brokers are older than a feature that is needed."""
 
 
+# From here on by package: partitioning, assignors, copartition.
 class PartitioningError(CopartitionError):
     """A record cannot be placed."""
 

@@ -1,4 +1,8 @@
-"""Computes which keys move when a topic gets more partitions."""
+"""Computes which keys move when a topic gets more partitions.
+
+A key moves if its hash leaves different remainders under the two counts. Kafka never moves the records that
+are there already; only new records of such a key go to the other partition.
+"""
 
 from dataclasses import dataclass
 from math import gcd
@@ -80,6 +84,7 @@ def grow(keys: Keys, before: int, after: int, *, profile: str = "java") -> Growt
     """
     check_growth(before, after)
     column = key_column(keys)
+    # `key_column` was called once: to read a list of keys costs more than to hash it.
     old = partition_batch(column, before, profile=profile)
     new = partition_batch(column, after, profile=profile)
     return Growth(before, after, old != new, int(np.count_nonzero(old != UNKEYED)), profile)
@@ -97,6 +102,8 @@ def expected_share(before: int, after: int) -> float:
         InvalidPartitionCountError: a count is out of range, or `after` is below `before`.
     """
     check_growth(before, after)
+    # Let L be lcm(before, after), which is before * after / gcd. Of L hashes in a row both remainders agree
+    # for `before` of them (those that are below `before` modulo L), so a share of gcd / after stays.
     return 1 - gcd(before, after) / after
 
 

@@ -43,6 +43,8 @@ class TopicLayout:
 
     def __post_init__(self) -> None:
         checked_partition_count(self.partitions)
+        # By identity: an empty list that the caller made is most often metadata that has not arrived, and to
+        # place records as if no partition had a leader would hide that.
         if self.available is not None and self.available is not NONE_AVAILABLE:
             if not len(self.available):
                 raise InvalidLayoutError(
@@ -51,11 +53,14 @@ class TopicLayout:
                 )
             if len(set(self.available)) != len(self.available):
                 raise InvalidLayoutError(f"`available` names a partition twice: {list(self.available)}")
+            # Almost always all of them are plain ints; to look at the set of types is faster than to ask each
+            # number.
             are_integers = set(map(type, self.available)) <= {int} or all(map(is_integer, self.available))
             if not (are_integers and 0 <= min(self.available) <= max(self.available) < self.partitions):
                 raise InvalidLayoutError(
                     f"`available` is {list(self.available)}, but there are {self.partitions} partitions"
                 )
+        # One rack for each partition, leaderless ones included: the list is indexed by partition.
         if self.racks is not None and len(self.racks) != self.partitions:
             raise InvalidLayoutError(
                 f"`racks` has {len(self.racks)} entries for {self.partitions} partitions; give one each"

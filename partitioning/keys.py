@@ -1,4 +1,9 @@
-"""A key column: bytes lists, Arrow arrays and NumPy object arrays become offsets, data and a null mask."""
+"""A key column: bytes lists, Arrow arrays and NumPy object arrays become offsets, data and a null mask.
+
+One form for all: every hash reads `offsets` and `data` and never a Python object, so that a million keys are
+three arrays. `KeyColumn` checks its arrays when it is made; what takes a `KeyColumn` need not check them
+again. Arrow arrays are not copied if their bytes are in order already.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -68,6 +73,8 @@ class KeyColumn:
                 "(bool, or None)"
             )
         # Where no offset is below the one before, the first and the last bound all others.
+        # Wrong offsets would make the hashes read other memory's bytes or fail deep inside NumPy; so they are
+        # refused here, with the row.
         starts, ends = self.offsets[:-1], self.offsets[1:]
         bounded = self.offsets[0] >= 0 and self.offsets[-1] <= len(self.data)
         if len(self) and not (bounded and (starts <= ends).all()):
@@ -76,6 +83,7 @@ class KeyColumn:
                 f"key in row {row} has the bytes from {starts[row]} to {ends[row]} of {len(self.data)}; "
                 "offsets never fall and stay within the data"
             )
+        # A null with bytes would be placed by them in a profile that hashes a null as an empty key.
         if self.nulls is not None and (hidden := self.nulls & ~self.empty).any():
             raise InvalidKeyError(f"key in row {int(np.argmax(hidden))} is null but has bytes; give it none")
 
@@ -105,6 +113,7 @@ Keys: TypeAlias = Sequence[bytes | None] | NDArray[np.object_] | ArrowArray | Ar
 
 
 def _is_column(array: object, kind: type[np.generic]) -> bool:
+    """Return whether this is a one-dimensional array of this dtype, in the machine's byte order."""
     return isinstance(array, np.ndarray) and array.dtype == kind and array.ndim == 1
 
 
@@ -161,6 +170,8 @@ def key_chunks(keys: Keys) -> Iterator[KeyColumn]:
 
 
 def _object_list(keys: NDArray[Any]) -> list[Any]:
+    """Return the entries of a NumPy array; InvalidKeyError if they may be other bytes than the keys were."""
+    # b"a\0" and b"a" are one value in an "S" array, but two keys with two hashes.
     if keys.dtype.kind == "S":
         raise InvalidKeyError(f"the key column ({keys.dtype}) is {_LOSSY}")
     if keys.dtype != object or keys.ndim != 1:
@@ -173,12 +184,21 @@ def _object_list(keys: NDArray[Any]) -> list[Any]:
 
 
 def _from_list(keys: Sequence[bytes | None]) -> KeyColumn:
+    """Return the column of a list of keys.
+
+    Types are looked at once for all keys, not key by key: `set(map(type, keys))` runs in C. Only if a type is
+    wrong is the row searched for, so that the message can name it.
+
+    Raises:
+        InvalidKeyError: a row is neither bytes nor None, or is an element of a NumPy "S" array.
+    """
     kinds = set(map(type, keys))
     nulls = None
     if type(None) in kinds:
         kinds.remove(type(None))
         nulls = np.fromiter((key is None for key in keys), dtype=np.bool_, count=len(keys))
         keys = [b"" if key is None else key for key in keys]
+    # np.bytes_ is a subclass of bytes, but comes out of an "S" array with the trailing zero bytes gone.
     if np.bytes_ in kinds:
         row = next(i for i, key in enumerate(keys) if isinstance(key, np.bytes_))
         raise InvalidKeyError(f"key in row {row} is {_LOSSY}")
@@ -197,6 +217,12 @@ def advice(key: object) -> str:
 
 
 def _from_arrow(keys: Any) -> Iterator[KeyColumn]:
+    """Yield the columns of anything that speaks Arrow's C interface, or of a PyArrow array of any version.
+
+    Raises:
+        InvalidKeyError: Arrow cannot read it, or it holds no bytes.
+        MissingDependencyError: pyarrow is not installed.
+    """
     with needs("a key column in Arrow form", "spark"):
         import pyarrow as pa  # noqa: PLC0415 - optional
     try:
@@ -213,10 +239,16 @@ def _from_arrow(keys: Any) -> Iterator[KeyColumn]:
 
 
 def _from_arrow_array(array: Any, pa: Any) -> KeyColumn:
+    """Return the column of one Arrow array.
+
+    Dictionary, view and fixed-size layouts are copied; others lend their bytes.
+    """
     rows = len(array)
     if pa.types.is_null(array.type):
         return KeyColumn(np.zeros(rows + 1, np.int64), np.empty(0, np.uint8), np.ones(rows, np.bool_))
     if pa.types.is_dictionary(array.type):
+        # The dictionary is validated before it is decoded: a view that points outside its buffers would crash
+        # the process.
         values = _as_bytes(array.dictionary, pa)
         values.validate(full=True)
         if str(values.type) == "binary_view":  # such as of Polars' categoricals; no function takes rows of it
@@ -226,6 +258,8 @@ def _from_arrow_array(array: Any, pa: Any) -> KeyColumn:
     if str(array.type) == "binary_view" or pa.types.is_fixed_size_binary(array.type):
         array.validate(full=True)
         array = array.cast(pa.large_binary())
+    # A null has the offsets that its writer left there: `nulls` is taken from the validity bitmap, never from
+    # lengths.
     column = _from_offsets(array)
     if not array.null_count:
         return column
@@ -248,7 +282,12 @@ def _as_bytes(array: Any, pa: Any) -> Any:
 
 
 def _from_offsets(array: Any) -> KeyColumn:
-    """Return the keys of a binary array, nulls aside."""
+    """Return the keys of a binary array, nulls aside.
+
+    A slice shares its parent's buffers: `array.offset` is where it begins in them. The offsets that come back
+    count from the slice's own first byte.
+    """
+    # Without a check, offsets that a foreign library got wrong would read beyond the buffer.
     array.validate()
     _, offset_buffer, data_buffer = array.buffers()
     width = np.int64 if str(array.type) == "large_binary" else np.int32
@@ -269,6 +308,7 @@ def concatenate_columns(columns: Sequence[KeyColumn]) -> KeyColumn:
         nulls = np.concatenate(
             [np.zeros(len(column), np.bool_) if column.nulls is None else column.nulls for column in columns]
         )
+    # A column may be a slice: only the bytes between its first and last offset belong to it.
     used = (column.data[column.offsets[0] : column.offsets[-1]] for column in columns)
     data = np.concatenate([np.empty(0, np.uint8), *used])
     return KeyColumn(np.cumsum(sizes), data, nulls)

@@ -1,4 +1,8 @@
-"""Partitioners by name."""
+"""Partitioners by name.
+
+Names are of three kinds: strategies of the Java client ("default", "sticky", ...), profiles (a client in one
+configuration), and plug-ins. The first two are built in and cannot be replaced.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -75,6 +79,7 @@ def _of_profile(profile: Profile) -> Callable[..., Partitioner]:
     return factory
 
 
+# A profile with a strategy's name would replace that strategy here without a word; profiles.json has none.
 _REGISTRY: Registry[Partitioner] = Registry(
     PARTITIONERS,
     {

@@ -4,7 +4,7 @@ import itertools
 import sys
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,15 @@ from partitioning.hashing.murmur2 import murmur2_column
 from partitioning.interface import PlacesByKey
 from partitioning.keys import KeyColumn, Keys, advice, key_chunks, key_column
 from partitioning.plug_ins import PARTITIONERS, call_plug_in
-from partitioning.profiles import PROFILES, Profile, Rule, find_profile
+from partitioning.profiles import (
+    PROFILES,
+    HashesBytes,
+    HashesEveryKey,
+    Profile,
+    ProfileName,
+    Rule,
+    find_profile,
+)
 from partitioning.topic_partition import checked_partition_count
 
 
@@ -48,6 +56,7 @@ def placed_by_plug_in(name: str, keys: KeyColumn, num_partitions: int) -> NDArra
             f"partitioner {name!r} answered {len(keys)} keys with {placed!r:.80}, which is not an integer "
             f"array of shape ({len(keys)},)"
         )
+    # Checked here, because a client would refuse such a partition later, without saying which key led to it.
     misplaced = np.flatnonzero((placed < -1) | (placed >= num_partitions))
     if len(misplaced):
         row = int(misplaced[0])
@@ -60,6 +69,13 @@ def placed_by_plug_in(name: str, keys: KeyColumn, num_partitions: int) -> NDArra
 
 @cache
 def _plug_in(name: str) -> PlacesByKey:
+    """Return the plug-in of this name, made once in a process and with its own defaults.
+
+    Placing by key alone needs no state, so one instance serves all calls.
+
+    Raises:
+        UnknownStrategyError: there is no such plug-in, or it has no `place_keys`.
+    """
     if name not in PARTITIONERS.names():
         find_profile(name)  # which says what there is
     partitioner = PARTITIONERS.get(name)
@@ -109,6 +125,14 @@ def murmur2_batch(keys: Keys) -> NDArray[np.int32]:
     return np.concatenate(parts)
 
 
+@overload
+def partition_for_key(key: bytes, num_partitions: int, *, profile: HashesBytes = "java") -> int: ...
+@overload
+def partition_for_key(key: bytes | None, num_partitions: int, *, profile: HashesEveryKey) -> int: ...
+@overload
+def partition_for_key(
+    key: bytes | None, num_partitions: int, *, profile: ProfileName | str = "java"
+) -> int | None: ...
 def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = "java") -> int | None:
     """Return the partition into which this profile's client puts a record with this key.
 
@@ -148,7 +172,9 @@ def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = 
     return None if placed == UNKEYED else placed
 
 
-def partition_batch(keys: Keys, num_partitions: int, *, profile: str = "java") -> NDArray[np.int32]:
+def partition_batch(
+    keys: Keys, num_partitions: int, *, profile: ProfileName | str = "java"
+) -> NDArray[np.int32]:
     """Return the partition of each key, as `partition_for_key`; -1 if that gives None.
 
     >>> partition_batch([b"user-42", b"user-43", None], 12).tolist()
@@ -199,6 +225,12 @@ def _place_column(rule: Profile, column: KeyColumn, count: int) -> NDArray[np.in
 
 
 def _place(profile: Profile, key: bytes | None, num_partitions: int) -> int | None:
+    """Return the partition of one key under a profile: the readable twin of `partition_batch`.
+
+    Raises:
+        InvalidPartitionCountError: the count is out of range.
+        InvalidKeyError: the key is not bytes, or not UTF-8 where the profile hashes text.
+    """
     count = checked_partition_count(num_partitions)
     if key is None:
         if profile.null != "empty":
@@ -215,6 +247,7 @@ def _place(profile: Profile, key: bytes | None, num_partitions: int) -> int | No
 
 
 def _check_key(key: object) -> None:
+    """Raise InvalidKeyError if the key is not bytes; a bytearray, which may change later, is refused, too."""
     if not isinstance(key, bytes):
         raise InvalidKeyError(f"the key is {type(key).__name__}, not bytes; {advice(key)}")
 
@@ -225,6 +258,8 @@ def _native_rule(profile: Profile) -> _Rule | None:
         import confluent_kafka  # noqa: PLC0415 - optional, slow to import
     except ImportError:
         return None
+    # librdkafka's functions hash an empty key. A profile that leaves an empty key to the unkeyed strategy
+    # must go through `_place`.
     if profile.empty != "hashed" or profile.rule not in LIBRDKAFKA:
         return None
     function: _Rule | None = getattr(confluent_kafka, LIBRDKAFKA[profile.rule], None)

@@ -72,6 +72,7 @@ class PlugIns(Generic[S]):
 
     @cached_property
     def _installed(self) -> dict[str, list[EntryPoint]]:
+        """Entry points of the group, by name; read once in a process."""
         from importlib.metadata import entry_points  # noqa: PLC0415 - takes longer than all of this package
 
         entry_points_of: dict[str, list[EntryPoint]] = {}
@@ -92,6 +93,7 @@ class PlugIns(Generic[S]):
             BrokenPluginError: what it comes from cannot be loaded, fails, or makes something else.
         """
         which = f"{self.kind} {name!r}"
+        # What was registered in this process comes first: somebody asked for it here, by hand.
         factory = self._registered.get(name) or self._load(name, self._installed[name])
         check_config(which, signature_of(factory), config)
         try:
@@ -100,6 +102,8 @@ class PlugIns(Generic[S]):
             raise
         except (Exception, SystemExit) as error:
             raise BrokenPluginError(f"{which} cannot be made: {error!r}") from error
+        # A Protocol's own public names; checked when the strategy is made, because a missing method would
+        # show up only with the first record, inside the producer.
         missing = [
             method for method in vars(self._interface) if method[0] != "_" and not hasattr(strategy, method)
         ]
@@ -123,6 +127,8 @@ class PlugIns(Generic[S]):
         for name, points in self._installed.items():
             origins = _origins(points)
             if name in self.built_in or name in self._registered:
+                # An installed plug-in with a taken name is listed with its fault, not hidden: otherwise
+                # nobody would learn why it has no effect.
                 infos.append(StrategyInfo(name, origins, "", f"{name!r} is taken; it cannot be replaced"))
                 continue
             try:
@@ -132,6 +138,12 @@ class PlugIns(Generic[S]):
         return infos
 
     def _load(self, name: str, points: list[EntryPoint]) -> Callable[..., S]:
+        """Return the factory that an entry point names.
+
+        Raises:
+            StrategyConflictError: several installed packages have this name.
+            BrokenPluginError: importing it fails or ends the process, or it is not callable.
+        """
         origins = _origins(points)
         if len(points) > 1:
             raise StrategyConflictError(f"{self.kind} {name!r} comes from {origins}; uninstall one of them")
@@ -157,6 +169,7 @@ def signature_of(factory: Callable[..., object]) -> inspect.Signature | None:
 def check_config(which: str, signature: inspect.Signature | None, config: dict[str, object]) -> None:
     """Raise InvalidConfigError if a factory of this signature does not take these settings."""
     try:
+        # Bound before the call: a TypeError from inside the factory must not be reported as a wrong setting.
         if signature is not None:
             signature.bind(**config)
     except TypeError as error:
@@ -164,6 +177,7 @@ def check_config(which: str, signature: inspect.Signature | None, config: dict[s
 
 
 def _origins(points: list[EntryPoint]) -> str:
+    """Return the distributions that entry points come from, sorted; for one without, its target."""
     return " and ".join(sorted(point.dist.name if point.dist else point.value for point in points))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from partitioning.errors import UnknownStrategyError
 from partitioning.kit.packages import read_data
@@ -56,6 +56,49 @@ class Profile:
         return Rule(self.hash, self.sign)
 
 
+HashesEveryKey: TypeAlias = Literal[
+    "librdkafka-consistent",
+    "librdkafka-murmur2",
+    "librdkafka-fnv1a",
+    "kafka-go-crc32-consistent",
+    "kafka-go-murmur2-consistent",
+    "platformatic-compatible",
+    "quix",
+]
+"""Profiles that have a partition for every key, the null key included."""
+HashesBytes: TypeAlias = Literal[
+    "java",
+    "librdkafka-murmur2-random",
+    "librdkafka-fnv1a-random",
+    "kafka-python",
+    "aiokafka",
+    "franz-go",
+    "sarama",
+    "sarama-reference",
+    "sarama-crc32",
+    "sarama-consistent-crc",
+    "sarama-murmur2",
+    "kafka-go-hash",
+    "kafka-go-reference",
+    "kafka-go-murmur2",
+    "kafkajs",
+    "kafkajs-legacy",
+    "platformatic",
+    "ruby-kafka",
+    "pulsar-java",
+    "pulsar-murmur3",
+    "pulsar-cpp",
+    "clickhouse",
+]
+"""Profiles that have a partition for every key but the null key."""
+HashesSomeKeys: TypeAlias = Literal[
+    "librdkafka",
+    "kafka-go-crc32",
+]
+"""Profiles that hash neither null nor empty keys."""
+ProfileName: TypeAlias = HashesEveryKey | HashesBytes | HashesSomeKeys
+"""Every name in `PROFILES`, for type checkers and editors."""
+
 _ROWS = json.loads(read_data(__package__, "profiles.json"))
 PROFILES = {profile.name: profile for profile in (Profile(**row) for row in _ROWS)}
 """Every profile by name.
@@ -73,6 +116,8 @@ def find_profile(name: str) -> Profile:
         raise _no_profile(str(name)) from None
 
 
+# These come before names of a close spelling: "murmur2" may mean Java's client or librdkafka's, so both are
+# named.
 _MEANT = {
     "murmur2": ("java", "librdkafka-murmur2"),
     "murmur2_random": ("librdkafka-murmur2-random",),
@@ -87,6 +132,7 @@ _MEANT = {
 
 
 def _no_profile(name: str) -> UnknownStrategyError:
+    """Return the error for an unknown profile: that it is a plug-in's name, or which names are close."""
     from partitioning.plug_ins import PARTITIONERS  # noqa: PLC0415 - executors place keys without plug-ins
 
     plug_ins = PARTITIONERS.names()

@@ -30,9 +30,12 @@ class TopicRandomChoice(UnkeyedTopic):
     """One topic's records of `RandomChoice`."""
 
     def __init__(self, settings: RandomChoice, draw: Draw) -> None:
+        """Take the strategy's settings and this topic's own source of random numbers."""
         super().__init__(settings.keyed)
         self._draw = draw
 
     def _next(self, layout: TopicLayout) -> int:
+        # If no partition has a leader, every partition is as good as another: the record waits for a leader
+        # anyway.
         candidates = layout.available or range(layout.partitions)
         return candidates[to_positive(self._draw()) % len(candidates)]

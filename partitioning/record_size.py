@@ -1,4 +1,10 @@
-"""Computes a record's bytes in a batch of message format v2 (KIP-98), uncompressed."""
+"""Computes a record's bytes in a batch of message format v2 (KIP-98), uncompressed.
+
+A producer compares these sizes with `batch.size` to decide that a batch is full, and the sticky strategies
+count them. Lengths and deltas are zigzag varints, so a record's size depends on its place in the batch: a
+larger offset delta or timestamp delta takes more bytes. The functions in the singular are to be read; those
+in the plural do the same for columns.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +33,8 @@ def record_size(payload: int, offset_delta: int, timestamp_delta_ms: int) -> int
     return varint_size(body) + body
 
 
+# The zigzag values at which a varint needs one more byte: 2**7, 2**14, ... 2**56; 62 bits need at most nine
+# bytes.
 _LARGER_VARINTS = 2 ** (7 * np.arange(1, 9, dtype=np.int64))
 
 

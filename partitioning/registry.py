@@ -47,6 +47,7 @@ class Registry(Generic[S]):
                 self._signatures[name] = signature_of(factory)
             check_config(f"{self.plug_ins.kind} {name!r}", self._signatures[name], config)
             return factory(**config)
+        # Only now are entry points read: built-in names must not pay for the scan of all installed packages.
         if name in (plug_ins := self.plug_ins.names()):
             return self.plug_ins.get(name, **config)
         names = sorted([*self._built_in, *plug_ins])

@@ -45,7 +45,14 @@ class RoundRobin(UnkeyedStrategy):
 
 
 class TopicRoundRobin(UnkeyedTopic):
-    """One topic's state of `RoundRobin`."""
+    """One topic's state of `RoundRobin`.
+
+    Attributes:
+        _counter: how many records were placed, plus `start`; it only grows. Java's is an int that wraps
+            around; `to_positive` of it takes the same low 31 bits.
+        _order: partitions in the order of choice, int32; belongs to `_layout`, which is compared by identity
+            because to compare two lists of partitions would cost more than to place a record.
+    """
 
     def __init__(self, topic: str, settings: RoundRobin) -> None:
         super().__init__(settings.keyed)
@@ -63,6 +70,8 @@ class TopicRoundRobin(UnkeyedTopic):
 
     def _next_batch(self, count: int, layout: TopicLayout) -> NDArray[np.int32]:
         order = self._order_of(layout)
+        # The counter is cut to 31 bits before it meets NumPy, which could not hold a Python integer of any
+        # size.
         counters = to_positive(self._counter) + np.arange(count)
         self._counter += count
         return order[to_positive(counters) % len(order)]
@@ -74,6 +83,8 @@ class TopicRoundRobin(UnkeyedTopic):
             self._order = np.array(layout.available or range(layout.partitions), dtype=np.int32)
             if self._ascending:
                 self._order.sort()
+            # "metadata": every partition has a leader and the caller gave no order, so it is that of Java's
+            # HashMap.
             elif layout.available is None:
                 self._order = metadata_order(self._topic, layout.partitions)
         return self._order

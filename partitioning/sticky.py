@@ -51,14 +51,24 @@ class Sticky(UnkeyedStrategy):
 
 
 class _Load(NamedTuple):
-    """Partitions, and the running sum of how often each is drawn."""
+    """Partitions, and the running sum of how often each is drawn.
+
+    `cumulative[i]` is the sum of the weights of `partitions[: i + 1]`, where a partition's weight is the
+    longest queue plus 1 minus its own queue: at least 1, so that even the longest queue is drawn sometimes.
+    """
 
     partitions: Sequence[int]
     cumulative: Sequence[int]
 
 
 class TopicSticky(UnkeyedTopic):
-    """One topic's state of `Sticky`."""
+    """One topic's state of `Sticky`.
+
+    Attributes:
+        _current: the partition of unkeyed records; None until the first one is placed.
+        _produced: bytes that went to `_current` since it was drawn.
+        _load: weights from the last notice of queues; None draws uniformly.
+    """
 
     def __init__(self, settings: Sticky, draw: Draw) -> None:
         super().__init__(settings.keyed)
@@ -85,6 +95,8 @@ class TopicSticky(UnkeyedTopic):
         if size < 0:
             raise InvalidConfigError(f"{size} bytes were appended; give 0 or more")
         self._produced += size
+        # Twice the size is the upper bound: without it, a partition whose last batch never fills up would be
+        # kept for good.
         if self._produced >= (self._batch_size if enable_switch else 2 * self._batch_size):
             self._move(layout)
 
@@ -93,8 +105,11 @@ class TopicSticky(UnkeyedTopic):
         self._load = None
         if not queue_sizes or layout.partitions < 2:
             return
+        # Equal queues of all partitions draw uniformly, among those with a leader. If some are left out, the
+        # weights stay, because they are what keeps the ones that were left out from being drawn.
         if len(queue_sizes) == layout.partitions and len(set(queue_sizes.values())) == 1:
             return
+        # No queue in this rack: then all queues count (KIP-1123).
         same_rack = {p: queue_sizes[p] for p in self._in_my_rack(list(queue_sizes), layout)}
         queues = same_rack or queue_sizes
         most = max(queues.values()) + 1
@@ -108,9 +123,11 @@ class TopicSticky(UnkeyedTopic):
         return np.full(count, self.peek(layout) if count else 0, dtype=np.int32)
 
     def _move(self, layout: TopicLayout) -> None:
+        """Draw the next partition; it may be the current one again, as in Java."""
         self._produced = 0
         drawn = to_positive(self._draw())
         if self._load is not None:
+            # The first entry that is strictly greater than the number drawn.
             index = bisect_right(self._load.cumulative, drawn % self._load.cumulative[-1])
             self._current = self._load.partitions[index]
             return
@@ -119,6 +136,7 @@ class TopicSticky(UnkeyedTopic):
         self._current = candidates[drawn % len(candidates)]
 
     def _in_my_rack(self, partitions: Sequence[int], layout: TopicLayout) -> list[int]:
+        """Return the partitions that are led in the client's rack, in their order; none without a rack."""
         if self._rack is None or layout.racks is None:
             return []
         return [partition for partition in partitions if layout.racks[partition] == self._rack]
@@ -149,7 +167,11 @@ class StickyPerBatch(UnkeyedStrategy):
 
 
 class TopicStickyPerBatch(UnkeyedTopic):
-    """One topic's state of `StickyPerBatch`."""
+    """One topic's state of `StickyPerBatch`.
+
+    Attributes:
+        _current: the partition of unkeyed records; None until the first record or batch.
+    """
 
     def __init__(self, settings: StickyPerBatch, draw: Draw) -> None:
         super().__init__(settings.keyed)
@@ -170,11 +192,13 @@ class TopicStickyPerBatch(UnkeyedTopic):
         return np.full(count, self._next(layout) if count else 0, dtype=np.int32)
 
     def _another(self, layout: TopicLayout) -> int:
+        """Draw a partition other than the current one, if another one has a leader."""
         available = range(layout.partitions) if layout.available is None else layout.available
         if not available:
             return to_positive(self._draw()) % layout.partitions
         if len(available) == 1:
             return available[0]
+        # Java, too, draws until it gets another one. There are at least two candidates, so this ends.
         while True:
             drawn = available[to_positive(self._draw()) % len(available)]
             if drawn != self._current:
@@ -208,7 +232,13 @@ class StickyByTime(UnkeyedStrategy):
 
 
 class TopicStickyByTime(UnkeyedTopic):
-    """One topic's state of `StickyByTime`."""
+    """One topic's state of `StickyByTime`.
+
+    Attributes:
+        _now_ms: time of the records to come, in milliseconds on the caller's clock.
+        _current: the partition of unkeyed records; None until the first one is placed.
+        _since_ms: when `_current` was drawn.
+    """
 
     def __init__(self, settings: StickyByTime, draw: Draw) -> None:
         super().__init__(settings.keyed)
@@ -238,6 +268,8 @@ class TopicStickyByTime(UnkeyedTopic):
         if self._linger_ms == 0:
             return super()._next_batch(count, layout)
         drawn: list[int] = []
+        # Once a partition with a leader is drawn, no time passes within a column, so the rest of the column
+        # goes there.
         while len(drawn) < count and not (drawn and _is_available(drawn[-1], layout)):
             drawn.append(self._next(layout))  # one without a leader serves one record only
         return np.array(drawn + drawn[-1:] * (count - len(drawn)), dtype=np.int32)
@@ -249,6 +281,7 @@ class TopicStickyByTime(UnkeyedTopic):
 
 
 def _is_available(partition: int, layout: TopicLayout) -> bool:
+    """Return whether a partition exists and has a leader."""
     if layout.available is None:
         return partition < layout.partitions
     return partition in layout.available

@@ -28,11 +28,14 @@ def unseeded(topic: str) -> Draw:  # noqa: ARG001 - a RandomSource
 
 
 def seeded(seed: int) -> RandomSource:
-    """Sources that give each topic the same numbers each time.
+    """Return sources that give each topic the same numbers each time.
 
     >>> orders = get_partitioner("random", random=seeded(7)).for_topic("orders")
     >>> [orders.partition(None, TopicLayout(12)) for _ in range(4)]  # the same in every run
     [0, 4, 7, 1]
+
+    Args:
+        seed: any integer. Topics get different numbers from one seed, whatever other topics draw.
     """
     return lambda topic: partial(random.Random(f"{seed} {topic}").getrandbits, 31)  # noqa: S311 - the same
 
@@ -40,6 +43,7 @@ def seeded(seed: int) -> RandomSource:
 _Number = TypeVar("_Number", int, NDArray[np.int64])
 
 
+# Not the absolute value: a negative number becomes another one than its counterpart.
 def to_positive(value: _Number) -> _Number:
     """Java's `Utils.toPositive`: the low 31 bits."""
     return value & 0x7FFFFFFF
@@ -64,7 +68,11 @@ class UnkeyedStrategy:
 
 
 class UnkeyedTopic(ABC):
-    """A topic partitioner that chooses for unkeyed records only, or for all where its profile is None."""
+    """A topic partitioner that chooses for unkeyed records only, or for all if its profile is None.
+
+    A subclass holds the state and says in `_next` where the next unkeyed record goes. Records that the
+    profile places never touch that state.
+    """
 
     def __init__(self, profile: str | None) -> None:
         self._profile = profile
@@ -75,6 +83,8 @@ class UnkeyedTopic(ABC):
             placed = partition_for_key(key, layout.partitions, profile=self._profile)
             if placed is not None:
                 return placed
+        # Without a profile the key does not matter, but text for bytes would still be a mistake of the
+        # caller.
         elif key is not None and not isinstance(key, bytes):
             raise InvalidKeyError(f"the key is {type(key).__name__}, not bytes; {advice(key)}")
         return self._next(layout)
@@ -85,6 +95,7 @@ class UnkeyedTopic(ABC):
             return self._next_batch(len(key_column(keys)), layout)
         partitions = partition_batch(keys, layout.partitions, profile=self._profile)
         unkeyed = np.flatnonzero(partitions == UNKEYED)
+        # In the order of the rows, so that a column and single calls give one sequence of partitions.
         if len(unkeyed):
             partitions[unkeyed] = self._next_batch(len(unkeyed), layout)
         return partitions

@@ -32,11 +32,13 @@ def is_integer(value: object) -> TypeGuard[int]:
 
 
 def checked_partition_count(num_partitions: SupportsIndex) -> int:
-    """Return the count as an int; InvalidPartitionCountError unless it is an integer within 1 ..
+    """Return the count as an int.
 
-    2**31 - 1.
+    Raises:
+        InvalidPartitionCountError: it is no integer within 1 .. 2**31 - 1, or is True.
     """
     try:
+        # Takes NumPy's integers and refuses floats: 12.0 is more often a mistake than a count.
         count = operator.index(num_partitions)
     except TypeError:
         count = 0

@@ -5,6 +5,15 @@ The names are loaded when first used, so `import spark_integration` needs no PyS
 In the examples of docstrings `spark` is a session, `df` has columns `key` (user-0 to user-99) and `value`,
 `records` is what Spark's Kafka source reads after Java wrote them to a topic of 12 partitions, and `config`
 leads to a cluster with such a topic "orders". In `scenario` one of two consumers crashes after a minute.
+
+In the order of use: `kafka_partition` adds a column, `route` lays rows out by it, and `write_exactly_once`,
+`format("copartition")` after `register`, or Spark's own connector after `checked_for_topic` write them.
+`audit` and `co_partitioned` look at records that are there already; `partition_profile` at rows that are not
+written yet.
+
+`_NAMES` lists the public names by the module that has them. A name is looked up when it is first asked for,
+so a driver that only computes a column loads no client of Kafka, and a missing package is named with the name
+that needs it.
 """
 
 from __future__ import annotations
@@ -72,10 +81,20 @@ __all__ = list(_HOME)
 
 
 def __dir__() -> list[str]:
+    """List the public names too, loaded or not."""
     return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:
+    """Return a public name from its module.
+
+    Args:
+        name: one of `__all__`, or "__version__".
+
+    Raises:
+        AttributeError: there is no such name.
+        MissingDependencyError: its module needs PySpark, PyArrow or pandas, which is not installed.
+    """
     if name == "__version__":
         return version()
     if name not in _HOME:
@@ -83,6 +102,8 @@ def __getattr__(name: str) -> Any:
     try:
         module = import_module(f"{__name__}.{_HOME[name]}")
     except ModuleNotFoundError as error:
+        # Only what the extra brings: any other missing module is a fault of the installation and shown as it
+        # is.
         package = (error.name or "").partition(".")[0]
         if package not in {"pyspark", "pyarrow", "pandas"}:
             raise

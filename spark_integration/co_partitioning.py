@@ -61,6 +61,7 @@ def co_partitioned(*frames: DataFrame, num_partitions: Sequence[int] | None = No
     highest = [
         -1 if row[f"highest{number}"] is None else row[f"highest{number}"] for number in range(len(frames))
     ]
+    # Without counts the smallest topic that could hold all rows is assumed, and the verdict says so.
     counts = [1 + max(0, *highest)] * len(frames) if num_partitions is None else list(num_partitions)
     for number, (count, last) in enumerate(zip(counts, highest, strict=True)):
         if last >= count:
@@ -109,6 +110,7 @@ def _places(records: Sequence[DataFrame]) -> DataFrame:
         sf.concat(sf.substring("key", 1, LONGEST), sf.unhex(sf.sha2("key", 256))),
     ).otherwise(sf.col("key"))
     parts = [
+        # One frame with a number for the topic: so all topics share a single shuffle of the keys.
         frame.select(key.alias("key"), "partition", sf.lit(number).alias("topic"))
         for number, frame in enumerate(records)
     ]
@@ -123,8 +125,10 @@ def _sums(places: DataFrame, topics: int) -> DataFrame:
     """Return one row that says how many keys are where."""
     keyed = sf.col("key").isNotNull()
     lows, highs = ([f"{name}{number}" for number in range(topics)] for name in ("low", "high"))
+    # In how many topics a key is.
     having = reduce(lambda one, other: one + other, [sf.col(low).isNotNull().cast("int") for low in lows])
     common = keyed & (having > 1)
+    # `least` and `greatest` skip nulls: topics that lack the key do not count.
     apart = common & (sf.least(*lows) != sf.greatest(*highs))
     # The one with the lowest bytes in each of ten parts of the keys: no sort, and no row twice.
     part = sf.pmod(sf.xxhash64("key"), sf.lit(EXAMPLES))
@@ -149,6 +153,7 @@ def _sums(places: DataFrame, topics: int) -> DataFrame:
 
 
 def _proof(row: Row, topics: int) -> KeyProof:
+    """Return what the sums prove: every key was compared, by its bytes or its SHA-256."""
     return KeyProof(
         keys=tuple(row[f"keys{number}"] for number in range(topics)),
         common=row.common,
@@ -169,6 +174,7 @@ def _example(row: Row, topics: int) -> KeyApart:
 
 def _audits(records: Sequence[DataFrame], counts: Sequence[int]) -> list[TopicAudit]:
     """Return who wrote each topic, of so many partitions, found in one pass over all."""
+    # Two topics may have one name, as in two clusters: the number in front keeps them apart.
     marked = [
         frame.withColumn("topic", sf.concat(sf.lit(f"{number} "), "topic"))
         for number, frame in enumerate(records)

@@ -79,6 +79,7 @@ def kafka_partition(
     key_bytes = serialized_key(key)
     if rule.null == "empty":
         key_bytes = sf.coalesce(key_bytes, sf.lit(b""))
+    # A null from here on is a row that the client does not hash.
     if rule.empty == "unkeyed":
         key_bytes = sf.when(sf.length(key_bytes) > 0, key_bytes)
     partition = _partition_of(hash_column(rule.hash, key_bytes), count, rule.sign)
@@ -87,6 +88,8 @@ def kafka_partition(
     if nulls == "spread":
         if not spread_by:
             raise InvalidConfigError("spread_by names no column; leave it out to spread by all of them")
+        # A hash and not rand(): a task that runs again must place its rows as before, or some are lost and
+        # others doubled.
         spread = sf.pmod(sf.xxhash64(*spread_by), sf.lit(count)).cast("int")
         partition = sf.coalesce(partition, spread)
     elif nulls == "error":

@@ -141,6 +141,7 @@ def typed_error(error: BaseException) -> CopartitionError | None:
     """
     if isinstance(error, CopartitionError):
         return error
+    # Spark's exceptions keep the text of a task's traceback, and nothing else of what was raised there.
     typed = _meaning(str(error))
     if typed is not None:
         typed.__cause__ = error
@@ -148,6 +149,7 @@ def typed_error(error: BaseException) -> CopartitionError | None:
 
 
 def _meaning(text: str) -> CopartitionError | None:
+    """Return the error that a text of Spark's is about; None if it is about none of ours."""
     # What is raised while another exception is handled comes last, and it is what the task ended with.
     for name, message in reversed(_RAISED.findall(text)):
         kind = next((kind for kind in _kinds(CopartitionError) if kind.__name__ == name), None)
@@ -179,6 +181,7 @@ def _of_a_type(text: str) -> ColumnError | None:
 
 
 def _kinds(base: type[CopartitionError]) -> Iterator[type[CopartitionError]]:
+    """Yield a class and all classes below it, each before its own subclasses."""
     yield base
     for kind in base.__subclasses__():
         yield from _kinds(kind)

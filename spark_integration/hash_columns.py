@@ -34,6 +34,13 @@ def column_function(
     The function must be nested in another: it then travels to executors by value, which need NumPy and
     PyArrow and not this project. `name` is what query plans call it; `spark_type` is `output_type` as Spark
     spells it.
+
+    Args:
+        name: what query plans call it.
+        function: from one Arrow array to another of the same length.
+        input_type: of the array that it gets.
+        output_type: of the array that it returns.
+        spark_type: `output_type` as Spark spells it.
     """
     functions: Any = sf  # the stubs have neither
     function.__name__ = name
@@ -82,6 +89,7 @@ def arrow_hash(kernel: Kernel) -> ArrowFunction:
     def hashes(keys: pa.Array) -> pa.Array:
         if not len(keys):
             return pa.array([], pa.int32())
+        # Spark can be set to send binaries with 64-bit offsets.
         width = np.int64 if pa.types.is_large_binary(keys.type) else np.int32
         _, offset_buffer, data_buffer = keys.buffers()
         offsets = np.frombuffer(offset_buffer, width)[keys.offset : keys.offset + len(keys) + 1]
@@ -100,6 +108,7 @@ def murmur2_expression(key: Column) -> Column | None:
     This alone touches Spark's private classes, and nothing depends on it: where kafka-clients is on Spark's
     class path (Spark's Kafka connector brings it) the expression is as fast as Spark's own `hash`.
     """
+    # Looked up without `getattr`: a Connect column would take the name for a field of its own.
     java_column = vars(key).get("_jc")
     context: Any = None if java_column is None else SparkContext._active_spark_context  # noqa: SLF001
     if context is None:
@@ -122,6 +131,13 @@ def _through_expression(jvm: Any, java_column: Any) -> Any:
 
 
 def _static_invoke(jvm: Any, murmur2_class: Any, key: Any) -> Any:
+    """Return Spark's expression that calls `Utils.murmur2` on a key expression.
+
+    Args:
+        jvm: the gateway's view of the JVM.
+        murmur2_class: Kafka's class, loaded by Spark's class loader.
+        key: the key's expression, of type binary.
+    """
     static_invoke = jvm.org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
     to_seq = jvm.org.apache.spark.api.python.PythonUtils.toSeq
     keys = jvm.java.util.ArrayList()

@@ -1,5 +1,7 @@
 """Keys as the Java client's serializers make them: binary columns for `kafka_partition` and for the sinks.
 
+`partitioning.serializers` makes the same bytes of one key.
+
 What Kafka hashes is the serialized key: the number 21 as a long, as an int and as text are three keys in
 three partitions. A key serialized with a schema registry (Avro, JSON Schema, Protobuf) begins with the
 schema's id, so it has to be serialized by that registry's own serializer first.
@@ -12,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
+from partitioning.serializers import UUID_PATTERN, big_endian
 from spark_integration.errors import (
     SERIALIZERS,
     ColumnError,
@@ -20,8 +23,9 @@ from spark_integration.errors import (
     serializing_advice,
 )
 from spark_integration.hash_columns import ArrowFunction, column_function
+from spark_integration.shipping import send_by_value
 
-UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+send_by_value("partitioning.serializers")  # `big_endian`, inside the function that uses it
 
 
 def serialized_key(column: Column | str) -> Column:
@@ -75,17 +79,28 @@ def uuid_key(column: Column | str) -> Column:
     """`UUIDSerializer`: the 36 characters, in lower case, of a string of a UUID; fails on other text."""
     value = _column(column)
     fault = sf.raise_error(sf.concat(sf.lit(error_text(RecordError, "uuid_key() takes UUIDs, not ")), value))
-    checked = sf.when(value.isNull() | value.rlike(f"^{UUID}$"), sf.lower(value)).otherwise(fault)
+    checked = sf.when(value.isNull() | value.rlike(f"^{UUID_PATTERN}$"), sf.lower(value)).otherwise(fault)
     return _typed("uuid_key", value, ("string",), checked.cast("binary"))
 
 
 def _integer(name: str, column: Column | str, types: tuple[str, ...], size: int) -> Column:
+    """Return the big-endian bytes of an integer column.
+
+    Args:
+        name: of the function that people call, for messages.
+        column: the column or its name.
+        types: the types that it may have.
+        size: bytes of the key.
+    """
     value = _column(column)
+    # Two's complement of this many bytes: -1 as an int is ffffffff, and the hex of a bigint would be twice as
+    # long.
     unsigned = value.cast("bigint").bitwiseAND(2 ** (8 * size) - 1) if size < 8 else value.cast("bigint")
     return _typed(name, value, types, sf.unhex(sf.lpad(sf.hex(unsigned), 2 * size, "0")))
 
 
 def _floating(name: str, column: Column | str, types: tuple[str, ...], arrow_type: pa.DataType) -> Column:
+    """Return the big-endian bytes of a floating-point column, by a function on Arrow arrays."""
     value = _column(column)
     number = value.cast("float" if arrow_type == pa.float32() else "double")
     to_bytes = column_function(name, _big_endian(arrow_type), arrow_type, pa.binary(), "binary")
@@ -94,14 +109,16 @@ def _floating(name: str, column: Column | str, types: tuple[str, ...], arrow_typ
 
 
 def _big_endian(arrow_type: pa.DataType) -> ArrowFunction:
+    """Return a function from an Arrow array of numbers to their big-endian bytes.
+
+    A null becomes the bytes of 0.
+    """
     size = arrow_type.bit_width // 8
 
     def to_bytes(numbers: pa.Array) -> pa.Array:
         values = numbers.fill_null(0).to_numpy(zero_copy_only=False)
-        if size == 8:
-            values = np.where(np.isnan(values), np.nan, values)
         offsets = np.arange(0, size * (len(values) + 1), size, dtype=np.int32)
-        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(values.astype(f">f{size}").tobytes())]
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(big_endian(values, size))]
         return pa.Array.from_buffers(pa.binary(), len(values), buffers)
 
     to_bytes.__annotations__ = {"numbers": pa.Array, "return": pa.Array}
@@ -111,6 +128,7 @@ def _big_endian(arrow_type: pa.DataType) -> ArrowFunction:
 def _typed(
     name: str, value: Column, types: tuple[str, ...], serialized: Column, advice: Column | None = None
 ) -> Column:
+    """Return the serialized column, or an error at the first row if the column has none of the types."""
     # A column's type is known when the query is planned, so this costs nothing as rows pass.
     fault = sf.concat(
         sf.lit(error_text(ColumnError, f"{name}() takes {' or '.join(types)}, not ")),
@@ -122,4 +140,5 @@ def _typed(
 
 
 def _column(column: Column | str) -> Column:
+    """Return a column by its name, or as it is."""
     return sf.col(column) if isinstance(column, str) else column

@@ -106,6 +106,7 @@ def partition_profile(
     if not 0 < sample <= 1 or top < 0:
         raise InvalidConfigError(f"sample is {sample} and top is {top}; give 0 < sample <= 1 and top >= 0")
     rows = df.sample(fraction=sample, seed=0) if sample < 1 else df
+    # Keys are counted first, so each distinct key is hashed once, however many rows it has.
     counted = rows.groupBy((sf.col(key) if isinstance(key, str) else key).cast("binary").alias("key")).count()
     placed = counted.select(
         "key",
@@ -114,6 +115,7 @@ def partition_profile(
         kafka_partition("key", grown, profile=profile, nulls="null").alias("new"),
     )
     summed = placed.mapInArrow(_summing(num_partitions, grown, top), SUMS)
+    # One more task instead of the driver: sums of many tasks over many partitions would be large to collect.
     added = summed.repartition(1).mapInArrow(_adding_up(num_partitions, grown, top), SUMS).collect()
     nothing = Row(keys=0, keyless=0, moved=0, old=[0] * num_partitions, new=[0] * grown, hottest=[])
     row = added[0] if added else nothing  # of no rows an older Spark makes no task
@@ -132,6 +134,7 @@ def _summing(num_partitions: int, grown: int, top: int) -> Batches:
     add_up = _adding_up(num_partitions, grown, top)
 
     def sums_of(batch: pa.RecordBatch) -> pa.RecordBatch:
+        # A null partition is a key that the client does not hash.
         table = pa.Table.from_batches([batch]).filter(pc.field("old").is_valid())
         rows, old, new = (table[name].to_numpy() for name in ("count", "old", "new"))
         sums = {
@@ -164,6 +167,7 @@ def _adding_up(num_partitions: int, grown: int, top: int) -> Batches:
                 totals[name] += pc.sum(batch[name]).as_py() or 0
             own = pa.Table.from_batches([pa.RecordBatch.from_struct_array(batch["hottest"].flatten())])
             hottest = pa.concat_tables([hottest, own.cast(_KEYS)])
+            # Cut after each batch, so that memory does not grow with the number of tasks.
             hottest = hottest.take(pc.select_k_unstable(hottest, top, _MOST_ROWS))
         yield _row_of_sums(totals | sizes, hottest)
 
@@ -171,6 +175,8 @@ def _adding_up(num_partitions: int, grown: int, top: int) -> Batches:
 
 
 def _row_of_sums(sums: Mapping[str, Any], hottest: pa.Table) -> pa.RecordBatch:
+    """Return sums as one row of the schema `SUMS`."""
+
     def alone(values: pa.Array) -> pa.Array:
         return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
 
@@ -181,12 +187,15 @@ def _row_of_sums(sums: Mapping[str, Any], hottest: pa.Table) -> pa.RecordBatch:
 
 
 def _profile(row: Row, *, growing: bool, sample: float) -> PartitionProfile:
+    """Return the profile that a row of sums says; counts are divided by the sample's share."""
+
     def scaled(rows: Any) -> Any:
         return np.rint(np.asarray(rows) / sample).astype(np.int64)
 
     return PartitionProfile(
         sizes=scaled(row.old),
         keyless=int(scaled(row.keyless)),
+        # Not scaled: how many keys a sample has missed cannot be told from it.
         keys=row.keys,
         hottest=tuple(HotKey(bytes(hot.key), hot.partition, int(scaled(hot.rows))) for hot in row.hottest),
         grown_sizes=scaled(row.new) if growing else None,

@@ -180,6 +180,7 @@ def salt_table(num_partitions: int) -> list[int]:
 
 
 def _lane_hash(df: DataFrame, key: Column, profile: str | None) -> Column:
+    """Return the hash by which a row gets its lane: of its key, or of the whole row without a key."""
     keyless = key.isNull()
     if profile is not None and find_profile(profile).empty == "unkeyed":
         keyless |= sf.length(key) == 0
@@ -282,6 +283,7 @@ def checked_partition(
 
 
 def _partition_field(df: DataFrame, num_partitions: int, by: str, lanes: int) -> StructField:
+    """Return the field of the partition column, checked: it is an integer, made for this partition count."""
     checked_partition_count(num_partitions)
     if lanes < 1 or num_partitions * lanes > MAX_PARTITIONS:
         raise InvalidPartitionCountError(
@@ -305,6 +307,7 @@ def _partition_field(df: DataFrame, num_partitions: int, by: str, lanes: int) ->
 
 
 def _existing(df: DataFrame, name: str) -> StructField:
+    """Return the field of this name; ColumnError, with the closest name, if there is none."""
     fields = {field.name: field for field in df.schema.fields}
     if name not in fields:
         close = difflib.get_close_matches(name.lower(), {n.lower() for n in fields}, n=1)
@@ -314,4 +317,5 @@ def _existing(df: DataFrame, name: str) -> StructField:
 
 
 def _column(name: str) -> Column:
+    """Return a column by its exact name, dots and backquotes included."""
     return sf.col(f"`{name.replace('`', '``')}`")

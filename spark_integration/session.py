@@ -65,6 +65,7 @@ def configure_spark_with_kafka(
 
 
 def _check_jars(jars: Sequence[str]) -> None:
+    """Raise ConnectorError unless all jars of the connector are given and local ones exist."""
     missing = [stem for stem in CONNECTOR_JARS if not any(Path(jar).name.startswith(stem) for jar in jars)]
     if missing:
         raise ConnectorError(
@@ -81,6 +82,7 @@ def _installed_spark() -> tuple[str, str]:
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise MissingDependencyError("PySpark is not installed: pip install 'copartition[spark]'")
+    # The jar's name has both versions; `pyspark.__version__` does not say Scala's.
     for jar in Path(spec.origin).parent.joinpath("jars").glob("spark-core_*.jar"):
         if match := re.fullmatch(r"spark-core_([\d.]+)-(.+)\.jar", jar.name):
             return match[1], match[2]
@@ -149,6 +151,7 @@ def register(spark: SparkSession) -> None:
 def _check_python(context: "SparkContext") -> None:
     """Warn if nobody chose the workers' Python, and it is not that of the virtual environment in use."""
     executable = shutil.which(context.pythonExec)
+    # Only a local master: what runs on other machines cannot be seen from here.
     in_environment = sys.prefix != sys.base_prefix and "PYSPARK_PYTHON" not in os.environ
     if not in_environment or executable is None or not str(context.master).startswith("local"):
         return

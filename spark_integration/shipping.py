@@ -49,6 +49,7 @@ def ship(spark: SparkSession) -> None:
     Args:
         spark: a session, classic or Connect.
     """
+    # Asked of the type: a Connect session answers for any attribute.
     if hasattr(type(spark), "addArtifacts"):
         spark.addArtifacts(str(_packed_once()), pyfile=True)
     else:
@@ -79,5 +80,7 @@ def _packed(file: Path) -> Path:
             for path in sorted(home.rglob("*")):
                 if path.is_file() and "__pycache__" not in path.parts:
                     name = str(Path(package) / path.relative_to(home))
+                    # A fixed date: the digest in the file's name must say what is in it, not when it was
+                    # packed.
                     packed.writestr(zipfile.ZipInfo(name, _ANY_DAY), path.read_bytes(), zipfile.ZIP_DEFLATED)
     return file

@@ -60,6 +60,7 @@ def scenario_of(scenario: Scenario, cell: Mapping[str, Any]) -> Scenario:
     """
     settings = {_SETTINGS[name]: value for name, value in cell.items() if name in _SETTINGS}
     load = {_LOAD[name]: value for name, value in cell.items() if name in _LOAD}
+    # Without a load there is no lag to vary, and a grid of equal rows would look like a result.
     if load and scenario.load is None:
         raise in_cell("the scenario has no load to change; give it one", cell)
     try:
@@ -83,6 +84,7 @@ def in_cell(error: object, cell: Mapping[str, Any]) -> ScenarioError:
 
 
 def _values(name: str, values: Iterable[Any]) -> list[Any]:
+    """Return the values of one axis; ScenarioError if there is no such axis, or they are not of its type."""
     if name not in AXES:
         close = get_close_matches(str(name), AXES) or sorted(AXES)
         raise ScenarioError(f"a grid has no axis {name!r}; did you mean {', '.join(close)}?")
@@ -108,6 +110,7 @@ def _with_members(scenario: Scenario, members: int) -> Scenario:
     check_members(members, ScenarioError, "the group")
     joining = [event.consumer for event in scenario.events if isinstance(event, Join)]
     names = {consumer.name for consumer in (*scenario.consumers, *joining)}
+    # Its moment of heartbeats is its own; those of the others are drawn.
     kind = replace(scenario.consumers[-1], beat_ms=None) if scenario.consumers else Consumer("")
     free = (name for number in count() if (name := f"worker-{number}") not in names)
     more = [replace(kind, name=name) for name in islice(free, max(0, members - len(scenario.consumers)))]
@@ -206,6 +209,7 @@ def simulate_grid(
             for place, own in of_cells.items():
                 cell = every[place]
                 values = {_column(name): value for name, value in cell.items()}
+                # The same seeds in every cell: cells then differ by their settings and not by luck.
                 seeds = [plan.seed + number // len(every) for number in own]
                 results = simulate_seeds(scenario_of(plan, cell), seeds)
                 for number, result in zip(own, results, strict=True):
@@ -216,6 +220,8 @@ def simulate_grid(
     def attempt(place: int) -> None:
         _try_first_run(plan, every[place])
 
+    # One run of each cell now, on executors: what fails there would otherwise fail hours later, in the
+    # middle.
     if fault := _first_fault(spark, run, attempt, len(every)):
         attempt(fault.number)  # most faults are the cell's own, and the same here
         raise MissingDependencyError(
@@ -228,6 +234,7 @@ def simulate_grid(
 
 
 def _check_count(what: str, number: object) -> None:
+    """Raise ScenarioError unless this is a whole number, 1 or more."""
     if not is_integer(number) or number < 1:
         raise ScenarioError(f"{what} is {number!r}; give a whole number, 1 or more")
 
@@ -237,6 +244,8 @@ def _try_first_run(whole: Scenario, cell: Mapping[str, Any]) -> None:
     scenario = scenario_of(whole, cell)
     strategies = {scenario.assignor}
     for holder in (*scenario.consumers, *scenario.events):
+        # Consumers have assignors, events that let one join have a consumer, and events that change assignors
+        # list them.
         strategies |= set(getattr(getattr(holder, "consumer", holder), "assignors", None) or ())
         strategies |= set(getattr(holder, "assignors", None) or ())
     for name in sorted(strategies):
@@ -274,6 +283,7 @@ def faults_of(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[p
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 try:
+                    # Unpickling itself is what shows that an executor lacks the package.
                     attempt = attempt or pickle.loads(pickled)[1]  # noqa: S301 - Spark will read the same
                     attempt(number)
                 except Exception as error:  # noqa: BLE001 - whatever it is, the driver reports it

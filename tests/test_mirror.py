@@ -33,7 +33,6 @@ THROUGH_OTHERS: dict[str, list[str]] = {
         "copartition/audit/options.py",
         "copartition/shell/commands.py",
         "copartition/shell/options.py",
-        "copartition/shell/verbs/partition.py",
     ],
     "tests/copartition/models/test_command_batching.py": ["copartition/models/producer/report.py"],
     "tests/copartition/models/test_command_share.py": [
@@ -58,14 +57,9 @@ THROUGH_OTHERS: dict[str, list[str]] = {
     "tests/copartition/assignment_diff/test_checks.py": ["copartition/assignment_diff/summary.py"],
     "tests/copartition/assignment_diff/test_pair.py": ["copartition/groups/source.py"],
     "tests/copartition/simulate_scenarios/test_data.py": ["copartition/kit/json.py"],
-    "tests/copartition/simulation": ["copartition/simulation/run.py"],
     "tests/copartition/simulation/group": [
-        "copartition/simulation/group/classic_group.py",
         "copartition/simulation/group/classic_protocol.py",
         "copartition/simulation/group/consumer_client.py",
-        "copartition/simulation/group/group_coordinator.py",
-        "copartition/simulation/group/leader.py",
-        "copartition/simulation/group/members.py",
         "copartition/simulation/group/targets.py",
     ],
     "tests/copartition/simulation/inputs": [
@@ -74,10 +68,8 @@ THROUGH_OTHERS: dict[str, list[str]] = {
     ],
     "tests/copartition/simulation/outcome": [
         "copartition/simulation/outcome/history.py",
-        "copartition/simulation/outcome/phases.py",
         "copartition/simulation/outcome/result.py",
     ],
-    "tests/copartition/simulation/records": ["copartition/simulation/records/calls.py"],
     "tests/copartition/audit": ["copartition/audit/conclusion.py"],
     "tests/partitioning/java/test_hash_map.py": ["partitioning/java/tree_bin.py"],
     "tests/partitioning/kit/test_extras.py": ["partitioning/kit/packages.py"],

@@ -15,6 +15,7 @@ from assignors.protocol import decode_sticky_user_data
 from assignors.registry import get_assignor
 from partitioning.errors import AssignmentError
 
+# The version without owned partitions and generation, for which aiokafka has no fields.
 _VERSION = 0
 
 
@@ -61,6 +62,7 @@ def aiokafka_assignor(
     """
     strategy = get_assignor(assignor) if isinstance(assignor, str) else assignor
     remembered = Memory() if memory is None else memory
+    # A cooperative leader would take members without claims for members that own nothing.
     if RebalanceProtocol.EAGER not in strategy.protocols or is_cooperative(strategy):
         raise EagerOnlyError(
             f"aiokafka joins groups eagerly and sends no owned partitions, which {strategy.name!r} "
@@ -94,6 +96,8 @@ def aiokafka_assignor(
             names = sorted({topic for member in joined for topic in member.topics})
             topics = [Topic(name, len(cluster.partitions_for_topic(name) or ())) for name in names]
             assignment = ask(strategy, Group(topics, joined))
+            # Assignments carry user data, which no other client reads: it brings the generation that aiokafka
+            # does not tell.
             user_data = struct.pack(">i", _after(max((_claimed(member) for member in joined), default=-1)))
             return {
                 id_: ConsumerProtocolMemberAssignment(_VERSION, by_topic(partitions), user_data)

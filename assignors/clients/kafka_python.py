@@ -13,6 +13,7 @@ from assignors.interface import Assignor
 from assignors.partition_list import NOTHING, PartitionList
 from assignors.registry import get_assignor
 
+# The newest version: older clients read the fields that they know.
 _VERSION = 3
 
 
@@ -57,6 +58,7 @@ class KafkaPythonAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
         """Return what this consumer sends when it joins."""
+        # An eager member has given everything up before it joins, so it owns nothing.
         owned = self._memory.owned if is_cooperative(self._assignor) else NOTHING
         return ConsumerProtocolSubscription(
             version=_VERSION,
@@ -119,10 +121,12 @@ def finish_rejoin(consumer: Any) -> None:
     """
     coordinator: Any = getattr(consumer, "_coordinator", None)  # kafka-python tells of a rejoin nowhere else
     if getattr(coordinator, "rejoining", False):
+        # The next `poll` then joins again as if the answer had never come.
         coordinator.request_rejoin()
 
 
 def _member(joined: Any) -> Member:
+    """Return a member as kafka-python's leader hears of it; "" and negative numbers stand for nothing."""
     subscription = joined.metadata
     owned = [
         (owned.topic, number) for owned in subscription.owned_partitions or () for number in owned.partitions

@@ -31,6 +31,8 @@ def rounds(sizes: NDArray[np.integer], partitions: int) -> list[tuple[int, int]]
     ):
         if left <= 0:
             break
+        # Rounds that hand out everything that is left, rounded up: more rounds would be cut off by the caller
+        # anyway.
         most = -(-left // reached)
         taking_part.append((reached, most if following is None else min(following - level, most)))
         left -= reached * taking_part[-1][1]
@@ -47,6 +49,8 @@ def turns(need: NDArray[np.integer]) -> NDArray[np.intp]:
     done = 0
     goals = np.sort(need)
     for goal in goals[run_starts(goals)].tolist():
+        # Between two distinct needs the same members take part in every round, so the rounds are one repeated
+        # block.
         parts.append(np.tile(np.flatnonzero(need > done), goal - done))
         done = goal
     return np.concatenate(parts)

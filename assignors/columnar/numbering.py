@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from operator import ne
 from typing import NamedTuple, TypeAlias
-from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +42,7 @@ def member_order(members: Sequence[Member]) -> NDArray[np.intp]:
     if instances.count(None) == len(instances):
         return np.array(java_order(range(len(ids)), ids), np.intp)
     # Sorting is stable, so static members that share an instance id stay in the order of the HashMap.
-    static = [row for row in hash_order(ids).tolist() if instances[row] is not None]
+    static = [row for row in members_by_hash(ids).tolist() if instances[row] is not None]
     dynamic = [row for row, instance in enumerate(instances) if instance is None]
     names = [instance or "" for instance in instances]
     return np.array(java_order(static, names) + java_order(dynamic, ids), np.intp)
@@ -51,12 +50,14 @@ def member_order(members: Sequence[Member]) -> NDArray[np.intp]:
 
 def java_order(rows: Iterable[int], names: Sequence[str]) -> list[int]:
     """Return the rows, stably sorted by their names as Java's `String.compareTo` does."""
+    # ASCII text compares alike by code point and by UTF-16 code unit; sorting by a key for each name takes
+    # longer.
     if "".join(names).isascii():
         return sorted(rows, key=names.__getitem__)
     return sorted(rows, key=lambda row: utf16_key(names[row]))
 
 
-def hash_order(ids: Sequence[str], hashes: NDArray[np.int32] | None = None) -> NDArray[np.intp]:
+def members_by_hash(ids: Sequence[str], hashes: NDArray[np.int32] | None = None) -> NDArray[np.intp]:
     """Return positions of the member ids in the order in which a `HashMap` filled with them iterates.
 
     The map is filled in the order of `ids`. `hashes` are their hash codes, if these are known already.
@@ -86,6 +87,7 @@ class Subscriptions:
             OddGroup: a subscription names a topic twice.
         """
         topics: Sequence[Sequence[str]] = Carried.of(members).column("topics")
+        # If all members name the same topics, the order of members cannot change which list comes first.
         if order is not None and topics.count(topics[0]) < len(topics):
             topics = [topics[row] for row in order]
         lists, of_member = distinct_lists(topics)
@@ -96,8 +98,10 @@ class Subscriptions:
 
     def audiences(self, topics: Sequence[str], order: NDArray[np.integer]) -> Audiences:
         """Return the audiences of these topics, each with a subscriber; members are listed in `order`."""
+        # One subscription: all topics have the same audience, all members, and nothing is to be looked up.
         if len(self.lists) == 1:
             return Audiences(of_topic=[0] * len(topics), members=[order], of_subscription=[[0]])
+        # Topics with the same codes have the same audience; the tuple of codes is its name.
         readers: dict[str, list[int]] = {topic: [] for topic in topics}
         for code, subscription in enumerate(self.lists):
             for topic in subscription:
@@ -134,6 +138,7 @@ class Audiences:
 
 def distinct_lists(lists: Sequence[Sequence[str]]) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
     """Return the distinct lists, in the order of their first appearance, and the index there of each list."""
+    # One list for all: to compare it with each, often the same object, is cheaper than hashing each.
     if lists and lists.count(lists[0]) == len(lists):
         return [tuple(lists[0])], np.zeros(len(lists), np.intp)
     # Members can share one list object; each object is looked at once.
@@ -221,13 +226,14 @@ class Numbering:
     @cached_property
     def by_hash(self) -> JoinPosition:
         """Members in the order in which the leader's HashMap of subscriptions iterates over them."""
-        return hash_order(self.ids)
+        return members_by_hash(self.ids)
 
     @cached_property
     def by_owner_hash(self) -> JoinPosition:
         """Members in the order of a HashMap that is filled in the order of `by_hash`."""
+        # Java puts members into this map while it iterates over the other one, which decides inside a bin.
         visited = self.by_hash
-        return visited[hash_order([self.ids[row] for row in visited.tolist()])]
+        return visited[members_by_hash([self.ids[row] for row in visited.tolist()])]
 
     @cached_property
     def topic_of(self) -> NDArray[np.int32]:
@@ -284,6 +290,7 @@ class Outcome(NamedTuple):
         """Return the assignment of the members with these ids, of topics with so many partitions."""
         member, topic, number, waits, _ = self
         transferring = None
+        # A partition that waits is in nobody's list this time; `Assignment.transferring` has it.
         if waits is not None and waits.any():
             transferring = (
                 PartitionList(topics, topic[waits].astype(np.int32), number[waits].astype(np.int32)),
@@ -345,6 +352,7 @@ class Racks:
         starts = numbering.starts.tolist()
         for name, start, end in zip(numbering.topics, starts, starts[1:], strict=False):
             pattern[start:end] = replica_patterns(topics[name], patterns)
+        # Racks without any replica count for nothing, so "all racks" are those of replicas.
         everywhere = frozenset[str]().union(*patterns)
         if everywhere.isdisjoint(names) or all(racks == everywhere for racks in patterns):
             return None
@@ -375,6 +383,7 @@ def replica_patterns(topic: Topic, patterns: dict[frozenset[str], int]) -> list[
     pattern_of: dict[Collection[str], int] = {}
     numbers = []
     for names in topic.racks:
+        # A list cannot be a key of a dict; tuples and frozensets are looked up as they are, without a copy.
         key = names if type(names) is tuple or type(names) is frozenset else frozenset(names)
         code = pattern_of.get(key)
         if code is None:
@@ -419,6 +428,7 @@ class BrokerNumbering(Numbering):
     @cached_property
     def has_subscriber(self) -> NDArray[np.bool_]:
         """True for each topic that some member subscribes to, deleted topics included."""
+        # By name: a topic of a subscription that is gone still counts as subscribed.
         names = set[str]().union(*self.subscriptions.lists)
         return np.array([name in names for name in self.topics], np.bool_)
 
@@ -436,11 +446,6 @@ class BrokerNumbering(Numbering):
     def in_map_order(self, topics: TopicRow, capacity: int) -> TopicRow:
         """Return these topics in the order of a HashMap of this capacity that their ids are put into."""
         return topics[hash_map_order(self._hashes[topics], capacity=capacity, keys=self.halves[topics])]
-
-    @cached_property
-    def uuids(self) -> list[UUID]:
-        """The id of each topic."""
-        return [UUID(bytes=sixteen) for sixteen in self.topic_ids]
 
     @cached_property
     def halves(self) -> NDArray[np.int64]:

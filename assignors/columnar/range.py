@@ -16,9 +16,9 @@ from assignors.columnar.numbering import (
     JoinPosition,
     Numbering,
     Subscriptions,
-    hash_order,
     in_name_order,
     member_order,
+    members_by_hash,
     replica_patterns,
     topics_that_exist,
 )
@@ -33,11 +33,15 @@ def assign_range(group: Group) -> Assignment:
     subscriptions = Subscriptions.of(members)
     subscribed = hash_map_keys(_subscribed_topics(members, subscriptions))
     existing = topics_that_exist(group, subscribed)
+    # Java builds a second map, without the topics that have no partitions; it may be shorter and so have
+    # another order.
     names = hash_map_keys([name for name in subscribed if name in existing])
     order = member_order(members)
 
     topics = [existing[name] for name in names]
     matched: list[_CoPartitioned] = []
+    # Only if both sides have racks can one of them match; the search for co-partitioned topics is left out
+    # otherwise.
     if any(topic.racks is not None for topic in topics) and any(member.rack for member in members):
         matched = _group_co_partitioned(topics, members, subscriptions, order)
     racks_decide = any(group.needs_racks for group in matched)
@@ -57,7 +61,7 @@ def _subscribed_topics(members: Sequence[Member], subscriptions: Subscriptions) 
     """Return every subscribed topic, in the order they are first seen in the HashMap of members."""
     if len(subscriptions.lists) == 1:
         return list(subscriptions.lists[0])
-    visits = hash_order([member.id for member in members])
+    visits = members_by_hash([member.id for member in members])
     codes = dict.fromkeys(subscriptions.of_member[visits].tolist())
     return list(dict.fromkeys(topic for code in codes for topic in subscriptions.lists[code]))
 
@@ -139,7 +143,14 @@ class _CoPartitioned:
 def _group_co_partitioned(
     topics: Sequence[Topic], members: Sequence[Member], subscriptions: Subscriptions, order: NDArray[np.intp]
 ) -> list[_CoPartitioned]:
-    """Return the groups of topics with the same members and, if some members have a rack, the same count."""
+    """Return the groups of topics with the same members and, if some members have a rack, the same count.
+
+    Args:
+        topics: topics with partitions, in the order of the JVM's map.
+        members: in the order in which they joined.
+        subscriptions: theirs.
+        order: join positions in the order in which members get their ranges.
+    """
     bits: dict[str, int] = {}
     rack = [_bit(member.rack, bits) if member.rack else 0 for member in members]
     patterns: dict[frozenset[str], int] = {}
@@ -149,6 +160,8 @@ def _group_co_partitioned(
     subscribers = [members.tolist() for members in audiences.members]
     located = [any(rack[member] for member in members) for members in subscribers]
     co_partitioned: dict[tuple[int, int], list[tuple[Topic, list[int]]]] = defaultdict(list)
+    # Without a rack among the members, Java compares a count of 0 for every topic: all of them are in one
+    # group.
     for topic, audience, pattern in zip(topics, audiences.of_topic, pattern_of, strict=True):
         racks = [racks_of[number] for number in pattern]
         co_partitioned[audience, topic.partitions if located[audience] else 0].append((topic, racks))
@@ -179,6 +192,7 @@ class _Ranges:
     def match_together(self, racks: Sequence[int]) -> None:
         """Give each partition to the first member with room that is near it, or to none."""
         waiting: dict[int, list[int]] = defaultdict(list)
+        # The member whose turn is first is at the end of its list, where `pop` takes it in constant time.
         for member in reversed(range(len(self._near))):
             waiting[self._near[member]].append(member)
         for partition, where in enumerate(racks):
@@ -200,6 +214,10 @@ class _Ranges:
         self._serve(dict.fromkeys(self._near, everything))
 
     def _serve(self, choice: dict[int, Iterator[int]]) -> None:
+        """Give each member in turn its room out of the choice for its rack.
+
+        `choice` is by rack; members of one rack share an iterator, so what one gets is gone for the next.
+        """
         for member, rack in enumerate(self._near):
             room = self._room(member)
             if room > 0:
@@ -219,6 +237,7 @@ class _Ranges:
         return self._quota + (self._extra > 0) - self._assigned[member]
 
     def _give(self, partitions: Sequence[int], member: int) -> None:
+        """Give these partition numbers to a member; the first that passes the quota uses up one extra."""
         for partition in partitions:
             self.owner[partition] = member
         self._assigned[member] += len(partitions)
@@ -227,6 +246,7 @@ class _Ranges:
 
 
 def _bit(rack: str, bits: dict[str, int]) -> int:
+    """Return the bit of a rack; a new rack gets the next one."""
     return bits.setdefault(rack, 1 << len(bits))
 
 
@@ -246,6 +266,7 @@ def assign_broker_range(group: Group) -> Assignment:
         place = np.repeat(_places(first, numbering, equal=True), numbering.counts)
     else:
         places = [_places(topics, numbering, equal=False) for topics in subscriptions.lists]
+        # The place depends on the member's own subscription: its map holds its own topics only.
         place = np.stack(places)[subscriptions.of_member[owner], topic]
     rows = sort_positions(owner, place)
     return Assignment(
@@ -262,6 +283,14 @@ def _places(subscription: Sequence[str], numbering: BrokerNumbering, *, equal: b
     """Return the place of each topic in the HashMap in which members with this subscription get their ranges.
 
     Where all subscriptions are equal, topics that do not exist do not count for the length of its table.
+
+    Args:
+        subscription: topic names as a member lists them.
+        numbering: of the group.
+        equal: whether all members subscribe to the same topics.
+
+    Returns:
+        intp of shape (topics,): a topic's place; 0 for a topic that is not in the subscription.
     """
     added = numbering.in_set_order(subscription)
     capacity = hash_map_capacity(len(added if equal else subscription))

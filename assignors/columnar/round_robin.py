@@ -39,6 +39,7 @@ def _seats(numbering: Numbering, order: JoinPosition) -> NDArray[np.intp]:
 
     Members that do not subscribe to a topic are passed over; the next topic goes on behind the last seat.
     """
+    # Nobody is passed over: partition ids in order take the seats in order.
     if len(numbering.subscriptions.lists) == 1:
         return np.arange(numbering.total) % len(order)
     position = inverse(order)

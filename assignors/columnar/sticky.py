@@ -29,7 +29,7 @@ from assignors.columnar.numbering import (
 from assignors.columnar.sticky_general import assign_general
 from assignors.columnar.sticky_structures import (
     Claims,
-    Memory,
+    ReportedPartitions,
     read_claims,
     recall_owned,
     recall_user_data,
@@ -41,7 +41,7 @@ from partitioning.java import string_hashes
 from partitioning.java.hash_codes import spread
 from partitioning.java.hash_map import DEFAULT_LENGTH, grown_lengths
 from partitioning.java.many_maps import crowded_maps, map_order
-from partitioning.kit.columns import bounds, inverse, join, ranges, sort_rows
+from partitioning.kit.columns import bounds, inverse, join_columns, range_numbers, sort_rows
 
 
 def assign_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
@@ -58,9 +58,14 @@ def assign_cooperative_sticky(group: Group, highest: int) -> tuple[Assignment, i
 
 
 def _decide(
-    group: Group, highest: int, recall: Callable[[Numbering], Memory]
+    group: Group, highest: int, recall: Callable[[Numbering], ReportedPartitions]
 ) -> tuple[Numbering, Claims, Outcome]:
     """Return the numbering and the claims of a group, and the owner of each partition.
+
+    Args:
+        group: any group that a coordinator can make.
+        highest: the highest generation that this leader has seen before; -1 for none.
+        recall: what the members of this strategy say they had.
 
     Raises:
         OddGroup: no members, or a subscription that names no topics, or odd claims.
@@ -75,12 +80,16 @@ def _decide(
     return numbering, claims, assign(numbering, claims, Racks.of(topics, numbering))
 
 
-def _recall_owned(numbering: Numbering) -> Memory:
+def _recall_owned(numbering: Numbering) -> ReportedPartitions:
+    """Return what members own; the order of their reports matters only if subscriptions differ."""
     return recall_owned(numbering.members, in_order=not numbering.subscriptions.are_equal)
 
 
-def recall_as_it_arrives(numbering: Numbering) -> Memory:
-    """Return what the members remember, in the order in which their leader reads it where that matters."""
+def recall_as_it_arrives(numbering: Numbering) -> ReportedPartitions:
+    """Return what the members remember, in the order in which their leader reads it where that matters.
+
+    User data travels as a map of topics, so a member's list reaches the leader in the order of that map.
+    """
     memory = recall_user_data(numbering.members)
     if numbering.subscriptions.are_equal:
         return memory
@@ -97,6 +106,7 @@ def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
     """As `as_it_travels`, for many lists with the same names at once, unless their maps are crowded."""
     (names, topics, partitions), sizes = join_lists(lists)
     owner = np.repeat(np.arange(len(lists)), sizes)
+    # A group is a (member, topic) pair; `first` is its first row, `group` the pair of each row.
     _, first, group = np.unique(owner * len(names) + topics, return_index=True, return_inverse=True)
 
     # Each partition asks the map for its topic, topic after topic. Asking makes the map grow before it adds a
@@ -112,6 +122,7 @@ def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
     latest = np.argsort(-first, kind="stable")
     of_latest = owner[first[latest]]
     place = inverse(latest[map_order(of_latest, hashes[latest], lengths[of_latest])])
+    # Rows by the place of their topic in the map; rows of one topic keep their order.
     rows = np.argsort(place[group], kind="stable")
     columns = PartitionColumns(names, topics[rows], partitions[rows])
     arrived = PartitionList.parts(columns, bounds(sizes).tolist())
@@ -121,7 +132,13 @@ def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
 
 
 def with_transfers(numbering: Numbering, claims: Claims, outcome: Outcome) -> Outcome:
-    """Return the outcome with `waits` True for partitions that a member gets and another one claims."""
+    """Return the outcome with `waits` True for partitions that a member gets and another one claims.
+
+    Args:
+        numbering: of the group.
+        claims: what members own; every partition is claimed at most once.
+        outcome: the owner of each partition; its first `kept` rows are claims that their member keeps.
+    """
     kept = outcome.kept
     if kept == len(claims.id):  # every claim is kept
         return outcome
@@ -131,24 +148,34 @@ def with_transfers(numbering: Numbering, claims: Claims, outcome: Outcome) -> Ou
     # Only rows behind the kept ones can be new to their member.
     had = owner[ids]
     moving = (had >= 0) & (had != outcome.member[kept:])
-    return outcome._replace(waits=join(np.zeros(kept, np.bool_), moving))
+    return outcome._replace(waits=join_columns(np.zeros(kept, np.bool_), moving))
 
 
 def assign_constrained(numbering: Numbering, claims: Claims, racks: Racks | None) -> Outcome:
-    """Return the owners if all members subscribe to the same topics: kept rows, then others."""
+    """Return the owners if all members subscribe to the same topics: kept rows, then others.
+
+    Partitions that nobody keeps come in the order of their ids, which is by topic name and number; with
+    racks, the ones that find a member near come first.
+
+    Args:
+        numbering: of the group; its topics are in the order of their names.
+        claims: what members own; every partition is claimed at most once.
+        racks: racks of members and replicas; None if they decide nothing.
+    """
     kept, seats = _keep(numbering, claims, racks)
     assigned = np.zeros(numbering.total, np.bool_)
     assigned[numbering.starts[kept.topic] + kept.number] = True
     ids = np.flatnonzero(~assigned)
     near = np.empty(0, np.int32)
     if racks is not None:
+        # Partitions that few members are near come first: later these members could be full.
         near, near_ids, rest = assign_nearby(racks.by_choice(ids), seats, racks)
         ids = np.concatenate([near_ids, rest])
     everything = racks is None and len(ids) == numbering.total  # then ids count up: no need to look them up
     return Outcome(
-        member=join(kept.member, join(near, seats.round_robin()[: len(ids) - len(near)])),
-        topic=join(kept.topic, numbering.topic_of if everything else numbering.topic_of[ids]),
-        number=join(kept.number, numbering.number_of if everything else numbering.number_of[ids]),
+        member=join_columns(kept.member, join_columns(near, seats.round_robin()[: len(ids) - len(near)])),
+        topic=join_columns(kept.topic, numbering.topic_of if everything else numbering.topic_of[ids]),
+        number=join_columns(kept.number, numbering.number_of if everything else numbering.number_of[ids]),
         kept=len(kept.member),
     )
 
@@ -164,6 +191,7 @@ def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[Ou
     if racks is not None:
         near = ~racks.mismatch(claimant, claims.id)
         claimant, numbers, topics = claimant[near], numbers[near], topics[near]
+    # By number before topic: a member that gives partitions up then keeps some of every topic.
     member, number, topic = sort_rows(claimant, numbers, topics)
 
     have = np.bincount(member, minlength=members)
@@ -177,7 +205,8 @@ def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[Ou
     quota[extra] += 1
     # Rows are grouped by member and sorted; what is over the quota is the end of a member's rows.
     if (have > quota).any():
-        lost = ranges(have.cumsum() - have + quota, have - quota)
+        # The rows of member m end at have.cumsum()[m]; those from its quota on are lost.
+        lost = range_numbers(have.cumsum() - have + quota, have - quota)
         member, topic, number = (np.delete(column, lost) for column in (member, topic, number))
 
     under = numbering.sort_by_id(np.flatnonzero(have < least))
@@ -226,6 +255,8 @@ def assign_nearby(
     partitions left for anybody.
     """
     under = seats.under.tolist()
+    # A place is an index into `under`, which does not change; members that are full are skipped by the
+    # circle.
     circle = _Circle(racks.member[seats.under].tolist())
     queues = _Queues(racks.member.tolist(), seats.exact.tolist())
     near = [[int(rack) for rack in np.flatnonzero(row)] for row in racks.inside]
@@ -245,6 +276,8 @@ def assign_nearby(
                 if seats.extras:
                     queues.append(member)
         else:
+            # Nobody near is below the share. An extra partition goes to the member that has waited longest,
+            # if any are left.
             first = queues.pop(near[pattern]) if seats.extras else None
             if first is None:
                 rest.append(partition)
@@ -254,6 +287,7 @@ def assign_nearby(
             seats.extras -= 1
         receivers.append(member)
         handed_out.append(partition)
+    # What is left of `seats` is what `round_robin` goes on with, in the same order.
     seats.size = np.array(size, np.int64)
     seats.under = seats.under[seats.size[seats.under] < seats.least]
     seats.exact = np.array(queues.members() if seats.extras else [], np.intp)
@@ -265,6 +299,9 @@ class _Circle:
 
     For each rack, `next[place]` leads towards the first place from there on that has the rack and still takes
     part; paths are shortened as they are followed.
+
+    A place is an index into the list of racks that the circle was made with. A place that was removed is
+    never a result again; its entry leads to the next one.
     """
 
     def __init__(self, racks: list[int]) -> None:
@@ -296,6 +333,7 @@ class _Circle:
 
     def remove(self, place: int) -> None:
         """Take the member at this place out of the circle."""
+        # The path of a place that left begins at the next one; it is shortened when it is followed.
         self._next[self._racks[place]][place] = place + 1
 
     @staticmethod

@@ -33,7 +33,7 @@ def assign_general(numbering: Numbering, claims: Claims, racks: Racks | None) ->
     Raises:
         OddGroup: balancing meets a member that takes no part in it, or never ends.
     """
-    readers = Readers.of(numbering)
+    readers = Subscribers.of(numbering)
     distribution = distribute(numbering, claims, racks, readers)
     reassignment = Reassignment(numbering, claims, readers, distribution)
     before = reassignment.imbalance()
@@ -52,7 +52,7 @@ def assign_general(numbering: Numbering, claims: Claims, racks: Racks | None) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Readers:
+class Subscribers:
     """Holds the subscribers of a group's topics; an audience is an index into `members`.
 
     Attributes:
@@ -74,7 +74,7 @@ class Readers:
     order: list[int]
 
     @classmethod
-    def of(cls, numbering: Numbering) -> Readers:
+    def of(cls, numbering: Numbering) -> Subscribers:
         """Return the readers of a group."""
         subscriptions, index = numbering.subscriptions, numbering.index
         audiences = subscriptions.audiences(numbering.topics, numbering.by_id)
@@ -110,8 +110,17 @@ class Distribution:
     revokes: bool
 
 
-def distribute(numbering: Numbering, claims: Claims, racks: Racks | None, readers: Readers) -> Distribution:
-    """Let members keep what they own; give the rest to the subscriber with the fewest, near ones first."""
+def distribute(
+    numbering: Numbering, claims: Claims, racks: Racks | None, readers: Subscribers
+) -> Distribution:
+    """Let members keep what they own; give the rest to the subscriber with the fewest, near ones first.
+
+    Args:
+        numbering: of the group.
+        claims: what members own.
+        racks: racks of members and replicas; None if they decide nothing.
+        readers: who subscribes to what.
+    """
     stays = numbering.subscribed[numbering.subscriptions.of_member[claims.member], claims.topic]
     if racks is not None:
         stays &= ~racks.mismatch(claims.member, claims.id)
@@ -132,6 +141,7 @@ def distribute(numbering: Numbering, claims: Claims, racks: Racks | None, reader
         near, near_ids, batches = _hand_out_nearby(unassigned, readers, racks, rack_of, size)
         ranks.append(near)
         handed_out.append(near_ids)
+    # Neighbouring topics with one audience are filled as one batch: sizes change only inside that audience.
     for audience, topics in groupby(batches, key=readers.of_topic.__getitem__):
         partitions = np.concatenate([batches[topic] for topic in topics])
         ranks.append(fill(size, readers.members[audience], len(partitions)))
@@ -149,8 +159,17 @@ def fill(size: NDArray[np.int64], members: IdRank, partitions: int) -> IdRank:
     """Return the members that get the next partitions, each time the one with the fewest; update `size`.
 
     The lowest rank wins a tie. `size` has the partitions of each rank, `members` are ranks, ascending.
+
+    Args:
+        size: partitions of each rank, int64 of shape (members,); updated.
+        members: ranks of the audience, ascending; not empty if `partitions` is above 0.
+        partitions: how many are given out.
+
+    Returns:
+        The receiver of each partition, in order: ranks, of shape (partitions,).
     """
     have = size[members]
+    # Ties by rank: members with equal sizes are served in the order of their ids.
     order = np.argsort(have, kind="stable")
     in_rounds = [
         np.tile(np.sort(order[:reached]), times) for reached, times in rounds(have[order], partitions)
@@ -162,7 +181,7 @@ def fill(size: NDArray[np.int64], members: IdRank, partitions: int) -> IdRank:
 
 def _hand_out_nearby(
     batches: Batches,
-    readers: Readers,
+    readers: Subscribers,
     racks: Racks,
     rack_of: NDArray[np.int32],
     size: NDArray[np.int64],
@@ -170,9 +189,17 @@ def _hand_out_nearby(
     """Return receivers near partitions or without a rack, what they get, and the batches left.
 
     Updates `size`.
+
+    Args:
+        batches: unassigned partition ids by topic, topics in the order in which they are looked at.
+        readers: subscribers of each topic, as ranks.
+        racks: racks of members (by join position) and replicas.
+        rack_of: rack of each rank, -1 for none.
+        size: partitions of each rank; updated.
     """
     members = len(size)
     sizes = size.tolist()
+    # -1 stands for members without a rack, which any partition is near.
     near = [[-1, *np.flatnonzero(row).tolist()] for row in racks.inside]
     heaps: dict[tuple[int, int], list[int]] = {}
     for audience, subscribers in enumerate(readers.members):
@@ -206,10 +233,19 @@ _USUAL_LAPS = 8
 
 
 class Reassignment:
-    """Owns the assignment while partitions move; a member is a rank, 0 to the number of members - 1."""
+    """Owns the assignment while partitions move; a member is a rank, 0 to the number of members - 1.
+
+    Attributes:
+        _owner: the rank that has each partition, by partition id.
+        _lists: the partitions of each rank, as keys of a dict: in list order, and removed in constant time.
+        _load: the sizes of the ranks, with the heaps that find the least loaded.
+        _previous: partition id -> rank that had it in an earlier generation.
+        _movements: the moves so far; topics and partitions by name, because Java's hash order decides there.
+        _balance: answers whether anything may still move.
+    """
 
     def __init__(
-        self, numbering: Numbering, claims: Claims, readers: Readers, distribution: Distribution
+        self, numbering: Numbering, claims: Claims, readers: Subscribers, distribution: Distribution
     ) -> None:
         self._readers = readers
         rank, ids = distribution.rank, distribution.id
@@ -226,7 +262,7 @@ class Reassignment:
         full = _full(numbering, readers)
         shared = np.array(readers.potential)[numbering.topic_of[ids]] >= 2
         takes_part = (size < full) | (np.bincount(rank[shared], minlength=members) > 0)
-        self._load = Load(size, takes_part, readers)
+        self._load = LoadHeaps(size, takes_part, readers)
         self._previous = _previous_owners(numbering, claims)
         self._topics, self._starts = numbering.topics, numbering.starts.tolist()
         self._movements = PartitionMovements()
@@ -273,6 +309,7 @@ class Reassignment:
         for topic, partitions in batches:
             limit = balance.limit(topic)
             for partition in partitions:
+                # A partition that stays costs only this comparison.
                 if size[owner[partition]] <= limit and partition not in previous:
                     continue
                 if self._goes_back(partition):
@@ -318,7 +355,7 @@ class Reassignment:
         self._balance.count_move(topic, source, destination)
 
 
-def _full(numbering: Numbering, readers: Readers) -> NDArray[np.int64]:
+def _full(numbering: Numbering, readers: Subscribers) -> NDArray[np.int64]:
     """Return the most partitions each rank can have: all partitions of its topics."""
     full = [int(numbering.counts[topics].sum()) for topics in readers.topics]
     return np.array(full)[readers.subscription]
@@ -326,6 +363,7 @@ def _full(numbering: Numbering, readers: Readers) -> NDArray[np.int64]:
 
 def _previous_owners(numbering: Numbering, claims: Claims) -> dict[int, int]:
     """Return partition id -> rank that claims it in a generation before the highest."""
+    # `generation` is by member, so it is compared once a member and then looked up for each claim.
     late = np.array([number < claims.highest for number in claims.generation])
     rows = np.flatnonzero(late[claims.member])
     ranks = numbering.id_rank[claims.member[rows]]
@@ -336,10 +374,16 @@ class Balance:
     """Answers the questions that reassignment asks again and again, as the JVM does.
 
     The last counter-example is kept: while it holds, the assignment is not balanced.
+
+    Attributes:
+        _owners: for each audience, rank -> how many partitions of the audience's topics it owns; no zeros.
+        _counter_example: (rank that could take a partition, audience, rank that could give it); None if none
+            is known.
+        _searched: the audience with which the next search begins.
     """
 
     def __init__(
-        self, numbering: Numbering, readers: Readers, load: Load, owner: list[int], full: list[int]
+        self, numbering: Numbering, readers: Subscribers, load: LoadHeaps, owner: list[int], full: list[int]
     ) -> None:
         self._readers = readers
         self._load = load
@@ -381,6 +425,7 @@ class Balance:
     def _search(self) -> tuple[int, int, int] | None:
         """Return (rank that could take a partition, audience, rank that could give it); None if balanced."""
         size = self._load.size
+        # Begins where the last counter-example was found, so that settled audiences do not come first again.
         for _ in self._owners:
             audience = self._searched
             member = self._taker(audience)
@@ -420,7 +465,7 @@ def _owners(
     return owners
 
 
-class Load:
+class LoadHeaps:
     """The sizes of members, which are ranks, with a heap of members for each audience.
 
     A heap's key is size * members + rank. Keys lag behind while sizes grow and are repaired when they come to
@@ -428,7 +473,7 @@ class Load:
     to date; `least` and `most` are the sizes among members that give or get partitions (`takes_part`).
     """
 
-    def __init__(self, size: NDArray[np.int64], takes_part: NDArray[np.bool_], readers: Readers) -> None:
+    def __init__(self, size: NDArray[np.int64], takes_part: NDArray[np.bool_], readers: Subscribers) -> None:
         self.size: list[int] = size.tolist()
         self.takes_part: list[bool] = takes_part.tolist()
         self._readers = readers
@@ -453,6 +498,7 @@ class Load:
         """Move one partition from one member to another."""
         # The key of `destination` lags behind its size and is repaired when it comes to the top; a lower size
         # needs a new key at once in every heap that `source` is in.
+        # First up, then down: `most` and `least` are never taken from a size that nobody has.
         self._resize(destination, 1)
         self._resize(source, -1)
         key = self.size[source] * len(self.size) + source
@@ -464,11 +510,14 @@ class Load:
         return balance_score(compress(self.size, self.takes_part))
 
     def _resize(self, member: int, change: int) -> None:
+        """Change a member's size by 1 or -1, and keep `least` and `most` of all members right."""
         before = self.size[member]
         after = self.size[member] = before + change
         members = self._members_of_size
         members[before] -= 1
         members[after] += 1
+        # A size changes by one at a time, so if the last member leaves the extreme, the new extreme is its
+        # neighbour.
         if after > self.most or (before == self.most and not members[before]):
             self.most = after
         if after < self.least or (before == self.least and not members[before]):

@@ -12,10 +12,10 @@ from assignors.columnar.numbering import JoinPosition, Numbering, OddGroup, Part
 from assignors.group import Carried, Member, StickyUserData
 from assignors.partition_list import PartitionColumns, PartitionList, as_lists, join_lists
 from assignors.protocol import decode_cooperative_user_data, decode_sticky_user_data
-from partitioning.kit.columns import join
+from partitioning.kit.columns import join_columns
 
 
-class Memory(NamedTuple):
+class ReportedPartitions(NamedTuple):
     """Lists the partitions that members say they had, as they say it: nothing is checked yet.
 
     Attributes:
@@ -29,12 +29,13 @@ class Memory(NamedTuple):
     generation: list[int]
 
 
-def recall_user_data(members: Sequence[Member]) -> Memory:
+def recall_user_data(members: Sequence[Member]) -> ReportedPartitions:
     """Return what the members of an eager group remember in user data, in JoinGroup order.
 
     User data that cannot be decoded counts as none: no partitions, generation -1.
     """
     carried = Carried.of(members)
+    # `Group.next` has not been called: every member is new to this group, and says itself what it had.
     if carried.generation is None:  # they remember nothing
         carried = Carried.of([*members])
     partitions, generations = [PartitionList(*carried.received)], [carried.generation or 0] * carried.staying
@@ -46,10 +47,10 @@ def recall_user_data(members: Sequence[Member]) -> Memory:
         partitions.append(had)
         generations.append(-1 if generation is None else generation)
     joined, sizes = join_lists(partitions)
-    return Memory(joined, join(carried.sizes, sizes[1:]), generations)
+    return ReportedPartitions(joined, join_columns(carried.sizes, sizes[1:]), generations)
 
 
-def recall_owned(members: Sequence[Member], *, in_order: bool = True) -> Memory:
+def recall_owned(members: Sequence[Member], *, in_order: bool = True) -> ReportedPartitions:
     """Return what the members of a cooperative group own, `in_order` as they report it, else in any.
 
     The generation is in the subscription (KIP-792), or else in the user data, where it was before.
@@ -64,7 +65,7 @@ def recall_owned(members: Sequence[Member], *, in_order: bool = True) -> Memory:
         generations.append(-1 if generation is None else generation)
     owned = PartitionList(*(carried.owned if in_order else carried.received))
     joined, sizes = join_lists([owned, *as_lists(member.owned for member in joining)])
-    return Memory(joined, join(carried.sizes, sizes[1:]), generations)
+    return ReportedPartitions(joined, join_columns(carried.sizes, sizes[1:]), generations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class Claims:
     highest: int
 
 
-def read_claims(numbering: Numbering, memory: Memory, highest: int) -> Claims:
+def read_claims(numbering: Numbering, memory: ReportedPartitions, highest: int) -> Claims:
     """Return the claims of a group, given what its members remember.
 
     Raises:
@@ -98,6 +99,7 @@ def read_claims(numbering: Numbering, memory: Memory, highest: int) -> Claims:
     """
     columns, sizes = memory.partitions, memory.sizes
     member = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    # -1: a topic without a subscriber, or that is gone. Such claims count for nothing.
     topic = np.array([numbering.index.get(name, -1) for name in columns.names], np.int32)[columns.topics]
     number = columns.partitions
     exists = topic >= 0
@@ -110,6 +112,8 @@ def read_claims(numbering: Numbering, memory: Memory, highest: int) -> Claims:
         raise OddGroup
     claimed = np.zeros(numbering.total, np.bool_)
     claimed[ids] = True
+    # Fewer marks than claims: some partition was claimed twice, and generations have to decide (the rule
+    # does).
     if np.count_nonzero(claimed) < len(ids):
         raise OddGroup
     return Claims(

@@ -7,9 +7,7 @@ as the topic's HashSet does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -18,11 +16,10 @@ from numpy.typing import NDArray
 from assignors.columnar.numbering import BrokerNumbering, JoinPosition, OddGroup, TopicRow, Visit
 from assignors.group import Carried
 from assignors.partition_list import PartitionColumns, as_lists, join_lists
-from partitioning.java import HashSet
 from partitioning.java.hash_codes import spread
 from partitioning.java.hash_map import DEFAULT_LENGTH, grown_lengths, hash_set_lengths
 from partitioning.java.many_maps import iteration_order
-from partitioning.kit.columns import bounds, ranges, run_sizes, run_starts
+from partitioning.kit.columns import bounds, range_numbers, run_sizes, run_starts
 
 _T = TypeVar("_T", bound=np.generic)
 
@@ -56,9 +53,13 @@ class Slots(NamedTuple):
         return cls(member, topic, np.cumsum(sizes) - sizes, sizes, partition)
 
     def in_order(self, order: NDArray[np.intp]) -> Slots:
-        """Return these slots in another order (indices of slots), with their rows copied without gaps."""
+        """Return these slots in another order (indices of slots), with their rows copied without gaps.
+
+        Args:
+            order: indices of slots, each at most once.
+        """
         sizes = self.sizes[order]
-        partition = self.partition[ranges(self.starts[order], sizes)]
+        partition = self.partition[range_numbers(self.starts[order], sizes)]
         return Slots.of(self.member[order], self.topic[order], sizes, partition)
 
     def merge_repeated(self) -> Slots:
@@ -66,6 +67,7 @@ class Slots(NamedTuple):
 
         A member can get partitions of a topic in several turns. Rows keep their order inside a slot.
         """
+        # One number for each (member, topic) pair.
         keys = self.member * (int(self.topic.max(initial=0)) + 1) + self.topic
         # Ascending keys show without a sort that nothing is repeated.
         if (keys[1:] > keys[:-1]).all():
@@ -89,15 +91,10 @@ class Targets:
         slots: one for each member and topic: members as the coordinator visits them, a member's topics as its
             HashMap gives them, and a slot's rows as its HashSet does.
         assigned: which partition ids some member has.
-        crowded: slots with a HashSet that has more than eight numbers in a bin or has grown for that, so that
-            a copy of it, or what is left of one, can have another order; ascending.
-        unsettled: the crowded slots of which a copy has another order.
     """
 
     slots: Slots
     assigned: NDArray[np.bool_]
-    crowded: NDArray[np.intp]
-    unsettled: NDArray[np.intp]
 
     @classmethod
     def of(
@@ -105,47 +102,24 @@ class Targets:
     ) -> Targets:
         """Return the targets of members that own `sizes` partitions each, in the coordinator's order.
 
-        A member's partitions are `recorded` in the order of its record. Raises OddGroup if no broker made
-        these targets, or some member's map of topics is crowded.
+        A member's partitions are `recorded` in the order of its record.
+
+        Raises:
+            OddGroup: no broker made these targets, or some map of topics or set of numbers is crowded.
         """
         slots, assigned = read_records(recorded, sizes, numbering)
-        none = np.empty(0, np.intp)
-        if len(slots.sizes) == 0:
-            return cls(slots=slots, assigned=assigned, crowded=none, unsettled=none)
-        by_topic = _topic_order(slots, numbering)
-        if by_topic is not None:
-            slots = slots.in_order(by_topic)
-        numbers, crowded, unsettled = _in_number_order(slots)
-        return cls(slots._replace(partition=numbers), assigned, crowded, unsettled)
-
-
-def _in_number_order(slots: Slots) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]:
-    """Return slots' numbers in HashSet order, and the slots `crowded` and `unsettled` of `Targets`.
-
-    A slot's numbers are given in the order of its record, in which they were put into its set. Raises
-    OddGroup if a crowded set lists a number twice.
-    """
-    lengths = hash_set_lengths(slots.sizes)
-    order = iteration_order(slots.starts, slots.sizes, spread(slots.partition), lengths, lengths)
-    numbers = slots.partition if order.rows is None else slots.partition[order.rows]
-    if len(order.crowded) == 0:
-        return numbers, order.crowded, order.crowded
-    numbers = numbers.copy()
-    unsettled = []
-    for slot in order.crowded.tolist():
-        rows = slice(int(slots.starts[slot]), int(slots.starts[slot] + slots.sizes[slot]))
-        in_set = _set_order(tuple(slots.partition[rows].tolist()))
-        if len(in_set) != slots.sizes[slot]:
-            raise OddGroup  # a partition of a topic that is gone is listed twice
-        numbers[rows] = in_set
-        if _set_order(in_set) != in_set:
-            unsettled.append(slot)
-    return numbers, order.crowded, np.array(unsettled, np.intp)
-
-
-@lru_cache(maxsize=1 << 12)
-def _set_order(numbers: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(HashSet(numbers))
+        if len(slots.sizes):
+            by_topic = _topic_order(slots, numbering)
+            if by_topic is not None:
+                slots = slots.in_order(by_topic)
+            lengths = hash_set_lengths(slots.sizes)
+            order = iteration_order(slots.starts, slots.sizes, spread(slots.partition), lengths, lengths)
+            # Java may have built a tree in a bin of more than eight numbers, which gives another order.
+            if len(order.crowded):
+                raise OddGroup
+            if order.rows is not None:
+                slots = slots._replace(partition=slots.partition[order.rows])
+        return cls(slots, assigned)
 
 
 def _topic_order(slots: Slots, numbering: BrokerNumbering) -> NDArray[np.intp] | None:
@@ -171,7 +145,7 @@ def recall_targets(members: Carried, order: JoinPosition) -> tuple[PartitionColu
     if members.generation is not None:
         owned = as_lists([member.owned for member in members])
         recorded, sizes = join_lists([partitions.as_assigned for partitions in owned])
-    rows = ranges(bounds(sizes)[order], sizes[order])
+    rows = range_numbers(bounds(sizes)[order], sizes[order])
     return PartitionColumns(recorded.names, recorded.topics[rows], recorded.partitions[rows]), sizes[order]
 
 
@@ -211,6 +185,7 @@ def _slots_of_records(
     firsts = (np.cumsum(sizes) - sizes)[member]
     changes = np.empty(len(code), np.bool_)
     np.not_equal(code[1:], code[:-1], out=changes[1:])
+    # A slot also begins with a new member, even if the topic is that of the row before.
     changes[firsts] = True
     starts = changes.nonzero()[0]
     slots = run_sizes(starts.searchsorted(firsts), len(starts))
@@ -221,22 +196,6 @@ def _slots_of_records(
     ).merge_repeated()
 
 
-class Move(NamedTuple):
-    """Tells that a partition changes its member.
-
-    Attributes:
-        topic: the topic, as in `Numbering.topics`.
-        id: the partition id.
-        source: the member that gives the partition up, in the coordinator's order.
-        destination: the member that gets the partition, in the same order.
-    """
-
-    topic: int
-    id: int
-    source: int
-    destination: int
-
-
 @dataclass(frozen=True, slots=True)
 class Changes:
     """Lists the calls that turn the last target assignment into the new one.
@@ -245,19 +204,11 @@ class Changes:
 
     Attributes:
         staying: how many rows of each old slot stay; these are the first rows of the slot.
-        gone: rows among the staying ones that go later, in the order in which they go.
         copied: True for members whose maps were copied before they were changed; bool of shape (members,).
         received: what members get, grouped by member and in the order in which they get it. A member may have
             several slots of a topic.
-        capacity: the capacity that a new HashSet of each topic's partitions is made with.
-        mixed: members that lose some partitions while they get others.
-        moves: what happens to partitions after they were given out, in order.
     """
 
     staying: NDArray[np.intp]
-    gone: NDArray[np.intp]
     copied: NDArray[np.bool_]
     received: Slots
-    capacity: NDArray[np.intp]
-    mixed: frozenset[int] = frozenset()
-    moves: Sequence[Move] = ()

@@ -13,12 +13,12 @@ from assignors.group import Assignment, Certificate, Group
 from assignors.interface import CooperativeMemory, EagerMemory, Reason, Recorder
 from assignors.optimal.deciding import Task
 from assignors.optimal.racks import find_kinds
-from assignors.optimal.reading import Reading, read_group
+from assignors.optimal.reading import NumberedGroup, read_group
 from partitioning.errors import InvalidConfigError
 from partitioning.topic_partition import TopicPartition
 
 
-class Decision(NamedTuple):
+class OwnerDecision(NamedTuple):
     """Holds the answer for each partition, by flat index.
 
     Attributes:
@@ -28,7 +28,7 @@ class Decision(NamedTuple):
         certificate: how near to the best the answer is; None if it is the best.
     """
 
-    reading: Reading
+    reading: NumberedGroup
     owner: NDArray[np.intp]
     waits: NDArray[np.bool_]
     certificate: Certificate | None = None
@@ -48,12 +48,14 @@ class Decision(NamedTuple):
             TopicPartition(reading.topics[topic], number)
             for topic, number in zip(*(number.tolist() for number in self._topics_and_numbers()), strict=True)
         ]
+        # A single claim is told below, by what became of the partition.
         contested = np.bincount(reading.claims.partition, minlength=len(partitions)) > 1
         for member, row in zip(*(column.tolist() for column in reading.claims), strict=True):
             rightful = reading.rightful[row]
             if contested[row] and rightful != member:
                 outdated = rightful >= 0
                 record(partitions[row], Reason.OUTDATED if outdated else Reason.CONTESTED, ids[member])
+        # With a certificate weights decided, not counts, which is told in words of its own.
         counted = self.certificate is None
         lost, got = (Reason.GIVEN_UP, Reason.BEST) if counted else (Reason.RELIEVED, Reason.LIGHT)
         for row, (rightful, holder, owner) in enumerate(
@@ -75,12 +77,13 @@ class Decision(NamedTuple):
         return topic.astype(np.int32), number.astype(np.int32)
 
 
-def find_held_back(reading: Reading, owner: NDArray[np.intp]) -> NDArray[np.bool_]:
+def find_held_back(reading: NumberedGroup, owner: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Return whether each partition has to wait: a member claims it that does not get it.
 
     Only the member whose claim counts need not wait for others to give it up.
     """
     member, partition = reading.claims
+    # A partition is here once for each member that claims it in vain, which does no harm below.
     lost = partition[owner[partition] != member]
     waits = np.zeros(len(owner), np.bool_)
     waits[lost[owner[lost] != reading.rightful[lost]]] = True
@@ -88,7 +91,7 @@ def find_held_back(reading: Reading, owner: NDArray[np.intp]) -> NDArray[np.bool
 
 
 class Deciding(ABC):
-    """An assignor whose answers are made of a `Decision`."""
+    """An assignor whose answers are made of a `OwnerDecision`."""
 
     def assign(self, group: Group) -> Assignment:
         """Decide who gets what: every partition with a subscriber has an owner, or waits for its next one."""
@@ -101,7 +104,7 @@ class Deciding(ABC):
         return decision.assignment(group)
 
     @abstractmethod
-    def _decide(self, group: Group) -> Decision:
+    def _decide(self, group: Group) -> OwnerDecision:
         """Return the owner of each partition, and the partitions that wait."""
 
 
@@ -125,6 +128,7 @@ class _Optimal(Deciding):
         spread: bool | Literal["before-moves"] = True,
         racks: Literal["after-moves", "before-moves", "ignore"] = "after-moves",
     ) -> None:
+        # Settings may come from a file, in which a wrong word would otherwise count as True.
         if spread not in {True, False, "before-moves"}:
             raise InvalidConfigError(f"spread is {spread!r}; give True, False or 'before-moves'")
         if racks not in {"after-moves", "before-moves", "ignore"}:
@@ -132,7 +136,8 @@ class _Optimal(Deciding):
         self._spread = spread
         self._racks = racks
 
-    def _owners(self, group: Group, reading: Reading) -> NDArray[np.intp]:
+    def _owners(self, group: Group, reading: NumberedGroup) -> NDArray[np.intp]:
+        """Return the owner of each partition, as a number of the reading."""
         near = None if self._racks == "ignore" else find_kinds(group, reading)
         first = self._racks == "before-moves"
         return Task(reading, spread=self._spread, near=near, near_first=first).decide()
@@ -147,10 +152,11 @@ class OptimalAssignor(EagerMemory, _Optimal):
 
     name: ClassVar[str] = "optimal"
 
-    def _decide(self, group: Group) -> Decision:
+    def _decide(self, group: Group) -> OwnerDecision:
+        """Return a decision in which nothing waits: an eager group gives up everything first."""
         reading = read_group(group, recall_user_data(group.members))
         owner = self._owners(group, reading)
-        return Decision(reading, owner, np.zeros(len(owner), np.bool_))
+        return OwnerDecision(reading, owner, np.zeros(len(owner), np.bool_))
 
 
 class CooperativeOptimalAssignor(CooperativeMemory, _Optimal):
@@ -165,7 +171,8 @@ class CooperativeOptimalAssignor(CooperativeMemory, _Optimal):
 
     name: ClassVar[str] = "cooperative-optimal"
 
-    def _decide(self, group: Group) -> Decision:
+    def _decide(self, group: Group) -> OwnerDecision:
+        """Return a decision in which partitions wait that another member has to give up."""
         reading = read_group(group, recall_owned(group.members))
         owner = self._owners(group, reading)
-        return Decision(reading, owner, find_held_back(reading, owner))
+        return OwnerDecision(reading, owner, find_held_back(reading, owner))

@@ -1,10 +1,10 @@
 """Decides the owner of each partition: best loads first, then fewest moves, then the empty group's answer.
 
 Index spaces, the same in the whole file: a partition is a row of the arrays `holder`, `fresh` and `owner`
-(its flat index, `Reading.starts[topic] + number`); a member is an index into `Reading.members`, and -1 stands
-for no member; a topic is an index into `Reading.topics`, or a kind of `Kinds` if racks matter. Three arrays
-say what may become of a partition: `holder` is the member that had it and may keep it, `fresh` the member
-that would get it if no member had any partition, `owner` the member that gets it.
+(its flat index, `NumberedGroup.starts[topic] + number`); a member is an index into `NumberedGroup.members`,
+and -1 stands for no member; a topic is an index into `NumberedGroup.topics`, or a kind of `Kinds` if racks
+matter. Three arrays say what may become of a partition: `holder` is the member that had it and may keep it,
+`fresh` the member that would get it if no member had any partition, `owner` the member that gets it.
 """
 
 from typing import Literal, NamedTuple
@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.columnar.filling import turns
-from assignors.optimal.keeping import Claims, KeepingProblem
+from assignors.optimal.keeping import KeepingProblem, RankedClaims
 from assignors.optimal.levels import find_levels
 from assignors.optimal.network import UNLIMITED, Arcs, Network
 from assignors.optimal.racks import Kinds
-from assignors.optimal.reading import Reading
+from assignors.optimal.reading import NumberedGroup
 from partitioning.errors import InvalidGroupError
-from partitioning.kit.columns import first_of_each, groups, in_order, ranges, sorted_by, sums
+from partitioning.kit.columns import first_of_each, group_by_keys, in_order, range_numbers, sorted_by, sums
 
 
 class Pairs(NamedTuple):
@@ -183,7 +183,7 @@ class Task:
 
     def __init__(
         self,
-        reading: Reading,
+        reading: NumberedGroup,
         *,
         spread: bool | Literal["before-moves"] = True,
         near: Kinds | None = None,
@@ -306,7 +306,7 @@ class Task:
         readers, topic, members = self._levels.readers, self._topic, len(self._low)
         of_class = np.argsort(readers.of_member, kind="stable")
         sizes = readers.members[readers.kind]
-        member = of_class[ranges((np.cumsum(readers.members) - readers.members)[readers.kind], sizes)]
+        member = of_class[range_numbers((np.cumsum(readers.members) - readers.members)[readers.kind], sizes)]
         # A cell's key is `topic * members + member`; a holder of -1 finds some cell, which its mask leaves
         # out.
         keys = np.sort(np.repeat(readers.topic, sizes) * members + member)
@@ -378,11 +378,11 @@ class Task:
         members = len(self._low)
         # Partitions of one topic with the same heir and the same member to keep them are one claim: the flow
         # is as large as the number of claims, not of partitions.
-        alike, starts, amount = groups(np.flatnonzero(wish >= 0), heir + 1, topic * 2 + held, wish)
+        alike, starts, amount = group_by_keys(np.flatnonzero(wish >= 0), heir + 1, topic * 2 + held, wish)
         claim = np.zeros(len(rows), np.intp)
         claim[alike] = np.repeat(np.arange(len(starts)), amount)
         one = alike[starts]
-        claims = Claims(wish[one], topic[one], amount, np.where(held[one], move, 1), heir[one])
+        claims = RankedClaims(wish[one], topic[one], amount, np.where(held[one], move, 1), heir[one])
         kept = KeepingProblem(
             np.bincount(topic, minlength=topics),
             self._readers,

@@ -1,7 +1,7 @@
 """Decides how many partitions each member keeps: the fewest moves within bounds on loads.
 
-A topic may also be a kind of `racks.Kinds`; a class is a row of `Readers.members`; a member is an index into
-`Readers.of_member`, and -1 stands for none. All amounts are partitions.
+A topic may also be a kind of `racks.Kinds`; a class is a row of `ClassTopics.members`; a member is an index
+into `ClassTopics.of_member`, and -1 stands for none. All amounts are partitions.
 """
 
 from collections.abc import Collection, Sequence
@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.optimal.network import UNLIMITED, Arcs, Ints, Network
-from assignors.optimal.reading import Readers
+from assignors.optimal.reading import ClassTopics
 from partitioning.kit.columns import sums
 
 
-class Claims(NamedTuple):
+class RankedClaims(NamedTuple):
     """Lists claims, one a row: alike partitions of one topic that a member had, or should get back.
 
     Attributes:
@@ -67,8 +67,8 @@ class KeepingProblem:
     def __init__(
         self,
         size: NDArray[np.int64],
-        readers: Readers,
-        claims: Claims,
+        readers: ClassTopics,
+        claims: RankedClaims,
         low: Ints,
         high: Ints,
         giving: Ints | None = None,
@@ -80,6 +80,8 @@ class KeepingProblem:
         self._heirs = claims.heir[self._bequests]
         self._cost, self._inheriting_cost = self._costs()
 
+        # Members without claims are alike within their class, so its node stands for all of them; large
+        # groups with few claims have far fewer nodes by that.
         has_node = np.zeros(members, np.bool_)
         has_node[claims.member] = True
         has_node[self._heirs] = True
@@ -94,6 +96,8 @@ class KeepingProblem:
     def _costs(self) -> tuple[Ints, Ints]:
         """Return the cost of taking a claim's partition away, and of giving a bequest's one to its heir."""
         claims, readers = self._claims, self._readers
+        # The rest, 1, is paid on the way from the claim's own node back to the topic, and not on that to the
+        # heir.
         cost = claims.cost - (claims.heir >= 0)
         if self._giving is None:
             return cost, np.zeros(len(self._bequests), np.int64)
@@ -104,12 +108,15 @@ class KeepingProblem:
     def _network(self) -> Network:
         """Return the network, which starts with every claim granted that is not cheaper to take away."""
         claims, readers = self._claims, self._readers
+        # Arcs that cost less than nothing start full, so that what is left of each arc costs 0 or more, as
+        # `Network` wants it.
         flow = np.where(self._cost < 0, claims.amount, 0)
         granted = claims.amount - flow
         load = sums(claims.member, granted, len(readers.of_member))
         counted = np.clip(load, self._low, self._high)  # what already flows from each member to the sink
         with_node, without_node = self._with_node, self._without_node
 
+        # Nodes: topics, classes, members with a node, the sink, then claims with an heir.
         excess = np.zeros(self._sink + 1 + len(self._bequests), np.int64)
         excess[: readers.topics] = self._size - sums(claims.topic, claims.amount, readers.topics)
         excess[self._member_node[with_node]] = (load - counted)[with_node]
@@ -175,7 +182,7 @@ def most_kept(
     Returns:
         How many partitions, or None if no assignment has such loads.
     """
-    readers = Readers.of(subscriptions, int(topic.max(initial=-1)) + 1)
+    readers = ClassTopics.of(subscriptions, int(topic.max(initial=-1)) + 1)
     read = np.zeros(readers.topics, np.bool_)
     read[readers.topic] = True
     here = read[topic]
@@ -184,8 +191,10 @@ def most_kept(
     if not low * members <= len(topic) <= high * members:
         return None
     stays = np.flatnonzero(holder >= 0)
+    # A holder that no longer reads the topic cannot keep it.
     stays = stays[readers.has(readers.of_member[holder[stays]], topic[stays])]
     size = np.bincount(topic, minlength=readers.topics)
+    # All read the same: each keeps up to `high`, but room that others need to reach `low` must stay free.
     if len(readers.members) == 1:
         held = np.minimum(np.bincount(holder[stays], minlength=members), high)
         return int(held.sum() - max(np.maximum(held, low).sum() - len(topic), 0))
@@ -195,6 +204,8 @@ def most_kept(
     pairs, amount = np.unique(
         holder[stays].astype(np.int64) * readers.topics + topic[stays], return_counts=True
     )
-    claims = Claims(*np.divmod(pairs, readers.topics), amount, np.ones_like(amount), np.full_like(amount, -1))
+    claims = RankedClaims(
+        *np.divmod(pairs, readers.topics), amount, np.ones_like(amount), np.full_like(amount, -1)
+    )
     kept = KeepingProblem(size, readers, claims, *levels).solve()
     return None if kept is None else int(kept.amount.sum())

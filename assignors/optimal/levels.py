@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.optimal.network import UNLIMITED, Arcs, Network
-from assignors.optimal.reading import Readers
+from assignors.optimal.reading import ClassTopics
 from partitioning.kit.columns import sums
 
 
@@ -22,13 +22,13 @@ class Levels(NamedTuple):
     """
 
     of_kind: NDArray[np.int64]
-    readers: Readers
+    readers: ClassTopics
     part_of_kind: NDArray[np.intp]
     part_of_topic: NDArray[np.intp]
     complete: NDArray[np.bool_]
 
 
-def find_levels(size: NDArray[np.int64], readers: Readers) -> Levels:
+def find_levels(size: NDArray[np.int64], readers: ClassTopics) -> Levels:
     """Return the levels of the best loads.
 
     Topics that no reader connects, directly or through other topics, are in different parts from the start. A
@@ -36,6 +36,12 @@ def find_levels(size: NDArray[np.int64], readers: Readers) -> Levels:
     flow finds room for all of them, and if `mean - 1` a member leaves none of its topics without too many.
     Where that does not hold, the topics that have too many and their readers get nothing else: the best loads
     of both sides are independent of each other, and each is looked at again. All parts are in one flow.
+
+    Each turn splits a part in two at most, and numbers all parts anew.
+
+    Args:
+        size: the partitions of each topic.
+        readers: the classes; topics without partitions may be among theirs.
     """
     topics, classes = readers.topics, len(readers.members)
     real = size[readers.topic] > 0
@@ -50,6 +56,7 @@ def find_levels(size: NDArray[np.int64], readers: Readers) -> Levels:
         of_topic, of_kind = part[:topics], part[topics:]
         amount = sums(of_topic, size, parts)
         members = sums(of_kind, readers.members, parts)
+        # Rounded up; 1 as divisor only avoids the division by 0 in a part without members.
         mean = -(-amount // np.maximum(members, 1))
         complete = _complete(kind, of_topic[size > 0], of_kind, parts)
         looked_at = open_parts & ~complete
@@ -59,8 +66,10 @@ def find_levels(size: NDArray[np.int64], readers: Readers) -> Levels:
             np.concatenate([np.where(looked_at[of_topic], size, 0), -room]),
             [Arcs.of(topic[rows], topics + kind[rows], UNLIMITED)],
         )
+        # With room for `mean - 1` a member: `low` are the topics from which some of it is still in reach.
         low = network.flow()[:topics]
         whole = sums(of_topic, low, parts) == 0
+        # Then one more for each member of the parts that have used up all that room; what flowed stays.
         network.excess[topics:] -= np.where((looked_at & whole)[of_kind], readers.members, 0)
         fits = network.flow()[:topics]
         over = sums(of_topic, network.excess[:topics], parts) > 0
@@ -71,6 +80,7 @@ def find_levels(size: NDArray[np.int64], readers: Readers) -> Levels:
         high = splits[of_topic] & ~np.where(whole[of_topic], fits, low)
         reads_high = np.zeros(classes, np.bool_)
         reads_high[kind[high[topic]]] = True
+        # Two numbers a part, its low side and its high one, and `unique` numbers those that exist from 0 on.
         sides, part = np.unique(part * 2 + np.concatenate([high, reads_high]), return_inverse=True)
         open_parts = splits[sides // 2]
         stays = part[topic] == part[topics + kind]
@@ -83,7 +93,14 @@ def find_levels(size: NDArray[np.int64], readers: Readers) -> Levels:
 def _connected(
     kind: NDArray[np.intp], topic: NDArray[np.intp], topics: int, classes: int
 ) -> NDArray[np.intp]:
-    """Return a number for each topic, the same for topics that readers connect, counted from 0."""
+    """Return a number for each topic, the same for topics that readers connect, counted from 0.
+
+    Args:
+        kind: a class in each row.
+        topic: a topic that it reads.
+        topics: how many there are.
+        classes: how many there are.
+    """
     least = np.arange(topics)  # a topic that is connected with each
     while True:
         of_kind = np.full(classes, topics)

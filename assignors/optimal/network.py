@@ -1,4 +1,9 @@
-"""Minimum-cost flow in whole layers, a NumPy step each."""
+"""Minimum-cost flow in whole layers, a NumPy step each.
+
+Nodes and arcs are numbers from 0 on. An arc is stored twice, as itself and turned around: what the one can
+still carry, the other can take back of its flow. Rows of these 2m arcs are sorted by their heads, so that a
+search backwards from the nodes that want something finds a node's arcs side by side.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioning.kit.columns import bounds, distinct, inverse, ranges, runs
+from partitioning.kit.columns import bounds, distinct, inverse, range_numbers, runs_of
 
 Ints = NDArray[np.integer[Any]]
 
@@ -20,7 +25,15 @@ _THIN = 16
 
 
 class Arcs(NamedTuple):
-    """Arcs, one a row: what each can still carry, and how much of its flow can be taken back (`used`)."""
+    """Arcs, one a row: what each can still carry, and how much of its flow can be taken back (`used`).
+
+    Attributes:
+        tail: the node where each begins.
+        head: the node where it ends.
+        capacity: how much more it can carry.
+        used: how much of its flow can be taken back.
+        cost: of a unit of flow; taken back, a unit costs as much less.
+    """
 
     tail: Ints
     head: Ints
@@ -46,6 +59,15 @@ class Network:
     on from them, so nothing gets stuck half way and every wave brings something home. By the given
     `potential`, no arc is cheaper than the difference between its ends; None if no arc costs less than
     nothing.
+
+    `_left` and `_cost` have a row for each arc of both directions; `_back` is the row of the same arc turned
+    around, and `_undo` the turned row of each arc that was given, in their order. `_cost` is reduced by
+    potentials: never negative where something is left, and 0 on cheapest ways.
+
+    Args:
+        excess: of each node, what is too much there; below 0, what is wanted. They need not sum up to 0.
+        sorts: the arcs, in any number of columns.
+        potential: of each node, if some arcs cost less than nothing.
     """
 
     def __init__(
@@ -59,6 +81,8 @@ class Network:
         self._small = np.uint16 if nodes <= 1 << 16 else np.int32  # NumPy sorts 16 bits by radix
         head = np.concatenate([tail[size:], tail[:size]]).astype(self._small)
         order = head.argsort(kind="stable")
+        # Where each arc went by the sorting: the first half are the arcs given, the second the same turned
+        # around.
         place = inverse(order)
         self._undo = place[size:]
         self._back = np.empty(len(order), np.intp)
@@ -69,6 +93,7 @@ class Network:
         self._tail = tail[order]
         self._left = np.concatenate(capacities + used)[order]
         cost = np.concatenate(costs)
+        # To take a unit back is to get its cost back.
         self._cost = np.concatenate([cost, -cost])[order]
         if potential is not None:
             self._cost += potential[self._head] - potential[self._tail]
@@ -83,6 +108,8 @@ class Network:
             layers, reached = self._layers()
             if not (reached & (self.excess > 0)).any():
                 return reached
+            # A NumPy step costs some microseconds however few its rows, so long thin ways are walked in
+            # Python.
             if sum(map(len, layers)) < _THIN * len(layers):
                 self._thin_wave(layers)
             else:
@@ -106,8 +133,9 @@ class Network:
         waiting = int(np.count_nonzero(self.excess > 0))
         while waiting and len(frontier):
             starts = self._starts[frontier]
-            rows = ranges(starts, self._starts[frontier + 1] - starts)
+            rows = range_numbers(starts, self._starts[frontier + 1] - starts)
             rows = rows.compress(self._left[rows] > 0)
+            # Only into nodes of this layer from nodes of no layer: so arcs of a wave never form a circle.
             rows = rows.compress(~reached[self._tail[rows]])
             cost = self._cost[rows]
             if cost.any():
@@ -123,11 +151,20 @@ class Network:
             layers.append(rows)
         if so_far:
             distance[~reached] = so_far
+            # Potentials rise by the distances, which makes the cost of arcs on cheapest ways 0 and of no arc
+            # negative.
             self._cost += distance[self._head] - distance[self._tail]
         return layers, reached
 
     def _wave(self, layers: list[NDArray[np.intp]]) -> None:
-        """Send down the layers: see what could come, ask for what can go on, then let it flow."""
+        """Send down the layers: see what could come, ask for what can go on, then let it flow.
+
+        Three passes, so that no unit is sent where it cannot go on: down from the nodes with too much, up
+        from those that want, and down again with what was asked for. What a node gets is divided by `_deal`.
+
+        Args:
+            layers: rows of `_layers`, nearest to the nodes that want first.
+        """
         supply = np.maximum(self.excess, 0)
         most = int(supply.sum())
         coming = supply.copy()
@@ -137,6 +174,7 @@ class Network:
             useful = coming[tail] > 0
             rows, tail = rows.compress(useful), tail.compress(useful)  # noqa: PLW2901
             head = self._head[rows]
+            # No more than all there is: with `UNLIMITED` limits the products in `_deal` would overflow.
             limit = np.minimum(np.minimum(self._left[rows], most), coming[tail])
             np.add.at(coming, head, limit)
             limits.append((rows, tail, head, limit))
@@ -156,7 +194,13 @@ class Network:
         self.excess = np.minimum(self.excess, 0) + supply
 
     def _thin_wave(self, layers: list[NDArray[np.intp]]) -> None:
-        """Send a wave arc by arc, which is quicker if layers are thin."""
+        """Send a wave arc by arc, which is quicker if layers are thin.
+
+        The passes are those of `_wave`, though an arc takes all that it can before the next one.
+
+        Args:
+            layers: as for `_wave`.
+        """
         rows = np.concatenate(layers)
         tails, heads, limits = (column[rows].tolist() for column in (self._tail, self._head, self._left))
         supply, wanted = (np.maximum(amount, 0).tolist() for amount in (self.excess, -self.excess))
@@ -203,12 +247,18 @@ class _Dearer:
         return np.concatenate(edges), least
 
     def _push(self, rows: NDArray[np.intp], cost: NDArray[np.int64]) -> None:
+        """Put rows into the heap under the least of their costs, so that one entry stands for many arcs."""
         self._serial += 1  # entries of one cost are not compared any further
         heapq.heappush(self.waiting, (int(cost.min()), self._serial, rows, cost))
 
 
 def _distinct(node: NDArray[np.intp], nodes: int) -> NDArray[np.intp]:
-    """Return the different ones of some nodes, which may be few of many, in order."""
+    """Return the different ones of some nodes, which may be few of many, in order.
+
+    Args:
+        node: not in order, with repeats.
+        nodes: how many nodes there are.
+    """
     if len(node) * 8 < nodes:
         return distinct(node)
     present = np.zeros(nodes, np.bool_)
@@ -220,11 +270,17 @@ def _deal(amount: NDArray[np.int64], node: NDArray[np.intp], limit: NDArray[np.i
     """Return what each row gets of the amount at its node, in proportion to its limit; taken from `amount`.
 
     The rows of a node are next to each other. Limits are above 0, and no row gets more than its own.
+
+    Args:
+        amount: at each node of the network; it is changed.
+        node: of each row.
+        limit: of each row.
     """
-    starts, sizes = runs(node)
+    starts, sizes = runs_of(node)
     nodes, total = node[starts], np.add.reduceat(limit, starts)
     dealt = np.minimum(amount[nodes], total)
     amount[nodes] -= dealt
+    # Shares are differences of running parts rounded down, so they sum up to what is dealt, to the unit.
     upto = np.cumsum(limit)
     upto -= np.repeat(upto[starts] - limit[starts], sizes)
     upto *= np.repeat(dealt, sizes)

@@ -1,4 +1,8 @@
-"""Measures an assignment against the best possible one."""
+"""Measures an assignment against the best possible one.
+
+The best one is decided anew for the group, by the same code as "optimal", whatever assignor made the answer
+that is measured.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +13,7 @@ from numpy.typing import NDArray
 from assignors.group import Assignment, Certificate, Group
 from assignors.optimal.deciding import Task
 from assignors.optimal.racks import find_kinds
-from assignors.optimal.reading import Reading, read_group, recall_owned_or_user_data
+from assignors.optimal.reading import NumberedGroup, read_group, recall_owned_or_user_data
 from assignors.partition_list import PartitionList
 from assignors.weighted.improving import certify
 from assignors.weighted.problem import Problem, least_peak
@@ -123,18 +127,20 @@ def certificate(group: Group, assignment: Assignment, weights: Weights) -> Certi
 
 
 def _certificate(
-    group: Group, reading: Reading, owner: NDArray[np.intp], weights: Weights, capacities: Capacities
+    group: Group, reading: NumberedGroup, owner: NDArray[np.intp], weights: Weights, capacities: Capacities
 ) -> Certificate:
+    """Return the peak of owners and the least one that is proven, both by weights over capacities."""
     members = [group.members[row] for row in reading.members.tolist()]
     problem = Problem.of(reading, weights.of(reading), capacities.of(members))
     return certify(problem, owner, least_peak(problem))
 
 
-def _owners(group: Group, reading: Reading, assignment: Assignment) -> NDArray[np.intp]:
+def _owners(group: Group, reading: NumberedGroup, assignment: Assignment) -> NDArray[np.intp]:
     """Return the member that gets each partition of a reading, -1 if nobody does."""
     place = {group.members[row].id: number for number, row in enumerate(reading.members.tolist())}
     topics = {name: row for row, name in enumerate(reading.topics)}
     owner = np.full(len(reading.topic_of), -1, np.intp)
+    # A partition that waits counts as its receiver's: it will be there after the next round.
     held = [(receiver, [partition]) for partition, receiver in assignment.transferring.items()]
     for member, partitions in [*assignment.items(), *held]:
         number = place.get(member)
@@ -145,6 +151,8 @@ def _owners(group: Group, reading: Reading, assignment: Assignment) -> NDArray[n
             )
         listed = PartitionList.of(partitions)
         topic = np.array([topics.get(name, -1) for name in listed.names], np.intp)[listed.topics]
+        # In three steps, as each is an index of the next: the topic is there, the number is, nobody else has
+        # it.
         fits = (topic >= 0) & (listed.partitions >= 0)
         fits[fits] = listed.partitions[fits] < reading.counts[topic[fits]]
         row = reading.starts[topic] + listed.partitions
@@ -157,19 +165,22 @@ def _owners(group: Group, reading: Reading, assignment: Assignment) -> NDArray[n
         owner[row] = number
     assigned = np.flatnonzero(owner >= 0)
     kind = reading.readers.of_member[owner[assigned]]
+    # Who does not read a topic does nothing with its partitions, so they count as nobody's.
     owner[assigned[~reading.readers.has(kind, reading.topic_of[assigned])]] = -1
     return owner
 
 
 def _loads(owner: NDArray[np.intp], members: int) -> tuple[int, ...]:
+    """Return how many partitions each member has, most first."""
     return tuple(sorted(np.bincount(owner[owner >= 0], minlength=members).tolist(), reverse=True))
 
 
-def _moves(reading: Reading, owner: NDArray[np.intp]) -> int:
+def _moves(reading: NumberedGroup, owner: NDArray[np.intp]) -> int:
+    """Return how many partitions their holder loses although it still reads them."""
     return int(np.count_nonzero((reading.holder >= 0) & (owner != reading.holder)))
 
 
-def _worst_topic(reading: Reading, owner: NDArray[np.intp]) -> tuple[int, int]:
+def _worst_topic(reading: NumberedGroup, owner: NDArray[np.intp]) -> tuple[int, int]:
     """Return the most partitions of one topic on one member, and its fair share, for the worst such topic."""
     topics = len(reading.topics)
     assigned = owner >= 0

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from assignors.columnar.numbering import replica_patterns
 from assignors.group import Group
 from assignors.optimal.network import Ints
-from assignors.optimal.reading import Readers, Reading
+from assignors.optimal.reading import ClassTopics, NumberedGroup
 
 
 class Kinds(NamedTuple):
@@ -28,12 +28,17 @@ class Kinds(NamedTuple):
 
     of_partition: NDArray[np.intp]
     size: NDArray[np.int64]
-    readers: Readers
+    readers: ClassTopics
     rack: NDArray[np.intp]
     elsewhere: NDArray[np.bool_]
 
     def far(self, kind: Ints, readers: Ints) -> NDArray[np.bool_]:
-        """Return whether partitions of a kind are far from members of the class in the same row."""
+        """Return whether partitions of a kind are far from members of the class in the same row.
+
+        Args:
+            kind: a kind in each row.
+            readers: a class in each row.
+        """
         far: NDArray[np.bool_] = self.elsewhere[kind, self.rack[readers]]
         return far
 
@@ -45,8 +50,15 @@ class Kinds(NamedTuple):
         return far
 
 
-def find_kinds(group: Group, reading: Reading) -> Kinds | None:
-    """Return the kinds of a group's partitions; None if no member can be far from anything it reads."""
+def find_kinds(group: Group, reading: NumberedGroup) -> Kinds | None:
+    """Return the kinds of a group's partitions; None if no member can be far from anything it reads.
+
+    A class of members becomes several, one for each rack of its members.
+
+    Args:
+        group: for the racks of replicas and members.
+        reading: the same group in numbers; kinds are numbered by its topics, then by pattern.
+    """
     racks: dict[str, int] = {}
     members = [group.members[row].rack for row in reading.members.tolist()]
     rack = np.array([racks.setdefault(name, len(racks)) if name else -1 for name in members], np.intp)
@@ -59,6 +71,7 @@ def find_kinds(group: Group, reading: Reading) -> Kinds | None:
         if topic.name in row:
             start = reading.starts[row[topic.name]]
             pattern[start : start + topic.partitions] = replica_patterns(topic, patterns)
+    # The empty pattern stands for unknown racks: with no other, nothing is far from anybody.
     if not any(patterns):
         return None
     pairs, of_partition, size = np.unique(
@@ -68,8 +81,10 @@ def find_kinds(group: Group, reading: Reading) -> Kinds | None:
     inside = np.zeros((len(patterns), len(racks) + 1), np.bool_)
     for names, number in patterns.items():
         inside[number, [racks[name] for name in names if name in racks]] = True
+        # Racks that are unknown may be any, so such a partition counts as near to all.
         inside[number] |= not names
     elsewhere = ~inside[pattern_of]
+    # A member without a rack reads this last column by its -1, and nothing is far from it.
     elsewhere[:, -1] = False
 
     classes, of_member = np.unique(
@@ -85,6 +100,6 @@ def find_kinds(group: Group, reading: Reading) -> Kinds | None:
         np.concatenate([np.empty(0, np.intp), *(by_topic[topic] for topic in of_class[kind].tolist())])
         for kind in subscription.tolist()
     ]
-    readers = Readers.of_classes(of_member, lists, len(pairs))
+    readers = ClassTopics.of_classes(of_member, lists, len(pairs))
     kinds = Kinds(of_partition, size.astype(np.int64), readers, rack_of - 1, elsewhere)
     return kinds if kinds.far(readers.topic, readers.kind).any() else None

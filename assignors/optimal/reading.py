@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.columnar.numbering import distinct_lists, topics_that_exist
-from assignors.columnar.sticky_structures import Memory, recall_owned, recall_user_data
+from assignors.columnar.sticky_structures import ReportedPartitions, recall_owned, recall_user_data
 from assignors.group import Group, Member, name_in
 from assignors.optimal.network import Ints
 from partitioning.kit.columns import bounds, distinct, inverse, locate
 
 
-class Readers(NamedTuple):
+class ClassTopics(NamedTuple):
     """Lists the topics that each class of members reads; members with equal subscriptions are one class.
 
     Attributes:
@@ -35,15 +35,20 @@ class Readers(NamedTuple):
     topic: NDArray[np.intp]
 
     @classmethod
-    def of(cls, subscriptions: Sequence[Collection[int] | Ints], topics: int) -> Readers:
+    def of(cls, subscriptions: Sequence[Collection[int] | Ints], topics: int) -> ClassTopics:
         """Return the classes of these subscriptions.
 
         Topics from the number `topics` on have no partitions.
+
+        Args:
+            subscriptions: of each member, the numbers of its topics.
+            topics: how many topics have partitions.
         """
         index: dict[frozenset[int] | bytes, int] = {}
         lists: list[Ints] = []
         of_member = np.empty(len(subscriptions), np.intp)
         for member, subscription in enumerate(subscriptions):
+            # Arrays come in ascending order, so equal bytes are equal subscriptions, without a set of each.
             if isinstance(subscription, np.ndarray):
                 key: frozenset[int] | bytes = subscription.tobytes()
             else:
@@ -54,8 +59,14 @@ class Readers(NamedTuple):
         return cls.of_classes(of_member, lists, topics)
 
     @classmethod
-    def of_classes(cls, of_member: NDArray[np.intp], lists: Sequence[Ints], topics: int) -> Readers:
-        """Return the classes with these topics, each in ascending order."""
+    def of_classes(cls, of_member: NDArray[np.intp], lists: Sequence[Ints], topics: int) -> ClassTopics:
+        """Return the classes with these topics, each in ascending order.
+
+        Args:
+            of_member: the class of each member.
+            lists: the topics of each class.
+            topics: how many topics have partitions; higher numbers are left out.
+        """
         kind = np.repeat(np.arange(len(lists)), [len(partitions) for partitions in lists])
         topic = np.concatenate([np.empty(0, np.intp), *lists])
         real = topic < topics
@@ -90,6 +101,7 @@ def rightful_members(
         partitions: how many partitions there are.
     """
     holder = np.full(partitions, -1, np.intp)
+    # Usually every partition has one claim at most, and nothing is to be judged.
     if np.bincount(partition, minlength=1).max() > 1:
         latest = np.full(partitions, -1, np.int64)
         np.maximum.at(latest, partition, generation)
@@ -101,14 +113,14 @@ def rightful_members(
     return holder
 
 
-class Owned(NamedTuple):
+class OwnedRows(NamedTuple):
     """Lists the members' claims, one a row: a member and the flat index of a partition that it had."""
 
     member: NDArray[np.intp]
     partition: NDArray[np.intp]
 
 
-class Reading(NamedTuple):
+class NumberedGroup(NamedTuple):
     """Holds a group in numbers, in an order that does not depend on the order of its members or topics.
 
     Members are ordered by instance id, then by client id where no other member has it, then by what they own
@@ -116,12 +128,15 @@ class Reading(NamedTuple):
 
     Attributes:
         members: the position in `Group.members` of each member; an index into this array is a member's
-        number. topics: the names of the topics that have partitions and readers, ascending. counts: the
-        partitions of each topic. starts: partition p of topic t has the flat index `starts[t] + p`; the last
-        one is the count of all. topic_of: the topic of each partition. readers: the topics that each class of
-        members reads. claims: the claims of members on partitions that exist, by member and partition; none
-        twice. rightful: the member whose claim counts for each partition, see `rightful_members`. holder: the
-        same if that member still reads the topic, else -1.
+            number.
+        topics: the names of the topics that have partitions and readers, ascending.
+        counts: the partitions of each topic.
+        starts: partition p of topic t has the flat index `starts[t] + p`; the last one is the count of all.
+        topic_of: the topic of each partition.
+        readers: the topics that each class of members reads.
+        claims: the claims of members on partitions that exist, by member and partition; none twice.
+        rightful: the member whose claim counts for each partition, see `rightful_members`.
+        holder: the same if that member still reads the topic, else -1.
     """
 
     members: NDArray[np.intp]
@@ -129,14 +144,19 @@ class Reading(NamedTuple):
     counts: NDArray[np.int64]
     starts: NDArray[np.int64]
     topic_of: NDArray[np.intp]
-    readers: Readers
-    claims: Owned
+    readers: ClassTopics
+    claims: OwnedRows
     rightful: NDArray[np.intp]
     holder: NDArray[np.intp]
 
 
-def read_group(group: Group, memory: Memory) -> Reading:
-    """Return a group in numbers; `memory` is in the order of the group."""
+def read_group(group: Group, memory: ReportedPartitions) -> NumberedGroup:
+    """Return a group in numbers; `memory` is in the order of the group.
+
+    Args:
+        group: the group.
+        memory: what members had, in the order of `group.members`.
+    """
     lists, of_member = distinct_lists([member.topics for member in group.members])
     existing = topics_that_exist(group, set(chain.from_iterable(lists)))
     topics = tuple(sorted(existing))
@@ -148,9 +168,11 @@ def read_group(group: Group, memory: Memory) -> Reading:
 
     claims, generation = _claims(memory, row, counts, starts)
     members = _order(group.members, of_member, claims)
-    claims = Owned(inverse(members)[claims.member], claims.partition)
+    claims = OwnedRows(inverse(members)[claims.member], claims.partition)
     classes = int(of_list.max(initial=-1)) + 1
-    readers = Readers(len(topics), of_member[members], np.bincount(of_member, minlength=classes), kind, topic)
+    readers = ClassTopics(
+        len(topics), of_member[members], np.bincount(of_member, minlength=classes), kind, topic
+    )
     topic_of = np.repeat(np.arange(len(topics)), counts)
     rightful = rightful_members(*claims, generation, int(starts[-1]))
     holder = rightful
@@ -159,7 +181,7 @@ def read_group(group: Group, memory: Memory) -> Reading:
         lost = held[~readers.has(readers.of_member[rightful[held]], topic_of[held])]
         holder = rightful.copy()
         holder[lost] = -1
-    return Reading(members, topics, counts, starts, topic_of, readers, claims, rightful, holder)
+    return NumberedGroup(members, topics, counts, starts, topic_of, readers, claims, rightful, holder)
 
 
 def _classes(
@@ -171,11 +193,13 @@ def _classes(
     """
     number = np.repeat(np.arange(len(lists)), np.fromiter(map(len, lists), np.intp, len(lists)))
     topic = np.fromiter(map(row.get, chain.from_iterable(lists), repeat(-1)), np.intp, len(number))
+    # By class and topic, each pair once: a member may name a topic twice, or one that is not there.
     pairs = distinct((number * len(row) + topic)[topic >= 0])
     number, topic = np.divmod(pairs, max(len(row), 1))
     text = topic.astype(">u4").tobytes()  # which compares as the topics do
     ends = (4 * bounds(np.bincount(number, minlength=len(lists)))).tolist()
     texts = [text[start:end] for start, end in pairwise(ends)]
+    # Classes are numbered by what they read, so that their numbers do not depend on who came first.
     code = {text: place for place, text in enumerate(sorted(set(texts)))}
     of_list = np.fromiter(map(code.__getitem__, texts), np.intp, len(lists))
     kind = np.repeat(np.arange(len(code)), [len(text) // 4 for text in code])
@@ -183,9 +207,19 @@ def _classes(
 
 
 def _claims(
-    memory: Memory, row: dict[str, int], counts: NDArray[np.int64], starts: NDArray[np.int64]
-) -> tuple[Owned, NDArray[np.int64]]:
-    """Return what members claim, by member and partition, and the generation of each claim."""
+    memory: ReportedPartitions, row: dict[str, int], counts: NDArray[np.int64], starts: NDArray[np.int64]
+) -> tuple[OwnedRows, NDArray[np.int64]]:
+    """Return what members claim, by member and partition, and the generation of each claim.
+
+    Args:
+        memory: of members, in their order; topics are columns of names.
+        row: the number of each topic that has partitions and readers.
+        counts: the partitions of each topic.
+        starts: the flat index of each topic's first partition, then the count of all.
+
+    Returns:
+        Claims by position in the group, not yet by the numbers of `NumberedGroup`.
+    """
     (names, column, number), sizes = memory.partitions, memory.sizes
     member = np.repeat(np.arange(len(sizes)), sizes)
     topic = np.array([row.get(name, -1) for name in names], np.intp)[column]
@@ -193,18 +227,26 @@ def _claims(
     if not real.all():
         member, topic, number = member[real], topic[real], number[real]
     partition = starts[topic] + number
+    # One number for both; if it does not rise throughout, a member claims a partition twice or out of order.
     key = member * starts[-1] + partition
     if (key[1:] <= key[:-1]).any():
         key = distinct(key)
         member, partition = np.divmod(key, starts[-1])
     generation = np.maximum(np.array(memory.generation, np.int64), -1)[member]
-    return Owned(member, partition.astype(np.intp)), generation
+    return OwnedRows(member, partition.astype(np.intp)), generation
 
 
-def _order(members: Sequence[Member], of_member: NDArray[np.intp], claims: Owned) -> NDArray[np.intp]:
-    """Return positions of the members in an order that does not depend on the order in which they come."""
+def _order(members: Sequence[Member], of_member: NDArray[np.intp], claims: OwnedRows) -> NDArray[np.intp]:
+    """Return positions of the members in an order that does not depend on the order in which they come.
+
+    Args:
+        members: as they come.
+        of_member: the class of each.
+        claims: of members by position, ordered by member and partition.
+    """
     clients = [name_in(member.id) for member in members]
     times = Counter(clients)
+    # Big-endian bytes compare as the numbers do, and a slice of bytes is cheaper than a tuple of numbers.
     owned = claims.partition.astype(">u4").tobytes()
     ends = np.searchsorted(claims.member, np.arange(len(members) + 1)) * 4
     keys = []
@@ -220,7 +262,7 @@ def _order(members: Sequence[Member], of_member: NDArray[np.intp], claims: Owned
     return np.array(sorted(range(len(members)), key=keys.__getitem__), np.intp)
 
 
-def recall_owned_or_user_data(members: Sequence[Member]) -> Memory:
+def recall_owned_or_user_data(members: Sequence[Member]) -> ReportedPartitions:
     """Return what the members own, or, if no member owns a partition, what their user data remembers."""
     memory = recall_owned(members)
     return memory if memory.sizes.any() else recall_user_data(members)

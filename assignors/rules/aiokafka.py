@@ -40,17 +40,21 @@ def assign_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
     send -1, as what is not bytes yet does here, and of two claims the first in order of JoinGroup counts.
     """
     leader = _Leader(group, record, [_recall(member) for member in group.members])
-    return kafka_python.decide(leader, group)
+    return kafka_python.eager_answer(leader, group)
 
 
 def _recall(member: Member) -> Member:
+    """Return the member as if it owned what it remembers in user data.
+
+    User data that cannot be read counts as none.
+    """
     if isinstance(member.user_data, StickyUserData):
         return replace(member, owned=member.user_data.partitions, generation=None)
     owned, generation = decode_sticky_user_data(member.user_data or b"")
     return replace(member, owned=() if generation is None else owned, generation=generation)
 
 
-class _Leader(kafka_python.Leader):
+class _Leader(kafka_python.KafkaPythonLeader):
     """A leader of aiokafka."""
 
     def _move(self, partition: TopicPartition, source: str, target: str) -> TopicPartition:

@@ -45,7 +45,13 @@ def assign_broker_range(group: Group, record: Recorder = unrecorded) -> Assignme
 
 
 class _TopicMetadata:
-    """A topic while it is cut into ranges; `extra_partitions` subscribers are still to get one more."""
+    """A topic while it is cut into ranges; `extra_partitions` subscribers are still to get one more.
+
+    Attributes:
+        min_quota: partitions that each subscriber gets at least.
+        extra_partitions: how many of the next subscribers get one more; falls as ranges are taken.
+        next_range: the first partition that is in no range yet.
+    """
 
     def __init__(self, num_partitions: int, num_members: int) -> None:
         self.min_quota, self.extra_partitions = divmod(num_partitions, num_members)

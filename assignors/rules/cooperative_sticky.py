@@ -52,7 +52,15 @@ def member_data(member: Member) -> MemberData:
 def compute_partitions_transferring_ownership(
     group: Group, assignment: Mapping[str, list[TopicPartition]]
 ) -> dict[TopicPartition, str]:
-    """Step 3 where subscriptions differ: what is added to one member and revoked from another."""
+    """Step 3 where subscriptions differ: what is added to one member and revoked from another.
+
+    Args:
+        group: members with what they own now.
+        assignment: what each member is to have in the end, by member id.
+
+    Returns:
+        Partition -> the member that is to get it once its owner has given it up.
+    """
     subscriptions = members_by_id(group)
     all_added_partitions: dict[TopicPartition, str] = {}
     all_revoked_partitions: set[TopicPartition] = set()

@@ -132,6 +132,12 @@ class GroupSpec:
 
     `member_ids` are in the order of the coordinator's HashMap. A topic without an id counts by an id made
     from its name. Topics that do not exist count for `is_homogeneous`.
+
+    Attributes:
+        member_ids: the members in the order in which the coordinator iterates over them.
+        num_partitions: partitions of each topic that exists, by topic id.
+        subscribed_topic_ids: each member's subscription, by member id.
+        is_homogeneous: whether all members name the same topics, in any order.
     """
 
     def __init__(self, group: Group) -> None:

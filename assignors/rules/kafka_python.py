@@ -88,10 +88,10 @@ def _in_order(members: Iterable[Member]) -> list[Member]:
 
 def assign_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
     """Return the assignment by what members remember in user data."""
-    return decide(Leader(group, record, [recall(member) for member in group.members]), group)
+    return eager_answer(KafkaPythonLeader(group, record, [recall(member) for member in group.members]), group)
 
 
-def decide(leader: Leader, group: Group) -> Assignment:
+def eager_answer(leader: KafkaPythonLeader, group: Group) -> Assignment:
     """Return what an eager leader answers."""
     leader.decide()
     return Assignment.for_group(group, {name: sorted(mine) for name, mine in leader.current.items()})
@@ -104,7 +104,7 @@ def assign_cooperative_sticky(group: Group, record: Recorder = unrecorded) -> As
 
     Quirk: who claims a partition last in the order of JoinGroup owns it, in whatever generation.
     """
-    leader = Leader(group, record, group.members)
+    leader = KafkaPythonLeader(group, record, group.members)
     leader.decide()
     lists, transferring = hand_over(leader, record)
     assigned = {name: sorted({*mine}.intersection(leader.current[name])) for name, mine in lists.items()}
@@ -125,8 +125,12 @@ def recall(member: Member) -> Member:
     return replace(member, owned=() if generation is None else owned, generation=generation)
 
 
-class Leader(librdkafka_sticky.Leader):
-    """A leader of kafka-python; aiokafka's is made from it."""
+class KafkaPythonLeader(librdkafka_sticky.LibrdkafkaLeader):
+    """A leader of kafka-python; aiokafka's is made from it.
+
+    Attributes:
+        _moves: the moves so far, as Java notes them; librdkafka's faulty notes are not used.
+    """
 
     from_the_last = True
 
@@ -164,6 +168,7 @@ class Leader(librdkafka_sticky.Leader):
         return moved
 
     def _give(self, partition: TopicPartition, target: str) -> None:
+        """Give a partition to another member; the move is noted and the order of members renewed."""
         source = self._consumer_of[partition]
         self._moves.move_partition(partition, source, target)
         self.current[source].remove(partition)

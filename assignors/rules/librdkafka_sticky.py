@@ -37,16 +37,28 @@ def assign_librdkafka_cooperative_sticky(group: Group, record: Recorder = unreco
     member that subscribes to nothing is left out by the leader, what it owns included. Raises AssignorError
     where librdkafka would abort or read freed memory, or no member subscribes to anything.
     """
-    leader = Leader(group, record, [member for member in group.members if member.topics])
+    leader = LibrdkafkaLeader(group, record, [member for member in group.members if member.topics])
     leader.decide()
     lists, transferring = hand_over(leader, record)
     return Assignment.for_group(group, lists, transferring=transferring)
 
 
-class Leader:
+class LibrdkafkaLeader:
     """A leader at work for these members of its group, in the order of JoinGroup.
 
     That of kafka-python (`assignors.rules.kafka_python`) differs in what it has itself.
+
+    Attributes:
+        owned: what each member says it owns, by member id.
+        current: the assignment as it is now, by member id; members that are set aside are not in it for a
+            while.
+        _counts: partitions of each subscribed topic that exists, in the order of the broker's list.
+        _potential: each topic's subscribers, in the order of JoinGroup.
+        _most: how many partitions each member could have at most.
+        _consumer_of: who has each partition now.
+        _previous: who had a partition in an earlier generation, if somebody had.
+        _order: (size, id as bytes, id) of the members in `current`, ascending; renewed after each move.
+        _moved: partitions that moved while balancing, in order.
     """
 
     # In which order partitions are looked at. True: of each member the partition that it got last comes
@@ -162,10 +174,12 @@ class Leader:
         return list(order)
 
     def _subscriptions_identical(self) -> bool:
+        """Return whether every member subscribes to every topic that has partitions."""
         topics = [topic for topic, count in self._counts.items() if count]
         return all(len(self._potential[topic]) == len(self.members) for topic in topics)
 
     def _exists(self, partition: TopicPartition) -> bool:
+        """Return whether a topic with a subscriber has this partition."""
         return 0 <= partition.partition < self._counts.get(partition.topic, 0)
 
     # 3. Assign -----------------------------------------------------------------------------------------
@@ -248,12 +262,21 @@ class Leader:
         self.current |= fixed
 
     def _sort(self) -> None:
+        """Renew the order of the members: the fewest partitions first, ties by id.
+
+        librdkafka, too, sorts all members after each move.
+        """
         self._order = sorted((len(self.current[name]), name.encode(), name) for name in self.current)
 
     def _can_move(self, partition: TopicPartition) -> bool:
+        """Return whether two members subscribe to the partition's topic, between whom it can move."""
         return len(self._potential[partition.topic]) > 1
 
     def _is_fixed(self, name: str) -> bool:
+        """Return whether a member has all that it can have and none of it can move.
+
+        Such a member takes no part in balancing.
+        """
         partitions = self.current[name]
         return len(partitions) >= self._most[name] and not any(map(self._can_move, partitions))
 
@@ -265,6 +288,10 @@ class Leader:
         return performed
 
     def _go_over(self, partitions: Sequence[TopicPartition]) -> bool:
+        """Look at each partition once; return whether any moved.
+
+        A partition moves if one of its subscribers has at least two partitions less than its owner.
+        """
         modified = False
         for partition in partitions:
             name = self._consumer_of[partition]
@@ -329,7 +356,18 @@ class Leader:
 
 
 class _Movements:
-    """Notes from where to where partitions moved (`PartitionMovements`), with librdkafka's faults."""
+    """Notes from where to where partitions moved (`PartitionMovements`), with librdkafka's faults.
+
+    In C, the map from a way to its list of partitions has keys that live in the record of one partition. If
+    that record is freed, a later look at the key reads freed memory. Here it is an AssignorError, as what C
+    does then is not defined.
+
+    Attributes:
+        of: the way that each partition has moved.
+        _lists: partitions that moved each way, in order.
+        _first: whose record is the key of each list.
+        _freed: ways whose key has been freed while the list is still there.
+    """
 
     def __init__(self) -> None:
         self.of: dict[TopicPartition, _Way] = {}
@@ -369,6 +407,7 @@ class _Movements:
         return partition
 
     def _list(self, way: _Way) -> list[TopicPartition]:
+        """Return the partitions that moved this way; AssignorError if their list's key has been freed."""
         if way in self._freed:
             raise _crash(next(iter(self._lists[way])))
         return self._lists.get(way, [])
@@ -384,6 +423,7 @@ class _Movements:
             del self._lists[way]
 
     def _add(self, partition: TopicPartition, way: _Way) -> None:
+        """Note a partition's way; a record that it had is freed, and with it maybe the key of a list."""
         before = self.of.get(partition)
         if before is not None and before in self._lists and self._first[before] == partition:
             self._freed.add(before)
@@ -395,12 +435,15 @@ class _Movements:
 
 
 class _Way(NamedTuple):
+    """A move inside one topic: from which member to which."""
+
     topic: str
     source: str
     target: str
 
 
 def _crash(partition: TopicPartition) -> AssignorError:
+    """Return the error for a move at which librdkafka aborts or reads freed memory."""
     return AssignorError(
         f"to balance the group, {partition} would cross the way of partitions that moved before, and there "
         "librdkafka aborts or reads memory that it has freed; let members subscribe to the same topics"
@@ -408,13 +451,14 @@ def _crash(partition: TopicPartition) -> AssignorError:
 
 
 def _key(partition: TopicPartition) -> tuple[bytes, int]:
+    """Return the sort key of a partition: the topic's bytes, then its number."""
     return partition.topic.encode(), partition.partition
 
 
 # 5. Hand over ------------------------------------------------------------------------------------------
 
 
-def hand_over(leader: Leader, record: Recorder) -> tuple[Lists, dict[TopicPartition, str]]:
+def hand_over(leader: LibrdkafkaLeader, record: Recorder) -> tuple[Lists, dict[TopicPartition, str]]:
     """Return what each gets now, and what waits (`rd_kafka_cooperative_protocol_adjust_assignment`).
 
     Each list has what the member keeps, then what nobody owns, then what it owns and nobody was assigned.

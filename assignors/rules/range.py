@@ -55,6 +55,9 @@ class _TopicAssignmentState:
         partition_racks: the racks of each partition's replicas; empty if no consumer has a rack.
         num_partitions_per_consumer: how many each consumer gets at least.
         remaining_consumers_with_extra_partition: how many consumers may still get one more than that.
+        unassigned_partitions: numbers that nobody has yet.
+        num_assigned_by_consumer: how many partitions each consumer has so far; 0 for one that is not in it.
+        needs_rack_aware_assignment: whether racks decide anything for this topic.
     """
 
     def __init__(self, topic: Topic, consumers: dict[str, str | None]) -> None:
@@ -155,6 +158,7 @@ class _Ranges:
     def _assign(
         self, consumer: str, partitions: Sequence[int], state: _TopicAssignmentState, *, near: bool
     ) -> None:
+        """Give partitions of one topic to a consumer, and record why."""
         reason = Reason.NEAR if near and state.consumers[consumer] is not None else Reason.RANGE
         for partition in partitions:
             assigned = TopicPartition(state.topic, partition)

@@ -34,6 +34,8 @@ def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignmen
     turn = 0
     counts = partitions_per_topic(group)
     for topic in sorted(counts, key=utf16_key):  # Quirk: text sorts by UTF-16 code unit.
+        # Java steps around the whole circle for each partition; a search among the subscribers' places finds
+        # the same one.
         places = subscribers[topic]
         for number in range(counts[topic]):
             following = bisect_left(places, turn)

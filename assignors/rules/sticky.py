@@ -36,7 +36,7 @@ from partitioning.topic_partition import TopicPartition
 DEFAULT_GENERATION = -1
 
 
-class Decision(NamedTuple):
+class StickyDecision(NamedTuple):
     """Holds what both sticky strategies decide.
 
     Attributes:
@@ -63,7 +63,7 @@ def assign_sticky(
 
 def assign_partitions(
     group: Group, recall: Callable[[Member], MemberData], highest: int, record: Recorder
-) -> Decision:
+) -> StickyDecision:
     """`assignPartitions`, for both sticky strategies, which `recall` (`memberData`) from different places.
 
     `highest` is the highest generation that the leader has seen. AssignorError if the JVM throws or never
@@ -83,11 +83,11 @@ def assign_partitions(
     if all_subscriptions_equal(subscriptions):
         constrained = ConstrainedAssignmentBuilder(sticky_group, claims)
         assignment = constrained.build()
-        return Decision(assignment, constrained.partitions_transferring_ownership, max_generation)
+        return StickyDecision(assignment, constrained.partitions_transferring_ownership, max_generation)
 
     # 4. General, and 5. Reassign.
     general = GeneralAssignmentBuilder(sticky_group, claims)
-    return Decision(general.build(previous_assignment(memories, max_generation)), None, max_generation)
+    return StickyDecision(general.build(previous_assignment(memories, max_generation)), None, max_generation)
 
 
 # 1. Remember -------------------------------------------------------------------------------------------
@@ -138,6 +138,7 @@ def subscription_generation(subscription: Member) -> int:
 
 
 def _generation(data: MemberData) -> int:
+    """Return the generation of a member's memory, -1 if it does not say."""
     return DEFAULT_GENERATION if data.generation is None else data.generation
 
 
@@ -422,6 +423,7 @@ class ConstrainedAssignmentBuilder:
                 self._current_over_min_quota += 1
 
     def _assign_new_partition(self, partition: TopicPartition, consumer: str, reason: Reason) -> None:
+        """Give a partition to a member; note a transfer if another member owned it and has to give it up."""
         self._assignment[consumer].append(partition)
         self._group.record(partition, reason, consumer)
         revoked_from = self._maybe_revoked_partitions.get(partition, consumer)
@@ -540,6 +542,7 @@ class GeneralAssignmentBuilder:
             self._assign_partition(partition, consumer)
 
     def _assign_partition(self, partition: TopicPartition, consumer: str) -> None:
+        """Give an unassigned partition to a member, and record whether it is near."""
         self._current.add(partition, consumer)
         near = self._group.rack_info.is_near(consumer, partition)
         self._group.record(partition, Reason.NEAR if near else Reason.FILLED, consumer)
@@ -571,6 +574,13 @@ class Reassignment:
     """Moves partitions between members until they are balanced; `moved` lists them in order.
 
     Members that take no part are not in `current`.
+
+    Attributes:
+        _fixed: members that take no part.
+        _topics_with_fixed_consumers: topics that at least one of them subscribes to; asking about it fails
+            there.
+        _movements: the moves so far, which decide what moves in place of what.
+        _counter_example: (member, partition that it could take, member that has it); None if none is known.
     """
 
     def __init__(

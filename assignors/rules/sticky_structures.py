@@ -80,6 +80,7 @@ class RackInfo:
         """Return the partitions that the fewest consumers are near first; ties stay as they are."""
 
         def num_consumers(partition: TopicPartition) -> int:
+            """Return how many consumers are near a partition."""
             racks = self.partition_racks.get(partition, NO_RACKS)
             return sum(self._consumers_in_rack[rack] for rack in racks)
 
@@ -126,6 +127,7 @@ class PotentialConsumers:
         return len(self.topic_to_all_potential_consumers[partition.topic]) >= 2
 
     def _get_max_assignment_size(self, all_subscribed_topics: Sequence[str]) -> int:
+        """Return the partitions of all topics that a consumer subscribes to."""
         topics: Iterable[str] = all_subscribed_topics
         if len(all_subscribed_topics) == len(self._partitions_per_topic):
             topics = self._partitions_per_topic  # Quirk: also if one is named twice in place of another
@@ -213,6 +215,16 @@ class SortedSubscriptions:
     Java's `sortedCurrentSubscriptions` with its `SubscriptionComparator`. Java searches a TreeSet from its
     start for a consumer that subscribes to a topic. Here subscribers are in a heap of their own, one for each
     rack; topics with the same consumers share it.
+
+    An entry of a heap is (size, place by id). If a size shrinks, a new entry is pushed; if it grows, the old
+    entry stays and is renewed when it comes to the top. So an entry is never larger than the true one, and
+    the least entry that is true is the least of all.
+
+    Attributes:
+        _consumers: consumer ids in Java's order of text; a consumer's place is its index here.
+        _sizes: the sizes of all consumers, ascending.
+        _heaps: for each topic, (rack, heap of the subscribers in it); None stands for no rack.
+        _heaps_with: for each consumer, the heaps that it is in.
     """
 
     def __init__(
@@ -257,6 +269,7 @@ class SortedSubscriptions:
         entry = self._entry(consumer)
         del self._sizes[bisect_left(self._sizes, before)]
         insort(self._sizes, entry[0])
+        # A smaller size must be seen at once; a larger one is found when the old entry comes to the top.
         if entry[0] < before:
             for heap in self._heaps_with[consumer]:
                 heappush(heap, entry)
@@ -264,6 +277,7 @@ class SortedSubscriptions:
     def _heaps_by_rack(
         self, consumers: Iterable[str], consumer_racks: Mapping[str, str]
     ) -> list[tuple[str | None, Heap]]:
+        """Return a heap for each rack of these consumers, of those that take part."""
         heaps: dict[str | None, Heap] = {}
         for consumer in consumers:
             if consumer in self._places:
@@ -275,6 +289,7 @@ class SortedSubscriptions:
         return list(heaps.items())
 
     def _entry(self, consumer: str) -> Entry:
+        """Return the entry of a consumer as it is now."""
         return len(self._current_assignment[consumer]), self._places[consumer]
 
     def _first(self, heap: Heap) -> Entry:
@@ -355,11 +370,13 @@ class PartitionMovements:
         )
 
     def _add_movement_record(self, partition: TopicPartition, pair: ConsumerPair) -> None:
+        """Note that a partition moved between two members; a pair's partitions are kept in Java's HashSet."""
         self._partition_movements[partition] = pair
         moves = self._partition_movements_by_topic.setdefault(partition.topic, {})
         moves.setdefault(pair, HashSet()).add(partition)
 
     def _remove_movement_record(self, partition: TopicPartition) -> ConsumerPair:
+        """Forget a partition's move, and return between whom it was."""
         pair = self._partition_movements.pop(partition)
         moves = self._partition_movements_by_topic[partition.topic]
         moves[pair].discard(partition)

@@ -33,6 +33,11 @@ class MemberAssignmentBalancer:
     with as many join in. Members with most are a range that grows to the left: each loses one a round.
     Subscribers are ascending, and there is one at least; `sizes` change while partitions go round.
     `imbalance` is the difference between the most and the fewest partitions to begin with.
+
+    Between calls, members at places `[0, end)` of the first range have the size that it has come to or one
+    more; those in the last range likewise or one less; places in between have sizes strictly between the two.
+
+    Members that were excluded stand behind the last range.
     """
 
     def __init__(self, subscribers: Sequence[int], sizes: Sequence[int]) -> None:
@@ -97,6 +102,7 @@ class MemberAssignmentBalancer:
         members[excluded], members[last] = members[last], members[excluded]
 
     def _size_at(self, place: int) -> int:
+        """Return how many partitions the member at this place of the sorted list has now."""
         return self._sizes[self._sorted_members[place]]
 
 

@@ -1,4 +1,4 @@
-"""Kafka Streams applications in classic groups, as the strategies of kafka-streams 4.3.1 see them."""
+"""Kafka Streams applications in classic groups, as the strategies of kafka-streams 4.4.0 see them."""
 
 import re
 import uuid
@@ -102,6 +102,7 @@ class Application:
         for member in group.members:
             if not re.fullmatch(_UUID, member.process_id):
                 raise InvalidGroupError(f"process {member.process_id!r}: give a UUID in small letters")
+        # Java orders task ids by the subtopology's number, so "10" comes after "9".
         self.subtopologies = sorted(group.subtopologies, key=lambda subtopology: int(subtopology.id))
         self.tasks = [
             TopicPartition(subtopology.id, number)
@@ -116,6 +117,7 @@ class Application:
         for member in members_in_turn(group.members).values():
             key = uuid.UUID(member.process_id)
             process = in_turn.setdefault(key, Process(key, member.tags))
+            # One entry a member: `threads` is their number, and the leader compares the racks of all of them.
             process.racks.append(member.rack or None)
             offsets = {**member.offsets, **dict.fromkeys(member.active, RUNNING)}
             # Quirk: of two members that report a task the later one counts.

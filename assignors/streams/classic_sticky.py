@@ -1,19 +1,23 @@
-"""Kafka Streams' other strategy in classic groups: `assignors.StickyTaskAssignor` of kafka-streams 4.3.1.
+"""Kafka Streams' other strategy in classic groups: `assignors.StickyTaskAssignor` of kafka-streams.
 
 `task.assignor.class` names it. It does not see how much state a process has, only whether it has some.
+Kafka 4.4 changed one rule, how many active tasks a process keeps: `StreamsClassicStickyAssignor` has both.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from assignors.streams.application import RUNNING, ProcessAssignment, hash_order
 from assignors.streams.racks import STATELESS, Costs, RackAwareApplication, RackAwareAssignor
 from assignors.streams.sticky import StreamsGroup
-from partitioning.errors import AssignorError, InvalidGroupError
+from partitioning.errors import AssignorError, InvalidConfigError, InvalidGroupError
 from partitioning.java import hash_set_capacity
 from partitioning.java.hash_map import DEFAULT_LENGTH, HashSet, HashTable
 from partitioning.topic_partition import TopicPartition
+
+KAFKA_VERSIONS = ("4.3", "4.4")
+"""The releases of kafka-streams whose rules are here; each is that of the releases up to the next one."""
 
 
 class StreamsClassicStickyAssignor(RackAwareAssignor):
@@ -22,6 +26,14 @@ class StreamsClassicStickyAssignor(RackAwareAssignor):
     Offsets do not count, only whether a process reports one; nor do tags. Racks count as `RackAwareAssignor`
     says; quirk: only if both costs are configured.
 
+    Args:
+        kafka_version: whose rule decides how many active tasks a process keeps. "4.4": its share of all tasks
+            by threads, rounded up. "4.3": for each of its threads the tasks of one thread, rounded down.
+        rack_settings: as `RackAwareAssignor` has them.
+
+    Raises:
+        InvalidConfigError: another version, or a setting that Kafka Streams refuses.
+
     >>> process = "9e3c9a52-7f0e-4d3b-8a52-0f6a1c5f2b11"
     >>> application = StreamsGroup([Subtopology("0", 2)], [StreamsMember("a", process)])
     >>> StreamsClassicStickyAssignor().assign(application).active[process]
@@ -29,6 +41,15 @@ class StreamsClassicStickyAssignor(RackAwareAssignor):
     """
 
     name: ClassVar[str] = "streams-classic-sticky"
+
+    def __init__(self, *, kafka_version: str = "4.4", **rack_settings: Any) -> None:
+        super().__init__(**rack_settings)
+        if kafka_version not in KAFKA_VERSIONS:
+            raise InvalidConfigError(
+                f"kafka_version is {kafka_version!r}; give one of {', '.join(KAFKA_VERSIONS)}: "
+                "the newest one that is not newer than the application's kafka-streams"
+            )
+        self._rounds_up = kafka_version != "4.3"
 
     def assign(
         self, group: StreamsGroup, *, standby_order: Sequence[TopicPartition] | None = None
@@ -49,7 +70,7 @@ class StreamsClassicStickyAssignor(RackAwareAssignor):
             InvalidGroupError: ids of subtopologies are no numbers, or process ids no UUIDs; an order of other
                 tasks; racks count, but not all topics are given.
         """
-        plan = _Plan(group, self._strategy, self._costs)
+        plan = _Plan(group, self._strategy, self._costs, rounds_up=self._rounds_up)
         plan.assign_active()
         plan.exchange_active()
         if group.standby_replicas:
@@ -71,12 +92,19 @@ class _Plan(RackAwareApplication):
     process that ran a task, `_previous_state` are those that have state of it. `_before` are the active tasks
     of each process before racks moved any.
 
+    Args:
+        group, strategy, costs: as `RackAwareApplication` has them.
+        rounds_up: a process's share of active tasks is `ceil(threads * tasks / all threads)`, as since Kafka
+            4.4; False: `threads * floor(tasks / all threads)`. With 5 tasks and 2 processes of one thread
+            each, a process's share is 3 tasks, or 2; steps 2 and 3 place the others.
+
     Raises:
         AssignorError: no members, or more pairs of tasks than a 32-bit integer counts.
     """
 
-    def __init__(self, group: StreamsGroup, strategy: str, costs: Costs) -> None:
+    def __init__(self, group: StreamsGroup, strategy: str, costs: Costs, *, rounds_up: bool) -> None:
         super().__init__(group, strategy, costs)
+        self._rounds_up = rounds_up
         count = len(self.tasks)
         # The size of a HashSet of all pairs, a 32-bit integer.
         if count * (count - 1) & 1 << 31:
@@ -84,8 +112,10 @@ class _Plan(RackAwareApplication):
                 f"there are more pairs of {count:,} tasks than Java counts",
                 jvm_exception="IllegalArgumentException",
             )
-        if not group.members:
-            raise AssignorError("the group has no members", jvm_exception="ArithmeticException")
+        # Before Kafka 4.4 the tasks are divided by the number of threads, 0, even if there is no task.
+        if not group.members and (self.tasks or not rounds_up):
+            exception = "NullPointerException" if rounds_up else "ArithmeticException"
+            raise AssignorError("the group has no members", jvm_exception=exception)
         self._order = hash_order(self.processes)
         self._loads = [0.0] * len(self.processes)
         self._holders: list[list[int]] = [[] for _ in self.tasks]
@@ -107,18 +137,24 @@ class _Plan(RackAwareApplication):
 
     def assign_active(self) -> None:
         """Steps 1 to 3: give each active task to one process."""
-        per_thread = len(self.tasks) // sum(process.threads for process in self.processes)
+        all_threads = sum(process.threads for process in self.processes)
+        shares = [
+            -(-process.threads * len(self.tasks) // all_threads)
+            if self._rounds_up
+            else process.threads * (len(self.tasks) // all_threads)
+            for process in self.processes
+        ]
         # 1. A task goes back to the process that ran it, as long as that has no more than its share.
         unassigned = self._all_tasks()
         for task in self.task_set(self._previous_active):
-            if self._give_if_room(task, [self._previous_active[task]], per_thread):
+            if self._give_if_room(task, [self._previous_active[task]], shares):
                 unassigned.discard(task)
 
         # 2. Then to one that has state of it, within its share too.
         rest = [
             task
             for task in unassigned
-            if not self._give_if_room(task, self._previous_state.get(task, ()), per_thread)
+            if not self._give_if_room(task, self._previous_state.get(task, ()), shares)
         ]
 
         # 3. The others go where they were, or have state, if that is not loaded more than others.
@@ -164,11 +200,10 @@ class _Plan(RackAwareApplication):
         mapped = self.task_set(self.task_set(tasks))
         return self.task_set(mapped, hash_set_capacity(len(mapped)))
 
-    def _give_if_room(self, task: int, processes: Iterable[int], per_thread: int) -> bool:
-        """Give a task to the first of these with fewer than `per_thread` active tasks a thread, if any."""
+    def _give_if_room(self, task: int, processes: Iterable[int], shares: Sequence[int]) -> bool:
+        """Give a task to the first of these with fewer active tasks than its share, if any."""
         for process in processes:
-            client = self.processes[process]
-            if len(client.active) < client.threads * per_thread:
+            if len(self.processes[process].active) < shares[process]:
                 self._give(task, process)
                 return True
         return False
@@ -188,6 +223,7 @@ class _Plan(RackAwareApplication):
         """
         holders = self._holders[task]
         previous = self._previous_state.get(task, ())
+        # Java copies the set and removes the holders from the copy; a copied set may have another order.
         copied = self._order(previous, hash_set_capacity(len(previous)))
         with_state = self._least_loaded(task, [process for process in copied if process not in holders])
         for process in (self._previous_active.get(task), with_state):

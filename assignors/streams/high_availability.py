@@ -1,4 +1,4 @@
-"""Kafka Streams' default in classic groups: `HighAvailabilityTaskAssignor` of kafka-streams 4.3.1.
+"""Kafka Streams' default in classic groups: `HighAvailabilityTaskAssignor` of kafka-streams 4.4.0.
 
 Tasks are first spread over processes as if all of them had all state (1, 2). A process that lacks a task's
 state gets a warm-up at best, a standby task more than is configured, and a more caught-up one runs or keeps
@@ -93,6 +93,7 @@ class StreamsHighAvailabilityAssignor(RackAwareAssignor):
         return plan.answer(probing_rebalance=moves > 0)
 
 
+# Steps 1 and 3 do with active tasks what steps 2 and 4 do with standby tasks.
 _active: Callable[[Process], set[int]] = attrgetter("active")
 _standby: Callable[[Process], set[int]] = attrgetter("standby")
 
@@ -133,6 +134,7 @@ class _Plan(RackAwareApplication):
         for process, client in enumerate(self.processes):
             for task in client.offsets.keys() & self._ends.keys():
                 offset, end = client.offsets[task], self._ends[task]
+                # A negative lag could be taken for one of the two marks.
                 if end < 0 or (offset < 0 and offset not in {RUNNING, _UNKNOWN}):
                     raise InvalidGroupError(
                         f"offset {offset} or end offset {end} of task {name_of(self.tasks[task])}: give 0 or "
@@ -369,6 +371,7 @@ class _Queue:
         """Put both processes of a movement back with their new loads, one after the other."""
         heap = self._queue.heap
         entries = {process: (self._processes[process].load(), process) for process in changed}
+        # An entry's load is what Java sees of its object: it changes in place, without the heap moving it.
         heap[:] = [entries.get(entry[1], entry) for entry in heap]
         for entry in entries.values():
             self._queue.remove(entry)

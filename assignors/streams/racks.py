@@ -1,4 +1,4 @@
-"""Tasks in the racks of their partitions (KIP-925), as kafka-streams 4.3.1 moves them in classic groups.
+"""Tasks in the racks of their partitions (KIP-925), as kafka-streams 4.4.0 moves them in classic groups.
 
 A task costs `traffic_cost` for each of its partitions without a replica in the rack of its process, and
 `non_overlap_cost` where it was not before. Processes exchange tasks, so each keeps its number of them.
@@ -157,11 +157,13 @@ class RackAwareApplication(Application):
         traffic, elsewhere = costs
         owners = {task: number for number, mine in enumerate(sets) for task in mine}
         before = [owners[task] for task in tasks]
+        # Everywhere but at its present process a task costs the move, too.
         cost = crossings[tasks] * traffic + elsewhere
         cost[np.arange(len(tasks)), before] -= elsewhere
         names = [self.tasks[task].topic for task in tasks]
         sizes = [len([*some]) for _, some in groupby(names)] if strategy == "balance_subtopology" else []
         # Java's costs are 32-bit integers.
+        # Of several cheapest flows Java's own has to be found, so its algorithm is followed step by step.
         after = _Graph(cost.astype(np.int32).tolist(), before, sizes).cheapest()
         for task, source, destination in zip(tasks, before, after, strict=True):
             sets[source].remove(task)
@@ -209,6 +211,7 @@ class _Graph:
         """Return the residual graph: by node the arcs that have room, with head and cost, in Java's order."""
         arcs: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
         for task, (at, first, cost) in enumerate(zip(self._at, self._first, self._cost, strict=True), 1):
+            # A task has one unit: it waits at the source, or it has come to a process and can be sent back.
             arcs[task if at else 0].append((0 if at else task, 0))
             arcs[task] += [
                 (node, process_cost) for node, process_cost in enumerate(cost, first) if node != at

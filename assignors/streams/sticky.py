@@ -206,6 +206,7 @@ class _Process:
         return member, count
 
     def _add(self, member: str, task: TopicPartition) -> int:
+        """Give a task to a member, and bring tasks and load up to date."""
         self._task_count += 1
         self.tasks.add(task)
         self.counts[member] += 1
@@ -241,6 +242,7 @@ class _Sticky:
         self._previous_active: dict[TopicPartition, str] = {}
         candidates: dict[TopicPartition, list[tuple[bool, int, str]]] = defaultdict(list)
         for member in by_id.values():
+            # `computeIfAbsent` puts a new key first in its bin, which decides the order of processes.
             self._processes.compute_if_absent(member.process_id, _Process).counts[member.id] = 0
             # Quirk: of two members with one active task the later one counts.
             self._previous_active.update(dict.fromkeys(member.active, member.id))
@@ -268,6 +270,7 @@ class _Sticky:
         )
 
     def _assign_active(self) -> None:
+        """Give every task to one member: where it ran, where its state is, then where there is room."""
         # 1. A task goes back to its previous member, as long as that has no more than its share.
         left = [
             task
@@ -300,12 +303,14 @@ class _Sticky:
         if member is None:
             return False
         process = self._processes[self._process_of[member]]
+        # A full member stays full: the quota falls or stays as it is when members fill up.
         if process.counts[member] >= self._active_quota.per_member:
             return False
         self._note_active(member, task, process.add(member, task))
         return True
 
     def _note_active(self, member: str, task: TopicPartition, count: int) -> None:
+        """Note that a member runs a task; `count` is how many tasks it has now."""
         self._active[member].append(task)
         self._active_quota.note(count)
         self._quota.note(count)
@@ -318,6 +323,7 @@ class _Sticky:
         best, best_loads = None, (0.0, 0)
         for member in self._previous_standby.get(task, ()):
             process = self._processes[self._process_of[member]]
+            # A process that has the task already gains nothing from a second copy.
             if is_standby and task in process.tasks:
                 continue
             loads = (process.load, process.counts[member])
@@ -326,6 +332,7 @@ class _Sticky:
         return best
 
     def _assign_standby(self) -> None:
+        """Give every stateful task its standby tasks, as far as there are processes without it."""
         replicas = self._group.standby_replicas
         # 1. To the member that ran the task before, else to one that had it as a standby or has its state.
         missing: list[tuple[TopicPartition, int]] = []
@@ -373,16 +380,20 @@ class _Sticky:
         return process is not None
 
     def _note_standby(self, member: str, task: TopicPartition, count: int) -> None:
+        """Note that a member stands by for a task; `count` is how many tasks it has now."""
         self._standby[member].append(task)
         self._quota.note(count)
 
     def _by_load(self) -> PriorityQueue[_Process]:
+        """Return a queue of all processes, put in by the order of their map; the least loaded comes first."""
         return PriorityQueue(lambda process: process.load, self._processes.values())
 
 
 def _by_partition(task: TopicPartition) -> tuple[int, bytes]:
+    """Order tasks by number, then by subtopology: neighbours in this order are of different subtopologies."""
     return task.partition, utf16_key(task.topic)
 
 
 def _by_subtopology(task: TopicPartition) -> tuple[bytes, int]:
+    """Order tasks by subtopology, then by number."""
     return utf16_key(task.topic), task.partition

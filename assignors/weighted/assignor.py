@@ -10,13 +10,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.columnar.sticky_structures import Memory, recall_owned, recall_user_data
+from assignors.columnar.sticky_structures import ReportedPartitions, recall_owned, recall_user_data
 from assignors.group import Certificate, Group
 from assignors.interface import CooperativeMemory, EagerMemory
-from assignors.optimal.assignor import Deciding, Decision, find_held_back
+from assignors.optimal.assignor import Deciding, OwnerDecision, find_held_back
 from assignors.optimal.reading import read_group
 from assignors.partition_list import PartitionList
-from assignors.weighted.improving import Limits, certify, decide
+from assignors.weighted.improving import MoveLimits, certify, decide
 from assignors.weighted.placing import place
 from assignors.weighted.problem import Problem, least_peak
 from assignors.weighted.weights import (
@@ -68,13 +68,13 @@ class _Weighted(Deciding):
         checked_rates(rates)
         self._rates = rates
         self._capacities = Capacities({} if capacities is None else capacities)
-        self._limits = Limits.of(max_moves, min_gain)
+        self._limits = MoveLimits.of(max_moves, min_gain)
 
     def _weights_of(self, measured: Measured) -> Weights:
         """Return the weights that were given, or, if none were, those that members measured."""
         return self._weights or Weights(measured.rates)
 
-    def _problem(self, group: Group, memory: Memory, weights: Weights) -> Problem:
+    def _problem(self, group: Group, memory: ReportedPartitions, weights: Weights) -> Problem:
         """Return the group in numbers; `memory` is in the order of `group.members`."""
         reading = read_group(group, memory)
         members = [group.members[row] for row in reading.members.tolist()]
@@ -93,11 +93,11 @@ class WeightedAssignor(_Weighted, EagerMemory):
 
     name: ClassVar[str] = "weighted"
 
-    def _decide(self, group: Group) -> Decision:
+    def _decide(self, group: Group) -> OwnerDecision:
         measured = read_measured(group.members)
         problem = self._problem(group, recall_user_data(measured.members), self._weights_of(measured))
         owner, certificate = decide(problem, self._limits)
-        return Decision(problem.reading, owner, np.zeros(len(owner), np.bool_), certificate)
+        return OwnerDecision(problem.reading, owner, np.zeros(len(owner), np.bool_), certificate)
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
         """Return what "sticky" sends, nothing before the first assignment, and rates behind it."""
@@ -114,7 +114,7 @@ class CooperativeWeightedAssignor(_Weighted, CooperativeMemory):
 
     name: ClassVar[str] = "cooperative-weighted"
 
-    def _decide(self, group: Group) -> Decision:
+    def _decide(self, group: Group) -> OwnerDecision:
         measured = read_measured(group.members)
         weights = self._weights_of(measured)
         problem = self._problem(group, recall_owned(measured.members), weights)
@@ -123,9 +123,10 @@ class CooperativeWeightedAssignor(_Weighted, CooperativeMemory):
         # The next round orders members anew, so its answer is translated back by their places in the group.
         place_of = inverse(reading.members)
         for _ in range(_ATTEMPTS):
-            decision = Decision(reading, owner, find_held_back(reading, owner), certificate)
+            decision = OwnerDecision(reading, owner, find_held_back(reading, owner), certificate)
             if not decision.waits.any():
                 return decision
+            # The next round is decided here in advance, by the rule that its leader will follow.
             later = group.next(decision.assignment(group))
             follows = self._problem(later, recall_owned(later.members), weights)
             later_owner, later_certificate = self._answer(follows)
@@ -138,7 +139,7 @@ class CooperativeWeightedAssignor(_Weighted, CooperativeMemory):
         owner = reading.holder.copy()
         place(problem, owner)
         certificate = certify(problem, owner, least_peak(problem))
-        return Decision(reading, owner, find_held_back(reading, owner), certificate)
+        return OwnerDecision(reading, owner, find_held_back(reading, owner), certificate)
 
     def _answer(self, problem: Problem) -> tuple[NDArray[np.intp], Certificate]:
         """Return the owner of each partition, and the certificate; an unowned partition counts as a move.
@@ -147,8 +148,10 @@ class CooperativeWeightedAssignor(_Weighted, CooperativeMemory):
         """
         moves, gain, _ = self._limits
         if moves is not None:
+            # Whoever set `max_moves` meant both rounds together, and the second one sees only what has no
+            # owner.
             moves = max(moves - int(np.count_nonzero(problem.reading.holder < 0)), 0)
-        return decide(problem, Limits(moves, gain, _WORTH))
+        return decide(problem, MoveLimits(moves, gain, _WORTH))
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
         """Return what "cooperative-sticky" sends, its claim's generation beside it, and rates behind it."""

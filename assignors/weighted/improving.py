@@ -33,7 +33,7 @@ _CELLS = 1 << 22
 """Pairs of partitions after which a step looks at no more members, which bounds the time of a step."""
 
 
-class Limits(NamedTuple):
+class MoveLimits(NamedTuple):
     """Bounds the moves that are allowed.
 
     Attributes:
@@ -47,7 +47,7 @@ class Limits(NamedTuple):
     worth: float = 1.0
 
     @classmethod
-    def of(cls, max_moves: int | None, min_gain: float) -> Limits:
+    def of(cls, max_moves: int | None, min_gain: float) -> MoveLimits:
         """Return the limits that the settings `max_moves` and `min_gain` stand for.
 
         Raises:
@@ -65,7 +65,7 @@ _Changes = list[tuple[int, int]]
 """(partition, member that gets it) of one step: one entry for a move, two for a swap."""
 
 
-def improve(problem: Problem, owner: NDArray[np.intp], bound: float, limits: Limits) -> None:
+def improve(problem: Problem, owner: NDArray[np.intp], bound: float, limits: MoveLimits) -> None:
     """Lower the peak step by step, at most down to `bound`; `owner` is changed in place.
 
     Each step takes from the fullest member and makes no other member as full. The search keeps the stop with
@@ -78,6 +78,7 @@ def improve(problem: Problem, owner: NDArray[np.intp], bound: float, limits: Lim
         bound: a peak that no answer can beat, in units over capacity.
         limits: the moves that are allowed.
     """
+    # Partitions that weigh nothing cannot lower a peak, so they are left out of the search.
     heavy, free = problem.weight > 0, problem.reading.holder < 0
     if free.any():
         _Search(problem, owner, bound, limits, np.flatnonzero(heavy & free)).run()
@@ -98,7 +99,7 @@ class _Search:
         problem: Problem,
         owner: NDArray[np.intp],
         bound: float,
-        limits: Limits,
+        limits: MoveLimits,
         rows: NDArray[np.intp],
     ) -> None:
         self._problem, self._owner, self._bound, self._limits = problem, owner, bound, limits
@@ -158,6 +159,8 @@ class _Search:
                 self._load[holder] += sign * self._weight[row]
                 self._ratio[holder] = self._load[holder] / self._capacity[holder]
                 self._distinct.pop(holder, None)
+            # Lists of all members are kept, not searched for in `_owner`: a step looks at the lists of some
+            # members only.
             self._rows[before] = self._rows[before][self._rows[before] != row]
             self._rows[member] = np.append(self._rows[member], row)
 
@@ -192,6 +195,7 @@ class _Search:
 
         Takers are looked at in batches from the lightest on, and the first batch with a step decides.
         """
+        # Partitions of the fullest member, and the members that may get at least one of their topics.
         own = _some(self._own(giver), most)
         kinds = np.logical_or.reduce(self._problem.reads[:, np.unique(self._topic[own])], axis=1)
         open_to = kinds[self._kind]
@@ -220,6 +224,8 @@ class _Search:
         taker = np.concatenate([np.repeat(takers, sizes), takers])
         swaps = back >= 0
         load, capacity, kind, holder = self._load, self._capacity, self._kind, self._holder
+        # A candidate must stay below the present peak on the taker's side, else the peak only changes its
+        # place.
         limit = float(self._ratio[giver])
         moved = self._weight[own][:, None] - np.where(swaps, self._weight[back], 0)
         fits = (moved > 0) & (moved <= limit * capacity[taker] - load[taker])
@@ -229,6 +235,7 @@ class _Search:
         row, column = np.nonzero(fits)
         gives, takes, returns, moves = own[row], taker[column], back[column], moved[row, column]
         worst = np.maximum((load[giver] - moves) / capacity[giver], (load[takes] + moves) / capacity[takes])
+        # A partition that leaves its holder costs a move; one that comes back to it gives one back.
         cost = (holder[gives] == giver).astype(np.int64) - (holder[gives] == takes)
         swapped = returns >= 0
         cost += swapped & (holder[returns] == takes)
@@ -252,7 +259,7 @@ def _some(rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
     return rows[:: -(-len(rows) // most) or 1]
 
 
-def decide(problem: Problem, limits: Limits) -> tuple[NDArray[np.intp], Certificate]:
+def decide(problem: Problem, limits: MoveLimits) -> tuple[NDArray[np.intp], Certificate]:
     """Return the owner of each partition, none -1, and a certificate of how near to the best that is.
 
     Partitions without a holder are placed first; then partitions move to lower the peak, within `limits`.

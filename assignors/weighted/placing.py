@@ -27,6 +27,8 @@ def place(problem: Problem, owner: NDArray[np.intp]) -> None:
     heavy = free[weight[free] > 0]
     heavy = heavy[np.argsort(-weight[heavy], kind="stable")]
     owner[heavy] = _dealt(problem, heavy, weight[heavy], problem.loads(owner))
+    # They count as one each and are spread by number: a member with all of them would still have their
+    # records to poll.
     light = free[weight[free] == 0]
     if len(light):
         count = np.bincount(owner[owner >= 0], minlength=len(problem.capacity))
@@ -72,9 +74,13 @@ def _to_equals(
     load = load.copy()
     place = 0
     while place < len(weight):
+        # What each member would carry with the next partition, over its capacity: the members with the least
+        # come first.
         come_to = (load + weight[place]) / capacity
         order = np.argsort(come_to, kind="stable")[: len(weight) - place]
         weights = weight[place : place + len(order)]
+        # What the first members of this order would carry with a second partition. From the member on that is
+        # above this, the order of a single step is not that of giving one by one.
         again = np.minimum.accumulate((load[order] + 2 * weights) / capacity[order])
         late = again[:-1] < come_to[order[1:]]
         size = int(late.argmax()) + 1 if late.any() else len(order)
@@ -106,7 +112,9 @@ def _one_by_one(
         member = heap[0][1]
         chosen[number] = member
         carried[member] += heavy
-        # A key counts with the weight that was current when the key was made; others are not renewed.
+        # A key counts with the weight that was current when the key was made; the others are not renewed when
+        # the weight falls. So the heap is only close to "the least loaded with it": a member whose key is old
+        # looks fuller than it is. `improve` moves partitions afterwards.
         heapreplace(heap, ((carried[member] + heavy) / room[member], member))
     return chosen
 
@@ -139,6 +147,8 @@ def _to_readers(
             )
             entry = teams[topic] = team, room[team]
         team, slow = entry
+        # Teams overlap, so a member's load changes with the partitions of other topics: every choice looks at
+        # all of the team.
         member = team[((carried[team] + heavy) * slow).argmin()]
         chosen[number] = member
         carried[member] += heavy

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.optimal.levels import Levels, find_levels
-from assignors.optimal.reading import Reading
+from assignors.optimal.reading import NumberedGroup
 
 _BITS = 52
 """Sums of this many bits are exact, so that no order of adding shows in an answer."""
@@ -36,7 +36,7 @@ class Problem(NamedTuple):
         reads: True if a class may get a topic; bool of shape (classes, topics).
     """
 
-    reading: Reading
+    reading: NumberedGroup
     weight: NDArray[np.int64]
     capacity: NDArray[np.float64]
     mean: float
@@ -44,11 +44,14 @@ class Problem(NamedTuple):
     reads: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, reading: Reading, weights: NDArray[np.float64], capacities: NDArray[np.float64]) -> Problem:
+    def of(
+        cls, reading: NumberedGroup, weights: NDArray[np.float64], capacities: NDArray[np.float64]
+    ) -> Problem:
         """Return the problem with these weights (one a partition) and capacities (one a member).
 
         If all weights are 0, each partition weighs one unit, so that partitions are spread evenly.
         """
+        # A group without any weight would have no load at all, and any answer would be as good as another.
         weight = _units(weights) if weights.any() else np.ones(len(weights), np.int64)
         _, exponent = np.frexp(capacities.max(initial=1.0))
         capacity = np.maximum(np.ldexp(capacities, -exponent), _LEAST_CAPACITY)
@@ -81,10 +84,12 @@ def _units(weights: NDArray[np.float64]) -> NDArray[np.int64]:
     return units
 
 
-def _levels(reading: Reading, weight: NDArray[np.int64], capacity: NDArray[np.float64]) -> Levels:
+def _levels(reading: NumberedGroup, weight: NDArray[np.int64], capacity: NDArray[np.float64]) -> Levels:
     """Return the levels, as exact as the numbers of a flow allow: they guide a search and prove nothing."""
     readers = reading.readers
     size = np.bincount(reading.topic_of, weight, readers.topics)
+    # Rounded to the bits of the flow; a topic with partitions keeps at least 1, so that it is not left out of
+    # the levels.
     size = np.rint(size * 2.0 ** (_FLOW_BITS - 1 - _BITS)).astype(np.int64) + (reading.counts > 0)
     kinds = len(readers.members)
     members = readers.members
@@ -110,6 +115,7 @@ def least_peak(problem: Problem) -> float:
     if not len(weight):
         return 0.0
     readers = reading.readers
+    # The capacity of each class's largest member, and of all its members together.
     roomiest = np.zeros(len(readers.members))
     np.maximum.at(roomiest, readers.of_member, problem.capacity)
     room = np.bincount(readers.of_member, problem.capacity, len(readers.members))
@@ -126,6 +132,8 @@ def least_peak(problem: Problem) -> float:
     pairs = np.unique(levels.part_of_topic[readers.topic] * len(room) + readers.kind)
     part_of_pair, kind = np.divmod(pairs, len(room))
     kinds = np.split(kind, np.searchsorted(part_of_pair, np.arange(1, len(ends))))
+    # Weights of each part, heaviest first, with the classes that read it; all topics together are one more
+    # set.
     sets = [(weight[own], of) for own, of in zip(np.split(rows, ends[:-1]), kinds, strict=True) if len(own)]
     for heavy, kind in [*sets, (weight[order], np.unique(readers.kind))] if len(sets) > 1 else sets:
         best = max(
@@ -156,6 +164,8 @@ def least_peak_within(problem: Problem, moves: int) -> float:
         return 0.0
     rows = rows[np.lexsort((-problem.weight[rows], holder[rows]))]
     member, weight = holder[rows], problem.weight[rows]
+    # How much heavier partitions of the same holder weigh before each one: what it would have given up
+    # already.
     upto = np.cumsum(weight) - weight
     starts = np.searchsorted(member, member)
     rest = problem.loads(holder)[member] - (upto - upto[starts])

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from assignors.files import read_text
 from assignors.group import Member, StickyUserData, name_in
-from assignors.optimal.reading import Reading
-from assignors.protocol import Reader, Writer
+from assignors.optimal.reading import NumberedGroup
+from assignors.protocol import FieldWriter, Reader
 from partitioning.errors import InvalidConfigError, ProtocolError, SourceError
 from partitioning.kit.limits import MAX_PARTITION, parse_number
 from partitioning.kit.packages import needs
@@ -82,7 +82,7 @@ class Weights:
             for name in every | listed
         }
 
-    def of(self, reading: Reading) -> NDArray[np.float64]:
+    def of(self, reading: NumberedGroup) -> NDArray[np.float64]:
         """Return the weight of each partition of a group, float64 of shape (partitions,), by flat index.
 
         Weights are divided by a power of 2, so that the largest known one is between a half and 1. If no
@@ -97,6 +97,7 @@ class Weights:
                 own = weights[start : start + count]
                 if topic.every is not None:
                     own[:] = topic.every
+                # Weights may be known of partitions that are not there yet, or any more.
                 real = topic.partitions < count
                 own[topic.partitions[real]] = topic.weights[real]
         has_weight = ~np.isnan(weights)
@@ -147,6 +148,7 @@ class Capacities:
 
     def _find(self, member: Member) -> float:
         """Return the capacity by instance id, else by client id, else by member id; NaN if none is named."""
+        # The most lasting name first: a member id is new at each start.
         for name in (member.instance_id, name_in(member.id), member.id):
             if name is not None and name in self._capacities:
                 return self._capacities[name]
@@ -154,6 +156,7 @@ class Capacities:
 
 
 def _mapping(setting: str, value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return the value of a setting if it is a mapping; InvalidConfigError if it is not."""
     if not isinstance(value, Mapping):
         raise InvalidConfigError(f"{setting} are {value!r}; give a mapping")
     return value
@@ -172,6 +175,8 @@ def _list(listed: dict[str, dict[int, float]], topic: str, weights: Iterable[tup
             raise InvalidConfigError(
                 f"{topic}-{number} has a weight but is no partition; give numbers from 0 on"
             )
+        # A number can come twice as text and as a number: "1" and 1 are two keys of a mapping, and one
+        # partition.
         if number in own:
             raise InvalidConfigError(f"{topic}-{number} has two weights; give one")
         own[int(number)] = checked_weight(value, f"{topic}-{number}")
@@ -186,6 +191,7 @@ def checked_weight(value: object, what: str) -> float:
 
 
 def _number(value: object) -> float:
+    """Return a value as a float; NaN if it is no number, so that every comparison with a bound fails."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
         return nan
     try:
@@ -235,6 +241,7 @@ def read_weights(path: str | PathLike[str]) -> Weights:
 
 
 def _json(text: str) -> dict[Any, Any]:
+    """Return the weights in a JSON text; a key that is there twice is refused."""
     try:
         return _weights_mapping(json.loads(text, object_pairs_hook=_once))
     except RecursionError:
@@ -242,6 +249,7 @@ def _json(text: str) -> dict[Any, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return pairs as a dict; InvalidConfigError if a key is there twice."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
@@ -251,6 +259,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _yaml(text: str) -> dict[Any, Any]:
+    """Return the weights in a YAML text."""
     _check_end(text)
     with needs("reading weights from YAML", "cli"):
         from partitioning.kit.formats import decode_yaml  # noqa: PLC0415 - an optional package
@@ -265,6 +274,7 @@ def _weights_mapping(value: object) -> dict[Any, Any]:
 
 
 def _csv(text: str) -> dict[str | tuple[str, int], float]:
+    """Return the weights in a CSV text, by topic or by topic and partition."""
     _check_end(text)
     rows = csv.reader(StringIO(text, newline=""), strict=True)
     weight_of: dict[str | tuple[str, int], float] = {}
@@ -301,6 +311,7 @@ def _entry(header: list[str], row: list[str]) -> tuple[str | tuple[str, int], fl
 
 
 def _check_end(text: str) -> None:
+    """Raise InvalidConfigError if the last line has no end: a program may be writing the file now."""
     if not text.endswith("\n"):
         line = text.count("\n") + 1
         raise InvalidConfigError(
@@ -329,7 +340,7 @@ def with_rates(data: bytes | None, rates: Mapping[tuple[str, int], float]) -> by
     if not rates:
         return data
     Weights(rates)  # refuses what is none
-    writer = Writer(_WHAT)
+    writer = FieldWriter(_WHAT)
     for topic, group in groupby(sorted(rates.items()), key=lambda item: item[0][0]):
         own = list(group)
         writer.string(topic)
@@ -364,6 +375,7 @@ def _split(data: bytes) -> tuple[bytes, dict[tuple[str, int], float]]:
     counts as user data without rates.
     """
     body, length = data[: -len(_END) - 4], int.from_bytes(data[-len(_END) - 4 : -len(_END)], "big")
+    # Any bytes may end with the four letters; then the number before them is no length of what precedes it.
     if not 0 < length <= len(body):
         return data, {}
     start = len(body) - length

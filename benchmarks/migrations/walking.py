@@ -13,7 +13,7 @@ from benchmarks.consumers.clients import AIOKAFKA, JAVA, KAFKA_PYTHON, LIBRDKAFK
 from benchmarks.consumers.process import Member
 from benchmarks.migrations.walks import REMOTE, SPEAK
 from copartition.groups import read_live
-from copartition.migrate.migration import client_settings
+from copartition.migrate.migration import member_settings
 from partitioning.errors import SourceError
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ class WalkingGroup:
             if number % MEMBERS not in self._settings:  # what people set, and what has to go
                 config["session.timeout.ms"] = 45_000
             was_remote = config.get("group.protocol") == "consumer"
-            for name, value in client_settings(client, strategies, was_remote=was_remote).items():
+            for name, value in member_settings(client, strategies, was_remote=was_remote).items():
                 config.pop(name, None)
                 config |= {} if value is None else {name: value}
         elif strategies[0] in REMOTE:  # which no Python client has; tried to see what happens

@@ -21,7 +21,7 @@ import numpy as np
 from copartition.models import (
     BatchingResult,
     BatchingSettings,
-    Broker,
+    BrokerTimes,
     LibrdkafkaSettings,
     simulate_batching,
     simulate_librdkafka,
@@ -123,7 +123,7 @@ def predict(client: str, case: Json, round_trip_ms: float) -> BatchingResult:
         placed, key_bytes = partition_batch(keys, partitions, profile=client).astype(np.int64), len(keys[0])
     times = np.arange(records) * 1000 / case["records_per_second"]
     linger, size = case["linger_ms"], case["batch_size"]
-    leaders, brokers = [0] * partitions, [Broker(latency_ms=round_trip_ms)]
+    leaders, brokers = [0] * partitions, [BrokerTimes(latency_ms=round_trip_ms)]
     if client == "java":
         return simulate_batching(
             times,

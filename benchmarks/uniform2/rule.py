@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.columnar.sticky_structures import recall_owned
-from assignors.optimal.assignor import Decision
+from assignors.optimal.assignor import OwnerDecision
 from assignors.optimal.network import Arcs, Network
 from assignors.optimal.reading import read_group
 from partitioning.kit.columns import first_of_each
 
 if TYPE_CHECKING:
     from assignors import Assignment, Group
-    from assignors.optimal.reading import Reading
+    from assignors.optimal.reading import NumberedGroup
 
 
 def assign(group: Group) -> Assignment:
     """The answer by this rule."""
     reading = read_group(group, recall_owned(group.members))
     owner = _owners(reading)
-    return Decision(reading, owner, np.zeros(len(owner), np.bool_)).assignment(group)
+    return OwnerDecision(reading, owner, np.zeros(len(owner), np.bool_)).assignment(group)
 
 
-def _owners(reading: Reading) -> np.ndarray:
+def _owners(reading: NumberedGroup) -> np.ndarray:
     """The member that gets each partition.
 
     A subscriber gets a topic's partitions over its subscribers, rounded down, and at most one more, so that

@@ -20,5 +20,5 @@ from copartition.assignment_diff.planner import plan as plan
 from copartition.assignment_diff.stops import Stop as Stop
 from copartition.assignment_diff.summary import Summary as Summary
 from copartition.assignment_diff.summary import parse_check as parse_check
-from copartition.kit.number_checks import Check as Check
+from copartition.kit.number_checks import NumberCheck as NumberCheck
 from partitioning.errors import DiffError as DiffError

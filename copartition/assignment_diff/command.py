@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from copartition.assignment_diff.compare import AssignmentDiff
     from copartition.assignment_diff.planned_members import WhatIf
     from copartition.assignment_diff.report.model import View
-    from copartition.kit.number_checks import Check
+    from copartition.kit.number_checks import NumberCheck
     from copartition.simulation.inputs.settings import Settings
 
 CHECKS = (
@@ -198,9 +198,10 @@ def diff(
 
     Each is a source: a file or - for standard input (what kafka-consumer-groups --describe printed, with or
     without --members --verbose, or a snapshot); live:GROUP; plan:ASSIGNOR, the other side as that assignor
-    would assign it; scenario.yaml#STEP, a step of a simulation; or record.ndjson#STEP, a step of what
-    copartition watch has recorded. One source is enough if it holds two states: a scenario or a record
-    (first and last step), or a KIP-848 group on its way to its target. Of any other source alone the report
+    would assign it; scenario.yaml#STEP, a step of a simulation; record.ndjson#STEP, a step of what
+    copartition watch has recorded; or capture.txt#STEP, one of several captures of the group in a text. One
+    source is enough if it holds two states: a scenario, a record or several captures (first and last), or a
+    KIP-848 group on its way to its target. Of any other source alone the report
     says how even it is.
     """
     _check_rows(output.form, view.by)
@@ -290,7 +291,7 @@ def _check_rows(form: str, by: str | None) -> None:
         raise click.UsageError("-o stat counts partitions; --by is member or topic")
 
 
-def _report(change: AssignmentDiff, view: View, limits: Sequence[Check], output: Output) -> None:
+def _report(change: AssignmentDiff, view: View, limits: Sequence[NumberCheck], output: Output) -> None:
     """Print the report in the form of `output`."""
     if output.form in {"text", "stat"}:
         from copartition.assignment_diff.report.text import print_diff, print_stat  # noqa: PLC0415 - needs rich

@@ -14,7 +14,7 @@ from assignors.group import Certificate, Group, Member, Topic
 from assignors.optimal.keeping import most_kept
 from assignors.optimal.levels import find_levels
 from assignors.optimal.quality import AssignmentQuality, certificate, quality
-from assignors.optimal.reading import Readers
+from assignors.optimal.reading import ClassTopics
 from assignors.state import GroupState
 from assignors.weighted.weights import Weights
 from copartition.assignment_diff.changes import Action, MemberChange, Presence
@@ -123,7 +123,7 @@ def find_needed(
     movable = int(np.count_nonzero(held & read[rows.topic]))
     fullest = None
     if all_known:
-        readers = Readers.of([of[names] for names in staying], len(topics))
+        readers = ClassTopics.of([of[names] for names in staying], len(topics))
         size = np.bincount(rows.topic[here & read[rows.topic]], minlength=len(topics))
         fullest = int(find_levels(size, readers).of_kind.max(initial=0))
     readers_of = np.zeros(len(topics), np.int64)

@@ -32,7 +32,7 @@ _LEAST = 12
 """Letters that a name has left beside a word about its member."""
 
 
-class Kind(IntEnum):
+class OwnerReason(IntEnum):
     """The reason why a partition can have another owner, as far as the members tell."""
 
     KEPT = 0
@@ -49,12 +49,12 @@ class Kind(IntEnum):
 
 
 _LABELS = {
-    Kind.KEPT: "kept",
-    Kind.LEFT: "from a member that left",
-    Kind.JOINED: "to a member that joined",
-    Kind.BETWEEN: "between members",
-    Kind.FREE: "from or to nobody",
-    Kind.CONFLICT: "with two owners",
+    OwnerReason.KEPT: "kept",
+    OwnerReason.LEFT: "from a member that left",
+    OwnerReason.JOINED: "to a member that joined",
+    OwnerReason.BETWEEN: "between members",
+    OwnerReason.FREE: "from or to nobody",
+    OwnerReason.CONFLICT: "with two owners",
 }
 
 
@@ -67,7 +67,7 @@ class Groups(NamedTuple):
     of: NDArray[np.int64]  # group of each member, and at index -1 of nobody; 0 for members in none
 
 
-def groups(diff: AssignmentDiff, which: NDArray[np.integer], most: int) -> Groups:
+def member_groups(diff: AssignmentDiff, which: NDArray[np.integer], most: int) -> Groups:
     """Return at most `most` groups of these members, of one size but for the last.
 
     Args:
@@ -143,13 +143,15 @@ def count_exchanged(diff: AssignmentDiff, of: NDArray[np.int64]) -> NDArray[np.i
             left[source],
             joined[target],
         ],
-        [Kind.CONFLICT, Kind.KEPT, Kind.FREE, Kind.LEFT, Kind.JOINED],
-        Kind.BETWEEN,
+        [OwnerReason.CONFLICT, OwnerReason.KEPT, OwnerReason.FREE, OwnerReason.LEFT, OwnerReason.JOINED],
+        OwnerReason.BETWEEN,
     )
     number = int(of[-1]) + 1
     owned = (source >= 0) | (target >= 0)
     place = ((kind * number + of[source]) * number + of[target])[owned]
-    return np.bincount(place, minlength=len(Kind) * number**2).reshape(len(Kind), number, number)
+    return np.bincount(place, minlength=len(OwnerReason) * number**2).reshape(
+        len(OwnerReason), number, number
+    )
 
 
 _LEAST_ROW = 17.0
@@ -195,7 +197,7 @@ class Ownership(NamedTuple):
 
 def ownership(diff: AssignmentDiff) -> Ownership:
     """Return the picture of owners: before on the left, after on the right, ribbons between."""
-    grouped = groups(diff, np.arange(len(diff.members)), FEW)
+    grouped = member_groups(diff, np.arange(len(diff.members)), FEW)
     went = count_exchanged(diff, grouped.of)
     before, after = went.sum(axis=(0, 2)), went.sum(axis=(0, 1))
     widest = np.maximum(before, after)
@@ -241,10 +243,10 @@ def _ribbons(went: NDArray[np.int64], tops: NDArray[np.float64], unit: float) ->
     leaves = _stack(np.lexsort((kind, target, source)), source, thick) + tops[source]
     arrives = _stack(np.lexsort((kind, source, target)), target, thick) + tops[target]
     # What was kept is the ground for the rest, and the thin lie on the thick.
-    drawn = np.lexsort((-thick, kind != Kind.KEPT))
+    drawn = np.lexsort((-thick, kind != OwnerReason.KEPT))
     columns = (column[drawn].tolist() for column in (kind, leaves, arrives, thick))
     return [
-        Ribbon(Kind(one).style, _path(start, end, height))
+        Ribbon(OwnerReason(one).style, _path(start, end, height))
         for one, start, end, height in zip(*columns, strict=True)
     ]
 
@@ -336,7 +338,7 @@ def heat(diff: AssignmentDiff) -> Heat:
 def _axis(diff: AssignmentDiff, members: NDArray[np.int32], alone: int) -> Groups:
     """Return the groups of the members that occur, each alone if there are at most `alone` of them."""
     used = np.unique(members[members >= 0])
-    return groups(diff, used, len(used) if len(used) <= alone else _RANGES)
+    return member_groups(diff, used, len(used) if len(used) <= alone else _RANGES)
 
 
 def _order(grouped: Groups, partitions: NDArray[np.int64]) -> list[int]:
@@ -360,7 +362,7 @@ _THINNEST = 3.0
 """Pixels of the band of the fair share at least, on both sides."""
 
 
-class Share(NamedTuple):
+class FairShare(NamedTuple):
     """A fair share of the partitions: its floor and its ceiling."""
 
     low: int
@@ -370,7 +372,7 @@ class Share(NamedTuple):
         return f"{self.low:,}" if self.low == self.high else f"{self.low:,} or {self.high:,}"
 
 
-class Spread(NamedTuple):
+class LoadHistogram(NamedTuple):
     """The members of one side: a histogram as an SVG path, its figures, and the band of the fair share."""
 
     side: str
@@ -380,19 +382,19 @@ class Spread(NamedTuple):
     band: tuple[float, float] | None
 
 
-class Load(NamedTuple):
+class LoadPicture(NamedTuple):
     """The picture of loads: a dot for each of a few members, else a histogram for each side."""
 
     window: Window  # numbers of partitions, from the left
     members: tuple[tuple[str, MemberChange], ...]  # those with dots, by what they are called
-    spreads: tuple[Spread, ...]  # before and after
+    spreads: tuple[LoadHistogram, ...]  # before and after
     band: tuple[float, float] | None  # where the fair share after begins, and its width
     ticks: tuple[Tick, ...]  # numbers of partitions
     fair: str  # what a fair share is, and what that rests on
     summary: str  # how many members have it
 
 
-def load(diff: AssignmentDiff) -> Load:
+def load(diff: AssignmentDiff) -> LoadPicture:
     """Return the picture of loads."""
     loads = [
         np.array([member.before for member in diff.members if member.before_id is not None], np.int64),
@@ -412,8 +414,8 @@ def load(diff: AssignmentDiff) -> Load:
         for load, share, verb in zip(loads, shares, ("had it before", "have it after"), strict=True)
         if share
     ]
-    names = groups(diff, np.arange(len(diff.members)), FEW).names if few else ()
-    return Load(
+    names = member_groups(diff, np.arange(len(diff.members)), FEW).names if few else ()
+    return LoadPicture(
         window,
         tuple(zip(names, diff.members, strict=False)),
         spreads,
@@ -424,14 +426,14 @@ def load(diff: AssignmentDiff) -> Load:
     )
 
 
-def _shares(diff: AssignmentDiff, loads: list[NDArray[np.int64]]) -> tuple[list[Share | None], str]:
+def _shares(diff: AssignmentDiff, loads: list[NDArray[np.int64]]) -> tuple[list[FairShare | None], str]:
     """Return the fair shares before and after, None if there is none, and a sentence about them.
 
     A share is fair only if all members read the same topics.
     """
     existing = [int(np.count_nonzero(diff.action != gone)) for gone in (Action.ADDED, Action.REMOVED)]
     shares = [
-        Share(number // len(load), -(-number // len(load))) if len(load) else None
+        FairShare(number // len(load), -(-number // len(load))) if len(load) else None
         for number, load in zip(existing, loads, strict=True)
     ]
     if shares[1] is None:
@@ -452,7 +454,7 @@ def _shares(diff: AssignmentDiff, loads: list[NDArray[np.int64]]) -> tuple[list[
     return shares, f"{text}, {shares[0]} before." if shares[0] not in (None, shares[1]) else f"{text}."
 
 
-def _stretch(share: Share | None, window: Window, beyond: float = 0) -> tuple[float, float] | None:
+def _stretch(share: FairShare | None, window: Window, beyond: float = 0) -> tuple[float, float] | None:
     """Return (start, width) in pixels of a share, `beyond` partitions more on both sides.
 
     None without a share.
@@ -463,10 +465,10 @@ def _stretch(share: Share | None, window: Window, beyond: float = 0) -> tuple[fl
     return start, end - start
 
 
-def _spread(side: str, loads: NDArray[np.int64], share: Share | None, window: Window) -> Spread:
+def _spread(side: str, loads: NDArray[np.int64], share: FairShare | None, window: Window) -> LoadHistogram:
     """Return the histogram of one side's loads."""
     if len(loads) == 0:
-        return Spread(side, "no members", "", 0, None)
+        return LoadHistogram(side, "no members", "", 0, None)
     wide = max(1, round((window.end - window.start) / _BINS))
     edges = np.arange(window.start - 0.5, window.end + wide, wide)
     times, _ = np.histogram(loads, edges)
@@ -480,7 +482,7 @@ def _spread(side: str, loads: NDArray[np.int64], share: Share | None, window: Wi
         facts = f"{least:,} to {most:,}, median {median:,}, half of the members from {quarter:,} to {three:,}"
     if idle := int(np.count_nonzero(loads == 0)):
         facts += f", {idle:,} idle"
-    return Spread(
+    return LoadHistogram(
         side,
         facts,
         f"M0 {HEIGHT:g}{steps}H{WIDTH:g}V{HEIGHT:g}z",
@@ -500,7 +502,7 @@ _EVENTS = {
 }
 
 
-class Timeline(NamedTuple):
+class StopTimeline(NamedTuple):
     """Stops by what happens, over one time axis; whether any is unnoticed for a while."""
 
     window: Window
@@ -509,7 +511,7 @@ class Timeline(NamedTuple):
     unnoticed: bool
 
 
-def timeline(diff: AssignmentDiff) -> Timeline | None:
+def timeline(diff: AssignmentDiff) -> StopTimeline | None:
     """Return the stops on one axis of time; None if nothing stops."""
     stops = diff.own_stops
     if not stops:
@@ -528,7 +530,7 @@ def timeline(diff: AssignmentDiff) -> Timeline | None:
         events.setdefault(_EVENTS.get(stop.event, stop.event), []).append(stop)
     marks = ticks(window)
     unnoticed = any(stop.detection_ms > 0 for stop in stops)
-    return Timeline(window, events, marks[:: ceil(len(marks) / _MARKS)], unnoticed)
+    return StopTimeline(window, events, marks[:: ceil(len(marks) / _MARKS)], unnoticed)
 
 
 ROWS = 100

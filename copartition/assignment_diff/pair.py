@@ -50,8 +50,8 @@ def read_pair(
     """Return both sides of a diff.
 
     One of the names may be `plan:ASSIGNOR`, which is made from the other side. Without `after` the one source
-    may hold both sides: a scenario, a record, or a KIP-848 group on its way to a target; else its one state
-    stands alone.
+    may hold both sides: a scenario, a record, two captures of a group, or a KIP-848 group on its way to a
+    target; else its one state stands alone.
 
     Args:
         before: a name as `read_source` takes it, or `plan:ASSIGNOR`.
@@ -71,7 +71,7 @@ def read_pair(
     if replace(what_if, subscribe={}) and not planning:
         raise SourceError("--add-members, --grow and the like change a plan; add plan:ASSIGNOR")
     if after is None:
-        only = read_source(before, config, group=group)
+        only = read_source(before, config, group=group, several=True)
         # A record or scenario is compared with its own end; a target counts only for a single state.
         later = only.target if only.last is None and _on_its_way(only) else only.last
         if later is None:

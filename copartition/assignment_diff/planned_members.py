@@ -144,7 +144,7 @@ class Seat(NamedTuple):
     prefix: str | None = None  # how a new member's id begins, "" where unknown; None: the id is known
 
 
-class Seats(NamedTuple):
+class PlannedSeats(NamedTuple):
     """The members of a planned group, before and after the change."""
 
     now: list[Member]  # before the change, with what they subscribe to after it
@@ -153,14 +153,14 @@ class Seats(NamedTuple):
     assumed: tuple[str, ...]  # what no source shows of them
 
 
-def seat_members(state: GroupState, what_if: WhatIf) -> Seats:
+def seat_members(state: GroupState, what_if: WhatIf) -> PlannedSeats:
     """Return the members after the change.
 
     Raises:
         SourceError: a member is named that is not there, or one is added that is, or it is unknown what a
             member that joins would read.
     """
-    everything = what_if.subscribe.get(EVERYBODY) or read_topics(state)
+    everything = what_if.subscribe.get(EVERYBODY) or topics_read(state)
     subscribed = subscribed_members(state, what_if)
     leaving = {find_member(state, name, "--remove-member") for name in what_if.remove_members}
     now = [
@@ -180,7 +180,7 @@ def seat_members(state: GroupState, what_if: WhatIf) -> Seats:
     seats.extend(joining)
     if named := [seat.identity for seat in joining[len(what_if.joining) :] if seat.identity.client_id]:
         assumed.append(f"members that join are named as the others are: {names_of(named)}")
-    return Seats(
+    return PlannedSeats(
         [seat.member for seat in now],
         seats,
         frozenset(state.members[number].id for number in leaving),
@@ -203,7 +203,7 @@ def subscribed_members(state: GroupState, what_if: WhatIf) -> dict[int, tuple[st
     return dict.fromkeys(range(len(state.members)), what_if.subscribe[EVERYBODY]) | named
 
 
-def read_topics(state: GroupState) -> tuple[str, ...]:
+def topics_read(state: GroupState) -> tuple[str, ...]:
     """Return the topics that the group reads, sorted, as far as anything shows it.
 
     A topic that nobody subscribes to or has a partition of is a leftover of commits, unless all topics are.

@@ -24,8 +24,8 @@ from assignors.state import CONNECT, GroupState, TopicRacks
 from assignors.weighted.weights import GivenWeights
 from copartition.assignment_diff.planned_members import (
     EVERYBODY,
+    PlannedSeats,
     Seat,
-    Seats,
     WhatIf,
     find_member,
     leaders_rule,
@@ -35,6 +35,8 @@ from copartition.assignment_diff.planned_members import (
     unknown_places,
 )
 from copartition.assignment_diff.stops import Event
+from copartition.groups.offers import with_strategy
+from copartition.kit.words import count as counted
 from partitioning.errors import AssignorError, SourceError, UnknownStrategyError
 from partitioning.java import scala_set_order
 from partitioning.kit.limits import check_members, check_partitions
@@ -63,8 +65,12 @@ def as_complete(state: GroupState) -> GroupState:
         guess = "partition counts are unknown; taken from the highest partition seen"
         state = replace(state.completed(state.counts_by_topic), assumed=(*state.assumed, guess))
     if not state.members_complete:
-        hidden = f"{state.unlisted} are left out" if state.unlisted else "taken for none"
-        guess = f"this source does not show members without partitions; {hidden}"
+        guess = "this source does not show members without partitions; taken for none"
+        if state.unlisted:
+            hidden = counted(state.unlisted, "member")
+            guess = (
+                f"the source counts {hidden} without partitions that it does not list; a plan has them not"
+            )
         state = replace(state, members_complete=True, assumed=(*state.assumed, guess))
     return state
 
@@ -139,7 +145,8 @@ def _racks(
     racks = {topic: racks_of[topic] or () for topic in read}
     placed = {names for partitions in racks.values() for names in partitions}
     everywhere = {rack for names in placed for rack in names}
-    # Kafka's own assignors ignore racks in these cases, too.
+    # Java's assignors ignore racks in these cases, too (`useRackAwareAssignment`): "range" asks for each
+    # topic alone, and what holds for all topics holds for each.
     if everywhere.isdisjoint(seat.member.rack for seat in seats) or placed == {tuple(sorted(everywhere))}:
         return {}, []
     assumed = []
@@ -195,11 +202,9 @@ def plan(
     joining = what_if.add_members + len(what_if.joining)
     check_members(len(state.members) + joining, SourceError, f"with {joining} joining members the group")
     state = as_complete(state)
-    assignor = state.strategy or "" if assignor == CURRENT else assignor
-    if not assignor:
-        raise SourceError(
-            "plan:current: the source does not tell which assignor the group uses; name it: plan:range, ..."
-        )
+    if assignor == CURRENT:
+        state = with_strategy(state)
+        assignor = state.strategy or "range"
     check_for_consumers([assignor], SourceError)
     if state.protocol == CONNECT:
         raise SourceError(
@@ -252,7 +257,7 @@ def plan(
     )
 
 
-def _start(state: GroupState, seated: Seats, seats: Sequence[Seat], topics: Sequence[Topic]) -> Group:
+def _start(state: GroupState, seated: PlannedSeats, seats: Sequence[Seat], topics: Sequence[Topic]) -> Group:
     """Return the group as its leader sees it when the new members of `seats` have joined."""
     # Members whose ids are known are in the group already.
     join = [seat.member for seat in seats if seat.prefix is not None]
@@ -318,7 +323,7 @@ class _Draw:
     """
 
     state: GroupState
-    seated: Seats
+    seated: PlannedSeats
     topics: PlannedTopics
     what_if: WhatIf
     random_ids: bool
@@ -427,7 +432,8 @@ def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> tuple[li
         raise SourceError(
             "the subscriptions of the members are not known, and what they have does not fit one list for "
             f"all: {own!r} would have put {moved} partitions elsewhere; name the topics of each member with "
-            "--subscribe MEMBER=TOPIC,.. or ask live:GROUP"
+            "--subscribe MEMBER=TOPIC,.. (and the assignor, plan:NAME, if the source does not tell it), or "
+            "ask live:GROUP"
         )
     disagrees = (
         f"asked again with nothing changed, {own!r} would move {moved} partitions: another client or "

@@ -12,7 +12,7 @@ from assignors.group import Certificate
 from assignors.state import UNKNOWN_LAG
 from copartition.assignment_diff.changes import Action, MemberChange, Presence
 from copartition.assignment_diff.needed import Columns, Needed
-from copartition.kit.number_checks import Check, read_check
+from copartition.kit.number_checks import NumberCheck, read_check
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ def lag_of(lag: NDArray[np.int64] | None, rows: NDArray[np.bool_]) -> tuple[int 
     return int(counted.clip(min=0).sum()), len(counted) == len(waiting)
 
 
-def parse_check(text: str) -> Check:
+def parse_check(text: str) -> NumberCheck:
     """Return the check of a text: the name of a number of `Summary`, a comparison, and a limit.
 
     >>> parse_check("moved_pct<=10")

@@ -53,6 +53,7 @@ def audit_topic(
 
         # NumPy counts a batch without the interpreter's lock, so meanwhile the next one is read.
         with ThreadPoolExecutor(max_workers=1) as thread:
+            # No more than one waits: else batches would pile up in memory if counting is slower than reading.
             counted: Future[None] | None = None
             for number, records in enumerate(reading):
                 if counted is not None:
@@ -63,4 +64,9 @@ def audit_topic(
             if counted is not None:
                 counted.result()
         audit = conclude(topic, tally, reading.coverage, forms.forms(decode), compacted=reading.compacted)
-        return replace(audit, hottest=hot.hottest(), hottest_error=hot.error)
+        return replace(
+            audit,
+            hottest=hot.hottest(),
+            hottest_error=hot.error,
+            header_schemas=reading.header_schemas,
+        )

@@ -1,4 +1,8 @@
-"""The command `copartition audit`: it finds who wrote a topic."""
+"""The command `copartition audit`: it finds who wrote a topic.
+
+The report knows nothing of clusters, and `audit_topic` nothing of the terminal; this joins them. Topics are
+read one after another, each once even if it is named twice.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from copartition.audit.options import KeyFormat, key_format_options, reading_options
+from copartition.audit.options import KeyTypeChoice, key_type_options, reading_options
 from copartition.shell.client_options import client_options
 from copartition.shell.commands import Output, command, complain, end_of_help
 from copartition.shell.options import output_options, schema_option
@@ -22,7 +26,7 @@ HELP_END = end_of_help(__package__)
 @click.argument("topics", nargs=-1, required=True, metavar="TOPIC...")
 @client_options("The cluster.")
 @reading_options
-@key_format_options
+@key_type_options
 @click.option("--all", "every", is_flag=True, help="Show every range of offsets, not the first 40.")
 @output_options("text", "json", "markdown")
 @schema_option("copartition.audit.report", "audit_schema")
@@ -33,7 +37,7 @@ def audit(
     topics: tuple[str, ...],
     config: dict[str, str],
     selection: Selection,
-    keys: KeyFormat,
+    keys: KeyTypeChoice,
     every: bool,
     output: Output,
 ) -> None:
@@ -46,6 +50,7 @@ def audit(
         raise click.UsageError("name the cluster with -b HOST:PORT")
     from partitioning.kit.packages import needs  # noqa: PLC0415 - help and completion do without
 
+    # What needs confluent-kafka is imported here, so that help and errors of options come without it.
     with needs("copartition audit", "kafka"):
         from copartition.audit.cluster import audit_topic  # noqa: PLC0415
     from copartition.audit import report  # noqa: PLC0415
@@ -56,6 +61,7 @@ def audit(
         json=partial(report.audit_json, audits),
         markdown=partial(report.audit_markdown, audits, every=every),
     )
+    # Last, and on stderr: JSON on stdout stays whole.
     for line in keys.undecoded():
         complain(ctx, line)
-    ctx.exit(report.exit_code(audits))
+    ctx.exit(report.audit_exit_code(audits))

@@ -1,9 +1,13 @@
-"""From counts to a verdict on who wrote a topic."""
+"""From counts to a verdict on who wrote a topic.
+
+Writers were found while counting (`tally`); here they are cut into ranges of offsets (`ranges`), and what the
+whole is worth is said in one word.
+"""
 
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from copartition.audit.ranges import NEVER, ranges, widened
+from copartition.audit.ranges import NEVER, partition_ranges, widened
 from copartition.audit.tally import Tally
 from copartition.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
 
@@ -42,6 +46,7 @@ def conclude(
     shares = tuple(
         Share(tally.writers[tally.best(group)], group.rows)
         for group in sorted(tally.groups, key=lambda group: -group.rows)
+        # A writer that was counted on suspicion only is shown if a range needs it.
         if group.rows and (group.from_records or tally.writers[tally.best(group)] in used)
     )
     return TopicAudit(
@@ -58,7 +63,10 @@ def conclude(
 
 
 def _rivals(tally: Tally) -> dict[Writer, tuple[Writer, ...]]:
-    """Return, for each writer, the others that were found with it and explain as many records."""
+    """Return, for each writer, the others that were found with it and explain as many records.
+
+    Nothing in the records tells these apart, so naming one of them would be a guess.
+    """
     total = tally.explained
     return {
         tally.writers[one]: tuple(
@@ -70,13 +78,22 @@ def _rivals(tally: Tally) -> dict[Writer, tuple[Writer, ...]]:
 
 
 def _spans(tally: Tally, rivals: dict[Writer, tuple[Writer, ...]]) -> list[Span]:
-    """Return the spans; if no writer was found, one a partition, as by a candidate that explains nothing."""
+    """Return the spans; if no writer was found, one a partition, as by a candidate that explains nothing.
+
+    Each of the `partition_ranges` becomes a span: its candidate, a position in `tally.writers`, becomes the
+    writer, and times and offsets that no row has become None. A range in which the candidate explains nothing
+    has no writer.
+
+    Args:
+        tally: settled, so that it has counted everything.
+        rivals: of each writer.
+    """
     if not len(tally.blocks.rows):
         return []
     counts = [writer.num_partitions for writer in tally.writers]
     blocks = tally.blocks if counts else widened(tally.blocks, (), 1)
     spans = []
-    for range_ in ranges(blocks, counts or [1]):
+    for range_ in partition_ranges(blocks, counts or [1]):
         fields = range_._asdict()
         candidate = fields.pop("candidate")
         writer = tally.writers[candidate] if range_.explained else None
@@ -90,6 +107,17 @@ def _spans(tally: Tally, rivals: dict[Writer, tuple[Writer, ...]]) -> list[Span]
 
 
 def _certainty(tally: Tally, spans: Sequence[Span], shares: Sequence[Share]) -> Certainty:
+    """Return how sure the spans and shares are.
+
+    "unknown" if there is too little to tell, though the few keys may fit; "none" if there was enough, and no
+    writer was found; "mixed" if writers explain too few keyed records, or one of them wrote beside the
+    others.
+
+    Args:
+        tally: the counts, for the number of keys behind each writer.
+        spans: the ranges.
+        shares: the writers that explain records anywhere.
+    """
     keyed = sum(span.rows - span.keyless for span in spans)
     if not keyed:
         return "unknown"
@@ -97,10 +125,13 @@ def _certainty(tally: Tally, spans: Sequence[Span], shares: Sequence[Share]) -> 
     used = {span.writer for span in spans if span.explained}
     groups = [group for group in tally.groups if used & {tally.writers[writer] for writer in group.writers}]
     convincing = [tally.enough(len(group.proof), tally.writers[tally.best(group)]) for group in groups]
+    # No writer has enough keys behind it. If enough keys were looked at in vain, no rule fits; else nothing
+    # is known.
     if not any(convincing):
         return "none" if tally.vain else "unknown"
     if not all(convincing) or any(span.rivals for span in spans):
         return "unknown"
+    # Records that some writer explains, but not the one of their range: it wrote at the same time as that.
     beside = sum(share.rows for share in shares) - explained
     if explained < LIKELY * keyed or beside >= MIXED * keyed:
         return "mixed"

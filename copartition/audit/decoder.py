@@ -1,19 +1,20 @@
-"""Decode keys by confluent-kafka's deserializers, to learn what they say if their bytes do not tell."""
+"""Decode keys of a type that is known, to learn what they say if their bytes do not tell.
+
+Those of a schema registry are decoded by confluent-kafka's deserializers.
+"""
 
 from __future__ import annotations
 
+import json
+import struct
+import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka.serialization import (
-    DoubleDeserializer,
-    IntegerDeserializer,
-    MessageField,
-    SerializationContext,
-    StringDeserializer,
-)
+from confluent_kafka.serialization import MessageField, SerializationContext
 
 from copartition.audit.logical import logical_value
 from copartition.audit.topic_audit import LogicalKey
@@ -22,11 +23,43 @@ from partitioning.errors import InvalidConfigError, MissingDependencyError, Regi
 if TYPE_CHECKING:
     from confluent_kafka.schema_registry import SchemaRegistryClient
 
-PLAIN = {"string": StringDeserializer, "integer": IntegerDeserializer, "double": DoubleDeserializer}
-"""Formats that need no schema."""
 
-KEY_FORMATS = (*PLAIN, "avro", "json-schema")
-"""The formats that `KeyDecoder` takes. Protobuf needs classes made from the schema, which no registry has."""
+def _integer(size: int) -> Callable[[bytes], int]:
+    def decode(key: bytes) -> int:
+        _of_size(key, size)
+        return int.from_bytes(key, "big", signed=True)
+
+    return decode
+
+
+def _number(code: str, size: int) -> Callable[[bytes], float]:
+    def decode(key: bytes) -> float:
+        _of_size(key, size)
+        (number,) = struct.unpack(code, key)
+        return float(number)
+
+    return decode
+
+
+def _of_size(key: bytes, size: int) -> None:
+    if len(key) != size:
+        raise ValueError(f"a key has {len(key)} bytes, not {size}")
+
+
+PLAIN: Mapping[str, Callable[[bytes], Any]] = {
+    "string": bytes.decode,
+    "short": _integer(2),
+    "integer": _integer(4),
+    "long": _integer(8),
+    "float": _number(">f", 4),
+    "double": _number(">d", 8),
+    "uuid": lambda key: uuid.UUID(key.decode()),
+    "json": json.loads,
+}
+"""Types that need no schema, as `partitioning.serializers` writes them, and what reads a key of each."""
+
+KEY_TYPES = (*PLAIN, "avro", "jsonschema")
+"""The types that `KeyDecoder` takes. Protobuf needs classes made from the schema, which no registry has."""
 
 _PATIENCE = {"timeout": 5, "max.retries": 1}
 
@@ -35,6 +68,9 @@ _NOT_FOUND = 404
 
 def registry_client(config: Mapping[str, Any]) -> SchemaRegistryClient:
     """Return a client of a schema registry with these settings, `url` at least.
+
+    Args:
+        config: settings of confluent-kafka's client; without a time-out, that of `_PATIENCE`.
 
     Raises:
         MissingDependencyError: confluent-kafka is there without what its registry client needs.
@@ -49,38 +85,57 @@ def registry_client(config: Mapping[str, Any]) -> SchemaRegistryClient:
 
 
 class KeyDecoder:
-    """Decodes keys of a topic by one deserializer of `KEY_FORMATS`; takes the place of `logical_key`.
+    """Decodes keys of a topic by what reads one of `KEY_TYPES`; takes the place of `logical_key`.
 
-    "avro" and "json-schema" need a `registry`, from `registry_client`; else `InvalidConfigError`. Where
+    "avro" and "jsonschema" need a `registry`, from `registry_client`; else `InvalidConfigError`. Where
     confluent-kafka lacks what the deserializer needs, `MissingDependencyError` says so.
+
+    A key that cannot be decoded is compared as its bytes and counted in `undecoded`: a topic may hold keys of
+    an older format, and one of them must not end an audit.
+
+    Args:
+        key_type: one of `KEY_TYPES`.
+        topic: whose keys; a registry names the schema after it.
+        registry: the client, for formats with a schema.
     """
 
-    def __init__(self, key_format: str, topic: str, registry: SchemaRegistryClient | None = None) -> None:
-        if key_format not in KEY_FORMATS:
-            raise InvalidConfigError(f"key format {key_format!r}: give one of {', '.join(KEY_FORMATS)}")
-        if key_format not in PLAIN and registry is None:
+    def __init__(self, key_type: str, topic: str, registry: SchemaRegistryClient | None = None) -> None:
+        if key_type not in KEY_TYPES:
+            raise InvalidConfigError(f"key type {key_type!r}: give one of {', '.join(KEY_TYPES)}")
+        if key_type not in PLAIN and registry is None:
             raise InvalidConfigError(
-                f"keys in the format {key_format} are decoded with a schema registry's URL"
+                f"keys in the format {key_type} are decoded with a schema registry's URL"
             )
-        self._format = key_format
-        self._context = SerializationContext(topic, MessageField.KEY)
-        self._decode = PLAIN[key_format]() if key_format in PLAIN else _deserializer(key_format, registry)
+        self._format = key_type
+        context = SerializationContext(topic, MessageField.KEY)
+        # Made once: the deserializers keep the schemas that they asked for.
+        self._decode: Callable[[bytes], Any]
+        if key_type in PLAIN:
+            self._decode = PLAIN[key_type]
+        else:
+            self._decode = partial(_deserializer(key_type, registry), ctx=context)
         # Why keys could not be decoded, and how many; they say just their bytes.
         self.undecoded: Counter[str] = Counter()
 
     def __call__(self, key: bytes, form: str) -> LogicalKey:  # noqa: ARG002 - the format is known
         """Return what a key says; `RegistryError` if the registry does not answer, or refuses us."""
         try:
-            return logical_value(self._decode(key, self._context))
+            return logical_value(self._decode(key))
         except Exception as error:  # noqa: BLE001 - a deserializer raises what it likes on bytes of another kind
+            # Else each of some hundred keys would wait for a registry that does not answer.
             _raise_if_of_registry(error)
             self.undecoded[f"{self._format}: {str(error) or type(error).__name__}"] += 1
             return LogicalKey("bytes", key.hex())
 
 
-def _deserializer(key_format: str, registry: Any) -> Any:
-    with _needing(f"{key_format} keys"):
-        if key_format == "avro":
+def _deserializer(key_type: str, registry: Any) -> Any:
+    """Return confluent-kafka's deserializer of a format that has schemas.
+
+    Raises:
+        MissingDependencyError: it needs a package that is not there.
+    """
+    with _needing(f"{key_type} keys"):
+        if key_type == "avro":
             from confluent_kafka.schema_registry.avro import AvroDeserializer  # noqa: PLC0415 - optional
 
             return AvroDeserializer(registry)
@@ -102,12 +157,15 @@ def _needing(what: str) -> Iterator[None]:
 
 
 def _raise_if_of_registry(error: Exception) -> None:
-    """Raise `RegistryError` if the registry failed, not the key; else return."""
+    """Raise `RegistryError` if the registry failed, not the key; else return.
+
+    A schema that the registry does not have is the key's fault: bytes that look like a frame have any id.
+    """
     status = getattr(error, "http_status_code", None)
     package = type(error).__module__.partition(".")[0]  # its HTTP client has one of two names
     unreachable = isinstance(error, OSError) or package in {"httpx", "httpx2"}
     if unreachable or (status is not None and status != _NOT_FOUND):
         what = "does not answer" if unreachable else "refuses"
         raise RegistryError(
-            f"the schema registry {what}: {error}; check its URL and credentials, or leave the key format out"
+            f"the schema registry {what}: {error}; check its URL and credentials, or leave the key type out"
         ) from error

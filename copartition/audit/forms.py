@@ -65,7 +65,12 @@ class Named(NamedTuple):
 
 
 class FormCounts:
-    """Counts of key forms, in bounded memory: `add` columns and `merge` counts, then ask for `forms`."""
+    """Counts of key forms, in bounded memory: `add` columns and `merge` counts, then ask for `forms`.
+
+    A cell is a shape of `logical` and a size, 0 for all sizes but 4, 8 and 16. Counts, examples and schema
+    ids are by cell or size; what a cell stands for is decided in `forms` from all of them, so a merge of
+    counts loses nothing.
+    """
 
     def __init__(self) -> None:
         self._rows: Counter[tuple[int, int]] = Counter()  # by shape and size, 0 for any but those of `WIDTHS`
@@ -82,8 +87,11 @@ class FormCounts:
             self._add(chunk)
 
     def _add(self, keys: Spans) -> None:
+        """Count keys of one chunk, none empty, in the order of their bytes."""
         shape, rank = look(keys)
+        # The last entry is 0, for every size beyond those of numbers.
         size = _SIZE[np.minimum(keys.sizes, len(_SIZE) - 1)]
+        # One number for shape and size, so that `bincount` counts both in one pass; `divmod` takes it apart.
         code = shape.astype(np.int64) * len(_SIZE) + size
         counts = np.bincount(code)
         for number in np.flatnonzero(counts).tolist():
@@ -98,6 +106,11 @@ class FormCounts:
         self._sample.add(keys, shape, rank)
 
     def _see_ids(self, size: int, ids: NDArray[np.int64]) -> None:
+        """Remember schema ids of frames of a size, as long as they are no more than `MANY_IDS`.
+
+        Beyond that they no longer count as schema ids, so which they are does not matter: memory stays
+        bounded.
+        """
         known_ids = self._ids.setdefault(size, set())
         if len(known_ids) <= MANY_IDS:
             known_ids.update(ids[: MANY_IDS + 1].tolist())
@@ -105,13 +118,20 @@ class FormCounts:
     def merge(self, other: FormCounts) -> None:
         """Count what `other` counted."""
         self._rows.update(other._rows)
+        # An example that is there already stays, as in `_add`.
         self._examples = {**other._examples, **self._examples}
         for size, ids in other._ids.items():
             self._see_ids(size, np.array(sorted(ids), np.int64))
         self._sample.update(list(other._sample))
 
     def forms(self, decode: Callable[[bytes, str], LogicalKey] | None = None) -> tuple[KeyForm, ...]:
-        """Return the forms, most frequent first; `decode` says what a key of a form says (`logical_key`)."""
+        """Return the forms, most frequent first; `decode` says what a key of a form says (`logical_key`).
+
+        Cells with one name become one form. Its example is of the cell with the most rows.
+
+        Args:
+            decode: see `decoder.KeyDecoder`.
+        """
         sampled = list(self._sample)
         named = dict(self._named(sampled))
         spans = spans_of(sampled)
@@ -134,7 +154,7 @@ class FormCounts:
         return tuple(sorted(forms, key=lambda form: (-form.rows, form.name)))
 
     def dump(self) -> bytes:
-        """Return all of it, for another process."""
+        """Return all of it as JSON, for another process."""
         state = {
             "rows": [[*cell, rows] for cell, rows in self._rows.items()],
             "examples": [[*cell, key.hex()] for cell, key in self._examples.items()],
@@ -154,7 +174,11 @@ class FormCounts:
         return counts
 
     def _named(self, sampled: Sequence[bytes]) -> Iterator[tuple[tuple[int, int], Named]]:
-        """Yield what each shape and size stands for."""
+        """Yield what each shape and size stands for.
+
+        Args:
+            sampled: keys of the sample, any form.
+        """
         for shape, size in self._rows:
             if shape == FRAME:
                 named = self._frame(size)
@@ -165,15 +189,22 @@ class FormCounts:
             yield (shape, size), named
 
     def _count(self, shapes: tuple[int, ...], size: int) -> int:
+        """Return how many keys have one of the shapes, and the size."""
         return sum(self._rows[shape, size] for shape in shapes)
 
     def _frame(self, size: int) -> Named:
-        """Return the form of keys of a size that begin with a zero and a schema id."""
+        """Return the form of keys of a size that begin with a zero and a schema id.
+
+        A registry's frames are of any size with few ids. Numbers and UUIDs of a fixed size may begin with a
+        zero too: they are counted as such if many keys of the size do not, and doubted if nothing else has
+        their ids.
+        """
         ids, bare = self._ids[size], self._bare(BINARY, size)
         elsewhere = set().union(*(ids for other, ids in self._ids.items() if other != size))
         others = self._count((UUID, BINARY), size)
         if len(ids) > MANY_IDS or self._rows[FRAME, size] <= others * CHANCE_OF_A_ZERO:
             return bare
+        # Ids that come with other sizes, too, are a registry's: a serialized number has just one size.
         if size not in WIDTHS or (ids <= elsewhere and len(elsewhere) <= MANY_IDS):
             return Named("registry")
         if size == 8:  # any long above 2**24 begins so
@@ -181,9 +212,20 @@ class FormCounts:
         return Named("registry", (bare.form,))
 
     def _text(self, shape: int, size: int, sampled: Sequence[bytes]) -> Named:
-        """Return the form of keys of a shape and size that are text."""
+        """Return the form of keys of a shape and size that are text.
+
+        Numbers and UUIDs may be printable by chance. Keys of a size are text if more of them are than chance
+        makes so, and surely so if there is text of other sizes, or enough different keys and no other kind.
+
+        Args:
+            shape: one of `TEXTS`.
+            size: 4, 8, 16, or 0 for any other.
+            sampled: keys of the sample, any form.
+        """
         form = lone_form(shape, size)
         if form == "json":
+            # A bracket at either end makes no JSON, so samples of it are parsed: if none is JSON, all is
+            # text.
             enclosed = [key for key in sampled if key[0] in OPENING]
             form = "json" if not enclosed or any(map(parsed_json, enclosed)) else "text"
         texts, others = self._count(TEXTS, size), self._count((UUID, BINARY), size)
@@ -199,7 +241,14 @@ class FormCounts:
         return Named(form, (bare.form,))
 
     def _bare(self, shape: int, size: int) -> Named:
-        """Return the form of keys of a size that are neither text nor framed."""
+        """Return the form of keys of a size that are neither text nor framed.
+
+        Sixteen bytes are UUIDs if more of them are marked as such than chance marks.
+
+        Args:
+            shape: of the keys; UUID or BINARY.
+            size: 4, 8, 16, or 0 for any other.
+        """
         if size != 16:
             return Named(WIDTHS.get(size, "bytes"))
         marked, others = self._count((UUID,), 16), self._count((BINARY,), 16)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from copartition.audit.topic_audit import HotKey, Records, concatenate, key_hashes, pick_records
 from partitioning.hashing.murmur2 import murmur2_column
-from partitioning.kit.columns import locate, runs
+from partitioning.kit.columns import locate, runs_of
 
 MOST = 1 << 14
 """Keys that are counted at a time, one in two partitions twice."""
@@ -29,7 +29,13 @@ _NONE, _ROW_BITS, _LENGTH_AT, _HALF, _LENGTH, _ROW = map(np.uint64, (0, 17, 25, 
 
 
 class _Counts(NamedTuple):
-    """Keys by ascending hash, with how many records each has and one of them."""
+    """The keys that are counted, by ascending hash.
+
+    Attributes:
+        hashes: of key and partition, shape (n,).
+        rows: records of each.
+        examples: one record of each, for its key and its partition.
+    """
 
     hashes: NDArray[np.uint64]
     rows: NDArray[np.int64]
@@ -37,7 +43,14 @@ class _Counts(NamedTuple):
 
 
 class HotKeys:
-    """Counts the records of each key of a topic, of the hottest ones where there are more keys than room."""
+    """Counts the records of each key of a topic, of the hottest ones where there are more keys than room.
+
+    Args:
+        most: how many keys are counted at a time.
+
+    Attributes:
+        error: so many records more than its count a key may have; 0: all counts are exact.
+    """
 
     def __init__(self, most: int = MOST) -> None:
         self.error = 0  # so many records more than its count a key may have; 0: all counts are exact
@@ -48,6 +61,10 @@ class HotKeys:
         """Count these records; those without a key, or with an empty one, are not.
 
         `murmur2` are the hashes of their keys, where these are known.
+
+        Args:
+            records: any number; many are counted in parts of `_ROWS`.
+            murmur2: the hashes, shape (n,), signed as Kafka has them.
         """
         count, (offsets, data) = len(records.offset), (records.keys.offsets, records.keys.data)
         if count > _ROWS:
@@ -55,15 +72,17 @@ class HotKeys:
                 self.add(pick_records(records, rows))
             return
         # A hash of key and partition, the length and the last byte above, the row below: one sort of these
-        # brings equal keys together.
+        # brings equal keys together. Two keys that have all three in common would be counted as one.
         marks = (murmur2_column(offsets, data) if murmur2 is None else murmur2).view(np.uint32)
+        # Only the low half is kept; the product spreads the partition over it, so that it rarely undoes a
+        # difference of the hashes.
         marks = (marks ^ records.partition.view(np.uint32) * _SPREAD) << _HALF
         marks |= (np.diff(offsets).astype(np.uint64) & _LENGTH) << _LENGTH_AT
         marks |= data[offsets[1:] - 1].astype(np.uint64) << _ROW_BITS if len(data) else _NONE
         marks |= np.arange(count, dtype=np.uint64)
         marks = marks[~records.keys.empty]
         marks.sort()
-        starts, sizes = runs(marks >> _ROW_BITS)
+        starts, sizes = runs_of(marks >> _ROW_BITS)
         rows = self._cut(sizes)
         kept = np.flatnonzero(rows > 0)
         examples = pick_records(records, (marks[starts[kept]] & _ROW).astype(np.intp))
@@ -83,6 +102,14 @@ class HotKeys:
         return rows - cut
 
     def _merged(self, old: _Counts, fresh: _Counts) -> _Counts:
+        """Return both counts as one, cut to the room there is; `old` is changed.
+
+        Two keys are one if their 64 bits of hash are equal. Examples of kept keys are those of `old`.
+
+        Args:
+            old: counted before.
+            fresh: counts of the new records.
+        """
         at, present = locate(old.hashes, fresh.hashes)
         old.rows[at[present]] += fresh.rows[present]
         new = np.flatnonzero(~present)

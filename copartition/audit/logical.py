@@ -2,6 +2,10 @@
 
 A shape follows from one key alone, so shapes are counted batch by batch in NumPy, without loops. `forms` says
 which serializer a shape stands for, from the counts of all of them.
+
+Two keys say the same if their logical keys are equal: the text 42, the JSON 42 and a long of eight bytes are
+one. Column by column that is judged by hashes (`look`), where others may have the same; of sampled keys it is
+known (`logical_key`).
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from numpy.typing import NDArray
 from copartition.audit.topic_audit import KeyForm, LogicalKey
 from partitioning.hashing.murmur3 import murmur3_column
 from partitioning.hashing.words import padded_rows
-from partitioning.kit.columns import bounds, ranges
+from partitioning.kit.columns import bounds, range_numbers
 
 FRAME, JSON, UUID_TEXT, DECIMAL, TEXT, UUID, BINARY = range(7)
 """The shapes: a registry's frame, text of four kinds, sixteen bytes marked as a UUID, other bytes."""
@@ -63,7 +67,13 @@ _DIGITS = [at for at in range(36) if at not in _DASHES]
 
 
 class Spans(NamedTuple):
-    """Parts of a byte array: where each starts, and its bytes."""
+    """Parts of a byte array: where each starts, and its bytes.
+
+    Args:
+        starts: place of each in `data`, shape (n,).
+        sizes: bytes of each, shape (n,).
+        data: the bytes, which may have others between.
+    """
 
     starts: NDArray[np.int64]
     sizes: NDArray[np.int64]
@@ -99,6 +109,9 @@ def look(keys: Spans) -> tuple[NDArray[np.int8], NDArray[np.uint64]]:
     bytes that hold 42 have one; so have a UUID's text and its bytes; a text, that text in JSON and a frame
     whose payload it is; and JSON whose names come in another order or with other spaces: bytes that stand for
     themselves are summed up without their order.
+
+    Returns:
+        The shapes, int8, and the hashes, uint64; both of shape (n,).
     """
     if not len(keys.starts):
         return np.empty(0, np.int8), np.empty(0, np.uint64)
@@ -107,6 +120,8 @@ def look(keys: Spans) -> tuple[NDArray[np.int8], NDArray[np.uint64]]:
     bare = np.flatnonzero(shape == BINARY)
     framed = bare[(first[bare] == 0) & (keys.sizes[bare] > HEADER)]
     shape[framed[schema_ids(keys.take(framed)) > 0]] = FRAME
+    # The version stands in the upper half of byte 6, the variant in the two highest bits of byte 8 (RFC
+    # 9562).
     sixteen = bare[(shape[bare] == BINARY) & (keys.sizes[bare] == 16)]
     marks = keys.take(sixteen).rows(16)
     versions = marks[:, 6] >> 4
@@ -119,6 +134,7 @@ def look(keys: Spans) -> tuple[NDArray[np.int8], NDArray[np.uint64]]:
     for kind, (rows, numbers) in ((UUID_TEXT, _uuids(texts)), (DECIMAL, _decimals(texts))):
         ranks[rows] = numbers
         shape[rows[shape[rows] == TEXT]] = kind
+    # Eight bytes that begin with a zero are more often a long than a frame, so they are hashed as the number.
     bare = np.flatnonzero(np.isin(shape, (UUID, BINARY)) | ((shape == FRAME) & (keys.sizes == 8)))
     for width in (4, 8, 16):
         rows = bare[keys.sizes[bare] == width]
@@ -134,7 +150,7 @@ def spans_of(keys: Sequence[bytes]) -> Spans:
 
 def digests(keys: Spans) -> NDArray[np.uint64]:
     """Return a hash of each key's bytes and length."""
-    column = keys.data[ranges(keys.starts, keys.sizes)]
+    column = keys.data[range_numbers(keys.starts, keys.sizes)]
     hashes = murmur3_column(bounds(keys.sizes), column).view(np.uint32).astype(np.uint64)
     return _mixed(hashes << np.uint64(32) | keys.sizes.astype(np.uint64))
 
@@ -149,7 +165,12 @@ def schema_ids(frames: Spans) -> NDArray[np.int64]:
 
 
 def _text_of(keys: Spans, shape: NDArray[np.int8]) -> Spans:
-    """Return the keys without a frame's header, the quotes of JSON's texts and the length of Avro's."""
+    """Return the keys without a frame's header, the quotes of JSON's texts and the length of Avro's.
+
+    Args:
+        keys: none empty.
+        shape: of each, before texts are told apart.
+    """
     starts, sizes = keys.starts.copy(), keys.sizes.copy()
     framed = np.flatnonzero((shape == FRAME) & (sizes != 8))
     starts[framed] += HEADER
@@ -168,6 +189,7 @@ def _texts(keys: Spans) -> NDArray[np.bool_]:
     """Return which keys are UTF-8 without control characters."""
     used = keys.data[keys.starts[0] : keys.starts[-1] + keys.sizes[-1]]
     highest = used.max()
+    # Most topics have keys of plain ASCII, which one look at all bytes tells.
     if used.min() >= 32 and highest < 127:
         return np.ones(len(keys.starts), np.bool_)
     text = np.asarray(_reduced(np.add, _BALANCE, keys) == 0)
@@ -185,12 +207,19 @@ def _reduced(how: np.ufunc, table: NDArray[Any], keys: Spans) -> NDArray[Any]:
     """Return the table's entries of each key's bytes as one.
 
     Keys come in order, none is empty, gaps may be.
+
+    Args:
+        how: a function of two numbers that may be taken in any order, such as `np.add`.
+        table: a number for each byte, shape (256,).
+        keys: the keys.
     """
     starts, ends = keys.starts, keys.starts + keys.sizes
     low, high = int(starts[0]), int(ends[-1])
     values = table[keys.data[low:high]]
+    # Without gaps a reduction from each start to the next is one of each key.
     if (starts[1:] == ends[:-1]).all():
         return np.asarray(how.reduceat(values, starts - low))
+    # With gaps every other stretch is one between keys, and is dropped.
     bounds = np.stack([starts, ends], axis=1).ravel()[:-1] - low
     return np.asarray(how.reduceat(values, bounds)[::2])
 
@@ -205,7 +234,10 @@ def _sums(keys: Spans) -> NDArray[np.uint64]:
 
 
 def _decimals(keys: Spans) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
-    """Return which keys are integers of 64 bits, as one writes them, and these, two's complement."""
+    """Return which keys are integers of 64 bits, as one writes them, and these, two's complement.
+
+    Numbers of one length are read together, as a matrix of digits times powers of ten.
+    """
     first = keys.data[np.minimum(keys.starts, len(keys.data) - 1)]
     minus = first == ord("-")
     digits = keys.sizes - minus
@@ -215,6 +247,8 @@ def _decimals(keys: Spans) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
     for size in np.unique(digits[fitting]).tolist():
         rows = np.flatnonzero(fitting & (digits == size))
         number = Spans(keys.starts[rows] + minus[rows], digits[rows], keys.data).rows(size) - ord("0")
+        # Of at most 19 digits, so it fits into 64 bits without a sign; what is beyond the signed range is
+        # left out.
         value = number @ 10 ** np.arange(size - 1, -1, -1, dtype=np.uint64)
         negative = minus[rows]
         plain = (number <= 9).all(axis=1) & (value <= 2**63 - 1 + negative.astype(np.uint64))
@@ -284,6 +318,10 @@ def logical_key(key: bytes, form: str) -> LogicalKey:
 
     The schema id of a registry's frame is left out; of its payload JSON, a text and Avro's text are
     understood, and what else it may be stands as its bytes.
+
+    Args:
+        key: not empty.
+        form: a name as in `KeyForm`.
     """
     if form in {"int32", "int64"} and len(key) == int(form[3:]) // 8:
         return LogicalKey("number", str(int.from_bytes(key, "big", signed=True)))
@@ -303,6 +341,9 @@ def respelled(*topics: Sequence[KeyForm]) -> Respelled:
 
     Samples of the forms hold the keys with the lowest hashes of what they say, so that of a logical key all
     spellings are there, or none.
+
+    Args:
+        topics: the forms of one topic or of several.
     """
     spelled: dict[LogicalKey, list[set[bytes]]] = {}
     for number, forms in enumerate(topics):
@@ -334,6 +375,9 @@ class Sample:
 
     Two topics that have the same logical keys have the same ones in their samples, however their records were
     divided among tasks.
+
+    `_spellings` has, by hash and a digest of the meaning, the keys that say it. `_spelled` are spellings that
+    were seen, kept or not, so that none is looked at twice. No hash above `_limit` can get in any more.
     """
 
     def __init__(self) -> None:
@@ -349,6 +393,8 @@ class Sample:
     def add(self, keys: Spans, shape: NDArray[np.int8], rank: NDArray[np.uint64]) -> None:
         """Take from these keys, with hashes (`rank`) of what they say, what belongs into the sample."""
         rows = np.flatnonzero((rank <= self._limit) & (keys.sizes <= LONGEST))
+        # More than these cannot stay, whatever is in the sample already: it spares the loop below most of a
+        # batch.
         if len(rows) > LOGICAL_KEYS and len(lowest := np.unique(rank[rows])) > LOGICAL_KEYS:
             rows = rows[rank[rows] <= lowest[LOGICAL_KEYS - 1]]
         if not len(rows):
@@ -368,6 +414,10 @@ class Sample:
         self.add(spans, *look(spans))
 
     def _keep(self, rank: int, key: bytes, form: str) -> None:
+        """Keep a key as a spelling of what it says, unless there are enough.
+
+        The digest tells apart what has one hash by chance and differs in meaning.
+        """
         meaning = "\0".join(logical_key(key, form)).encode(errors="surrogatepass")
         name = rank, int.from_bytes(blake2b(meaning, digest_size=8).digest(), "big")
         spellings = self._spellings.setdefault(name, [])

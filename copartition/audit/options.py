@@ -1,4 +1,8 @@
-"""The options of commands that read topics: which records to read, and how keys are decoded."""
+"""The options of commands that read topics: which records to read, and how keys are decoded.
+
+`audit`, and other commands that read topics, get two arguments from them: a `Selection` and a `KeyFormat`.
+Neither needs confluent-kafka before it is used, so help, completion and errors of options do without.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,18 @@ _MOST = 1_000_000
 def _choose_records(
     *, full: bool, last: int | None, since: int | None, partitions: tuple[int, ...] | None, isolation: str
 ) -> Selection:
+    """Return the selection that the options ask for together.
+
+    Args:
+        full: `--full`.
+        last: `--last`, offsets of each partition.
+        since: `--since`, milliseconds since 1970.
+        partitions: `--only-partitions`.
+        isolation: `--isolation`.
+
+    Raises:
+        UsageError: more than one of full, last and since, named as options; `Selection` would refuse it, too.
+    """
     if full + (last is not None) + (since is not None) > 1:
         raise click.UsageError("--full, --last and --since exclude each other; give one")
     from copartition.audit.topic_audit import Selection  # noqa: PLC0415 - help and completion do without
@@ -31,11 +47,19 @@ def _choose_records(
 
 
 def _partitions(ctx: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...] | None:
+    """Return the partitions of a list such as 0,3-5, in its order; None if none is given.
+
+    Whether the topic has them is known only when it is asked.
+
+    Raises:
+        BadParameter: a part that is neither a number nor a range.
+    """
     if text is None:
         return None
     numbers: list[int] = []
     for part in text.split(","):
         match = _RANGE.fullmatch(part.strip())
+        # What is no range at all becomes an empty one, so one error is enough for both.
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if last < first or last > _MOST:
             raise click.BadParameter(f"{part!r} is no partition and no range such as 3-5", ctx, option)
@@ -44,7 +68,11 @@ def _partitions(ctx: click.Context, option: click.Parameter, text: str | None) -
 
 
 def _since(ctx: click.Context, option: click.Parameter, text: str | None) -> int | None:
-    """Return a time as milliseconds since 1970; one without a zone is UTC."""
+    """Return a time as milliseconds since 1970; one without a zone is UTC.
+
+    Raises:
+        BadParameter: no time of ISO 8601.
+    """
     if text is None:
         return None
     try:
@@ -52,23 +80,36 @@ def _since(ctx: click.Context, option: click.Parameter, text: str | None) -> int
     except ValueError:
         raise click.BadParameter(f"{text!r} is no time such as 2026-01-31T12:00", ctx, option) from None
     if moment.tzinfo is None:
+        # Not the zone of this machine: Kafka's timestamps have none, and a script must say the same
+        # everywhere.
         moment = moment.replace(tzinfo=UTC)
     return int(moment.timestamp() * 1000)
 
 
-PLAIN = ("string", "integer", "double")
-WITH_REGISTRY = ("avro", "json-schema")
+PLAIN = ("string", "short", "integer", "long", "float", "double", "uuid", "json")
+WITH_REGISTRY = ("avro", "jsonschema")
 
 
-class KeyFormat:
-    """Gives the decoder of a topic's keys when it is called with the topic; None if bytes are compared."""
+class KeyTypeChoice:
+    """Gives the decoder of a topic's keys when it is called with the topic; None if bytes are compared.
 
-    def __init__(self, key_format: str | None, registry: dict[str, str]) -> None:
-        if registry and key_format not in WITH_REGISTRY:
-            raise click.UsageError(f"--registry is for --key-format {' or '.join(WITH_REGISTRY)}")
-        if key_format in WITH_REGISTRY and "url" not in registry:
-            raise click.UsageError(f"--key-format {key_format} needs the schema registry: --registry URL")
-        self.name = key_format
+    Decoders are kept by topic, so that `undecoded` can tell of all of them at the end; all share one client
+    of the registry.
+
+    Args:
+        key_type: one of `KEY_TYPES`; None to compare bytes.
+        registry: settings of the schema registry's client; empty without one.
+
+    Raises:
+        UsageError: a format with a schema without the registry's URL, or a registry that no format needs.
+    """
+
+    def __init__(self, key_type: str | None, registry: dict[str, str]) -> None:
+        if registry and key_type not in WITH_REGISTRY:
+            raise click.UsageError(f"--registry is for --key-type {' or '.join(WITH_REGISTRY)}")
+        if key_type in WITH_REGISTRY and "url" not in registry:
+            raise click.UsageError(f"--key-type {key_type} needs the schema registry: --registry URL")
+        self.name = key_type
         self._settings = registry
         self._client: Any = None
         self._decoders: dict[str, KeyDecoder] = {}
@@ -79,8 +120,9 @@ class KeyFormat:
             return None
         from partitioning.kit.packages import needs  # noqa: PLC0415 - help and completion do without
 
-        with needs("--key-format", "kafka"):
+        with needs("--key-type", "kafka"):
             from copartition.audit.decoder import KeyDecoder, registry_client  # noqa: PLC0415
+        # One client for all topics, as it keeps the schemas that it has asked for.
         if self._settings and self._client is None:
             self._client = registry_client(self._settings)
         return self._decoders.setdefault(topic, KeyDecoder(self.name, topic, self._client))
@@ -94,11 +136,20 @@ class KeyFormat:
 
 
 def _registry(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """Return settings of the schema registry's client: a URL is `url`, all else is KEY=VALUE.
+
+    A URL may hold an equals sign in its query, a setting's value a URL: so what stands before the first
+    equals sign decides.
+
+    Raises:
+        BadParameter: a value that is neither.
+    """
     settings = {}
     for text in values:
         if "://" in text.partition("=")[0]:
             settings["url"] = text
             continue
+        # A value may have equals signs of its own, as passwords do, so only the first one counts.
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise click.BadParameter(f"{text!r} is neither a URL nor KEY=VALUE", ctx, option)
@@ -136,11 +187,11 @@ reading_options = one_argument(
 )
 """The options that select records; a command gets them as one argument, `selection`."""
 
-key_format_options = one_argument(
+key_type_options = one_argument(
     "keys",
-    KeyFormat,
+    KeyTypeChoice,
     click.option(
-        "--key-format",
+        "--key-type",
         type=click.Choice([*PLAIN, *WITH_REGISTRY]),
         help="Decode sampled keys, to find equal keys with different bytes.",
     ),

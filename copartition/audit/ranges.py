@@ -3,6 +3,9 @@
 Rows of a partition are counted in blocks of offsets, once under every candidate: a rule over a count. Blocks
 are as small as a bounded number of them allows, whatever the size of the topic. Then each partition is cut
 into the few ranges of offsets that single candidates explain best.
+
+Candidates are numbered 0 to c - 1, and blocks 0 to b - 1 by partition and offset. Offsets that end a range or
+a block are included; `begin` and `end` of block numbers are as in Python.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -84,12 +87,20 @@ def count_hits(records: Records, hits: NDArray[np.bool_], shift: int = 0) -> Blo
     Neighbours of one partition with the same `offset >> shift`.
 
     `hits` says whether each candidate explains each record, False without a key; its shape is (n, c).
+
+    Args:
+        records: of any partitions.
+        hits: which candidate explains which record.
+        shift: how many bits of an offset its block leaves out.
     """
     place, at, written_ms = records.partition.astype(np.int64), records.offset, records.timestamp_ms
     number = at >> shift
+    # A block may come in several parts here, as records of different partitions alternate; `merge_blocks`
+    # joins them.
     starts = np.flatnonzero(np.append(True, (np.diff(place) != 0) | (np.diff(number) != 0)))
     keyless = records.keys.empty
     missed = ~keyless[:, None] & ~hits
+    # The two columns of misses take most of the time, and in most batches nothing is missed.
     some = missed.any()
     shape = (len(starts), hits.shape[1])
 
@@ -120,6 +131,11 @@ def merge_blocks(parts: Sequence[Blocks], shift: int, limit: int) -> tuple[Block
 
     No part has a greater shift than the given one. `limit` is at least the number of partitions; beyond it,
     blocks stay as they are when they cover all offsets.
+
+    Args:
+        parts: under the same candidates.
+        shift: the greatest of the parts' shifts, or a greater one.
+        limit: the most blocks.
     """
     blocks = Blocks(*map(np.concatenate, zip(*parts, strict=True)))
     while len(blocks.rows):
@@ -135,9 +151,16 @@ def merge_blocks(parts: Sequence[Blocks], shift: int, limit: int) -> tuple[Block
 
 
 def widened(blocks: Blocks, numbers: Iterable[int], width: int) -> Blocks:
-    """Return the blocks under more candidates, which explain nothing there; `numbers` renumbers their own."""
+    """Return the blocks under more candidates, which explain nothing there; `numbers` renumbers their own.
+
+    Args:
+        blocks: under fewer candidates.
+        numbers: the new number of each candidate that the blocks have, all different.
+        width: how many candidates there are then.
+    """
     where = [*numbers]
     shape = (len(blocks.rows), width)
+    # A candidate that explains nothing misses all keyed rows, so a block's first and last row stand for them.
     keyed = (blocks.rows > blocks.keyless)[:, None]
     explained = np.zeros(shape, np.int64)
     first = np.broadcast_to(np.where(keyed, blocks.first[:, None], NEVER), shape).copy()
@@ -148,8 +171,13 @@ def widened(blocks: Blocks, numbers: Iterable[int], width: int) -> Blocks:
     return blocks._replace(explained=explained, first_missed=first, last_missed=last)
 
 
-def ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Range]:
-    """Yield the ranges of every partition, in order; `counts` are the candidates' partition counts."""
+def partition_ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Range]:
+    """Yield the ranges of every partition, in order; `counts` are the candidates' partition counts.
+
+    Args:
+        blocks: at least one, by partition and offset.
+        counts: of each candidate, shape (c,).
+    """
     # Where candidates explain a partition equally well, the one that explains more of the topic is right.
     total = blocks.explained.sum(axis=0)
     bias = (total.max() - total) / (total.max() + 1) / 2
@@ -165,6 +193,8 @@ def ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Range]:
         vague = VAGUE * np.maximum(max(size[explained], default=0) - size, 0)
         pieces = _cut(own, bias + np.where(explained, 0, SWITCH * explained.sum()), vague)
         if any(piece.explained < WELL_EXPLAINED * (piece.rows - piece.keyless) for piece in pieces):
+            # Several clients wrote at once, so the partition is one range, of the candidate that misses
+            # least.
             best = int(np.argmin(own.missed.sum(axis=0) + bias))
             pieces = [_range(own, 0, len(own.rows), best)]
         explained[[piece.candidate for piece in pieces if piece.explained]] = True
@@ -178,6 +208,10 @@ def _cut(blocks: Blocks, bias: NDArray[np.float64], vague: NDArray[np.float64]) 
 
     A range by each candidate costs its `bias` besides, and a row that the candidate explains `vague`; shape
     (c,).
+
+    Costs are those of a path through a table of blocks and candidates, found from the first block to the last
+    (dynamic programming, as Viterbi's): `cost` has the cheapest path that ends at each candidate, and
+    `came_from` the candidate of the block before, from which the path is read backwards.
     """
     missed = blocks.missed + vague * blocks.explained
     alone = np.add.accumulate(np.vstack([missed[0] + bias, missed[1:]]))[-1]
@@ -216,6 +250,12 @@ def _parted(
 
     What a vague row costs decides how many ranges there are, and where two boundaries miss as many rows. It
     must not make rows strays that the range before explains.
+
+    Args:
+        missed: rows that each candidate misses, shape (b, c).
+        cost: the same with what vague rows cost.
+        before: first block, the one after the last, and candidate of the first range.
+        after: of the range that follows it.
     """
     (begin, _, old), (_, end, new) = before, after
 
@@ -227,6 +267,10 @@ def _parted(
 
 
 def _range(blocks: Blocks, begin: int, end: int, candidate: int) -> Range:
+    """Return the blocks from `begin` to before `end` as one range, explained by a candidate.
+
+    Of the rows that it misses, only the first and the last of each block are known by offset.
+    """
     where = np.flatnonzero(blocks.missed[begin:end, candidate]) + begin
     missed = np.union1d(blocks.first_missed[where, candidate], blocks.last_missed[where, candidate])
     return Range(
@@ -246,7 +290,20 @@ def _range(blocks: Blocks, begin: int, end: int, candidate: int) -> Range:
 def _meet(
     blocks: Blocks, middle: int, old: int, new: int, before: Range, after: Range
 ) -> tuple[Range, Range]:
-    """Return the two ranges around block `middle`, their boundary moved into a block with rows of both."""
+    """Return the two ranges around block `middle`, their boundary moved into a block with rows of both.
+
+    The block `middle` is the first of the new candidate; rows of the old one may still be in it, or rows of
+    the new one at the end of the block before. If the old one's all come before the new one's, the boundary
+    is between them.
+
+    Args:
+        blocks: of the partition.
+        middle: number of the block.
+        old: the candidate before.
+        new: the candidate from there on.
+        before: the range before.
+        after: the range after.
+    """
     for block, own in ((middle, new), (middle - 1, old)):
         last_old = int(blocks.last_missed[block, new])
         first_new = int(blocks.first_missed[block, old])
@@ -272,4 +329,5 @@ def _meet(
 
 
 def _moved(range_: Range, rows: int, explained: int) -> Range:
+    """Return a range with so many rows, and explained rows, more; less if the numbers are negative."""
     return range_._replace(rows=range_.rows + rows, explained=range_.explained + explained)

@@ -1,7 +1,13 @@
-"""Reading a topic's records: which offsets, and messages as columns of keys, with few calls for each."""
+"""Reading a topic's records: which offsets, and messages as columns of keys, with few calls for each.
+
+Bounds of offsets have the first to read and the one after the last, as cut from the ends that the cluster
+named when reading began: what is written meanwhile is never read. A partition is paused as soon as it is at
+its end, so that a reading of a sample fetches little more than it wants.
+"""
 
 import math
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, Self
 
@@ -31,15 +37,36 @@ _TIMES = 64
 """Of so many records the time of one is looked at, besides that of the first and the last of a run."""
 
 
+KEY_SCHEMA = "__key_schema_id"
+"""The header in which serializers of a schema registry send a key's schema, if it is not in the key."""
+
+
 class Messages:
-    """Turns messages into columns, up to `ends`: of each partition, the offset after the last one to keep."""
+    """Turns messages into columns, up to `ends`: of each partition, the offset after the last one to keep.
+
+    `schemas` collects the schemas that headers name, of one record in `_TIMES` and of the ends of runs.
+
+    Args:
+        ends: by partition, 0 for those that are not read; shape (partitions,).
+    """
 
     def __init__(self, ends: NDArray[np.int64]) -> None:
         self._ends = ends
+        self.schemas = set[str]()
         self.next_count = _FIRST_MESSAGES  # how many messages to ask for next
 
     def columns(self, messages: Sequence[Message]) -> tuple[Records, set[int], list[KafkaError]]:
-        """Return the records before the ends, the partitions that are at their end, and the errors."""
+        """Return the records before the ends, the partitions that are at their end, and the errors.
+
+        Args:
+            messages: as `consume` gave them: records and errors, partitions in runs.
+
+        Returns:
+            Records in the order of the messages, those at or behind their end left out.
+            Partitions of which nothing is left to read.
+            Errors that are more than the news of an end.
+        """
+        # `map` with the method of the class: a call for each message in C, as there may be millions of them.
         keys: list[Any] = list(map(Message.key, messages))
         faults: list[Any] = []
         try:
@@ -55,11 +82,14 @@ class Messages:
         partition = np.fromiter(map(Message.partition, messages), np.int32, count)
         bounds = np.append(np.flatnonzero(partition[1:] != partition[:-1]), count - 1)[: count or 0]
         offset = _offsets(messages, bounds)
+        # The last offset may never come: it may be a transaction's marker, or compacted away. Then the news
+        # of an end says it.
         finished.update(partition[bounds][offset[bounds] >= self._ends[partition[bounds]] - 1].tolist())
         timestamp_ms = np.full(count, -1, np.int64)
         for row in {*range(0, count, _TIMES), *bounds.tolist(), *(bounds[:-1] + 1).tolist()}:
             kind, written_ms = messages[row].timestamp()
             timestamp_ms[row] = written_ms if kind else -1
+            self.schemas.update(_schemas(messages[row]))
         self._adapt(messages)
         records = Records(partition, offset, timestamp_ms, column)
         kept = offset < self._ends[partition]
@@ -76,12 +106,25 @@ class Messages:
             self.next_count = max(1, min(_MOST_MESSAGES, most, 4 * self.next_count))
 
 
+def _schemas(message: Message) -> Iterator[str]:
+    """Yield the GUID of a key's schema, as confluent-kafka's `header_schema_id_serializer` writes it."""
+    headers: Any = message.headers()
+    for name, value in headers or ():
+        # A byte that says that 16 bytes of a GUID follow; after them Protobuf says which message it is.
+        if name == KEY_SCHEMA and isinstance(value, bytes) and value[:1] == b"\1" and len(value) >= 17:
+            yield str(uuid.UUID(bytes=value[1:17]))
+
+
 def _offsets(messages: Sequence[Message], bounds: NDArray[np.intp]) -> NDArray[np.int64]:
     """Return the offset of each message.
 
     Asked only of the ends of runs where a partition leaves out no offset.
 
     `bounds` are the last messages of each run of messages of one partition.
+
+    Args:
+        messages: records only.
+        bounds: row of the last message of each run, ascending.
     """
     offset = np.empty(len(messages), np.int64)
     begin = 0
@@ -135,6 +178,17 @@ class Reading:
     Keys, places and timestamps are read, values are dropped at once. Timestamps are taken of a part of the
     records, some of each run of a partition; the others have -1. `selection` is a sample by default.
 
+    Args:
+        topic: its name.
+        config: librdkafka settings; those that would commit, create or skip something are set by the reading.
+        selection: which records; a sample by default.
+
+    Attributes:
+        topic: the name.
+        num_partitions: the partition count when reading began.
+        compacted: whether `cleanup.policy` has "compact"; None if unknown.
+        remarks: what happened to the topic meanwhile, in sentences.
+
     Raises:
         UnknownTopicError: there is no such topic; the message proposes near names.
         TopicAccessError: we may not read or describe it; the message names the missing ACL.
@@ -149,8 +203,10 @@ class Reading:
         self._state = TopicState(topic, config)
         self.num_partitions = self._state.num_partitions  # when reading began
         self.compacted = self._state.compacted()  # whether `cleanup.policy` has "compact"; None if unknown
+        self._schemas = set[str]()
         self.remarks: list[str] = []  # what happened to the topic meanwhile, in sentences
         self._partitions = self._chosen()
+        # Asked before the first record is read, so that the reading ends even if writers are faster.
         self._whole = self._state.ends(self._partitions, committed=committed)
         self._bounds = self._selected()
         self._read = 0
@@ -173,9 +229,11 @@ class Reading:
         self._consumer: Consumer = quiet_client(Consumer, settings, self._errors)
 
     def __enter__(self) -> Self:
+        """Return itself; the consumer is there already."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Close the consumer; it has nothing to commit."""
         self._consumer.close()
 
     def __iter__(self) -> Iterator[Records]:
@@ -188,6 +246,8 @@ class Reading:
         """
         begun = time.monotonic()
         spots = self._spots() if self._sampled else [self._bounds]
+        # The first spot is read whatever it takes; the later ones while there is time, and they are the less
+        # telling.
         for number, bounds in enumerate(spots):
             if number and time.monotonic() - begun > SAMPLE_S:
                 self._left_out = len(spots) - number
@@ -202,13 +262,20 @@ class Reading:
         return Coverage(self._kind, self._read, present, tuple(self._partitions), self._text())
 
     @property
+    def header_schemas(self) -> tuple[str, ...]:
+        """GUIDs of the key schemas that headers named so far, ascending; of some records of each run."""
+        return tuple(sorted(self._schemas))
+
+    @property
     def _sampled(self) -> bool:
+        """True if only spots are read: nothing else was asked for, and the topic is not small."""
         selection = self._selection
         whole = selection.full or selection.last is not None or selection.since_ms is not None
         return not whole and sum(end - start for start, end in self._bounds.values()) > SAMPLE_ALL
 
     @property
     def _kind(self) -> Literal["full", "last", "since", "sample", "partitions"]:
+        """The kind of reading, as `Coverage` names it."""
         if self._sampled:
             return "sample"
         if self._bounds != self._whole:
@@ -218,6 +285,7 @@ class Reading:
         return "full" if every else "partitions"
 
     def _text(self) -> str:
+        """Return what was read and left out, in words."""
         where = count(self.num_partitions, "partition")
         if (some := len(self._partitions)) < self.num_partitions:
             where = f"{some:,} of {self.num_partitions:,} partitions"
@@ -237,6 +305,11 @@ class Reading:
         return "; ".join([what, *left_out, *self.remarks])
 
     def _chosen(self) -> list[int]:
+        """Return the partitions to read, ascending.
+
+        Raises:
+            InvalidConfigError: no partition, or one that the topic does not have.
+        """
         if self._selection.partitions is None:
             return [*range(self.num_partitions)]
         for partition in self._selection.partitions:
@@ -250,6 +323,7 @@ class Reading:
         return sorted({*self._selection.partitions})
 
     def _selected(self) -> Bounds:
+        """Return the bounds that the selection asks for, within those of the whole topic."""
         if (last := self._selection.last) is not None:
             return {
                 partition: (max(start, end - last), end) for partition, (start, end) in self._whole.items()
@@ -275,6 +349,7 @@ class Reading:
         size = max(SAMPLE_ROWS // len(self._bounds), FEWEST_AT_SPOT)
         spots: list[Bounds] = [{} for _ in SPOTS]
         for partition, (start, end) in self._bounds.items():
+            # Where the last spot begins: it ends with the partition.
             room = max(end - start - size, 0)
             begin = {share: start + int(share * room) for share in SPOTS}
             after = dict(zip(sorted(SPOTS), [*sorted(begin.values())[1:], end], strict=True))
@@ -283,9 +358,15 @@ class Reading:
         return spots
 
     def _batches(self, bounds: Bounds, *, until: float) -> Iterator[Records]:
-        """Yield all records within the bounds, or as many as come until then."""
+        """Yield all records within the bounds, or as many as come until then.
+
+        Args:
+            bounds: of partitions; those without an offset are not assigned.
+            until: on the clock of `time.monotonic`, seconds; infinite for no limit.
+        """
         left = {partition: end for partition, (start, end) in bounds.items() if start < end}
         ends = np.zeros(self.num_partitions, np.int64)
+        # Other partitions have end 0, so a message of theirs that is still on its way is left out.
         ends[[*left]] = [*left.values()]
         places = [TopicPartition(self.topic, partition, bounds[partition][0]) for partition in left]
         self._consumer.assign(places)
@@ -296,9 +377,11 @@ class Reading:
         answered = time.monotonic()
         while left and time.monotonic() < until:
             got = self._consumer.consume(messages.next_count, _POLL_S)
+            # An answer of any kind is a sign of life, errors included.
             if got:
                 answered = time.monotonic()
                 records, finished, errors = messages.columns(got)
+                self._schemas |= messages.schemas
                 for error in errors:
                     self._refused(error)
                 if done := left.keys() & finished:
@@ -321,14 +404,28 @@ class Reading:
         self._consumer.unassign()
 
     def _refused(self, error: KafkaError) -> None:
-        """Judge an error that came instead of records; raise, or return if librdkafka mends it itself."""
+        """Judge an error that came instead of records; raise, or return if librdkafka mends it itself.
+
+        Raises:
+            TopicAccessError: we may not read it.
+            TopicChangedError: it was deleted or made anew.
+        """
         if error.name() == NO_RIGHT:
             raise self._state.error_of(error, "READ")
         if error.name() in {*UNKNOWN_TOPIC, "UNKNOWN_TOPIC_ID"}:
             self._look_again()
 
     def _ask_why(self, left: Mapping[int, int], silent_s: float) -> None:
-        """After a silence, see whether the topic is still there and its leaders answer; raise if not."""
+        """After a silence, see whether the topic is still there and its leaders answer; raise if not.
+
+        Args:
+            left: the end of each partition that is not finished.
+            silent_s: seconds since the last message.
+
+        Raises:
+            TopicChangedError: it was deleted or made anew.
+            BrokerUnreachableError: nothing came for `_SILENCE_S`.
+        """
         self._look_again()
         if silent_s > _SILENCE_S:
             few = ", ".join(map(str, [*left][:3]))
@@ -338,13 +435,18 @@ class Reading:
             )
 
     def _look_again(self) -> None:
-        """Note that the topic has grown; raise where it is another one now."""
+        """Note that the topic has grown; raise where it is another one now.
+
+        Raises:
+            TopicChangedError: it was deleted or made anew.
+        """
         try:
             count = self._state.count()
         except UnknownTopicError as error:
             raise TopicChangedError(
                 f"topic {self.topic!r} was deleted while it was read, so nothing is known of its records"
             ) from error
+        # Kafka never takes partitions away, so fewer of them are another topic, even without topic ids.
         if not self._state.same() or count < self.num_partitions:
             raise TopicChangedError(f"topic {self.topic!r} was recreated while it was read: read it again")
         if count > self.num_partitions:
@@ -352,5 +454,6 @@ class Reading:
                 f"the topic grew from {self.num_partitions:,} to {count:,} partitions meanwhile, and what is "
                 "in the new ones was not read"
             )
+            # Asked again and again while a topic is silent, it is one remark all the same.
             if grown not in self.remarks:
                 self.remarks.append(grown)

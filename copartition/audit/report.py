@@ -6,7 +6,7 @@ Keys of the JSON are stable: a minor version adds, never renames.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -16,7 +16,7 @@ from copartition.audit.hottest import OF_TOPIC
 from copartition.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
 from copartition.kit.json import attributes, dump, json_schema
 from copartition.kit.markdown import markdown_table, markdown_text
-from copartition.kit.words import Table, first_of, key_text, ranges
+from copartition.kit.words import Table, first_of, key_text, list_names, number_ranges
 from partitioning.profiles import PROFILES
 
 if TYPE_CHECKING:
@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 _SHOWN = 5
 
 
-def is_settled(audit: TopicAudit) -> bool:
-    """Return whether one writer over the topic's own count explains what was read, but for strays."""
+def is_topic_settled(audit: TopicAudit) -> bool:
+    """Return whether one writer over the topic's own count explains what was read, but for strays.
+
+    A topic that had another count before is not settled, although all its writers are known.
+    """
     return (
         audit.certainty in {"sure", "likely"}
         and {writer.num_partitions for writer in _writers_in_turn(audit)} == {audit.num_partitions}
@@ -35,18 +38,28 @@ def is_settled(audit: TopicAudit) -> bool:
     )
 
 
-def exit_code(audits: Sequence[TopicAudit]) -> int:
-    """Return 0 if every topic is settled; else 1 if writers differ, 2 if only too little is known."""
-    open_ones = [audit for audit in audits if not is_settled(audit)]
+def audit_exit_code(audits: Sequence[TopicAudit]) -> int:
+    """Return 0 if every topic is settled; else 1 if writers differ, 2 if only too little is known.
+
+    Args:
+        audits: of the topics of one run.
+    """
+    # One topic with several writers decides, however many are unknown.
+    open_ones = [audit for audit in audits if not is_topic_settled(audit)]
     if not open_ones:
         return 0
     return 2 if all(audit.certainty == "unknown" for audit in open_ones) else 1
 
 
-def verdict(audit: TopicAudit) -> str:
-    """Return the answer in a sentence."""
+def audit_verdict(audit: TopicAudit) -> str:
+    """Return the answer in a sentence.
+
+    Args:
+        audit: of one topic.
+    """
     keyed = _keyed(audit)
     writers = _writers_in_turn(audit)
+    # The cases in the order in which each leaves room for the next: no keys, too few, several writers, none.
     if not keyed:
         missing = f"keys in {audit.coverage.read:,} records" if audit.coverage.read else "records"
         return f"no {missing}: nothing can be said"
@@ -61,6 +74,8 @@ def verdict(audit: TopicAudit) -> str:
         )
     if audit.num_partitions == 1:
         return "one partition, where every client puts every key"
+    # A writer over another count than the topic's own is worth a word only if it is alone: else its successor
+    # tells.
     grown = {writer.num_partitions for writer in writers} != {audit.num_partitions}
     parts = ", then ".join(map(writer_name, writers))
     adverb = "written" if audit.certainty == "sure" else "most likely written"
@@ -69,12 +84,16 @@ def verdict(audit: TopicAudit) -> str:
 
 
 def remarks(audit: TopicAudit) -> list[str]:
-    """Return what to know beside the answer, in sentences."""
+    """Return what to know beside the answer, in sentences.
+
+    What was read comes first: all else is only as good as that.
+    """
     coverage, keyed = audit.coverage, _keyed(audit)
     keyless = sum(span.keyless for span in audit.spans)
     lines = [f"read {coverage.read:,} of at most {coverage.present:,} records: {coverage.text}"]
     for writer in _writers_in_turn(audit):
         others = [name for name in writer.same_rule if name != writer.profile]
+        # Over one partition all rules are the same, and the list of them says nothing.
         if others and audit.num_partitions > 1:
             lines.append(
                 f"{writer.profile} is {PROFILES[writer.profile].client}; the same for keyed records: "
@@ -92,11 +111,14 @@ def remarks(audit: TopicAudit) -> list[str]:
             f"{keyed - explained:,} of {keyed:,} keyed records are elsewhere than the writer of their range "
             f"puts them, for example (partition@offset) {where}"
         )
+    # A count may be too low by `error`, and only counts above `error` are shown: so a key that is not shown
+    # has at most twice that.
     if error := audit.hottest_error:
         none = f"none has more than {2 * error:,} records"
         more = f"each of the hottest may have {error:,} records more than its count"
         lines.append(f"too many keys to count all: {more if audit.hottest else none}")
     lines.extend(_form_sentence(form, audit.forms) for form in audit.forms)
+    lines.extend(_header_sentences(audit))
     if audit.compacted:
         lines.append("the topic is compacted: what was deleted may have had other writers")
     return lines
@@ -111,8 +133,16 @@ def span_table(spans: Sequence[Span], most: int | None = None) -> tuple[Table, i
     """Return a row for each span, or for partitions of one and the same writer, up to `most`.
 
     Also returned is how many rows are left out.
+
+    Partitions of one and the same writer throughout share a row; one with several ranges has a row for each
+    of these.
+
+    Args:
+        spans: by partition and offset.
+        most: how many rows; None for all.
     """
     titles = ("partitions", "offsets", "from", "to", "writer", "keyed", "explained", "keyless")
+    # -1 joins partitions of one range; a range among others keeps its own number, and so its own row.
     turns = Counter(span.partition for span in spans)
     alike: dict[tuple[Writer | None, int], list[Span]] = {}
     for number, span in enumerate(spans):
@@ -122,7 +152,13 @@ def span_table(spans: Sequence[Span], most: int | None = None) -> tuple[Table, i
 
 
 def hottest_table(audit: TopicAudit, most: int | None = None) -> tuple[Table, int]:
-    """Return a row for each of the hottest keys, up to `most`; how many are left."""
+    """Return a row for each of the hottest keys, up to `most`; how many are left.
+
+    Args:
+        audit: of one topic.
+        most: how many rows; None for all.
+    """
+    # Of the records that were read, keyless ones included: it is the partition's load that a hot key makes.
     of_partition = Counter[int]()
     for span in audit.spans:
         of_partition[span.partition] += span.rows
@@ -135,12 +171,17 @@ def hottest_table(audit: TopicAudit, most: int | None = None) -> tuple[Table, in
 
 
 def _row(spans: Sequence[Span]) -> tuple[str, ...]:
+    """Return the cells of one row.
+
+    Args:
+        spans: of one writer: one range of a partition, or several partitions of one range each.
+    """
     writer = spans[0].writer
     starts = [span.first_ms for span in spans if span.first_ms is not None]
     ends = [span.last_ms for span in spans if span.last_ms is not None]
     keyed = sum(span.rows - span.keyless for span in spans)
     return (
-        ranges(np.array([span.partition for span in spans])),
+        number_ranges(np.array([span.partition for span in spans])),
         f"{spans[0].first}-{spans[0].last}" if len(spans) == 1 else "all read",
         _time(min(starts, default=None)),
         _time(max(ends, default=None)),
@@ -152,6 +193,7 @@ def _row(spans: Sequence[Span]) -> tuple[str, ...]:
 
 
 def _time(ms: int | None) -> str:
+    """Return a time in UTC; "-" without one, and the number if no calendar has it."""
     if ms is None:
         return "-"
     try:
@@ -161,11 +203,16 @@ def _time(ms: int | None) -> str:
 
 
 def _keyed(audit: TopicAudit) -> int:
+    """Return how many records have a key."""
     return sum(span.rows - span.keyless for span in audit.spans)
 
 
 def _writers_in_turn(audit: TopicAudit) -> list[Writer]:
-    """Return the writers of the spans, in the order in which partitions met them."""
+    """Return the writers of the spans, in the order in which partitions met them.
+
+    A writer's turn is the latest in any partition: of a topic that grew, a new partition has only the last
+    one.
+    """
     place: dict[Writer, int] = {}
     turn: dict[int, int] = {}
     for span in audit.spans:
@@ -176,6 +223,7 @@ def _writers_in_turn(audit: TopicAudit) -> list[Writer]:
 
 
 def _why_unknown(audit: TopicAudit) -> str:
+    """Return what stands in the way: rivals that fit alike, or too few different keys."""
     rivals = {rival for span in audit.spans for rival in span.rivals}
     if rivals:
         first = [writer_name(writer) for writer in (*_writers_in_turn(audit)[:1], *sorted(rivals))]
@@ -187,6 +235,7 @@ def _why_unknown(audit: TopicAudit) -> str:
 
 
 def _several_writers(audit: TopicAudit) -> str:
+    """Return the writers with their parts, and how many records none explains."""
     keyed = _keyed(audit)
     parts = [f"{writer_name(share.writer)} about {share.rows / keyed:.0%}" for share in audit.shares[:_SHOWN]]
     rest = keyed - sum(share.rows for share in audit.shares)
@@ -196,30 +245,66 @@ def _several_writers(audit: TopicAudit) -> str:
 
 
 def _form_sentence(form: KeyForm, forms: Sequence[KeyForm]) -> str:
+    """Return what is known of a form of keys.
+
+    Args:
+        form: one of `forms`.
+        forms: all forms of the topic, for its part of the records that were looked at.
+    """
     total = sum(key_form.rows for key_form in forms)
     ids = ""
     if form.schema_ids:
         ids = f", schema id{'s' * (len(form.schema_ids) > 1)} {', '.join(map(str, form.schema_ids))}"
     if len(form.schema_ids) > 1:
-        ids += ": the id is hashed, so one logical key under two ids is two keys"
+        ids += (
+            ": the id is hashed, so one logical key under two ids is two keys; with ids in headers "
+            "(header_schema_id_serializer) it would be one key from then on"
+        )
     maybe = f" (or {', '.join(form.maybe)})" if form.maybe else ""
     example = repr(form.example)
+    # What a decoder read says more than the bytes, which may be a frame.
     if form.meanings:
         example = f"{form.sample[0]!r}, the {form.meanings[0].kind} {form.meanings[0].value}"
     return f"keys: {form.rows:,} of {total:,} looked at are {form.name}{maybe}, such as {example}{ids}"
+
+
+def _header_sentences(audit: TopicAudit) -> Iterator[str]:
+    """Yield what headers say of the schemas of keys, and what follows if other keys have the id in front."""
+    if not audit.header_schemas:
+        return
+    schemas = list_names(audit.header_schemas[:_SHOWN])
+    more = f" and {len(audit.header_schemas) - _SHOWN} more" if len(audit.header_schemas) > _SHOWN else ""
+    yield (
+        f"headers name the key schema {schemas}{more}: the schema's id is in a header and not in the key, so "
+        "a new version of the schema moves no key whose bytes it leaves as they are"
+    )
+    if audit.has_both_frames:
+        yield (
+            "other keys have a schema id in front: a key that was written in both ways is two keys, in two "
+            "partitions but by chance; switch all producers at once, as for another partitioner"
+        )
 
 
 MOST_ROWS = 40
 
 
 def _tables(audit: TopicAudit, *, every: bool) -> list[tuple[Table, str]]:
-    """Return its ranges and its hottest keys, and what is left of each."""
+    """Return its ranges and its hottest keys, and what is left of each.
+
+    Args:
+        audit: of one topic.
+        every: whether all rows are shown.
+
+    Returns:
+        Each table with what to say below it, which is empty if no row is left out.
+    """
     spans, hottest = (None, None) if every else (MOST_ROWS, OF_TOPIC)
     shown = (
         (*span_table(audit.spans, spans), "ranges"),
         (*hottest_table(audit, hottest), "hottest keys of partitions"),
     )
     return [
+        # An empty table, as of a topic without hot keys, would be a title without rows.
         (table, f"and {more:,} more {what}; --all shows them" if more else "")
         for table, more, what in shown
         if table.rows
@@ -227,13 +312,22 @@ def _tables(audit: TopicAudit, *, every: bool) -> list[tuple[Table, str]]:
 
 
 def print_audits(audits: Sequence[TopicAudit], console: Console, *, every: bool) -> None:
-    """Print the verdict of each topic, its ranges, and what else is to be known."""
+    """Print the verdict of each topic, its ranges, and what else is to be known.
+
+    Args:
+        audits: of the topics of one run.
+        console: where to print.
+        every: whether all rows are shown.
+    """
     from copartition.kit.grid import cell, note, print_table  # noqa: PLC0415 - needs rich
 
     for number, audit in enumerate(audits):
+        # An empty line between topics, none before the first.
         if number:
             console.print()
-        console.print(cell(f"{audit.topic}: {verdict(audit)} ({audit.certainty})", "bold"), soft_wrap=True)
+        console.print(
+            cell(f"{audit.topic}: {audit_verdict(audit)} ({audit.certainty})", "bold"), soft_wrap=True
+        )
         for shown, more in _tables(audit, every=every):
             print_table(shown, console)
             if more:
@@ -246,7 +340,7 @@ def audit_markdown(audits: Sequence[TopicAudit], *, every: bool) -> str:
     """Return audits as GitHub Markdown: the verdicts in bold, small tables."""
     lines: list[str] = []
     for audit in audits:
-        sentence = markdown_text(f"{audit.topic}: {verdict(audit)} ({audit.certainty})")
+        sentence = markdown_text(f"{audit.topic}: {audit_verdict(audit)} ({audit.certainty})")
         lines += [f"**{sentence}**", ""]
         for shown, more in _tables(audit, every=every):
             lines += [*markdown_table(shown), ""]
@@ -260,7 +354,7 @@ def audit_markdown(audits: Sequence[TopicAudit], *, every: bool) -> str:
 AUDIT_FORMAT_VERSION = "1.0"
 
 
-class FormData(TypedDict):
+class AuditedForm(TypedDict):
     """One form of keys.
 
     Attributes:
@@ -308,13 +402,14 @@ class AuditData(TypedDict):
     coverage: Coverage
     shares: tuple[Share, ...]
     spans: tuple[Span, ...]
-    forms: list[FormData]
+    forms: list[AuditedForm]
     hottest: list[HotKeyData] | None
     hottest_error: int
+    header_schemas: tuple[str, ...]
     tried: int
 
 
-class Document(TypedDict):
+class AuditDocument(TypedDict):
     """The audits of some topics.
 
     Attributes:
@@ -332,18 +427,18 @@ def audit_json(audits: Sequence[TopicAudit]) -> str:
         attributes(
             AuditData,
             audit,
-            settled=is_settled(audit),
-            verdict=verdict(audit),
+            settled=is_topic_settled(audit),
+            verdict=audit_verdict(audit),
             remarks=remarks(audit),
-            forms=[attributes(FormData, form, example=form.example.hex()) for form in audit.forms],
+            forms=[attributes(AuditedForm, form, example=form.example.hex()) for form in audit.forms],
             hottest=audit.hottest
             and [attributes(HotKeyData, hot, key=hot.key.hex()) for hot in audit.hottest],
         )
         for audit in audits
     ]
-    return dump(Document(format_version=AUDIT_FORMAT_VERSION, topics=topics))
+    return dump(AuditDocument(format_version=AUDIT_FORMAT_VERSION, topics=topics))
 
 
 def audit_schema() -> dict[str, Any]:
     """Return the JSON Schema of the document, of draft 2020-12."""
-    return json_schema(Document, "copartition audit", {AuditData: TopicAudit, FormData: KeyForm})
+    return json_schema(AuditDocument, "copartition audit", {AuditData: TopicAudit, AuditedForm: KeyForm})

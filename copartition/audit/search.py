@@ -1,4 +1,9 @@
-"""Find the writer that explains records best: the rules to try, and how little chance explains the hits."""
+"""Find the writer that explains records best: the rules to try, and how little chance explains the hits.
+
+A writer is a rule (hash and sign) over a partition count. Keys that were written by it are all where it puts
+them; of any other keys over n partitions, one in n is there by chance. So hits are weighed by how little
+chance explains them, not by their number: a rule over 2 partitions has half of all keys for nothing.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,6 +36,8 @@ class Trials:
     ) -> None:
         self.num_partitions = checked_partition_count(num_partitions)
         names = tuple(PROFILES if profiles is None else profiles)
+        # The largest first: of two counts with the same evidence, the sort below keeps the one that comes
+        # first.
         tried = _likely(self.num_partitions) if counts is None else map(checked_partition_count, counts)
         self.counts: Sequence[int] = sorted({*tried}, reverse=True)  # the largest first
         if not names or not self.counts:
@@ -52,6 +59,7 @@ class Trials:
         return tuple(dict.fromkeys(rule.hash for rule in self._names))
 
     def __len__(self) -> int:
+        """Return an upper bound of `tried`: rules that are the same over some count are counted apart."""
         return len(self._names) * len(self.counts)
 
     def rules(self, num_partitions: int) -> Iterator[Rule]:
@@ -63,7 +71,12 @@ class Trials:
                 yield rule
 
     def writer(self, rule: Rule, num_partitions: int) -> Writer:
-        """Return a rule over a count, by the names of all profiles that are the same there."""
+        """Return a rule over a count, by the names of all profiles that are the same there.
+
+        Args:
+            rule: one of those that `rules` yields for the count.
+            num_partitions: the count.
+        """
         same = placing_of(rule, num_partitions)
         names = [
             name
@@ -96,6 +109,10 @@ def placing_of(rule: Rule, num_partitions: int | None) -> tuple[str, str]:
     """Return hash and sign of a rule, "any" if they make no difference over this count (None: unknown).
 
     Rules that place every key alike have one answer.
+
+    Args:
+        rule: the rule.
+        num_partitions: the count; None if it is unknown, so that rules are told apart which may be the same.
     """
     if num_partitions == 1:
         return "any", "any"
@@ -117,6 +134,11 @@ def keys_needed(agreeing: float, tried: int = 1, risk: float = RISK) -> int | No
 
     With fewer, one of the `tried` others might have put all of them there by chance, with a probability of
     `risk`. `agreeing` is the share of keys that the others place alike: 1 / count for any unrelated rule.
+
+    Args:
+        agreeing: the share of keys, 0 to 1.
+        tried: how many writers are tried.
+        risk: the probability.
     """
     if agreeing >= 1:
         return None
@@ -167,13 +189,21 @@ def find_writer(
     it with a probability of 1 / n, whatever the partition. Repeated keys are no further evidence. With
     `alone` records that are all in partition 0 may say that it was the only one; not so where no other
     partition was read.
+
+    Args:
+        keys: the keys; one that comes more than once counts once for each partition.
+        places: the partition of each, shape (n,).
+        trials: what to try.
+        alone: whether partition 0 may be the only one there was.
     """
     hashes, places = _distinct(keys, places, trials)
     highest = int(places.max(initial=0))
     best: list[_Tried] = []
     for count in trials.counts:
+        # One partition explains every key that is in it, so it is weighed apart, after all others.
         if count <= 1 < trials.num_partitions:
             continue
+        # Only keys that this count could have placed where they are; the others may have come after a growth.
         possible = int(np.count_nonzero(places < count))
         for rule in trials.rules(count):
             if possible and rule.hash in hashes:
@@ -202,6 +232,14 @@ def find_writer(
 
 
 class _Tried(NamedTuple):
+    """A writer that was tried on some keys.
+
+    Attributes:
+        evidence: how little chance explains its hits, see `surprise`.
+        writer: the writer.
+        hits: whether each key is where it puts it, shape (n,).
+    """
+
     evidence: float
     writer: Writer
     hits: NDArray[np.bool_]

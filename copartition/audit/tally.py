@@ -1,4 +1,9 @@
-"""Counting a topic's records under the writers that explain them, which are found while counting."""
+"""Counting a topic's records under the writers that explain them, which are found while counting.
+
+Records pass through three places. The last ones stay in `_recent`, in case a writer is found that explains
+some of them better. Those that no writer explains wait in `_pending`, until there are enough to find one, or
+too many to keep. All others are only numbers, in `blocks` and `groups`.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +47,15 @@ _PROOF = 64
 
 
 @dataclass
-class Group:
-    """Writers that were found together: the best one and its rivals."""
+class WriterGroup:
+    """Writers that were found together: the best one and its rivals.
+
+    Attributes:
+        writers: positions in `Tally.writers`.
+        from_records: whether records led to it; False: it is counted for the case that it wrote, too.
+        rows: keyed records that a writer of it explains, and none of a group before.
+        proof: hashes of distinct keys that it explains, ascending, at most `_PROOF`.
+    """
 
     writers: list[int]  # positions of the writers
     from_records: bool = True  # False: counted for the case that it wrote, too
@@ -52,7 +64,13 @@ class Group:
 
 
 class _Batch(NamedTuple):
-    """Records: which writer explains which, and hashes of the keys."""
+    """Records: which writer explains which, and hashes of the keys.
+
+    Attributes:
+        records: n of them.
+        hits: whether each writer of the tally explains each record, shape (n, writers).
+        hashes: by name of the function, of each key, shape (n,); functions that cannot hash them are missing.
+    """
 
     records: Records
     hits: NDArray[np.bool_]  # none of a record without a key
@@ -76,6 +94,21 @@ class Tally:
     known explains, another one is looked for. Where parts of a topic are counted apart, as by tasks of a
     cluster, a growth to a multiple is best seen when each starts with the `writers` found in a sample of all
     partitions, since the low partitions alone do not show it. Arguments are those of `Trials`.
+
+    Positions in `writers` are the candidates of `blocks`; when writers come or go, blocks, hits of `_recent`
+    and groups change together. A block spans at most 2 ** `_shift` offsets.
+
+    Args:
+        num_partitions: the topic's partition count.
+        profiles: whose rules are tried.
+        counts: over which partition counts.
+
+    Attributes:
+        trials: what is tried.
+        writers: found so far.
+        groups: writers that were found together, in the order in which they were found.
+        blocks: counts by ranges of offsets, for each writer.
+        in_vain: distinct keys for which a writer was looked for without success, at most.
     """
 
     def __init__(
@@ -87,7 +120,7 @@ class Tally:
     ) -> None:
         self.trials = Trials(num_partitions, profiles, counts)
         self.writers: list[Writer] = []
-        self.groups: list[Group] = []  # writers found together, in the order in which they were found
+        self.groups: list[WriterGroup] = []  # writers found together, in the order in which they were found
         none, empty = np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
         # The counts by ranges of offsets.
         self.blocks = Blocks(none, none, none, none, none, empty, empty, empty, none, none)
@@ -110,28 +143,42 @@ class Tally:
         return max([int(self.blocks.partition.max(initial=0)), *waiting])
 
     def add(self, records: Records) -> Mapping[HashName, NDArray[np.int32]]:
-        """Count these records; the more at a time, the faster. Hashes of their keys that it took, by name."""
+        """Count these records; the more at a time, the faster. Hashes of their keys that it took, by name.
+
+        Args:
+            records: in the order in which they were read.
+        """
         if not len(records.offset):
             return {}
         batch = self._batch(records)
         self._recent.append(batch)
         self._unexplained += int(np.count_nonzero(batch.unexplained))
+        # Again, as records of two new writers may have come in one batch.
         while self._unexplained >= self._next_try and self._look():
             pass
+        # The oldest batch goes once those after it are enough by themselves.
         while _many([batch.records for batch in self._recent[1:]], RECENT, RECENT_BYTES):
             self._pass(self._recent.pop(0))
         self._forget()
         return batch.hashes
 
     def merge(self, other: Tally) -> None:
-        """Count what the other one has counted: other records of the same topic."""
+        """Count what the other one has counted: other records of the same topic.
+
+        Writers get one numbering: those that both know keep this one's positions, new ones are appended.
+        Groups that share a writer become one.
+
+        Args:
+            other: of the same topic and trials.
+        """
+        # -1 is a writer that is new here, and gets its position below.
         numbers = [self.writers.index(writer) if writer in self.writers else -1 for writer in other.writers]
         for group in other.groups:
             shared = [numbers[writer] for writer in group.writers if numbers[writer] >= 0]
             new = [writer for writer in group.writers if numbers[writer] < 0]
             mine = next((group for group in self.groups if {*shared} & {*group.writers}), None)
             if mine is None:
-                mine = Group([], group.from_records)
+                mine = WriterGroup([], group.from_records)
                 self.groups.append(mine)
             for number in new:
                 numbers[number] = len(self.writers)
@@ -147,6 +194,7 @@ class Tally:
         self.in_vain = max(self.in_vain, other.in_vain)
         self._next_try = min(self._next_try, other._next_try)
         # Each may know what explains the other's.
+        # Before the lists are emptied: these records are added again, under the writers of both.
         held = [*self._uncounted(), *other._uncounted()]
         self._recent, self._pending, self._unexplained = [], [], 0
         for records in held:
@@ -159,7 +207,7 @@ class Tally:
         """
         tally = Tally(self.num_partitions, profiles=self.trials.profiles, counts=self.trials.counts)
         tally.writers = [*self.writers]
-        tally.groups = [Group([*group.writers], group.from_records) for group in self.groups]
+        tally.groups = [WriterGroup([*group.writers], group.from_records) for group in self.groups]
         tally.blocks = widened(tally.blocks, (), len(self.writers))
         return tally
 
@@ -171,6 +219,7 @@ class Tally:
 
     def settle(self) -> None:
         """Look for a writer of the last records that nothing explains yet, and count them."""
+        # What is explained is counted first, so that only the rest is looked at.
         self.shrink()
         while self._pending and self._look(vaguely=not self.groups, last=True):
             pass
@@ -183,9 +232,14 @@ class Tally:
         total: list[int] = self.blocks.explained.sum(axis=0).tolist()
         return total
 
-    def best(self, group: Group) -> int:
-        """Return the position of the writer of a group that chance explains least."""
+    def best(self, group: WriterGroup) -> int:
+        """Return the position of the writer of a group that chance explains least.
+
+        Args:
+            group: not empty.
+        """
         total, rows = self.explained, max(group.rows, 1)
+        # Chance explains everything over one partition, so surprise tells nothing.
         if self.num_partitions == 1:
             return group.writers[0]
         return max(
@@ -204,14 +258,23 @@ class Tally:
         return needed is not None and self.in_vain >= needed
 
     def enough(self, keys: int, writer: Writer) -> bool:
-        """Return whether so many distinct keys are too many to be where a writer puts them by chance."""
+        """Return whether so many distinct keys are too many to be where a writer puts them by chance.
+
+        Args:
+            keys: distinct keys.
+            writer: the writer.
+        """
         if self.num_partitions == 1:  # every writer is the same
             return keys > 0
         needed = keys_needed(self._chance(writer), len(self.trials))
         return needed is not None and keys >= min(needed, _PROOF)
 
     def dump(self) -> bytes:
-        """Return all of it, for another process."""
+        """Return all of it, for another process.
+
+        Returns:
+            A line of JSON, then arrays as `np.savez` has them.
+        """
         kept = {f"blocks_{name}": column for name, column in self.blocks._asdict().items()}
         for number, group in enumerate(self.groups):
             kept[f"proof_{number}"] = group.proof
@@ -243,7 +306,7 @@ class Tally:
         with np.load(io.BytesIO(body), allow_pickle=False) as kept:
             tally.blocks = Blocks(*(kept[f"blocks_{name}"] for name in Blocks._fields))
             tally.groups = [
-                Group(writers, asked_for, rows, kept[f"proof_{number}"])
+                WriterGroup(writers, asked_for, rows, kept[f"proof_{number}"])
                 for number, (writers, asked_for, rows) in enumerate(plain["groups"])
             ]
             if "ends" in kept:
@@ -252,6 +315,7 @@ class Tally:
         return tally
 
     def _batch(self, records: Records) -> _Batch:
+        """Return records with the writers that explain each, of all that are known now."""
         keyed = ~records.keys.empty
         hits = np.zeros((len(keyed), len(self.writers)), np.bool_)
         hashes: dict[HashName, NDArray[np.int32]] = {}
@@ -286,6 +350,12 @@ class Tally:
             self._give_up()
 
     def _count(self, batch: _Batch) -> None:
+        """Count records under all writers, explained or not.
+
+        A record counts for the first group that explains it, so that the sum of groups is that of the
+        records.
+        """
+        # Records that a group before has counted already.
         counted = np.zeros(len(batch.hits), np.bool_)
         for group in self.groups:
             own = batch.hits[:, group.writers].any(axis=1) & ~counted
@@ -304,6 +374,10 @@ class Tally:
 
         With `vaguely` a writer will do that explains all of it, although by chance: a topic of three keys
         never says more.
+
+        Args:
+            vaguely: whether a writer will do that chance may explain.
+            last: whether no record comes any more.
         """
         recent = [pick_records(batch.records, np.flatnonzero(batch.unexplained)) for batch in self._recent]
         unexplained = concatenate([*self._pending, *recent])
@@ -315,10 +389,13 @@ class Tally:
         )
         if not search.writers or (search.by_chance and not (vaguely and search.explained == search.keys)):
             self.in_vain = max(self.in_vain, search.keys)
+            # The more were looked at in vain, the less likely a few more tell: so the tries together cost as
+            # the records do.
             self._next_try = 2 * self._unexplained
             return False
         self._learn(search.writers)
         pending, self._pending = self._pending, []
+        # Hits have a column for each writer, so all batches that are kept are looked at again.
         self._recent = [self._batch(batch.records) for batch in self._recent]
         for records in pending:
             self._pass(self._batch(records))
@@ -335,12 +412,17 @@ class Tally:
         self._count(batch)
 
     def _forget(self) -> None:
-        """Drop rivals that have fallen behind."""
+        """Drop rivals that have fallen behind.
+
+        A rival explains as many records as the best one at first, as both fit the few keys that were looked
+        at; with more records one of them falls behind.
+        """
         if len(self.writers) == len(self.groups):
             return
         total = self.explained
         for group in self.groups:
             best = self.best(group)
+            # The constant protects young groups, in which a few records make a great share.
             least = BEHIND * total[best] - FIRST_TRY
             group.writers = [writer for writer in group.writers if total[writer] >= least]
         kept = sorted(writer for group in self.groups for writer in group.writers)
@@ -356,9 +438,14 @@ class Tally:
             self.blocks = self.blocks._replace(explained=explained, first_missed=first, last_missed=last)
 
     def _learn(self, writers: Sequence[Writer]) -> None:
-        """Count these writers from now on, and the best one's rule over the topic's own count."""
+        """Count these writers from now on, and the best one's rule over the topic's own count.
+
+        Args:
+            writers: the best one, then rivals; at least one.
+        """
         own = self.trials.writer(rule_of(writers[0]), self.num_partitions)
         new = [writer for writer in writers if writer not in self.writers]
+        # Rivals cost a column each in every count, and are the first to do without.
         if len(self.writers) + len(new) >= MOST_WRITERS:
             new = new[:1]
         self._grow_groups(new, from_records=True)
@@ -367,8 +454,11 @@ class Tally:
         self.blocks = widened(self.blocks, range(self.blocks.explained.shape[1]), len(self.writers))
 
     def _grow_groups(self, new: Sequence[Writer], *, from_records: bool) -> None:
+        """Append new writers as one group; without any there is none."""
         if new:
-            self.groups.append(Group([*range(len(self.writers), len(self.writers) + len(new))], from_records))
+            self.groups.append(
+                WriterGroup([*range(len(self.writers), len(self.writers) + len(new))], from_records)
+            )
             self.writers.extend(new)
 
 

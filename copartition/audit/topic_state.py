@@ -1,4 +1,8 @@
-"""Ask a cluster about a topic before its records are read, and again after."""
+"""Ask a cluster about a topic before its records are read, and again after.
+
+librdkafka's errors come as codes and names; they leave this module as errors of the project, each with what
+to do about it.
+"""
 
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
@@ -30,13 +34,25 @@ _NO_TIMES = -1
 
 
 class TopicState:
-    """A topic as its cluster describes it; only questions are asked. Errors are those of `Reading`."""
+    """A topic as its cluster describes it; only questions are asked. Errors are those of `Reading`.
+
+    Args:
+        topic: its name.
+        config: librdkafka settings, `bootstrap.servers` at least.
+
+    Attributes:
+        topic: the name.
+        errors: errors of the connection so far, which explain a silence.
+        num_partitions: the partition count at the beginning.
+        id: the topic's id, which a later topic of that name does not have; None if the cluster has none.
+    """
 
     def __init__(self, topic: str, config: Mapping[str, Any]) -> None:
         self.topic = topic
         self._servers = config.get("bootstrap.servers", "")
         if not self._servers:
             raise InvalidConfigError(f"topic {topic!r} is read from a cluster: give bootstrap.servers")
+        # `cluster_metadata` looks into it to say which setting may be wrong.
         self._config = config
         self.errors: list[KafkaError] = []
         self._admin = quiet_client(AdminClient, config, self.errors)
@@ -80,6 +96,7 @@ class TopicState:
         resource = ConfigResource(ConfigResource.Type.TOPIC, self.topic)
         try:
             (answer,) = self._admin.describe_configs([resource], request_timeout=ASIDE_S).values()
+            # A topic may have both policies, written as compact,delete.
             return "compact" in answer.result()["cleanup.policy"].value
         except (KafkaException, KeyError):
             return None
@@ -90,12 +107,18 @@ class TopicState:
         """Return each partition's first offset, or the first from `since_ms` on, and the one after the last.
 
         With `committed` open transactions are beyond the end.
+
+        Args:
+            partitions: which.
+            committed: whether what open transactions wrote is left out.
+            since_ms: milliseconds since 1970; None for the beginning.
         """
         first: Literal["earliest"] | int = "earliest" if since_ms is None else since_ms
         starts = self._offsets(partitions, first, committed=committed)
         ends = self._offsets(partitions, "latest", committed=committed)
         return {
             number: (
+                # No record is as late as that: the cluster then answers -1, and there is nothing to read.
                 ends[number] if starts[number] == _NO_TIMES else min(starts[number], ends[number]),
                 ends[number],
             )
@@ -105,6 +128,7 @@ class TopicState:
     def _offsets(
         self, partitions: Iterable[int], which: Literal["earliest", "latest"] | int, *, committed: bool
     ) -> dict[int, int]:
+        """Return an offset of each partition; an error of one partition is raised."""
         places = [(self.topic, partition) for partition in partitions]
         offsets, refusals = list_offsets(self._admin, places, which, committed=committed, within_s=TIMEOUT_S)
         for (_, partition), error in refusals.items():
@@ -115,6 +139,11 @@ class TopicState:
         """Return the typed error for what the cluster refuses.
 
         `right` is what is missing if it is a right.
+
+        Args:
+            error: what librdkafka says.
+            right: the right, as Kafka's ACLs call it.
+            partition: where it happened; None for the topic as a whole.
         """
         where = f"topic {self.topic!r}" + ("" if partition is None else f" partition {partition}")
         if error.name() == NO_RIGHT:
@@ -124,19 +153,25 @@ class TopicState:
         return BrokerUnreachableError(f"{where}: {error.str()}; has the partition a leader that answers?")
 
     def same(self) -> bool:
-        """Return whether it is still the topic that it was."""
+        """Return whether it is still the topic that it was.
+
+        True if that cannot be told: a cluster before topic ids, or one that does not answer now.
+        """
         return self.id is None or self._topic_id() in {self.id, None}
 
     def _topic_id(self) -> str | None:
+        """Return the topic's id; None if the cluster does not tell it."""
         try:
             return str(self._describe().result().topic_id)
         except KafkaException:
             return None
 
     def _describe(self) -> Future[Any]:
+        """Return the answer to a question about this very topic, which may be a refusal."""
         topics = TopicCollection([self.topic])
         answer: Future[Any] = self._admin.describe_topics(topics, request_timeout=ASIDE_S)[self.topic]
         return answer
 
     def _no_right(self, right: str) -> TopicAccessError:
+        """Return the error for a missing right, with the ACL that gives it."""
         return TopicAccessError(f"topic {self.topic!r}: this user needs {right} on the topic; add that ACL")

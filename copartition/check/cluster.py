@@ -3,13 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 from copartition.audit.cluster import audit_topic
 from copartition.audit.topic_audit import LogicalKey, Selection, TopicAudit
 from copartition.check.judge import judge
-from copartition.check.proof import KeyComparison, KeyPairs
+from copartition.check.proof import KeyComparison
 from copartition.check.verdict import JoinVerdict, checked_topics
 
 _UNCOMMITTED = (
@@ -20,11 +19,16 @@ _COMMITTED = "records of open and aborted transactions do not count, as for a re
 
 
 class JoinCheck(NamedTuple):
-    """A verdict and what it rests on."""
+    """A verdict and what it rests on.
+
+    Attributes:
+        verdict: the answer with its reasons.
+        audits: who wrote each topic, in the order of the topics.
+        pairs: for each topic but the last, where its keys are that the next one has, too.
+    """
 
     verdict: JoinVerdict
     audits: tuple[TopicAudit, ...]  # who wrote each topic
-    pairs: tuple[KeyPairs, ...]  # of each topic but the last, where its keys are that the next one has, too
 
 
 def check_topics(
@@ -39,10 +43,17 @@ def check_topics(
     A sample, the default of `selection`, can prove that a join breaks but never that it holds. Fewer than two
     topics, or one of them twice, raise `InvalidConfigError`; other arguments and errors are those of
     `audit_topic`.
+
+    Args:
+        topics: names, two or more.
+        config: librdkafka's settings, "bootstrap.servers" at least.
+        selection: which records are read; None takes a sample.
+        decoder: for a topic, what its keys mean; None if they are only bytes.
     """
     names = checked_topics(topics)
     comparison = KeyComparison(len(names))
     audits = [
+        # Records are read once: the audit and the comparison of keys both look at them as they pass.
         audit_topic(topic, config, selection, also=partial(comparison.add, number), decode=decoder(topic))
         for number, topic in enumerate(names)
     ]
@@ -50,5 +61,4 @@ def check_topics(
     verdict = judge(audits, comparison.proof(complete=complete))
     isolation = _COMMITTED if selection is not None and selection.committed else _UNCOMMITTED
     verdict = replace(verdict, assumed=(*verdict.assumed, isolation))
-    pairs = tuple(comparison.pairs(one, other) for one, other in pairwise(range(len(names))))
-    return JoinCheck(verdict, tuple(audits), pairs)
+    return JoinCheck(verdict, tuple(audits))

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from copartition.audit.options import KeyFormat, key_format_options, reading_options
+from copartition.audit.options import KeyTypeChoice, key_type_options, reading_options
 from copartition.shell.client_options import client_options
-from copartition.shell.commands import COULD_NOT, Output, command, complain, end_of_help, write
+from copartition.shell.commands import COULD_NOT, Output, command, complain, end_of_help
 from copartition.shell.options import (
     check_option,
     grow_option,
-    html_option,
     output_options,
     schema_option,
     topics_option,
@@ -36,7 +35,7 @@ HELP_END = end_of_help(__package__, CHECKS=CHECKS)
 @click.argument("joined", nargs=-1, metavar="[TOPIC]...")
 @client_options("The cluster.")
 @reading_options
-@key_format_options
+@key_type_options
 @click.option(
     "--writer",
     "writers",
@@ -51,7 +50,6 @@ HELP_END = end_of_help(__package__, CHECKS=CHECKS)
 @topics_option("With --grow or --writer: a topic has N partitions, if no cluster is named; repeatable.")
 @check_option("apart<=0")
 @output_options("text", "json", "markdown", file=True)
-@html_option
 @schema_option("copartition.check.report", "check_schema")
 @click.pass_context
 def check(
@@ -60,14 +58,13 @@ def check(
     joined: tuple[str, ...],
     config: dict[str, str],
     selection: Selection,
-    keys: KeyFormat,
+    keys: KeyTypeChoice,
     writers: tuple[str, ...],
     grow: dict[str, int],
     joins: tuple[str, ...],
     topics: tuple[tuple[str, int], ...],
     checks: tuple[str, ...],
     output: Output,
-    html: str | None,
 ) -> None:
     """Can these TOPICs be joined partition by partition?
 
@@ -96,6 +93,7 @@ def check(
     if grow:
         from copartition.check.planned import plan_growth  # noqa: PLC0415 - help and completion do without
 
+        # With --grow the arguments are one join more.
         listed = [*([joined] if joined else []), *(tuple(join.split(",")) for join in joins)]
         known_counts = _partition_counts(config, counts, {topic for join in listed for topic in join})
         report = JoinReport(plan_growth(listed, known_counts, grow))
@@ -103,11 +101,8 @@ def check(
         report = _check_writers(joined, writers, config, counts)
     else:
         report = _check_records(joined, config, counts, selection, keys)
+    # A number that was not looked at passes no limit.
     failed = [limit for limit in limits if not limit.passes(report.numbers)]
-    if html is not None:
-        from copartition.check.page import join_html  # noqa: PLC0415 - needs the extra "report"
-
-        write(join_html(report), html)
     output.show(
         partial(print_join, report),
         json=partial(check_json, report, limits),
@@ -117,6 +112,7 @@ def check(
         complain(ctx, line)
     for limit in failed:
         complain(ctx, f"check failed: {limit}, it is {limit.describe(report.numbers)}")
+    # With limits, they decide the exit code and not the verdict.
     ctx.exit(bool(failed) if limits else _EXIT[report.verdict.answer])
 
 
@@ -126,14 +122,13 @@ def _check_writers(
     """Return whether topics will fit if these clients write them, without reading any."""
     if topics:
         raise click.UsageError("--writer names the topics; leave TOPIC out")
-    from copartition.check.planned import invented_pairs, judge_writers  # noqa: PLC0415
+    from copartition.check.planned import judge_writers  # noqa: PLC0415
     from copartition.check.report import JoinReport  # noqa: PLC0415 - help and completion do without
     from copartition.check.writers import parse_writer  # noqa: PLC0415
 
     clients = [parse_writer(text) for text in writers]
     known_counts = _partition_counts(config, counts, {client.topic for client in clients})
-    shown, pairs = invented_pairs(clients, known_counts)
-    return JoinReport(judge_writers(clients, known_counts), pairs=pairs, invented_counts=shown)
+    return JoinReport(judge_writers(clients, known_counts))
 
 
 def _partition_counts(
@@ -152,8 +147,9 @@ def _check_records(
     config: Mapping[str, str],
     counts: Mapping[str, int],
     selection: Selection,
-    keys: KeyFormat,
+    keys: KeyTypeChoice,
 ) -> JoinReport:
+    """Return whether the topics fit by their records, which are read from the cluster."""
     if counts:
         raise click.UsageError("the cluster has the partition counts; leave --topic out")
     if not config.get("bootstrap.servers"):

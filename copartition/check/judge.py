@@ -12,11 +12,11 @@ from copartition.audit.logical import Respelled, respelled
 from copartition.audit.topic_audit import KeyForm, TopicAudit
 from copartition.check.verdict import (
     WEIGHTS,
+    AuditSummary,
+    JoinReason,
     JoinVerdict,
     KeyProof,
-    Reason,
     Remedy,
-    Topic,
     answer_of,
     checked_topics,
 )
@@ -32,8 +32,13 @@ _SEEMING = {"int32", "int64", "bytes"}
 """Forms that bytes without any mark are given."""
 
 
-def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Iterator[Reason]:
-    """Yield what the forms of keys say about a join of these topics."""
+def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Iterator[JoinReason]:
+    """Yield what the forms of keys say about a join of these topics.
+
+    Args:
+        audits: one for each topic, with the forms of the keys that were sampled.
+        proof: what the keys say; None if they were not compared.
+    """
     names = tuple(audit.topic for audit in audits)
     yield from _respelled(audits)
     ids = sorted({number for audit in audits for form in audit.forms for number in form.schema_ids})
@@ -42,7 +47,15 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
             f"keys of {list_names(names)} carry the schema ids {list_names([str(id_) for id_ in ids])}; "
             "a key under two ids has other bytes, and so another partition"
         )
-        yield Reason("forms", names, text, "open")
+        yield JoinReason("forms", names, text, "open")
+    in_headers = tuple(audit.topic for audit in audits if audit.header_schemas)
+    if in_headers and ids:
+        framed = tuple(audit.topic for audit in audits if any(form.schema_ids for form in audit.forms))
+        text = (
+            f"keys of {list_names(framed)} begin with a schema id, and of {list_names(in_headers)} it is in "
+            "a header; the same key has other bytes in each, and so another partition"
+        )
+        yield JoinReason("forms", names, text, "open")
     forms = [{form.name for form in audit.forms} for audit in audits]
     for number_, (name, mine) in enumerate(zip(names, forms, strict=True)):
         for other, its in zip(names[number_ + 1 :], forms[number_ + 1 :], strict=True):
@@ -51,20 +64,23 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
                     f"keys of {name} are {list_names(sorted(mine))}, "
                     f"those of {other} {list_names(sorted(its))}"
                 )
+                # Other forms alone prove nothing: two topics may hold different things. No common key among
+                # all of them does.
                 proved = not mine & its and proof is not None and proof.complete and not proof.common
                 because = (
                     "; no two are the same bytes" if proved else "; the same value in both has other bytes"
                 )
-                yield Reason("forms", (name, other), text + because, "against" if proved else "open")
+                yield JoinReason("forms", (name, other), text + because, "against" if proved else "open")
 
 
-def _respelled(audits: Sequence[TopicAudit]) -> Iterator[Reason]:
+def _respelled(audits: Sequence[TopicAudit]) -> Iterator[JoinReason]:
     """Yield a reason if sampled keys say the same in other bytes, in two topics or one; the surest only."""
     weighed: dict[Literal["against", "open"], list[tuple[KeyForm, ...]]] = {
         "against": [tuple(filter(_is_sure, audit.forms)) for audit in audits],
         "open": [audit.forms for audit in audits],
     }
     for weight, forms in weighed.items():
+        # All topics together first: what is found between two of them says more than inside one.
         everywhere = [*zip(audits, forms, strict=True)]
         for group in (everywhere, *([meaning] for meaning in everywhere)):
             respelling = respelled(*(its for _, its in group))
@@ -73,7 +89,7 @@ def _respelled(audits: Sequence[TopicAudit]) -> Iterator[Reason]:
                 text = _respelled_text(names, respelling) + "; so their bytes seem to say" * (
                     weight == "open"
                 )
-                yield Reason("respelled", names, text, weight)
+                yield JoinReason("respelled", names, text, weight)
                 return
 
 
@@ -86,6 +102,7 @@ def _is_sure(form: KeyForm) -> bool:
 
 
 def _respelled_text(names: Sequence[str], respelling: Respelled) -> str:
+    """Return the sentence on keys that say the same in other bytes, with the first example."""
     meaning, spellings = respelling.examples[0]
     written = [
         f"{list_names([key_text(key) for key in keys])} in {name}"
@@ -100,7 +117,9 @@ def _respelled_text(names: Sequence[str], respelling: Respelled) -> str:
 
 def _differ(mine: set[str], its: set[str]) -> bool:
     """Return whether each has a form that the other lacks, and both write the same values."""
+    # A form that both have is written alike by both.
     only_mine, only_its = mine - its, its - mine
+    # A registry's serializers put five bytes in front: no key of the one is a key of the other.
     framed = ("registry" in mine) != ("registry" in its)
     return framed or any(only_mine & same and only_its & same for same in _SAME)
 
@@ -118,14 +137,25 @@ def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVe
 
     `proof` is what their keys say, in the order of the audits; None if they were not compared. Fewer than
     two topics, one of them twice, or a proof of other topics raise `InvalidConfigError`.
+
+    A reason is "against" only if what it says proves that a join breaks, and "for" only if it leaves nothing
+    open; all else is "open". One reason against decides, then one that is open.
+
+    Args:
+        audits: one for each topic, in the order of the join.
+        proof: what the keys say; it has the same order.
+
+    Returns:
+        The verdict with its reasons, those that decide first.
     """
     names = checked_topics(audit.topic for audit in audits)
     if proof is not None and len(proof.keys) != len(names):
         raise InvalidConfigError(
             f"the keys are those of {len(proof.keys)} topics, not of {list_names(names)}"
         )
-    topics = [Topic(audit) for audit in audits]
+    topics = [AuditSummary(audit) for audit in audits]
     compared = proof is not None and _convinces(proof)
+    # By rules or by keys: either is enough for a "yes".
     explained = _all_explained(topics)
     reasons = [
         *_counts(topics),
@@ -142,12 +172,14 @@ def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVe
     ]
     if not (compared or explained) and not any(reason.weight != "for" for reason in reasons):
         text = "neither the rules nor the keys that are in both show that the topics agree"
-        reasons.append(Reason("unproved", names, text, "open"))
+        reasons.append(JoinReason("unproved", names, text, "open"))
+    # Stable: reasons of one weight stay in the order in which they were found.
     reasons.sort(key=lambda reason: WEIGHTS.index(reason.weight))
     answer = answer_of(reasons)
     assumed = [_BY_BYTES, _AS_BEFORE]
     if any(reason.code in {"unexplained", "too-few-keys", "mixed"} for reason in reasons):
         assumed.append(_NOT_GROWN)
+    # Collisions can only make a key seem apart, so they matter for a "no"; the assumption says how likely.
     if proof is not None and proof.hashed:
         assumed.append(_collisions(proof))
     return JoinVerdict(
@@ -161,12 +193,17 @@ def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVe
 
 
 def _convinces(proof: KeyProof) -> bool:
-    """Return whether all keys were compared and agree, and enough are in every topic to tell rules apart."""
+    """Return whether all keys were compared and agree, and enough are in every topic to tell rules apart.
+
+    Args:
+        proof: of two topics or more.
+    """
+    # With more than two topics a key in two of them says nothing about the third.
     everywhere = proof.common if len(proof.keys) == 2 else proof.everywhere or 0
     return proof.complete and not proof.apart and not any(proof.scattered) and everywhere >= ENOUGH_COMMON
 
 
-def _alone(topics: Sequence[Topic], proof: KeyProof | None) -> list[int | None]:
+def _alone(topics: Sequence[AuditSummary], proof: KeyProof | None) -> list[int | None]:
     """Return, for each topic, how many of its keys are not in every topic; None if that was not counted."""
     if proof is None:
         return [None] * len(topics)
@@ -174,7 +211,7 @@ def _alone(topics: Sequence[Topic], proof: KeyProof | None) -> list[int | None]:
     return [None if everywhere is None else keys - everywhere for keys in proof.keys]
 
 
-def _all_explained(topics: Sequence[Topic]) -> bool:
+def _all_explained(topics: Sequence[AuditSummary]) -> bool:
     """Return whether one rule over one count explains the place of every record of every topic.
 
     Then no key can be apart.
@@ -184,25 +221,27 @@ def _all_explained(topics: Sequence[Topic]) -> bool:
     )
 
 
-def _counts(topics: Sequence[Topic]) -> Iterator[Reason]:
+def _counts(topics: Sequence[AuditSummary]) -> Iterator[JoinReason]:
+    """Yield whether all topics have as many partitions."""
     names = tuple(topic.name for topic in topics)
     counts = [topic.count for topic in topics]
     if len({*counts}) == 1:
-        yield Reason("counts", names, f"each has {count(counts[0], 'partition')}")
+        yield JoinReason("counts", names, f"each has {count(counts[0], 'partition')}")
         return
     text = list_names([f"{topic.name} has {count(topic.count, 'partition')}" for topic in topics])
-    yield Reason("counts", names, f"{text}; a join by partition needs as many in each", "against")
+    yield JoinReason("counts", names, f"{text}; a join by partition needs as many in each", "against")
 
 
-def _rules(topics: Sequence[Topic], *, convinced: bool) -> Iterator[Reason]:
+def _rules(topics: Sequence[AuditSummary], *, convinced: bool) -> Iterator[JoinReason]:
     """Yield whether one rule over the count of today explains all topics that any rule explains."""
+    # Topics whose writers are not known are left out: `_writers` says what is open about them.
     sure = [topic for topic in topics if topic.trusted and topic.today]
     names = tuple(topic.name for topic in sure)
     if len(sure) < 2 or len({topic.count for topic in sure}) > 1:
         return
     rules = {rule for topic in sure for rule in topic.today}
     if len(rules) == 1:
-        yield Reason("rules", names, f"keys of {list_names(names)} are placed by {rule_name(*rules)}")
+        yield JoinReason("rules", names, f"keys of {list_names(names)} are placed by {rule_name(*rules)}")
         return
     by_rules: dict[frozenset[Placement], list[str]] = {}
     for topic in sure:
@@ -210,15 +249,17 @@ def _rules(topics: Sequence[Topic], *, convinced: bool) -> Iterator[Reason]:
     text = "; ".join(
         f"keys of {list_names(those)} are placed by {_all(of)}" for of, those in by_rules.items()
     )
+    # A rival rule that explains a topic as well may be the true one: only disjoint sets of possible rules are
+    # different rules.
     apart = any(not one.possible & other.possible for one in sure for other in sure)
     if apart and not convinced:
         share = f"of keys under different rules one in {sure[0].count} is at the same partition number"
-        yield Reason("rules", names, f"{text}; {share}, by chance", "against")
+        yield JoinReason("rules", names, f"{text}; {share}, by chance", "against")
     elif all(len(topic.today) == 1 for topic in sure):
-        yield Reason("rules", names, f"{text}; what was read does not tell whether they differ", "open")
+        yield JoinReason("rules", names, f"{text}; what was read does not tell whether they differ", "open")
 
 
-def _keys(topics: Sequence[Topic], proof: KeyProof | None, *, explained: bool) -> Iterator[Reason]:
+def _keys(topics: Sequence[AuditSummary], proof: KeyProof | None, *, explained: bool) -> Iterator[JoinReason]:
     """Yield what the comparison of keys says."""
     if proof is None:
         return
@@ -234,34 +275,36 @@ def _keys(topics: Sequence[Topic], proof: KeyProof | None, *, explained: bool) -
                 if place is not None
             ]
             text += f", such as {key_text(example.key)}, {list_names(places)}"
-        yield Reason("keys-apart", names, text, "against")
+        yield JoinReason("keys-apart", names, text, "against")
+    # Nothing is shown: with no key in both, no key can be apart.
     elif not proof.common:
         text = (
             "no key is in more than one topic, so nothing meets in a join"
             if proof.complete
             else "of the keys that were read none is in more than one topic, which says nothing of the others"
         )
-        yield Reason("no-common-key", names, text, "open")
+        yield JoinReason("no-common-key", names, text, "open")
     else:
         text = f"{keys} that were read in more than one topic are each at one partition number"
-        yield Reason("keys", names, text)
+        yield JoinReason("keys", names, text)
     if proof.common and proof.everywhere == 0:
-        yield Reason("no-common-key", names, "no key that was read is in every topic", "open")
+        yield JoinReason("no-common-key", names, "no key that was read is in every topic", "open")
     for name, scattered in zip(names, proof.scattered, strict=True):
+        # A key that is apart says more.
         if scattered and not proof.apart:
             text = f"{count(scattered, 'key')} of {name} are in several partitions of {name} itself"
-            yield Reason("scattered", (name,), f"{text}; a record with such a key misses some", "open")
+            yield JoinReason("scattered", (name,), f"{text}; a record with such a key misses some", "open")
     full = all(topic.full for topic in topics)
     if full and not proof.complete and not proof.apart and not (explained and proof.share < 1):
         text = (
             "not all keys were compared" if proof.share == 1 else f"{proof.share:.2%} of keys were compared"
         )
-        yield Reason(
+        yield JoinReason(
             "sample", names, f"{text}; one that was not may be at different partition numbers", "open"
         )
 
 
-def _writers(topic: Topic, alone: int | None, *, convinced: bool) -> Iterator[Reason]:
+def _writers(topic: AuditSummary, alone: int | None, *, convinced: bool) -> Iterator[JoinReason]:
     """Yield what the audit of one topic leaves open, and the keys do not settle.
 
     `alone` is how many of its keys are not in every topic, None if not counted; `convinced`: the keys in
@@ -269,11 +312,11 @@ def _writers(topic: Topic, alone: int | None, *, convinced: bool) -> Iterator[Re
     """
     name = (topic.name,)
     if not topic.rows:
-        yield Reason("no-records", name, f"nothing was read of {topic.name}", "open")
+        yield JoinReason("no-records", name, f"nothing was read of {topic.name}", "open")
         return
     if not topic.keyed:
         text = f"none of {count(topic.rows, 'record')} of {topic.name} has a key to join by"
-        yield Reason("keyless", name, text, "against" if topic.full else "open")
+        yield JoinReason("keyless", name, text, "against" if topic.full else "open")
         return
     certainty = topic.audit.certainty
     if certainty == "mixed":
@@ -284,18 +327,24 @@ def _writers(topic: Topic, alone: int | None, *, convinced: bool) -> Iterator[Re
         )
         if convinced and alone:
             text += f"; {count(alone, 'key')} of it are not in every topic, so nothing shows who places them"
-        yield Reason("mixed", name, text, "for" if convinced and alone == 0 else "open")
+        yield JoinReason("mixed", name, text, "for" if convinced and alone == 0 else "open")
     elif certainty == "none":
         text = f"no known rule explains where the records of {topic.name} are"
-        yield Reason("unexplained", name, text, "for" if convinced else "open")
+        yield JoinReason("unexplained", name, text, "for" if convinced else "open")
     elif certainty == "unknown":
         text = f"{topic.name} has too few keys to tell by which rule they are placed"
-        yield Reason("too-few-keys", name, text, "for" if convinced else "open")
+        yield JoinReason("too-few-keys", name, text, "for" if convinced else "open")
     else:
         yield from _trusted(topic, settled=convinced and alone == 0)
 
 
-def _trusted(topic: Topic, *, settled: bool) -> Iterator[Reason]:
+def _trusted(topic: AuditSummary, *, settled: bool) -> Iterator[JoinReason]:
+    """Yield what is open about a topic whose writers are known: growth, a change of rule, and strays.
+
+    Args:
+        topic: its certainty is "sure" or "likely".
+        settled: whether the keys themselves show that its strays do no harm.
+    """
     name = (topic.name,)
     if topic.old_counts:
         counts = list_names([str(count) for count in topic.old_counts])
@@ -303,42 +352,46 @@ def _trusted(topic: Topic, *, settled: bool) -> Iterator[Reason]:
             f"{topic.name} has grown: {count(topic.old_rows, 'keyed record')} were placed over {counts} "
             f"partitions, not {topic.count}, and stay where they are"
         )
-        yield Reason("epochs", name, text, "open")
+        yield JoinReason("epochs", name, text, "open")
     if len(topic.today) > 1:
         text = f"{topic.name} was written by one rule after another: {_all(topic.today)}"
-        yield Reason("changed-rule", name, text, "open")
+        yield JoinReason("changed-rule", name, text, "open")
     if topic.missed:
         text = f"{count(topic.missed, 'keyed record')} of {topic.name} are where no known rule puts them"
-        yield Reason("strays", name, text, "for" if settled else "open")
+        yield JoinReason("strays", name, text, "for" if settled else "open")
 
 
-def _coverage(topics: Sequence[Topic]) -> Iterator[Reason]:
+def _coverage(topics: Sequence[AuditSummary]) -> Iterator[JoinReason]:
+    """Yield, for each topic of which not all records were read, that others may be placed otherwise."""
     for topic in topics:
         if not topic.full:
             read = f"of {topic.name} {topic.audit.coverage.text} were read"
             text = (
                 f"{read}, {topic.audit.coverage.read:,} of at most {topic.audit.coverage.present:,} records"
             )
-            yield Reason("sample", (topic.name,), f"{text}; others may be placed otherwise", "open")
+            yield JoinReason("sample", (topic.name,), f"{text}; others may be placed otherwise", "open")
 
 
-def _keyless(topics: Sequence[Topic], proof: KeyProof | None) -> Iterator[Reason]:
+def _keyless(topics: Sequence[AuditSummary], proof: KeyProof | None) -> Iterator[JoinReason]:
     """Warn of null keys, which do not join, and of empty keys, which some clients place by chance."""
     having = [topic for topic in topics if topic.keyless and topic.keyed]
     for topic in having:
         text = (
             f"{topic.keyless:,} of {count(topic.rows, 'record')} of {topic.name} have no key or an empty one"
         )
+        # Empty keys are compared as any key is, if all keys were compared.
         unsure = len(having) > 1 and (proof is None or not proof.complete)
         weight = "; an empty key in both may be at different partition numbers" if unsure else ""
-        yield Reason("keyless", (topic.name,), text + weight, "open" if unsure else "for")
+        yield JoinReason("keyless", (topic.name,), text + weight, "open" if unsure else "for")
 
 
 def _all(rules: frozenset[Placement]) -> str:
+    """Return the names of these rules, in alphabetical order."""
     return list_names(sorted(map(rule_name, rules)))
 
 
 def _collisions(proof: KeyProof) -> str:
+    """Return the assumption about 64-bit hashes, with a bound on the chance that two keys share one."""
     pairs = sum(proof.keys) ** 2 / 2
     return (
         "keys were compared by 64-bit hashes, of which two that collide can make keys seem apart but never "
@@ -354,27 +407,42 @@ _BY_HAND = ("java", "librdkafka")
 
 
 class _Target(NamedTuple):
-    """A placement for all topics, and the topics whose records must be written anew for it."""
+    """A placement for all topics, and the topics whose records must be written anew for it.
+
+    Attributes:
+        rule: how keys are placed.
+        partitions: the count of each topic.
+        anew: the topics that have at least one record elsewhere, or may have.
+    """
 
     rule: Placement
     partitions: int
-    anew: tuple[Topic, ...]
+    anew: tuple[AuditSummary, ...]
 
     @property
     def records(self) -> int:
+        """Records of these topics, at most."""
         return sum(topic.records for topic in self.anew)
 
 
 def remedies(
-    topics: Sequence[Topic], reasons: Sequence[Reason], proof: KeyProof | None
+    topics: Sequence[AuditSummary], reasons: Sequence[JoinReason], proof: KeyProof | None
 ) -> tuple[Remedy, ...]:
-    """Return the ways out of what speaks against a join or leaves it open, the cheapest first."""
+    """Return the ways out of what speaks against a join or leaves it open, the cheapest first.
+
+    Args:
+        topics: those of the join.
+        reasons: all of them.
+        proof: what the keys say; None if they were not compared.
+    """
     codes = {reason.code for reason in reasons if reason.weight != "for"}
     ways: list[Remedy] = []
     if codes & _PLACING:
         target = _cheapest(topics, proof)
+        # Settings first: old records written anew are of no use while new ones still go elsewhere.
         ways += [remedy for topic in target.anew for remedy in _settings(topic, target)]
         ways += [_anew(topic, target) for topic in sorted(target.anew, key=lambda topic: topic.records)]
+    # Reading everything may settle it, unless something else speaks against the join already.
     elif "sample" in codes:
         ways += _read(topics)
     if codes & {"forms", "respelled"}:
@@ -382,13 +450,19 @@ def remedies(
         text = "write the keys of all topics with one serializer and one schema id, and the old records anew"
         command = "auto.register.schemas=false use.schema.id=N" if len(ids) > 1 else None
         ways.append(Remedy(topics[-1].name, text, command))
+        if ids:
+            text = (
+                "for good: send schema ids of keys in headers in all topics, and write the old records anew; "
+                "then no new version of a schema moves a key whose bytes it leaves as they are"
+            )
+            ways.append(Remedy(topics[-1].name, text, "key schema.id.serializer=header_schema_id_serializer"))
     for topic in topics:
         if topic.rows and not topic.keyed:
             ways.append(Remedy(topic.name, f"write {topic.name} anew with the keys to join by", None))
     return tuple(ways)
 
 
-def _read(topics: Sequence[Topic]) -> Iterator[Remedy]:
+def _read(topics: Sequence[AuditSummary]) -> Iterator[Remedy]:
     """Yield the remedy of reading everything, which settles what a sample leaves open."""
     partial = [topic for topic in topics if not topic.full]
     if partial:
@@ -398,7 +472,7 @@ def _read(topics: Sequence[Topic]) -> Iterator[Remedy]:
         yield Remedy(partial[0].name, text, f"copartition check {' '.join(names)} --full")
 
 
-def _cheapest(topics: Sequence[Topic], proof: KeyProof | None) -> _Target:
+def _cheapest(topics: Sequence[AuditSummary], proof: KeyProof | None) -> _Target:
     """Return the placement for which the fewest records are written anew.
 
     Of equal ones, over more partitions.
@@ -408,7 +482,10 @@ def _cheapest(topics: Sequence[Topic], proof: KeyProof | None) -> _Target:
         scattered = dict(zip(scattered, proof.scattered, strict=True))
     most = max(topic.count for topic in topics)
     wanted = {(rule, topic.count) for topic in topics for rule in topic.today}
+    # If nothing is known of any writer, Java's rule over the largest count.
     wanted = wanted or {(placement(PROFILES["java"], most), most)}
+    # A topic counts as placed only if its whole history is explained by the wanted rule over the wanted
+    # count.
     targets = [
         _Target(
             rule,
@@ -428,7 +505,7 @@ def _cheapest(topics: Sequence[Topic], proof: KeyProof | None) -> _Target:
     return min(targets, key=lambda target: (target.records, -target.partitions, seniority(target.rule)))
 
 
-def _anew(topic: Topic, target: _Target) -> Remedy:
+def _anew(topic: AuditSummary, target: _Target) -> Remedy:
     """Return the remedy of copying a topic into one that is placed as wanted."""
     name = f"{topic.name}-by-{target.partitions}"
     text = (
@@ -442,10 +519,11 @@ def _anew(topic: Topic, target: _Target) -> Remedy:
     )
 
 
-def _settings(topic: Topic, target: _Target) -> Iterator[Remedy]:
+def _settings(topic: AuditSummary, target: _Target) -> Iterator[Remedy]:
     """Yield the remedy of setting the topic's writers so that records to come are placed as wanted."""
     wanted = target.rule
     placed = {placement(PROFILES[name], target.partitions) for name in topic.profiles}
+    # Its writers are set so already; only old records are elsewhere.
     if topic.trusted and placed == {wanted}:
         return
     settings = [

@@ -3,20 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from itertools import pairwise
 from typing import Literal
 
-import numpy as np
-
-from copartition.audit.topic_audit import Records
-from copartition.check.proof import KeyComparison, KeyPairs
-from copartition.check.verdict import WEIGHTS, JoinVerdict, Reason, Remedy, answer_of, checked_topics
+from copartition.check.verdict import WEIGHTS, JoinReason, JoinVerdict, Remedy, answer_of, checked_topics
 from copartition.check.writers import ClientWriter, Placement, placement, rule_name, seniority, setting_for
 from copartition.kit.words import count, list_names
 from partitioning.errors import InvalidConfigError
 from partitioning.growth import check_growth, expected_share
-from partitioning.keys import key_column
-from partitioning.placement import partition_batch
 from partitioning.topic_partition import checked_partition_count
 
 _ASSUMED = (
@@ -25,8 +18,6 @@ _ASSUMED = (
     "no topic has grown since its first record, and no record names its partition itself",
 )
 _NO_EMPTY_KEY = "no key is empty: one of these clients places empty keys by chance"
-_SHOWN_COUNT = 12
-_SHOWN_KEYS = 2_000
 _MANY_PARTITIONS = "the topics have more than one partition"
 
 
@@ -34,6 +25,10 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
     """Return whether topics that these clients write, one or more each, can be joined partition by partition.
 
     Only counts of these topics, where known, are looked at.
+
+    Args:
+        writers: clients with their settings; a topic may have several.
+        counts: partition counts by topic, as far as they are known.
 
     Raises:
         InvalidConfigError: writers of fewer than two topics.
@@ -46,10 +41,13 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
         topic: checked_partition_count(known_counts[topic]) for topic in topics if topic in known_counts
     }
     different = {*counts_by_topic.values()}
+    # Rules may differ in a sign only, which matters for some counts: it is known for one count that all
+    # share.
     count = different.pop() if len(different) == 1 else None
     reasons = [*_counts(topics, counts_by_topic), *_rules(topics, writers, count)]
     reasons.sort(key=lambda reason: WEIGHTS.index(reason.weight))
     assumed = [*_ASSUMED]
+    # An empty key is the one key that two clients with the same hash may place differently.
     if any(writer.profile and writer.profile.empty == "unkeyed" for writer in writers):
         assumed.append(_NO_EMPTY_KEY)
     if count is None:
@@ -59,65 +57,53 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
     return JoinVerdict(topics, answer, tuple(reasons), ways, tuple(assumed), None)
 
 
-def invented_pairs(
-    writers: Sequence[ClientWriter], counts: Mapping[str, int]
-) -> tuple[tuple[int, ...], tuple[KeyPairs, ...]]:
-    """Return where these clients would put invented keys.
-
-    Returned are partition counts, and pairs from each topic to the next.
-
-    There are none if a topic has several writers, or one that does not look at keys. A topic whose count
-    is not known has as many partitions as another one, or twelve.
-    """
-    profiles = {writer.topic: writer.profile for writer in writers}
-    if len(profiles) < len(writers) or None in profiles.values():
-        return (), ()
-    known_counts = [counts[topic] for topic in profiles if topic in counts]
-    shown = tuple(counts.get(topic, known_counts[0] if known_counts else _SHOWN_COUNT) for topic in profiles)
-    keys = key_column([b"key-%d" % number for number in range(_SHOWN_KEYS)])
-    comparison = KeyComparison(len(profiles))
-    number = np.arange(_SHOWN_KEYS)
-    for topic, (profile, partitions) in enumerate(zip(profiles.values(), shown, strict=True)):
-        assert profile is not None
-        places = partition_batch(keys, partitions, profile=profile.name)
-        comparison.add(topic, Records(places, number, number, keys))
-    return shown, tuple(comparison.pairs(one, other) for one, other in pairwise(range(len(profiles))))
-
-
-def _counts(topics: tuple[str, ...], counts: Mapping[str, int]) -> Iterator[Reason]:
+def _counts(topics: tuple[str, ...], counts: Mapping[str, int]) -> Iterator[JoinReason]:
+    """Yield what the given partition counts say of a join."""
     text = list_names(
         [f"{topic} has {count(partitions, 'partition')}" for topic, partitions in counts.items()] or ["-"]
     )
     if len({*counts.values()}) > 1:
-        yield Reason("counts", tuple(counts), f"{text}; a join by partition needs as many in each", "against")
+        yield JoinReason(
+            "counts", tuple(counts), f"{text}; a join by partition needs as many in each", "against"
+        )
     elif len(counts) == len(topics):
-        yield Reason("counts", topics, text)
+        yield JoinReason("counts", topics, text)
     else:
         silent = tuple(topic for topic in topics if topic not in counts)
         text = (
             f"how many partitions {list_names(silent)} {'has' if len(silent) == 1 else 'have'} was not given"
         )
-        yield Reason("counts", silent, text, "open")
+        yield JoinReason("counts", silent, text, "open")
 
 
-def _rules(topics: tuple[str, ...], writers: Sequence[ClientWriter], count: int | None) -> Iterator[Reason]:
+def _rules(
+    topics: tuple[str, ...], writers: Sequence[ClientWriter], count: int | None
+) -> Iterator[JoinReason]:
+    """Yield what the rules of these clients say of a join.
+
+    Args:
+        topics: those of the join.
+        writers: the clients that write them.
+        count: the partition count that all topics share; None if they differ or are not known.
+    """
     for writer in writers:
         if writer.profile is None:
             text = f"{writer.topic} is written by {writer}, which does not look at keys"
-            yield Reason("rules", (writer.topic,), text, "against" if count != 1 else "for")
+            yield JoinReason("rules", (writer.topic,), text, "against" if count != 1 else "for")
     rules = [(writer, placement(writer.profile, count)) for writer in writers if writer.profile is not None]
     different = dict.fromkeys(rule for _, rule in rules)
     if len(different) == 1 and len(rules) == len(writers):
-        yield Reason("rules", topics, f"{list_names(topics)} are placed by {rule_name(*different)}")
+        yield JoinReason("rules", topics, f"{list_names(topics)} are placed by {rule_name(*different)}")
     elif len(different) > 1:
         text = "keys are placed " + list_names(
             [f"in {writer.topic} by {writer} ({rule.hash}, {rule.sign})" for writer, rule in rules]
         )
+        # For a count that is a power of two, say, a sign makes no difference for some of the rules.
         alike = count is None and len({rule.hash for rule in different}) == 1
         if alike:
             text += "; they differ in the sign of a hash, which matters for most partition counts"
         names = tuple(dict.fromkeys(writer.topic for writer, _ in rules))
-        yield Reason("rules", names, text, "open" if alike else "against")
+        yield JoinReason("rules", names, text, "open" if alike else "against")
 
 
 def _settings(writers: Sequence[ClientWriter], count: int | None) -> Iterator[Remedy]:
@@ -126,10 +112,13 @@ def _settings(writers: Sequence[ClientWriter], count: int | None) -> Iterator[Re
     ways = [_changes(writers, rule, count) for rule in sorted(wanted, key=seniority)]
     ways = [way for way in ways if way]
     if ways:
+        # A writer without a setting needs a partitioner of its own: that is dearer than any number of
+        # settings.
         yield from min(ways, key=lambda way: (sum(remedy.command is None for remedy in way), len(way)))
 
 
 def _changes(writers: Sequence[ClientWriter], rule: Placement, count: int | None) -> list[Remedy]:
+    """Return what each writer must be set to for all to follow this rule; nothing for those that do."""
     remedies = []
     for writer in writers:
         if writer.profile is not None and placement(writer.profile, count) == rule:
@@ -144,6 +133,7 @@ def _changes(writers: Sequence[ClientWriter], rule: Placement, count: int | None
 
 
 def _grow(counts: Mapping[str, int]) -> Iterator[Remedy]:
+    """Yield, for each topic with fewer partitions than another, how many to give it."""
     most = max(counts.values(), default=0)
     for topic, partitions in counts.items():
         if partitions < most:
@@ -191,11 +181,16 @@ class MustGrow:
 
 @dataclass(frozen=True)
 class GrowthPlan:
-    """The effect of growing topics on the joins of a set."""
+    """The effect of growing topics on the joins of a set.
 
-    plan: Mapping[str, int]  # the new partition counts
-    joins: tuple[PlannedJoin, ...]  # every join of the set
-    # All topics that have to grow, those of the plan too, with the count that keeps every join.
+    Attributes:
+        plan: the new partition counts by topic.
+        joins: every join of the set, in the order in which they were given.
+        grow: all topics that have to grow, those of the plan too, with the count that keeps every join.
+    """
+
+    plan: Mapping[str, int]
+    joins: tuple[PlannedJoin, ...]
     grow: tuple[MustGrow, ...]
 
     @property
@@ -208,6 +203,11 @@ def plan_growth(
     joins: Sequence[Sequence[str]], counts: Mapping[str, int], plan: Mapping[str, int]
 ) -> GrowthPlan:
     """Return which joins break when topics grow from `counts` to `plan`, and what must grow with them.
+
+    Args:
+        joins: topics of each join, two or more.
+        counts: partition counts now, of every topic.
+        plan: counts by topic of those that are to grow.
 
     Raises:
         InvalidConfigError: a join of fewer than two topics, a topic of which no count is given, or a plan for
@@ -225,6 +225,7 @@ def plan_growth(
             raise InvalidConfigError(
                 f"no join has the topic {topic}, which is to grow; did you mean {', '.join(near)}?"
             )
+        # Kafka's topics never shrink.
         check_growth(counts[topic], partitions)
     after = {topic: plan.get(topic, counts[topic]) for topic in topics}
     planned = []
@@ -244,6 +245,7 @@ def plan_growth(
 
 
 def _fate(before: Sequence[int], after: Sequence[int]) -> Literal["breaks", "broken", "moves", "untouched"]:
+    """Return what becomes of a join, by its topics' counts before and after (see `PlannedJoin`)."""
     if len({*after}) == 1:
         return "moves" if before != after else "untouched"
     return "breaks" if len({*before}) == 1 else "broken"
@@ -254,5 +256,6 @@ def _together(joins: Sequence[tuple[str, ...]]) -> list[set[str]]:
     groups: list[set[str]] = []
     for join in joins:
         tied = [group for group in groups if not group.isdisjoint(join)]
+        # A join ties all groups that share a topic with it into one.
         groups = [group for group in groups if group.isdisjoint(join)] + [set(join).union(*tied)]
     return groups

@@ -32,14 +32,25 @@ _EVERY = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 class KeyPlaces(NamedTuple):
-    """Distinct keys of a topic, by ascending hash; shape (n,)."""
+    """Distinct keys of a topic, by ascending hash; each column has shape (n,).
+
+    Attributes:
+        hashes: 64 bits of each key, each once.
+        low: the lowest partition that has the key.
+        high: the highest; another than the lowest if the topic itself has the key in two partitions.
+    """
 
     hashes: NDArray[np.uint64]
-    low: NDArray[np.int32]  # the lowest partition that has it
-    high: NDArray[np.int32]  # the highest; another than the lowest where the topic itself has the key twice
+    low: NDArray[np.int32]
+    high: NDArray[np.int32]
 
     def merge(self, more: KeyPlaces) -> KeyPlaces:
-        """Return these and more places; the columns of these may be changed."""
+        """Return these and more places; the columns of these may be changed.
+
+        Args:
+            more: other keys of the same topic, by ascending hash.
+        """
+        # Known keys are changed in place; only new ones move all that come after them.
         at, present = locate(self.hashes, more.hashes)
         old, new = at[present], ~present
         self.low[old] = np.minimum(self.low[old], more.low[present])
@@ -56,17 +67,15 @@ class KeyPlaces(NamedTuple):
         return KeyPlaces(self.hashes[:kept].copy(), self.low[:kept].copy(), self.high[:kept].copy())
 
 
-class KeyPairs(NamedTuple):
-    """Keys that two topics share, by their partitions; columns of n pairs of partitions, most keys first."""
-
-    one: NDArray[np.int64]  # the partition in the first topic
-    other: NDArray[np.int64]  # the partition in the second
-    # How many; a key at several places of a topic counts at the lowest and the highest.
-    keys: NDArray[np.int64]
-
-
 class _Waiting(NamedTuple):
-    """Records that have not been counted yet."""
+    """Records that have not been counted yet.
+
+    Attributes:
+        hashes: of each record that is wanted.
+        partition: of each of these.
+        keys: the whole batch, so that the bytes of an example can be found.
+        rows: the row in `keys` of each wanted record.
+    """
 
     hashes: NDArray[np.uint64]
     partition: NDArray[np.int32]
@@ -75,7 +84,12 @@ class _Waiting(NamedTuple):
 
 
 class _Homes(NamedTuple):
-    """The partitions of n keys in each topic, -1 if a topic does not have the key; shape (topics, n)."""
+    """The partitions of n keys in each topic, -1 if a topic does not have the key; shape (topics, n).
+
+    Attributes:
+        low: the lowest partition.
+        high: the highest.
+    """
 
     low: NDArray[np.int32]  # the lowest partition
     high: NDArray[np.int32]  # the highest
@@ -101,7 +115,15 @@ class _Homes(NamedTuple):
 
 
 class KeyComparison:
-    """The keys of several topics, added a batch at a time, in any order; at most `most_keys` are kept."""
+    """The keys of several topics, added a batch at a time, in any order; at most `most_keys` are kept.
+
+    Attributes:
+        ceiling: the greatest hash that is kept; lower than all once keys had to be left out.
+        _most: keys that are kept of one topic.
+        _places: the counted keys of each topic; all are at most `ceiling`.
+        _waiting: batches of each topic that are not counted yet: counting many at once costs less.
+        _examples: the bytes of a few keys that are apart, by hash.
+    """
 
     def __init__(self, topics: int, *, most_keys: int = MOST_KEYS) -> None:
         self.ceiling = _EVERY  # the greatest hash that is kept; lower than all once keys had to be left out
@@ -112,8 +134,14 @@ class KeyComparison:
         self._examples: dict[int, bytes] = {}
 
     def add(self, topic: int, records: Records) -> None:
-        """Count records of a topic, by its number; those without a key do not join, an empty key is a key."""
+        """Count records of a topic, by its number; those without a key do not join, an empty key is a key.
+
+        Args:
+            topic: its number, from 0.
+            records: with the keys as bytes.
+        """
         keys = records.keys
+        # The same hash of all topics: a bound on it keeps or leaves out a key in all of them alike.
         hashes = key_hashes(keys)
         wanted = hashes <= self.ceiling
         if keys.nulls is not None:
@@ -121,6 +149,8 @@ class KeyComparison:
         rows = np.flatnonzero(wanted)
         if len(rows):
             waiting = self._waiting[topic]
+            # The batch is kept whole until it is counted: only then is it known whether a key of it is an
+            # example.
             waiting.append(_Waiting(hashes[rows], records.partition[rows], keys, rows))
             if (
                 sum(len(batch.rows) for batch in waiting)
@@ -137,6 +167,7 @@ class KeyComparison:
         for topic, places in enumerate(self._places):
             for begin in range(0, len(places.hashes), _BLOCK):
                 homes = self._homes_of(places.hashes[begin : begin + _BLOCK])
+                # Counted where it comes first, so that a key in three topics counts once.
                 new = (homes.high[:topic] < 0).all(axis=0)  # no earlier topic has it
                 topics = homes.topics
                 common += int(np.count_nonzero(new & (topics > 1)))
@@ -156,30 +187,9 @@ class KeyComparison:
             complete=complete and bool(self.ceiling == _EVERY),
             hashed=True,
             everywhere=everywhere,
+            # Hashes are spread evenly, so this is the share of all keys.
             share=(int(self.ceiling) + 1) / 2**64,
         )
-
-    def pairs(self, one: int, other: int) -> KeyPairs:
-        """Return where the keys are that two topics, by number, share."""
-        self._count(one)
-        self._count(other)
-        first, second = self._places[one], self._places[other]
-        most = int(second.high.max(initial=0)) + 1
-        keys_of: dict[int, int] = {}
-        for begin in range(0, len(first.hashes), _BLOCK):
-            block = slice(begin, begin + _BLOCK)
-            at, present = locate(second.hashes, first.hashes[block])
-            at = at[present]
-            low, high = (
-                mine[block][present].astype(np.int64) * most + its[at]
-                for mine, its in ((first.low, second.low), (first.high, second.high))
-            )
-            pairs, keys = np.unique(np.append(low, high[high != low]), return_counts=True)
-            for pair, count in zip(pairs.tolist(), keys.tolist(), strict=True):
-                keys_of[pair] = keys_of.get(pair, 0) + count
-        pairs, keys = (np.array([*column], np.int64) for column in (keys_of.keys(), keys_of.values()))
-        order = np.lexsort((pairs, -keys))
-        return KeyPairs(pairs[order] // most, pairs[order] % most, keys[order])
 
     def _count(self, topic: int) -> None:
         """Count what waits of a topic, and keep the bytes of a few keys that are apart."""
@@ -188,6 +198,7 @@ class KeyComparison:
             return
         self._waiting[topic] = []
         hashes = np.concatenate([batch.hashes for batch in waiting])
+        # Sorted as a whole: a merge with the counted keys is then two ascending columns.
         order = np.argsort(hashes)
         hashes = hashes[order]
         order = order[: np.searchsorted(hashes, self.ceiling, side="right")]  # it may be lower by now
@@ -223,6 +234,7 @@ class KeyComparison:
     def _bound(self) -> None:
         """Leave out keys with high hashes, of every topic, where one has more keys than fit."""
         while max(len(places.hashes) for places in self._places) > self._most:
+            # Half of all hashes go, and with them about half of the keys of every topic.
             self.ceiling >>= np.uint64(1)
             self._places = [places.up_to(self.ceiling) for places in self._places]
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from copartition.audit.topic_audit import Coverage, KeyForm, TopicAudit
 from copartition.check.planned import GrowthPlan, MustGrow, PlannedJoin
-from copartition.check.proof import KeyPairs
-from copartition.check.verdict import JoinVerdict, KeyProof, Reason, Remedy, Topic
+from copartition.check.verdict import AuditSummary, JoinReason, JoinVerdict, KeyProof, Remedy
 from copartition.kit.json import CheckResult, attributes, check_results, dump, json_schema
 from copartition.kit.markdown import Page, markdown_text
 from copartition.kit.words import Table, key_text, list_names, visible
@@ -23,7 +22,7 @@ from copartition.simulation.inputs.settings import Settings
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from copartition.kit.number_checks import Check
+    from copartition.kit.number_checks import NumberCheck
 
 MARKS = {"against": "✗", "open": "?", "for": "✓"}
 """A reason's weight -> the sign that shows it at a glance."""
@@ -73,20 +72,24 @@ class JoinNumbers:
     def range_of(self, name: str) -> tuple[float, float]:
         """Return the least and the most that a number can be which is not None."""
         value = float(getattr(self, name))
+        # What was counted of some keys is at least there: the true number may be any greater one.
         bound = name in {"common", "apart", "scattered"} and not self.exact
         return value, inf if bound else value
 
 
 @dataclass(frozen=True)
 class JoinReport:
-    """A verdict on one join, or a plan for several, and what it rests on."""
+    """A verdict on one join, or a plan for several, and what it rests on.
+
+    Attributes:
+        verdict: the answer.
+        audits: who wrote each topic; empty if no topic was read.
+        pairs: for each topic but the last, where its keys are that the next one has, too.
+        invented_counts: partition counts for pairs of invented keys; empty if topics were read.
+    """
 
     verdict: JoinVerdict | GrowthPlan
     audits: tuple[TopicAudit, ...] = ()  # where topics were read
-    # Of each topic but the last, where its keys are that the next one has, too.
-    pairs: tuple[KeyPairs, ...] = ()
-    # Partition counts for pairs of invented keys, where no topic was read.
-    invented_counts: tuple[int, ...] = ()
 
     @property
     def headline(self) -> str:
@@ -94,6 +97,7 @@ class JoinReport:
         verdict = self.verdict
         if isinstance(verdict, GrowthPlan):
             return f"{verdict.answer}, {plan_sentences(verdict)[0]}"
+        # The deciding reason is the first one.
         names, because = list_names(verdict.topics), verdict.reasons[0].text
         if verdict.answer == "yes":
             return f"yes, {names} can be joined by partition"
@@ -133,7 +137,8 @@ def topic_table(audits: Sequence[TopicAudit]) -> Table:
             f"{audit.num_partitions:,}",
             f"{audit.coverage.read:,}",
             f"{audit.coverage.present:,}",
-            "; ".join(sorted(str(rule).removeprefix("the rule of ") for rule in Topic(audit).rules)) or "-",
+            "; ".join(sorted(str(rule).removeprefix("the rule of ") for rule in AuditSummary(audit).rules))
+            or "-",
             audit.certainty,
             ", ".join(form.name for form in audit.forms) or "-",
         )
@@ -202,12 +207,14 @@ def plan_sentences(plan: GrowthPlan) -> list[str]:
             f"growth moves {shares}: their records to come do not meet those there are, until these are gone "
             "or are written anew"
         )
+    # Consumers that follow the end of a topic skip what comes into a new partition before they see it.
     if any(join.before != join.after for join in plan.joins):
         sentences.append(f"{skipped_records(None, Settings())[0]}. To lose none, {CURE}.")
     return sentences
 
 
 def _joins(joins: Sequence[PlannedJoin]) -> str:
+    """Return the topics of joins as text, "a with b" each."""
     return list_names([" with ".join(join.topics) for join in joins])
 
 
@@ -247,6 +254,7 @@ def print_join(report: JoinReport, console: Console) -> None:
 
 
 def _print_plan(plan: GrowthPlan, console: Console) -> None:
+    """Print a plan: its sentences but the first, which is the headline, and its tables."""
     from copartition.kit.grid import cell, print_table  # noqa: PLC0415 - needs rich
 
     for sentence in plan_sentences(plan)[1:]:
@@ -403,7 +411,7 @@ class JoinData(TypedDict):
     """
 
     topics: tuple[str, ...]
-    reasons: tuple[Reason, ...]
+    reasons: tuple[JoinReason, ...]
     remedies: tuple[Remedy, ...]
     assumed: tuple[str, ...]
     proof: ProofData | None
@@ -449,7 +457,7 @@ class CheckDocument(TypedDict):
     checks: list[CheckResult]
 
 
-def check_json(report: JoinReport, limits: Sequence[Check] = ()) -> str:
+def check_json(report: JoinReport, limits: Sequence[NumberCheck] = ()) -> str:
     """Return the report, with the limits that were given, as JSON."""
     numbers, verdict = report.numbers, report.verdict
     join = plan = None
@@ -471,12 +479,14 @@ def check_json(report: JoinReport, limits: Sequence[Check] = ()) -> str:
 
 
 def _proof(proof: KeyProof) -> ProofData:
+    """Return what the keys say as the document has it."""
     examples = [{"key": _key(example.key), "places": example.places} for example in proof.examples]
     return attributes(ProofData, proof, examples=examples)
 
 
 def _topic(audit: TopicAudit) -> TopicData:
-    topic = Topic(audit)
+    """Return the audit of a topic as the document has it."""
+    topic = AuditSummary(audit)
     return attributes(
         TopicData,
         audit,
@@ -489,6 +499,7 @@ def _topic(audit: TopicAudit) -> TopicData:
 
 
 def _key(key: bytes) -> KeyData:
+    """Return a key as the document has it: as text if it is UTF-8, and in hexadecimal."""
     try:
         text = key.decode()
     except UnicodeDecodeError:
@@ -498,5 +509,6 @@ def _key(key: bytes) -> KeyData:
 
 def check_schema() -> dict[str, Any]:
     """Return the JSON Schema of the document, of draft 2020-12."""
+    # Fields that are documented where they are made.
     borrowed = {FormData: KeyForm, TopicData: TopicAudit}
     return json_schema(CheckDocument, "copartition check", borrowed)

@@ -11,39 +11,62 @@ from partitioning.errors import InvalidConfigError
 
 
 class KeyApart(NamedTuple):
-    """A key that is in two topics, at different partition numbers."""
+    """A key that is in two topics, at different partition numbers.
+
+    Attributes:
+        key: its bytes.
+        places: its partition in each topic; None if a topic does not have the key.
+    """
 
     key: bytes
-    places: tuple[int | None, ...]  # its partition in each topic; None if a topic does not have the key
+    places: tuple[int | None, ...]
 
 
 def differing_places(low: Sequence[int | None], high: Sequence[int | None]) -> tuple[int | None, ...]:
-    """Return a key's partitions in each topic, the lowest and the highest, for a key that is apart."""
+    """Return a key's partitions in each topic, the lowest and the highest, for a key that is apart.
+
+    Args:
+        low: the lowest partition that has the key, in each topic; None if a topic lacks it.
+        high: the highest, likewise.
+    """
     for places in (low, high):
         if len({*places} - {None}) > 1:
             return tuple(places)
     # Every topic has the key at the same several partitions.
+    # The two lists agree in themselves, so a mixture of them shows two partitions that differ.
     first = next(topic for topic, partition in enumerate(low) if partition is not None)
     return (*low[: first + 1], *high[first + 1 :])
 
 
 @dataclass(frozen=True)
 class KeyProof:
-    """The evidence of the keys themselves."""
+    """The evidence of the keys themselves.
 
-    keys: tuple[int, ...]  # distinct keys of each topic
-    common: int  # distinct keys that are in more than one topic
-    apart: int  # of them, how many are at different partition numbers
-    examples: tuple[KeyApart, ...]  # a few of them
-    scattered: tuple[int, ...]  # per topic, distinct keys that are in more than one of its own partitions
-    complete: bool  # whether every record of every topic was read, so that no key was missed
-    hashed: bool  # compared by 64-bit hashes only, so that "apart" may count a collision
-    everywhere: int | None = None  # distinct keys that are in every topic; None if they were not counted
-    share: float = 1.0  # of all keys, the share that was compared, chosen by hash and so alike in every topic
+    Attributes:
+        keys: distinct keys of each topic.
+        common: distinct keys that are in more than one topic.
+        apart: of them, how many are at different partition numbers.
+        examples: a few of these.
+        scattered: distinct keys of each topic that are in more than one of its own partitions.
+        complete: whether every record of every topic was read, so that no key was missed.
+        hashed: whether keys were compared by 64-bit hashes only, so that `apart` may count a collision.
+        everywhere: distinct keys that are in every topic; None if they were not counted.
+        share: the share of all keys that was compared, chosen by hash and so alike in every topic.
+    """
+
+    keys: tuple[int, ...]
+    common: int
+    apart: int
+    examples: tuple[KeyApart, ...]
+    scattered: tuple[int, ...]
+    complete: bool
+    hashed: bool
+    everywhere: int | None = None
+    share: float = 1.0
 
 
 @dataclass(frozen=True)
-class Reason:
+class JoinReason:
     """One fact that speaks for or against a join.
 
     Attributes:
@@ -87,26 +110,49 @@ WEIGHTS = tuple(_ANSWERS)
 """Weights of reasons, the one that decides first in front."""
 
 
-def answer_of(reasons: Iterable[Reason]) -> Literal["yes", "no", "unknown"]:
+def answer_of(reasons: Iterable[JoinReason]) -> Literal["yes", "no", "unknown"]:
     """Return what the heaviest of one reason or more makes the answer."""
     weights = {reason.weight for reason in reasons}
+    # The table is in the order in which weights decide.
     return next(answer for weight, answer in _ANSWERS.items() if weight in weights)
 
 
 @dataclass(frozen=True)
 class JoinVerdict:
-    """The verdict whether topics can be joined by partition."""
+    """The verdict whether topics can be joined by partition.
+
+    Attributes:
+        topics: their names, in the order of the join.
+        answer: "yes" if nothing is left open, "no" if a reason proves it, else "unknown".
+        reasons: the deciding ones first.
+        remedies: ways out, the cheapest first; empty for "yes".
+        assumed: what the answer takes for granted, in sentences.
+        proof: what the keys say; None if no keys were read.
+    """
 
     topics: tuple[str, ...]
     answer: Literal["yes", "no", "unknown"]  # "yes": nothing is left open; "no": a proof
-    reasons: tuple[Reason, ...]  # the deciding ones first
+    reasons: tuple[JoinReason, ...]  # the deciding ones first
     remedies: tuple[Remedy, ...]  # the cheapest first; empty for "yes"
     assumed: tuple[str, ...]  # what the answer takes for granted, in sentences
     proof: KeyProof | None  # None if no keys were read
 
 
-class Topic:
-    """An audit summed up over a whole topic."""
+class AuditSummary:
+    """An audit summed up over a whole topic.
+
+    Attributes:
+        audit: who wrote it, partition by partition.
+        name: of the topic.
+        count: its partitions today.
+        full: whether every record was read.
+        rows: records that were read.
+        keyless: of them, those without a key or with an empty one.
+        keyed: the others.
+        missed: keyed records that are where no found rule puts them.
+        records: records there are, at most.
+        trusted: whether the rules that were found are sure or likely.
+    """
 
     def __init__(self, audit: TopicAudit) -> None:
         self.audit = audit
@@ -122,6 +168,7 @@ class Topic:
 
     @cached_property
     def _placed(self) -> list[tuple[Span, Placement]]:
+        """Each range of offsets with a rule and at least one key, and that rule."""
         return [
             (span, placement_of(span.writer))
             for span in self.audit.spans

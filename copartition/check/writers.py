@@ -12,11 +12,17 @@ from partitioning.profiles import PROFILES, Profile, find_profile
 
 
 class Placement(NamedTuple):
-    """A rule over a partition count, named so that equal ones place every key alike."""
+    """A rule over a partition count, named so that equal ones place every key alike.
 
-    hash: str  # the hash function; "any" for a single partition
-    sign: str  # the sign rule; "any" where it makes no difference
-    num_partitions: int | None  # None if unknown
+    Attributes:
+        hash: the hash function; "any" for a single partition.
+        sign: the sign rule; "any" if it makes no difference.
+        num_partitions: the count; None if it is not known.
+    """
+
+    hash: str
+    sign: str
+    num_partitions: int | None
 
     def __str__(self) -> str:
         """Return the rule as people know it: by the first client that has it."""
@@ -49,19 +55,31 @@ def seniority(rule: Placement) -> int:
 
 
 class Setting(NamedTuple):
-    """One way in which a client places keyed records."""
+    """One way in which a client places keyed records.
 
-    settings: Mapping[str, str]  # names and values, none for the client's default
-    profile: Profile | None  # how it places keyed records; None if it does not look at keys
+    Attributes:
+        settings: names and values; none for the client's default.
+        profile: how it places keyed records; None if it does not look at keys.
+    """
+
+    settings: Mapping[str, str]
+    profile: Profile | None
 
 
 class ClientWriter(NamedTuple):
-    """A client that writes a topic."""
+    """A client that writes a topic.
+
+    Attributes:
+        topic: its name.
+        client: one of `CLIENTS`.
+        settings: the ones that decide where a record goes.
+        profile: how it places keyed records; None if it does not look at keys.
+    """
 
     topic: str
-    client: str  # one of `CLIENTS`
-    settings: Mapping[str, str]  # the ones that decide where a record goes
-    profile: Profile | None  # how it places keyed records; None if it does not look at keys
+    client: str
+    settings: Mapping[str, str]
+    profile: Profile | None
 
     def __str__(self) -> str:
         """Return the client, and how it is set."""
@@ -73,6 +91,7 @@ class ClientWriter(NamedTuple):
 
 
 def _clients() -> dict[str, tuple[Setting, ...]]:
+    """Return the table of clients, from clients.toml; clients that are set alike share one entry."""
     clients: dict[str, tuple[Setting, ...]] = {}
     for alike in read_toml(__package__, "clients.toml")["clients"]:
         ways = [
@@ -95,6 +114,7 @@ def parse_writer(text: str) -> ClientWriter:
             proposes near ones.
         UnknownStrategyError: no client of that name is known; the message proposes near names.
     """
+    # The first "=": a topic's name has none.
     topic, separator, rest = text.partition("=")
     client, *pairs = rest.split(",")
     if not (topic and separator and client):
@@ -113,7 +133,9 @@ def parse_writer(text: str) -> ClientWriter:
             raise InvalidConfigError(
                 f"writer {text!r}: {pair!r} is {'there twice' if separator else 'not SETTING=VALUE'}"
             )
+        # Java's users give a class with its package.
         settings[name] = value.rpartition(".")[2]
+    # All settings that were given must be those of one way: a client takes some of them only together.
     ways = CLIENTS[client]
     for way in ways:
         if way.settings == settings:
@@ -146,14 +168,17 @@ def clients_of(profiles: Collection[str]) -> list[str]:
     clients: dict[int, str] = {}
     for client, ways in CLIENTS.items():
         if any(way.profile is not None and way.profile.name in profiles for way in ways):
+            # Clients that are set alike share one tuple: the first of them stands for all.
             clients.setdefault(id(ways), client)
     return [*clients.values()]
 
 
 def _settings_text(settings: Mapping[str, str]) -> str:
+    """Return settings as NAME=VALUE, with spaces between."""
     return " ".join(f"{name}={value}" for name, value in settings.items())
 
 
 def _near(name: str, names: Collection[str]) -> str:
+    """Return which names are close, or all of them."""
     close = get_close_matches(name, names, n=3)
     return f"did you mean {', '.join(close)}?" if close else f"names are {', '.join(names)}"

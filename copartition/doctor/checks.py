@@ -8,7 +8,7 @@ missing: no "ok" is a default. Lags count records; times are milliseconds.
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, NoReturn, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, NoReturn, TypeAlias, TypeVar, get_args
 
 from assignors.optimal.quality import AssignmentQuality
 from copartition.assignment_diff.needed import balance_of, is_even
@@ -26,6 +26,11 @@ ASK = "ask the cluster: copartition doctor GROUP -b HOST:PORT"
 
 _AGAIN = "run it again in a minute, when the group is Stable"
 _NO_MEMBERS = Missing("the group has no member", "start a member, and run it again")
+
+
+Severity: TypeAlias = Literal["problem", "warning"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+"""The worst first."""
 
 
 class Limits(NamedTuple):
@@ -65,7 +70,7 @@ class Check(NamedTuple):
 
     name: str  # as reports and docs/doctor.md have it, with blanks
     look: Callable[[Examination, Limits], Observation]
-    severity: Literal["problem", "warning"]
+    severity: Severity
     advice: Mapping[str, Advice]
     vital: bool = False  # a group of which this is unknown is not called healthy
 
@@ -169,7 +174,7 @@ def _look(check: Check, examination: Examination, limits: Limits) -> Finding:
     return Finding(check, ground, text, found, case if found else "")
 
 
-def exit_code(results: Iterable[Finding]) -> int:
+def doctor_exit_code(results: Iterable[Finding]) -> int:
     """Return 1 if something is found, else 2 if a vital check cannot tell, else 0.
 
     Checks that are not vital may stay unknown: a file never shows all that a cluster does.
@@ -222,7 +227,7 @@ def _owners_seen(group: Examination) -> str:
 
 def _status(group: Examination) -> str:
     """Return the state of the group by Kafka's name; unknown if the source does not tell it."""
-    state = "add the output of kafka-consumer-groups.sh --describe --state, or "
+    state = "add a table: kafka-consumer-groups.sh --describe --state --group GROUP >> FILE, or "
     return _need(
         group.state.status,
         "the source does not say in which state the group is",
@@ -294,7 +299,8 @@ def _idle(group: Examination, _: Limits) -> Observation:
     idle = times.total() + group.state.unlisted
     if not idle:
         if not group.state.members_complete:
-            more = "add the output of kafka-consumer-groups.sh --describe --members --verbose, or "
+            table = "kafka-consumer-groups.sh --describe --members --verbose --group GROUP >> FILE"
+            more = f"add a table: {table}, or "
             _unknown("the source does not show members without partitions", more + ASK)
         return Observation(False, "every member has partitions", _evidence(seen))
     unlisted = [f"{group.state.unlisted} that the source counts and does not list"] * bool(
@@ -438,7 +444,8 @@ def _timeouts(group: Examination, _: Limits) -> Observation:
         assumed=["max.poll.interval.ms is above the session"] if poll is None else [],
     )
     case = "consumer" if consumer else ""
-    # Kafka advises a third of the session at most: then two heartbeats may be lost before the member is.
+    # "Typically should be set no higher than 1/3 of that value", says Kafka's documentation of
+    # `heartbeat.interval.ms` about `session.timeout.ms`; here the same is asked of the consumer protocol.
     if 3 * heartbeat > session:
         text = f"{duration(session)} of session hold fewer than 3 heartbeats of {duration(heartbeat)}"
         return Observation(True, text, ground, case)
@@ -709,7 +716,10 @@ def _uncommitted(group: Examination, _: Limits) -> Observation:
 def _expiring(group: Examination, _: Limits) -> Observation:
     """Look for offsets that a broker will delete, because no member is there.
 
-    A group with members keeps the offsets of topics that its members subscribe to; see KIP-211.
+    Offsets of topics that members subscribe to do not expire (KIP-211). Those of a classic group without
+    members expire so long after the group became empty, those of a group of the consumer protocol (KIP-848)
+    so long after each was committed: a coordinator has one `offsetExpirationCondition` for each kind of
+    group.
     """
     if group.state.members:
         topics = group.read_topics

@@ -3,8 +3,11 @@
 Modules that only a run needs are imported inside `doctor`, so that `--help` and completion stay quick.
 """
 
+from __future__ import annotations
+
 import time
 from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,14 +22,23 @@ from copartition.shell.options import (
     set_option,
 )
 
+if TYPE_CHECKING:
+    from copartition.doctor.checks import Limits
+    from copartition.doctor.examination import Examination
+    from partitioning.errors import SourceError
+
 
 @command(
     "copartition doctor billing -b localhost:9092",
     "copartition doctor billing -b localhost:9092 --joined orders --joined payments --html billing.html",
     "copartition doctor billing -b localhost:9092 -o prometheus",
+    "copartition doctor --all-groups -b localhost:9092",
     "kafka-consumer-groups.sh --bootstrap-server .. --describe --group billing | copartition doctor -",
 )
-@click.argument("source", metavar="GROUP")
+@click.argument("source", metavar="GROUP", required=False)
+@click.option(
+    "--all-groups", is_flag=True, help="Every group of the cluster that this user may see, the worst first."
+)
 @ms_option("--interval", "Time between the two looks; longer than auto.commit.interval.ms.", default=10_000)
 @click.option(
     "--lag", type=click.IntRange(0), default=10_000, show_default=True, help="Lag that a partition may have."
@@ -49,8 +61,9 @@ from copartition.shell.options import (
 @click.pass_context
 def doctor(
     ctx: click.Context,
-    source: str,
+    source: str | None,
     *,
+    all_groups: bool,
     interval: float,
     lag: int,
     hot: float,
@@ -65,12 +78,12 @@ def doctor(
 
     GROUP is a group of a cluster, which is looked at twice and only read, or a file or - that
     copartition snapshot reads. Exit code: 1 something is found; 2 nothing is, but the state, the readers or
-    the lag are unknown; 0 healthy.
+    the lag are unknown, or a group could not be read; 0 healthy.
     """
     from pathlib import Path  # noqa: PLC0415 - help and completion do without
 
-    from copartition.doctor.checks import Limits, exit_code, findings  # noqa: PLC0415
-    from copartition.doctor.examination import Examination, examine_live  # noqa: PLC0415
+    from copartition.doctor.checks import Limits, doctor_exit_code, findings  # noqa: PLC0415
+    from copartition.doctor.examination import Examination, examine_all, examine_live  # noqa: PLC0415
     from copartition.doctor.report import (  # noqa: PLC0415
         doctor_html,
         doctor_json,
@@ -78,23 +91,59 @@ def doctor(
         print_doctor,
     )
 
+    limits, wait = Limits(lag=lag, hot=hot, joined=joined), partial(time.sleep, interval / 1000)
+    if all_groups:
+        if source is not None or group is not None or html is not None:
+            raise click.UsageError("--all-groups goes with no GROUP, no --group and no --html")
+        ctx.exit(_report_all(examine_all(config, wait, changes), limits, output))
+    if source is None:
+        raise click.UsageError("name a group or a file, or give --all-groups")
     # With a cluster named, a word that names no file is a group; "live:" says so if a file has that name.
     if source.startswith("live:") or (
         config and source != "-" and not Path(source.partition("#")[0]).is_file()
     ):
-        examination = examine_live(
-            source.removeprefix("live:"), config, partial(time.sleep, interval / 1000), changes
-        )
+        examination = examine_live(source.removeprefix("live:"), config, wait, changes)
     else:
         from copartition.groups import read_source  # noqa: PLC0415 - a cluster does without
 
+        # A file is one look: what takes two, such as members that come and go, stays unknown in its findings.
         examination = Examination(read_source(source, group=group).state, settings=changes)
-    results = findings(examination, Limits(lag=lag, hot=hot, joined=joined))
+    results = findings(examination, limits)
+    # Before the text: who reads it in a pipe may close that early.
     if html is not None:
         write(doctor_html(examination, results), html)
     output.show(
         partial(print_doctor, examination, results),
         json=partial(doctor_json, examination, results),
-        prometheus=partial(doctor_metrics, examination, results),
+        prometheus=partial(doctor_metrics, [(examination, results)]),
     )
-    ctx.exit(exit_code(results))
+    ctx.exit(doctor_exit_code(results))
+
+
+def _report_all(examined: dict[str, Examination | SourceError], limits: Limits, output: Output) -> int:
+    """Write the report on all groups of a cluster, and return the exit code."""
+    from copartition.doctor.checks import findings  # noqa: PLC0415 - help and completion do without
+    from copartition.doctor.overview import (  # noqa: PLC0415
+        ExaminedGroup,
+        overview_exit_code,
+        overview_json,
+        print_overview,
+        worst_first,
+    )
+    from copartition.doctor.report import doctor_metrics  # noqa: PLC0415
+    from partitioning.errors import SourceError  # noqa: PLC0415
+
+    groups = worst_first(
+        [
+            ExaminedGroup(name, examination, findings(examination, limits))
+            for name, examination in examined.items()
+            if not isinstance(examination, SourceError)
+        ]
+    )
+    unread = {name: error for name, error in examined.items() if isinstance(error, SourceError)}
+    output.show(
+        partial(print_overview, groups, unread),
+        json=partial(overview_json, groups, unread),
+        prometheus=partial(doctor_metrics, [(group.examination, group.findings) for group in groups]),
+    )
+    return overview_exit_code(groups, unread)

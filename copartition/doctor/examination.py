@@ -4,13 +4,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from functools import cached_property, partial
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from assignors.state import GroupState, MemberIdentity
-from copartition.groups.live.cluster import Cluster, connect, right_command
+from copartition.groups.live.cluster import Cluster, connect, connect_to_all, right_command
 from copartition.groups.live.members import LiveGroup, describe_group, with_subscriptions
 from copartition.groups.live.reader import read_topics, states
 from copartition.kit.evidence import Missing
@@ -18,15 +18,16 @@ from copartition.kit.words import list_names
 from partitioning.errors import SourceError
 from partitioning.placement import coordinator_partition
 
+T = TypeVar("T")
 Place: TypeAlias = tuple[str, int]
 """A topic and the number of one of its partitions."""
 
 OFFSETS_TOPIC = "__consumer_offsets"
+"""Kafka's topic of commits: the leader of a group's partition of it is the group's coordinator."""
 SHOWN = 5
 """The most names that a sentence lists; it says how many more there are."""
 TIMEOUTS = ("heartbeat.interval.ms", "session.timeout.ms", "max.poll.interval.ms")
 """Settings of a consumer; a group of the consumer protocol has the first two of them at its brokers."""
-"""Kafka's topic of commits: the leader of a group's partition of it is the group's coordinator."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,7 @@ class Examination:
     @cached_property
     def owners(self) -> dict[Place, int]:
         """The index in `state.members` of each partition's owner, -1 for none; of two, the later row's."""
+        # A place may have two rows, of which the later one stays; `owned_twice` tells of both.
         return dict(zip(self.state.places, self.state.member.tolist(), strict=True))
 
     @cached_property
@@ -171,25 +173,82 @@ def examine_live(
         SourceError: see `read_live`.
     """
     cluster = connect(group, config)
-    before = with_subscriptions(cluster, describe_group(cluster, group))
-    first, begun = _offsets(cluster, before), time.monotonic()
+    first = _look(cluster, group)
     between()
-    after = with_subscriptions(cluster, describe_group(cluster, group))
-    last, ended = _offsets(cluster, after), time.monotonic()
+    return _examine(cluster, first, settings)
+
+
+def examine_all(
+    config: Mapping[str, str], between: Callable[[], object], settings: Mapping[str, str]
+) -> dict[str, Examination | SourceError]:
+    """Look at every group of a cluster, call `between` once, and look at each again; nothing is written.
+
+    Args:
+        config: librdkafka settings of the cluster, `bootstrap.servers` at least.
+        between: called once between the looks, to wait; see `examine_live`.
+        settings: timeouts of consumers that the user gives, for all groups.
+
+    Returns:
+        The name of each group that this user may see, in the order of names -> the group at the second look,
+        or the error that kept it from being read, such as a group that no consumer is in.
+
+    Raises:
+        SourceError: the cluster cannot be reached, or does not list its groups.
+    """
+    cluster = connect_to_all(config)
+    looks: dict[str, _Look | SourceError] = {
+        group: _answer_or_error(partial(_look, cluster, group)) for group in sorted(cluster.groups())
+    }
+    between()
+    return {
+        group: look
+        if isinstance(look, SourceError)
+        else _answer_or_error(partial(_examine, cluster, look, settings))
+        for group, look in looks.items()
+    }
+
+
+def _answer_or_error(ask: Callable[[], T]) -> T | SourceError:
+    """Return what `ask` returns, or the SourceError that it raises: one group must not hide the others."""
+    try:
+        return ask()
+    except SourceError as error:
+        return error
+
+
+class _Look(NamedTuple):
+    """A group with its offsets, at `at_s` seconds of the monotonic clock."""
+
+    group: LiveGroup
+    offsets: Offsets
+    at_s: float
+
+
+def _look(cluster: Cluster, group: str) -> _Look:
+    """Look at a group, its members' subscriptions and its offsets."""
+    described = with_subscriptions(cluster, describe_group(cluster, group))
+    return _Look(described, _offsets(cluster, described), time.monotonic())
+
+
+def _examine(cluster: Cluster, first: _Look, settings: Mapping[str, str]) -> Examination:
+    """Look at a group for the second time, and ask the cluster what else the checks need."""
+    name = first.group.name
+    last = _look(cluster, name)
     # Topics that no member reads any longer, but that have commits, are looked at too: see `_left_over`.
-    names = {*after.topics, *(topic for topic, _ in last.committed)}
-    topics = read_topics(cluster, names, with_racks=after.has_racks)
-    coordinator = _find_coordinator(cluster, group)
+    names = {*last.group.topics, *(topic for topic, _ in last.offsets.committed)}
+    topics = read_topics(cluster, names, with_racks=last.group.has_racks)
+    coordinator = _find_coordinator(cluster, name)
+    timeouts = _consumer_settings(cluster, name) if last.group.protocol == "consumer" else {}
     return Examination(
-        states(after, topics, last.lags, topics.warnings)[0],
-        first,
-        last,
-        1000 * (ended - begun),
-        tuple(member.identity for member in before.members),
+        states(last.group, topics, last.offsets.lags, topics.warnings)[0],
+        first.offsets,
+        last.offsets,
+        1000 * (last.at_s - first.at_s),
+        tuple(member.identity for member in first.group.members),
         None if coordinator is None else _retention_ms(cluster, coordinator.id),
         coordinator,
-        {**(_consumer_settings(cluster, group) if after.protocol == "consumer" else {}), **settings},
-        _find_hidden(after.topics - topics.counts.keys(), config),
+        {**timeouts, **settings},
+        _find_hidden(last.group.topics - topics.counts.keys(), cluster.config),
     )
 
 
@@ -241,7 +300,10 @@ def _find_coordinator(cluster: Cluster, group: str) -> Coordinator | None:
 
 
 def _retention_ms(cluster: Cluster, broker: int) -> int | None:
-    """Return how long offsets are kept after the last member left, in ms; None if the broker does not say."""
+    """Return a broker's `offsets.retention.minutes` in ms; None if the broker does not say.
+
+    What it is counted from depends on the group's protocol, see `checks`.
+    """
     try:
         return 60_000 * int(cluster.broker_settings(broker)["offsets.retention.minutes"])
     except (SourceError, KeyError, ValueError):
@@ -258,5 +320,6 @@ def _consumer_settings(cluster: Cluster, group: str) -> dict[str, str]:
         shown = cluster.group_settings(group)
     except SourceError:
         return {}
+    # Brokers name them consumer.*; the same settings of share and Streams groups have prefixes of their own.
     names = TIMEOUTS[:2]
     return {name: shown[f"consumer.{name}"] for name in names if shown.get(f"consumer.{name}")}

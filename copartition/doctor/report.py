@@ -7,9 +7,9 @@ check, in the order of `CHECKS`. A finding without evidence is "unknown" in each
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from copartition.doctor.checks import exit_code
+from copartition.doctor.checks import doctor_exit_code
 from copartition.kit.evidence import Missing
 from copartition.kit.json import dump, ground_fields
 from copartition.kit.words import count, list_names, without_ids
@@ -42,6 +42,11 @@ def doctor_json(examination: Examination, results: Sequence[Finding]) -> str:
         JSON text with a newline at its end. `lag` maps TOPIC-PARTITION to records (negative: the commit is
         beyond the end), null if no lag is known; `elapsed_ms` is null for a file, which is one look.
     """
+    return dump(doctor_document(examination, results))
+
+
+def doctor_document(examination: Examination, results: Sequence[Finding]) -> dict[str, Any]:
+    """Return the document that `doctor_json` writes."""
     rows = [
         {
             "check": finding.check.name,
@@ -55,23 +60,21 @@ def doctor_json(examination: Examination, results: Sequence[Finding]) -> str:
         for finding in results
     ]
     lags = examination.lags
-    return dump(
-        {
-            "format_version": FORMAT_VERSION,
-            "kind": "doctor",
-            "group": examination.state.name,
-            "state": examination.state.status,
-            "protocol": examination.state.protocol,
-            "strategy": examination.state.strategy,
-            "elapsed_ms": round(examination.elapsed_ms) if examination.first else None,
-            "checks": rows,
-            "lag": None
-            if lags is None
-            else {f"{topic}-{number}": lags[topic, number] for topic, number in sorted(lags)},
-            "warnings": list(examination.state.warnings),
-            "assumed": list(examination.state.assumed),
-        }
-    )
+    return {
+        "format_version": FORMAT_VERSION,
+        "kind": "doctor",
+        "group": examination.state.name,
+        "state": examination.state.status,
+        "protocol": examination.state.protocol,
+        "strategy": examination.state.strategy,
+        "elapsed_ms": round(examination.elapsed_ms) if examination.first else None,
+        "checks": rows,
+        "lag": None
+        if lags is None
+        else {f"{topic}-{number}": lags[topic, number] for topic, number in sorted(lags)},
+        "warnings": list(examination.state.warnings),
+        "assumed": list(examination.state.assumed),
+    }
 
 
 def print_doctor(examination: Examination, results: Sequence[Finding], console: Console) -> None:
@@ -104,15 +107,15 @@ def print_doctor(examination: Examination, results: Sequence[Finding], console: 
         console.print(note(f"next: {finding.advice.action}"))
     if unknown:
         console.print()
-    for remedy, names in remedies(results).items():
+    for remedy, names in ways_to_know(results).items():
         console.print(note(f"to know {list_names(names)}: {remedy}"))
     for text in examination.state.warnings:
         console.print(note(text, "yellow"))
-    for text in assumptions(examination, results):
+    for text in doctor_assumptions(examination, results):
         console.print(note(f"assumed: {text}"))
 
 
-def remedies(results: Sequence[Finding]) -> dict[str, list[str]]:
+def ways_to_know(results: Sequence[Finding]) -> dict[str, list[str]]:
     """Return the ways to learn what is unknown: remedy -> names of the checks that it would answer.
 
     Remedies and names are in the order of `results`; a remedy that serves several checks is there once.
@@ -124,7 +127,7 @@ def remedies(results: Sequence[Finding]) -> dict[str, list[str]]:
     return ways
 
 
-def assumptions(examination: Examination, results: Sequence[Finding]) -> list[str]:
+def doctor_assumptions(examination: Examination, results: Sequence[Finding]) -> list[str]:
     """Return what is taken for granted, each sentence once: first by the source, then by checks.
 
     A sentence of checks ends with their names in brackets, so that readers see which answers rest on it.
@@ -175,29 +178,33 @@ def doctor_html(examination: Examination, results: Sequence[Finding]) -> str:
         results=results,
         rows=shown,
         members=len(members),
-        remedies=remedies(results),
-        assumed=assumptions(examination, results),
-        code=exit_code(results),
+        remedies=ways_to_know(results),
+        assumed=doctor_assumptions(examination, results),
+        code=doctor_exit_code(results),
     )
 
 
-def doctor_metrics(examination: Examination, results: Sequence[Finding]) -> str:
-    """Return the checks and the lag in the text format that Prometheus scrapes (version 0.0.4).
+def doctor_metrics(groups: Sequence[tuple[Examination, Sequence[Finding]]]) -> str:
+    """Return the checks and the lag of groups in the text format that Prometheus scrapes (version 0.0.4).
 
     Args:
-        examination: the group as it was seen; the label `group` is empty if the source has no name.
-        results: the findings of all checks, in the order of the table.
+        groups: each group as it was seen, with the findings of all checks in the order of the table; the
+            label `group` is empty if the source has no name.
 
     Returns:
         Three gauges. `found` is 1 or 0, and has no sample for a check that is unknown: a 0 would read as
         healthy. `unknown` is 1 or 0 for every check. `lag` is in records, a sample for each known partition.
     """
-    group = {"group": examination.state.name or ""}
-    statuses = [({**group, "check": finding.check.name}, finding.status) for finding in results]
+    statuses = [
+        ({"group": examination.state.name or "", "check": finding.check.name}, finding.status)
+        for examination, results in groups
+        for finding in results
+    ]
     decided = [(labels, int(status == "found")) for labels, status in statuses if status != "unknown"]
     unknown = [(labels, int(status == "unknown")) for labels, status in statuses]
     lags = [
-        ({**group, "topic": topic, "partition": str(number)}, lag)
+        ({"group": examination.state.name or "", "topic": topic, "partition": str(number)}, lag)
+        for examination, _ in groups
         for (topic, number), lag in sorted((examination.lags or {}).items())
     ]
     return (

@@ -1,6 +1,8 @@
 """Tell which strategies the members of a group offer, as far as a source shows them."""
 
-from assignors.state import GroupState
+from dataclasses import replace
+
+from assignors.state import CONNECT, GroupState
 from copartition.kit.evidence import Evidence, Ground, Missing
 from copartition.kit.words import count
 
@@ -9,6 +11,25 @@ _ONE_PROTOCOL = {"librdkafka", "kafka-python"}
 
 _REMOTE = {"uniform", "broker-range"}
 """The strategies of brokers, which only groups of the consumer protocol have."""
+
+
+def with_strategy(state: GroupState) -> GroupState:
+    """Return the group with the strategy that it uses; if no source tells it, with the default, as assumed.
+
+    The default is "range" for members of the classic protocol: the first of Java's and of librdkafka's
+    `partition.assignment.strategy`; and "uniform" for a group of the consumer protocol: the first of the
+    brokers' `group.consumer.assignors`. Workers of Kafka Connect have none of these.
+    """
+    if state.strategy is not None or state.protocol == CONNECT:
+        return state
+    default, whose = ("range", "Java's and librdkafka's clients")
+    if state.protocol == "consumer":
+        default, whose = ("uniform", "brokers")
+    guess = (
+        f"the source does not tell which assignor the group uses; taken for {default!r}, the default of "
+        f"{whose}: --describe --state tells it"
+    )
+    return replace(state, strategy=default, assumed=(*state.assumed, guess))
 
 
 def offered_lists(state: GroupState) -> Ground:

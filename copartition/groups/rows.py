@@ -89,6 +89,7 @@ class Rows:
             status: Kafka's name of the group's state.
             warnings: sentences for the reader of a report.
         """
+        # A copy: as long as NumPy has a view of it, an `array` cannot grow.
         lag = np.array(self._lag, np.int64)
         return GroupState(
             tuple(self._members.values()),

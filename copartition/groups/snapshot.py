@@ -213,6 +213,7 @@ def snapshot_bytes(state: GroupState, target: GroupState | None = None) -> bytes
     snapshot = make_snapshot(state, target)
     # A line a member reads well and gives small differences under version control.
     lines = b",\n".join(map(msgspec.json.encode, snapshot.members))
+    # The rest is one line, in which the members' lines take the place of an empty list.
     snapshot.members = []
     return (
         msgspec.json.encode(snapshot).replace(b'"members":[]', b'"members":[\n' + lines + b"\n]", 1) + b"\n"
@@ -234,6 +235,7 @@ def make_snapshot(state: GroupState, target: GroupState | None = None) -> Snapsh
         counts |= {name: max(count, counts.get(name, 0)) for name, count in target_counts.items()}
         place = {member.id: number for number, member in enumerate(target.members)}
         targets = [of_members[place[member.id]] if member.id in place else {} for member in state.members]
+    # Both states have the same counts, so these are written only if they hold for both.
     complete = state.complete and (target is None or target.complete)
     return Snapshot(
         format_version=FORMAT_VERSION,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from assignors.files import read_text
 from assignors.state import GroupState, MemberIdentity
-from copartition.groups.capture import check_head, is_status, parse_capture
+from copartition.groups.capture import check_head, is_json, parse_capture, parse_captures
 from copartition.groups.live import read_live
 from copartition.groups.snapshot import SUFFIX, parse_snapshot, read_record
 from copartition.simulation import Consumer, Scenario, SimulationResult, simulate
@@ -52,6 +52,8 @@ def _read_by(consumer: Consumer, scenario: Scenario, now: GroupState) -> tuple[s
 
 
 _SCENARIOS = {".yaml", ".yml", ".toml"}
+_SCENARIO_KEYS = re.compile(r'(?s)(?!.*"(?:members|groupId)"\s*:).*"topics"\s*:\s*[{\[]')
+"""Fits the JSON of a scenario, and of no other tool's group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Source:
     Attributes:
         state: the group.
         target: the state that the group is on its way to, if it has targets (KIP-848).
-        last: the last step, if the source is a whole scenario or a whole record.
+        last: the last step, if the source is a whole scenario, a whole record, or several captures.
         live: True if it was read from a cluster.
     """
 
@@ -71,14 +73,19 @@ class Source:
     live: bool = False
 
 
-def read_source(name: str, config: Mapping[str, str] | None = None, *, group: str | None = None) -> Source:
+def read_source(
+    name: str, config: Mapping[str, str] | None = None, *, group: str | None = None, several: bool = False
+) -> Source:
     """Return the group that a source names.
 
     Args:
         name: a path (a snapshot, a capture, or a scenario or record, which stand for their first step), "-"
-            for standard input, `live:GROUP`, `scenario.yaml#STEP`, or `record.ndjson#STEP`.
+            for standard input, `live:GROUP`, `scenario.yaml#STEP`, `record.ndjson#STEP`, or
+            `capture.txt#STEP` for one of several captures of a group in one text.
         config: librdkafka settings for `live:GROUP`.
         group: which group of a file that holds several.
+        several: a text with several captures of the group is the first of them, with the last one beside
+            it; else it is refused, as no single one is meant.
 
     Raises:
         SourceError: it cannot be read; the message names the source and what to do.
@@ -96,13 +103,16 @@ def read_source(name: str, config: Mapping[str, str] | None = None, *, group: st
         return Source(step_state(simulate(Scenario.from_file(path)), number))
     if hash_ and Path(path).suffix.lower() == SUFFIX:
         return _record_step(path, step)
+    # A capture of any name, if no file has the whole name.
+    if hash_ and step and Path(path).is_file() and not Path(name).exists():
+        return _capture_step(path, step, group)
     if Path(name).suffix.lower() == SUFFIX:
         steps = read_record(name)
         return Source(steps[0].state, steps[0].target, last=steps[-1].state)
-    return _file(name, group)
+    return _file(name, group, several)
 
 
-def _file(name: str, group: str | None) -> Source:
+def _file(name: str, group: str | None, several: bool = False) -> Source:
     """Return the group of a file, or of standard input for "-".
 
     The kind of the file shows in its content; only a scenario is known by the suffix of its name.
@@ -111,8 +121,8 @@ def _file(name: str, group: str | None) -> Source:
         text = read_text(None if name == "-" else name, check_head=check_head)
     except FileNotFoundError:
         raise SourceError(
-            f"{name}: no such file; a source is a file, '-', live:GROUP, plan:ASSIGNOR, scenario.yaml#STEP "
-            "or record.ndjson#STEP"
+            f"{name}: no such file; a source is a file, '-', live:GROUP, plan:ASSIGNOR, scenario.yaml#STEP, "
+            "record.ndjson#STEP or capture.txt#STEP"
         ) from None
     except OSError as error:
         raise SourceError(f"{name}: {error.strerror}") from error
@@ -120,15 +130,36 @@ def _file(name: str, group: str | None) -> Source:
         raise SourceError(f"{source_label(name)}: {error}") from error
     # A snapshot may have any suffix, even .json, which scenarios have, too. Its tag tells the two apart.
     snapshot = '"group-snapshot"' in text
-    if Path(name).suffix.lower() in {*_SCENARIOS, ".json"} and not (snapshot or is_status(text)):
+    suffix = Path(name).suffix.lower()
+    # JSON without topics or consumers is another tool's, of which a scenario's reader would say odd things.
+    if suffix in _SCENARIOS or (suffix == ".json" and not snapshot and _SCENARIO_KEYS.match(text)):
         result = simulate(Scenario.from_file(name))
         return Source(step_state(result, 0), last=step_state(result, -1))
     try:
-        if snapshot or (text.lstrip().startswith("{") and not is_status(text)):
+        if snapshot:
             return _one_group(Source(*parse_snapshot(text)), group)
-        return Source(*parse_capture(text, group))
+        if is_json(text):
+            return _one_group(Source(*parse_capture(text)), group)
+        if not several:
+            return Source(*parse_capture(text, group))
+        times = parse_captures(text, group)
+        return Source(*times[0], last=times[-1][0] if len(times) > 1 else None)
     except SourceError as error:
         raise SourceError(f"{source_label(name)}: {error}") from error
+
+
+def _capture_step(path: str, step: str, group: str | None) -> Source:
+    """Return one of the captures of a group in a file, by its place: 0 is the first one, -1 the last."""
+    number = _step_number(path, step)
+    try:
+        times = parse_captures(read_text(path, check_head=check_head), group)
+    except SourceError as error:
+        raise SourceError(f"{path}: {error}") from error
+    if not -len(times) <= number < len(times):
+        raise SourceError(
+            f"{path}#{step}: it holds {len(times)} captures of the group, 0 to {len(times) - 1}"
+        )
+    return Source(*times[number])
 
 
 def _one_group(source: Source, group: str | None) -> Source:
@@ -136,7 +167,7 @@ def _one_group(source: Source, group: str | None) -> Source:
     name = source.state.name
     # A snapshot without a name may be of any group.
     if group is not None and name not in {None, group}:
-        raise SourceError(f"the snapshot holds the group {name!r}, not {group!r}")
+        raise SourceError(f"the file holds the group {name!r}, not {group!r}")
     return source
 
 

@@ -77,7 +77,7 @@ class Commit(NamedTuple):
     metadata: str | None
 
 
-class Metadata(NamedTuple):
+class ClusterMetadata(NamedTuple):
     """The brokers that are up and the topics that this user may see."""
 
     brokers: Mapping[int, tuple[str, int]]  # broker id -> (host, port)
@@ -113,13 +113,13 @@ class Admin:
             self._admin, config, errors, timeout_s=timeout_s, patience_s=contact.PATIENCE_S
         )
 
-    def metadata(self) -> Metadata:
+    def metadata(self) -> ClusterMetadata:
         """Return brokers and topics as they were when this client was made.
 
         Topics of which the cluster shows no partition are left out.
         """
         found = self._metadata
-        return Metadata(
+        return ClusterMetadata(
             {broker.id: (broker.host, broker.port) for broker in found.brokers.values()},
             {
                 name: tuple(topic.partitions[number].leader for number in range(len(topic.partitions)))
@@ -131,8 +131,8 @@ class Admin:
     def describe_group(self, group: str) -> DescribedGroup:
         """Return the group as the Admin API has it.
 
-        A group that is not there is in the state "DEAD", or it is an error: that depends on the version of
-        Kafka.
+        A group that is not there is in the state "DEAD" if librdkafka asked by DescribeGroups in version 5 or
+        lower, in which brokers know no error for it; else it is an error.
         """
         asked = self._admin.describe_consumer_groups([group], request_timeout=self._timeout_s)
         found = asked[group].result()

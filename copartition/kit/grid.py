@@ -71,7 +71,7 @@ _BAR = {"=": _DIM, "-": Style(color="red"), "+": Style(color="green")}
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class GridColumn:
     """A column of a `Grid`.
 
     Attributes:
@@ -99,12 +99,13 @@ class Grid:
     """
 
     def __init__(
-        self, columns: Sequence[Column], rows: Sequence[Sequence[str]], *, full: bool = False
+        self, columns: Sequence[GridColumn], rows: Sequence[Sequence[str]], *, full: bool = False
     ) -> None:
         # Of a column that says nothing not even the title is shown.
         used = [place for place in range(len(columns)) if any(row[place] for row in rows)]
         self.columns = [columns[place] for place in used]
-        self.rows = [[row[place] for place in used] for row in rows]
+        # Cells hold names of somebody else: none of their characters may steer the terminal.
+        self.rows = [[visible(row[place]) for place in used] for row in rows]
         self.full = full
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:

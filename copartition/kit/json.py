@@ -15,7 +15,7 @@ from copartition.kit.words import described
 from partitioning.kit.packages import needs
 
 if TYPE_CHECKING:
-    from copartition.kit.number_checks import Check, Numbers
+    from copartition.kit.number_checks import NumberCheck, Numbers
 
 _T = TypeVar("_T")
 
@@ -62,7 +62,7 @@ def finite(figures: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def milliseconds(seconds: float | None) -> int | None:
+def whole_milliseconds(seconds: float | None) -> int | None:
     """Return a time of so many seconds in whole milliseconds; None stays None."""
     return None if seconds is None else round(1000 * seconds)
 
@@ -124,7 +124,7 @@ class CheckResult(TypedDict):
     passed: bool
 
 
-def check_results(checks: Iterable[Check], numbers: Numbers) -> list[CheckResult]:
+def check_results(checks: Iterable[NumberCheck], numbers: Numbers) -> list[CheckResult]:
     """Return what becomes of limits on these numbers."""
     return [
         attributes(CheckResult, check, value=check.value(numbers), passed=check.passes(numbers))

@@ -20,7 +20,7 @@ class Numbers(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class NumberCheck:
     """A number of the summary, a comparison and a limit."""
 
     name: str
@@ -69,7 +69,7 @@ class Check:
         return answers.pop()
 
 
-def read_check(text: str, numbers: type) -> Check:
+def read_check(text: str, numbers: type) -> NumberCheck:
     """Return the check of a text: the name of a number, one of <= >= == != < >, and a limit.
 
     Args:
@@ -91,4 +91,4 @@ def read_check(text: str, numbers: type) -> Check:
     # A long row of digits becomes infinity, with which any check would pass or fail.
     if not math.isfinite(float(limit)):
         raise DiffError(f"check {text[:60]!r}: the limit is larger than a number can be")
-    return Check(name, comparison, float(limit))
+    return NumberCheck(name, comparison, float(limit))

@@ -6,10 +6,10 @@ Pictures are `WIDTH` pixels wide; a template turns pixels into percent, so they 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from itertools import chain
-from math import ceil, floor, inf, log10
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -89,33 +89,6 @@ def _steps() -> Iterator[float]:
     counted = (number * unit for unit in (1_000, 60_000, 3_600_000) for number in (1, 2, 5, 10, 15, 30))
     days = (number * 86_400_000.0 * 10**power for power in itertools.count() for number in (2, 5, 10))
     return chain((1, 2, 5, 10, 20, 50, 100, 200, 500), counted, days)
-
-
-class LogScale:
-    """A logarithmic axis of `length` pixels with room for all `values`, 15 percent more at both ends.
-
-    All values are positive.
-    """
-
-    def __init__(self, values: Sequence[float], length: float) -> None:
-        self.low, self.high = min(values) / 1.15, max(values) * 1.15
-        self._length = length
-
-    def place(self, value: float) -> float:
-        """Return the pixels of a value from the beginning of the axis."""
-        share = (log10(value) - log10(self.low)) / (log10(self.high) - log10(self.low))
-        return self._length * share
-
-    def ticks(self) -> tuple[Tick, ...]:
-        """Return marks at 1, 2 and 5 times each power of ten that the axis covers."""
-        marks = [
-            digit * 10.0**decade
-            for decade in range(floor(log10(self.low)), ceil(log10(self.high)) + 1)
-            for digit in (1, 2, 5)
-        ]
-        return tuple(
-            Tick(self.place(mark), f"{mark:,.10g}") for mark in marks if self.low <= mark <= self.high
-        )
 
 
 COLOURS = 8

@@ -20,9 +20,8 @@ def visible(text: str) -> str:
     r"""Return the text, with every character that cannot be seen written as Python would.
 
     For example \x1b, \u202e or \udc80. Those are control characters, marks without width, marks of
-    direction, odd
-    blanks, and bytes that were no UTF-8. Text without them is returned as it is, backslashes included; JSON
-    reports carry the true value.
+    direction, odd blanks, and bytes that were no UTF-8. Text without them is returned as it is, backslashes
+    included; JSON reports carry the true value.
 
     >>> print(visible("orders\x1b[31m"))
     orders\x1b[31m
@@ -93,7 +92,7 @@ def without_ids(names: dict[str, str]) -> dict[str, str]:
     return short if len(set(short.values())) == len(set(names.values())) else names
 
 
-def ranges(numbers: NDArray[np.integer]) -> str:
+def number_ranges(numbers: NDArray[np.integer]) -> str:
     """Return ascending numbers as text, with runs drawn together.
 
     >>> import numpy as np
@@ -118,7 +117,7 @@ def partition_ranges(partitions: PartitionList) -> str:
 
     topics = np.unique(partitions.topics)
     return " ".join(
-        f"{partitions.names[topic]}:{ranges(partitions.partitions[partitions.topics == topic])}"
+        f"{partitions.names[topic]}:{number_ranges(partitions.partitions[partitions.topics == topic])}"
         for topic in topics.tolist()
     )
 

@@ -79,19 +79,17 @@ def migrate(
     """
     from dataclasses import asdict, replace  # noqa: PLC0415 - help does without
 
+    from copartition.groups.offers import with_strategy  # noqa: PLC0415 - likewise
     from copartition.kit.evidence import Missing  # noqa: PLC0415 - likewise
     from copartition.migrate.migration import migrate_group, plan_migration  # noqa: PLC0415 - likewise
 
     state = _state(before, config, group)
+    if state is not None and (state := with_strategy(state)).strategy is None:
+        raise SourceError(f"{before} holds workers of Kafka Connect, whom no consumer's strategy serves")
     old, new = ([name.strip() for name in text.split(",") if name.strip()] for text in (before, after))
     if state is None:
         migration = plan_migration(
             old, new, clients=tuple(dict.fromkeys(clients)) or ("java",), policy=policy
-        )
-    elif state.strategy is None:
-        raise SourceError(
-            f"{before} does not tell which assignor the group uses; capture --describe --state, too, or name "
-            f"the members' list of strategies in its place: copartition migrate LIST {after}"
         )
     else:
         migration = migrate_group(state, new, clients=tuple(dict.fromkeys(clients)), policy=policy)

@@ -311,7 +311,7 @@ def migrate_group(
         assert isinstance(lists, Evidence)
         wants = "every member asks the brokers for this assignor or for none, which no source shows"
         return Migration((), replace(lists, assumed=(wants,) if _remote(new) else ()))
-    assumed = [] if kinds else [JAVA_ASSUMED]
+    assumed = [*state.assumed, *([] if kinds else [JAVA_ASSUMED])]
     if isinstance(lists, Missing) and not _remote(old) and migration.obstacle is None:
         assumed.append(
             f"no member offers more than {state.strategy}, which no source shows; with more in a list these "
@@ -513,10 +513,10 @@ def _commands(old: tuple[str, ...], new: tuple[str, ...], group: str) -> tuple[s
 def _settings(
     strategies: tuple[str, ...], clients: Sequence[str], *, was_remote: bool
 ) -> dict[str, dict[str, str | None]]:
-    return {client: client_settings(client, strategies, was_remote=was_remote) for client in clients}
+    return {client: member_settings(client, strategies, was_remote=was_remote) for client in clients}
 
 
-def client_settings(client: str, strategies: tuple[str, ...], *, was_remote: bool) -> dict[str, str | None]:
+def member_settings(client: str, strategies: tuple[str, ...], *, was_remote: bool) -> dict[str, str | None]:
     """Return the settings that start a member of this client with these strategies.
 
     Args:

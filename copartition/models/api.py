@@ -1,10 +1,10 @@
 """The names that the package has for everybody."""
 
+from copartition.models.producer.assessing import BatchTally as BatchTally
 from copartition.models.producer.assessing import DeliveryAssessment as DeliveryAssessment
-from copartition.models.producer.assessing import Tally as Tally
 from copartition.models.producer.assessing import assess_delivery as assess_delivery
 from copartition.models.producer.batching import BatchingResult as BatchingResult
-from copartition.models.producer.batching import Broker as Broker
+from copartition.models.producer.batching import BrokerTimes as BrokerTimes
 from copartition.models.producer.batching import simulate_batching as simulate_batching
 from copartition.models.producer.delivering import simulate_delivery as simulate_delivery
 from copartition.models.producer.delivery import DeliveryResult as DeliveryResult

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
-from copartition.shell.commands import HELP, Output, QuietGroup, examples, write
+from copartition.shell.commands import HELP, Output, QuietGroup, examples
 from copartition.shell.options import (
     FiniteRange,
     count_option,
-    html_option,
     ms_option,
     output_options,
     partitions_option,
@@ -89,7 +88,6 @@ def model() -> None:
     help="The client whose rules and defaults apply; repeatable, all clients by default.",
 )
 @seed_option("Seed of the random record stream.", default=0)
-@html_option
 @output_options("text", "json")
 def batching(
     *,
@@ -105,7 +103,6 @@ def batching(
     percentile: float,
     clients: tuple[str, ...],
     seed: int,
-    html: str | None,
     output: Output,
 ) -> None:
     """Find the linger.ms and batch.size that keep latency under a limit with the fewest requests.
@@ -120,7 +117,7 @@ def batching(
     if source is not None and (value_bytes is not None or key_bytes is not None):
         raise click.UsageError("the file of --stream has the sizes; leave --value-bytes and --key-bytes out")
     from copartition.models.producer import report  # noqa: PLC0415 - help does without
-    from copartition.models.producer.batching import Broker  # noqa: PLC0415
+    from copartition.models.producer.batching import BrokerTimes  # noqa: PLC0415
     from copartition.models.producer.tuning import tune_producer  # noqa: PLC0415
     from copartition.models.record_stream import chance_stream, read_stream  # noqa: PLC0415
 
@@ -139,7 +136,7 @@ def batching(
             stream.placed(partitions, client, seed),
             limit_ms=limit,
             leaders=[partition % brokers for partition in range(partitions)],
-            brokers=[Broker(latency_ms=round_trip, request_ms=request_time)] * brokers,
+            brokers=[BrokerTimes(latency_ms=round_trip, request_ms=request_time)] * brokers,
             percentile=percentile,
             client=client,
             key_bytes=stream.key_bytes,
@@ -149,8 +146,6 @@ def batching(
         if client in (clients or PRODUCERS)
     ]
     assumed = (*stream.assumed, report.BATCHING_LIMITS)
-    if html is not None:
-        write(report.tuning_html(tunings, assumed), html)
     output.show(
         partial(report.print_tunings, tunings, assumed), json=partial(report.tuning_json, tunings, assumed)
     )

@@ -85,6 +85,7 @@ def chance_stream(
     Raises:
         SourceError: that takes more than `MOST_RECORDS`.
     """
+    # Two seconds, but between `_FEWEST` and `_USUAL` records; more if the latency needs a longer stream.
     records = int(max(min(max(rate * _SECONDS, _FEWEST), _USUAL), rate * limit_ms * _LIMITS / 1000))
     if records > MOST_RECORDS:
         raise SourceError(
@@ -125,6 +126,7 @@ def read_stream(path: str | Path) -> RecordStream:
 
     times = column("time_ms", float)
     if np.any(np.diff(times) < 0):
+        # Rows count from 1, the header is the first, and `diff` is one behind: together 3.
         place = int(np.argmax(np.diff(times) < 0)) + 3
         raise SourceError(f"{path}: row {place} is earlier than the one before; sort the rows by time_ms")
     partitions = (
@@ -135,6 +137,7 @@ def read_stream(path: str | Path) -> RecordStream:
     if "key" in rows[0]:
         if short := [place for place, row in enumerate(rows, 2) if row["key"] is None]:
             raise SourceError(f"{path}: row {short[0]} has no key; leave it empty for null, after its comma")
+        # CSV knows no null, so an empty cell stands for it; a key of no bytes cannot be given.
         keys = [row["key"].encode() or None for row in rows]
         key_bytes = np.array([-1 if key is None else len(key) for key in keys])
     return RecordStream(

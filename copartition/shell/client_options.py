@@ -26,10 +26,11 @@ CLUSTERS = "~/.config/copartition/clusters.properties"
 """The file that --cluster reads: settings of several clusters, each under a prefix of its own."""
 
 # Java's Properties: the key ends at the first "=", ":" or blank that no backslash precedes.
-# Java's Properties: the key ends at the first "=", ":" or blank that no backslash precedes.
 _PAIR = r"(?s)((?:\\.|[^\\=:\s])+)(?:\s*[=:]\s*|\s+(?=\S))(.*)"
 _ESCAPE = r"(?s)\\(?:u([0-9a-fA-F]{4})|(.))"
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_NAME = r"[\w-]+(?:\.[\w-]+)+|acks|debug|partitioner|retries"
+"""The names of settings: words with dots between, but for these. A part of a password seldom looks so."""
 
 
 def client_options(cluster: str) -> Decorator:
@@ -117,7 +118,10 @@ def _of_cluster(name: str) -> dict[str, str]:
     settings = _from_file(os.path.expanduser(CLUSTERS), "--cluster")  # noqa: PTH111 - help does without pathlib
     own = {key.removeprefix(f"{name}."): text for key, text in settings.items() if key.startswith(f"{name}.")}
     if not own:
-        others = ", ".join(sorted({key.partition(".")[0] for key in settings})) or "none"
+        # Only what a server stands for: any other key may be a piece of a value that was wrongly continued.
+        suffix = ".bootstrap.servers"
+        servers = {key.removesuffix(suffix) for key in settings if key.endswith(suffix)}
+        others = ", ".join(sorted(servers)) or "none"
         raise click.BadParameter(
             f"{CLUSTERS} has no line {name}.bootstrap.servers=HOST:PORT; clusters there: {others}",
             param_hint="--cluster",
@@ -142,12 +146,13 @@ def _from_file(path: str, option: str) -> dict[str, str]:
     config = {}
     for number, line in _logical_lines(text):
         pair = re.fullmatch(_PAIR, line)
-        if pair is None:
+        # A value that goes on without a backslash makes a line of its own, whose "key" may be a password.
+        if pair is None or re.fullmatch(_NAME, key := _unescape(pair[1])) is None:
             raise click.BadParameter(
                 f"{path}: line {number} is not KEY=VALUE or KEY: VALUE (not shown, it may hold a password)",
                 param_hint=option,
             )
-        config[_unescape(pair[1])] = _unescape(pair[2])
+        config[key] = _unescape(pair[2])
     return config
 
 

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from assignors.group import Topic
 from assignors.state import GroupState
-from copartition.assignment_diff.planned_members import WhatIf, find_member, read_topics, seat_members
+from copartition.assignment_diff.planned_members import WhatIf, find_member, seat_members, topics_read
 from copartition.assignment_diff.planner import as_complete
 from copartition.groups.names import Names
+from copartition.groups.offers import with_strategy
 from copartition.groups.snapshot import Step, read_record
 from copartition.kit.words import duration
 from copartition.simulation import Consumer, Crash, Deployment, Grow, Load, RollingRestart, Scenario
@@ -60,16 +61,13 @@ def scenario_of(
         granted.
 
     Raises:
-        SourceError: the group has no member, tells no strategy, or a deploy makes no sense for it.
+        SourceError: the group has no member, is one of Connect's workers, or a deploy makes no sense for it.
         ScenarioError: no scenario can hold the group.
     """
+    state = as_complete(state if assignor else with_strategy(state))
     strategy = assignor or state.strategy
     if strategy is None:
-        raise SourceError(
-            "the source does not tell which assignor the group uses; add --assignor range, ..., or capture "
-            "--describe --state, too"
-        )
-    state = as_complete(state)
+        raise SourceError("these are workers of Kafka Connect, which no scenario holds")
     seats = seat_members(state, WhatIf())
     if not seats.all:
         raise SourceError("the group has no members, so there is nothing to simulate")
@@ -87,7 +85,7 @@ def scenario_of(
         )
         for name, seat in zip(names, seats.all, strict=True)
     )
-    read = read_topics(state)
+    read = topics_read(state)
     event, times = (None, []) if deploy is None else _event(state, names, read, deploy)
     assumed = [*state.assumed, *seats.assumed]
     if unread := sorted({*state.topics}.difference(read)):

@@ -24,7 +24,7 @@ from copartition.simulation import Phase, Timeline
 from copartition.simulation.outcome.timeline import PHASE_NAMES
 
 
-class Blocks(NamedTuple):
+class Rectangles(NamedTuple):
     """Rectangles as columns: first and last lane, beginning and end, and one of the rows they are made of.
 
     All columns have the shape (blocks,). `bottom` is included; `row` counts in the columns that were merged.
@@ -47,7 +47,7 @@ def merge(
     start: NDArray[np.float64],
     end: NDArray[np.float64],
     *same: NDArray[np.integer],
-) -> Blocks:
+) -> Rectangles:
     """Return neighbouring lanes with the same times, and with the same values in `same`, as one block.
 
     Times are the same that lie in the same multiple of `grain`. `lane`, `start`, `end` and the columns of
@@ -61,15 +61,17 @@ def merge(
         same: whole numbers of each row that must be equal within a block.
     """
     alike = (np.floor(start / grain), np.floor(end / grain), *same)
+    # The last key counts most, so rows that are alike come together, in the order of their lanes.
     order = np.lexsort((lane, *alike))
     joins = np.diff(lane[order]) == 1
     for column in alike:
         joins &= np.diff(column[order]) == 0
+    # `reduceat` takes no empty columns.
     if len(order) == 0:
-        return Blocks(lane, lane, start, end, order)
+        return Rectangles(lane, lane, start, end, order)
     opens = np.flatnonzero(np.append(True, ~joins))
     closes = np.append(opens[1:], len(order)) - 1
-    return Blocks(
+    return Rectangles(
         lane[order[opens]],
         lane[order[closes]],
         np.minimum.reduceat(start[order], opens),
@@ -78,7 +80,7 @@ def merge(
     )
 
 
-def cells(label: NDArray[np.int64]) -> Blocks:
+def merged_cells(label: NDArray[np.int64]) -> Rectangles:
     """Return equal neighbours of a grid as blocks, zeros left out; times are columns, rows indices into it.
 
     Args:
@@ -88,6 +90,8 @@ def cells(label: NDArray[np.int64]) -> Blocks:
     opens = np.ones(label.shape, np.bool_)
     opens[:, 1:] = label[:, 1:] != label[:, :-1]
     place = np.flatnonzero(opens)
+    # A value ends where the next one opens; each lane's first cell opens one, so none runs into the next
+    # lane.
     until = np.append(place[1:], lanes * columns)
     filled = label.flat[place] != 0
     lane, column = np.divmod(place[filled], columns)
@@ -197,6 +201,7 @@ class Lanes:
         self._rank = np.empty(self._count, np.int64)
         self._rank[self._order] = np.arange(self._count)
         self.born = np.full(self._count, np.inf)
+        # Rows are sorted by partition and time, so a partition's first row is where the number changes.
         opens = np.flatnonzero(np.diff(timeline.partition, prepend=-1))
         self.born[timeline.partition[opens]] = timeline.start[opens]
 
@@ -305,8 +310,9 @@ class Lanes:
             standing[standing < _LEAST] = 0
             share = standing.sum(axis=0) / np.maximum(existing, 1e-9)
             depth = np.searchsorted(DEPTHS, share - 1e-9).clip(max=len(DEPTHS) - 1)
+            # One number for phase and depth, from 1 on: 0 is a cell in which nothing stands still.
             label = np.where(share > 0, standing.argmax(axis=0) * len(DEPTHS) + depth + 1, 0)
-            blocks = cells(label)
+            blocks = merged_cells(label)
             columns = label.shape[1]
             if len(blocks.row) <= most or columns == _FEWEST_COLUMNS:
                 break
@@ -370,14 +376,16 @@ class Lanes:
             if len(read) == 0:
                 continue
             start, end = life.start[read], life.end[read]
+            # Of a pause that is shorter than a column, the reader before it lasts until the one after it.
             closed = np.append(np.where(start[1:] - end[:-1] < column, start[1:], end[:-1]), end[-1])
             place = np.searchsorted(start, moments, side="right") - 1
             lives = (place >= 0) & (moments < closed[place])
             label[lane, lives] = life.consumer[read[place[lives]]] + 1
-        blocks = cells(label)
+        blocks = merged_cells(label)
         while len(blocks.row) > most and label.shape[1] > _FEWEST_COLUMNS:
+            # Every other moment is left out, as there is no mean of two readers.
             label = label[:, ::2]
-            blocks = cells(label)
+            blocks = merged_cells(label)
         shapes: dict[str, list[Shape]] = {}
         for top, bottom, since, until, row in blocks.rows():
             reader = life.consumers[int(label.flat[row]) - 1]
@@ -394,7 +402,7 @@ class Lanes:
         )
         return Strip(shapes, f"who reads, {scale}")
 
-    def _exact(self, blocks: Blocks, most: int) -> bool:
+    def _exact(self, blocks: Rectangles, most: int) -> bool:
         """Return whether the blocks are few enough and high enough to be drawn as they are."""
         flattest = (blocks.bottom - blocks.top + 1).min(initial=self._count) * self._height
         return len(blocks.row) <= most and flattest >= _FLATTEST * self._count

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from copartition.kit.page import COLOURS, LETTER, SHADES, WIDTH, Tick, Window, render, ticks
 from copartition.kit.words import clock, count, duration, visible
 from copartition.simulate_scenarios.lanes import Lanes, Shape, Strip
-from copartition.simulate_scenarios.report import REBALANCES, WORDS, assumptions, causes, outage_rows, phases
+from copartition.simulate_scenarios.report import (
+    REBALANCES,
+    WORDS,
+    causes,
+    outage_rows,
+    phases,
+    run_assumptions,
+)
 from copartition.simulation import LogEntry, RecordsResult, Scenario, SimulationResult, Timeline
 
 _NAMED = 24
@@ -463,7 +470,7 @@ def simulation_html(results: Sequence[SimulationResult]) -> str:
 
 def _assumptions_by_run(results: Sequence[SimulationResult]) -> list[tuple[str, list[str]]]:
     """Return the assumptions of the figures by run; under "" once, if they are the same for all."""
-    by_run = {run_title(result, results): assumptions(result.scenario) for result in results}
+    by_run = {run_title(result, results): run_assumptions(result.scenario) for result in results}
     first = next(iter(by_run.values()))
     return [("", first)] if all(sentence == first for sentence in by_run.values()) else list(by_run.items())
 

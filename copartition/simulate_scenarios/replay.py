@@ -35,10 +35,10 @@ from copartition.simulation import (
 from copartition.simulation.inputs.file import with_settings
 from copartition.simulation.inputs.settings import QUIET_MS
 from copartition.simulation.outcome.timeline import Phase
-from copartition.watch.changes import Change, Kind, Watch
+from copartition.watch.changes import ChangeKind, GroupChange, Watch
 from partitioning.errors import SourceError
 
-CAUSES = frozenset({Kind.JOINED, Kind.LEFT, Kind.RESTARTED, Kind.GREW})
+CAUSES = frozenset({ChangeKind.JOINED, ChangeKind.LEFT, ChangeKind.RESTARTED, ChangeKind.GREW})
 """Changes that make a group rebalance, and that become events of a scenario."""
 HEARTBEATS_MS = 60_000
 """The span that is added by chance to the quiet time before a record: it has many heartbeats.
@@ -57,7 +57,7 @@ class NamedStep(NamedTuple):
 
     step: Step
     names: Sequence[str]  # what its members are called, in their order
-    changes: Sequence[Change]  # what it shows that is new
+    changes: Sequence[GroupChange]  # what it shows that is new
 
     @property
     def settled(self) -> bool:
@@ -65,12 +65,13 @@ class NamedStep(NamedTuple):
         state = self.step.state
         if not state.members:
             return state.status == "Empty"
+        # Without a partition there would be no owner to compare.
         return state.status == "Stable" and len(state.member) > 0 and bool((state.member >= 0).all())
 
     @property
     def owners(self) -> dict[tuple[str, int], str | None]:
         """The owner of each (topic, partition); None if it has none."""
-        return owners_of(self.step.state, self.names)
+        return state_owners(self.step.state, self.names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +87,12 @@ class Episode:
         return self.first + len(self.steps) - 1
 
     @property
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[GroupChange]:
         """All changes of the episode, in order; those of its first step came before."""
         return [change for step in self.steps[1:] for change in step.changes]
 
     @property
-    def causes(self) -> tuple[Change, ...]:
+    def causes(self) -> tuple[GroupChange, ...]:
         """Members that came and went, and topics that grew."""
         return tuple(change for change in self.changes if change.kind in CAUSES)
 
@@ -102,7 +103,7 @@ class Episode:
         static: it keeps its partitions across a restart (KIP-345).
         """
         before, after = self.steps[0], self.steps[-1]
-        new = {cause.name for cause in self.causes if cause.kind in {Kind.JOINED, Kind.RESTARTED}}
+        new = {cause.name for cause in self.causes if cause.kind in {ChangeKind.JOINED, ChangeKind.RESTARTED}}
         place = {
             name: number
             for number, (name, member) in enumerate(zip(after.names, after.step.state.members, strict=True))
@@ -110,6 +111,7 @@ class Episode:
         }
         had = before.owners
         state = after.step.state
+        # New partitions, free ones and those of members that are gone or came anew are nobody's.
         member = [place.get(had.get(partition) or "", -1) for partition in state.places]
         # In this state `plan` does not ask whether the group's own assignor would have moved anything anyway.
         rebalancing = replace(state, member=np.array(member, np.int32), status="PreparingRebalance")
@@ -148,6 +150,7 @@ class Episode:
             assignor=assignor,
             seed=seed,
             name="record",
+            # Only before the first step is it unknown how long the group was quiet.
             settled_ms=long_ms if self.first == 0 else zero_ms - at_ms[self.first],
         )
 
@@ -170,6 +173,7 @@ class Episode:
         partition, start, end = line.partition[rows], line.start[rows], line.end[rows]
         longest, since = 0.0, 0.0
         for row in range(len(start)):
+            # Rows of one partition follow each other in time.
             goes_on = row and partition[row] == partition[row - 1] and start[row] == end[row - 1]
             since = since if goes_on else float(start[row])
             longest = max(longest, float(end[row]) - since)
@@ -178,6 +182,7 @@ class Episode:
     def _counts(self) -> dict[str, int]:
         """Return the partitions of each topic before; of one that no member read then, after."""
         before, after = self.steps[0].step.state, self.steps[-1].step.state
+        # Counts before win, as growth comes by an event.
         return after.counts_by_topic | before.counts_by_topic
 
     def _consumers(self) -> dict[str, Consumer]:
@@ -186,7 +191,7 @@ class Episode:
         A static one that left counts as dynamic here: the coordinator has just dropped it, which it does for
         a static one only after its session.
         """
-        left = {cause.name for cause in self.causes if cause.kind is Kind.LEFT}
+        left = {cause.name for cause in self.causes if cause.kind is ChangeKind.LEFT}
         topics = self._counts()
         return {
             name: Consumer(
@@ -195,30 +200,43 @@ class Episode:
                 topics=tuple(topic for topic in member.topics or () if topic in topics) or None,
                 rack=member.rack,
             )
+            # Backwards, so that the first step that has a member is written last, and stays.
             for named in reversed(self.steps)
             for name, member in zip(named.names, named.step.state.members, strict=True)
         }
 
 
 def _drawn_ms(step: Step, random: np.random.Generator) -> float:
-    """Return a time at which the state of a step may have come about, in milliseconds since 1970."""
+    """Return a time at which the state of a step may have come about, in milliseconds since 1970.
+
+    Args:
+        step: the first one of a record has no look before it, and its own time.
+        random: draws once, for every step, so that a step's draw does not depend on the others' looks.
+    """
     return 1000 * random.uniform(step.at if step.since is None else step.since, step.at)
 
 
-def _event(cause: Change, at_ms: float, consumers: dict[str, Consumer], step: Step) -> Event:
+def _event(cause: GroupChange, at_ms: float, consumers: dict[str, Consumer], step: Step) -> Event:
     """Return a cause as an event at `at_ms` milliseconds of the run.
 
     A member that restarted was away for half of the time between two looks.
+
+    Args:
+        cause: what a look showed.
+        at_ms: the time of the event, milliseconds from the first one on.
+        consumers: the members by name.
+        step: the look that showed it, for the time since the one before.
     """
     name = str(cause.name)
     match cause.kind:
-        case Kind.JOINED:
+        case ChangeKind.JOINED:
             return Join(at_ms, consumers[name])
-        case Kind.LEFT:
+        case ChangeKind.LEFT:
             return Leave(at_ms, name)
-        case Kind.GREW:
+        case ChangeKind.GREW:
             return Grow(at_ms, name, int(cause.after or 0))
         case _:
+            # Half of the time between the looks, from seconds to milliseconds.
             return Restart(at_ms, name, 0 if step.since is None else 500 * (step.at - step.since))
 
 
@@ -235,14 +253,18 @@ def episodes(steps: Sequence[NamedStep]) -> list[Episode]:
     return [
         episode
         for episode in episodes
-        if any(change.kind in {*CAUSES, Kind.MOVED} for change in episode.changes)
+        if any(change.kind in {*CAUSES, ChangeKind.MOVED} for change in episode.changes)
     ]
 
 
-def owners_of(state: GroupState, names: Sequence[str]) -> dict[tuple[str, int], str | None]:
+def state_owners(state: GroupState, names: Sequence[str]) -> dict[tuple[str, int], str | None]:
     """Return the owner of each (topic, partition) of a state; None if it has none.
 
     `names` are those of the state's members, in their order.
+
+    Args:
+        state: the group.
+        names: of its members, in their order.
     """
     owners = [*names, None]
     return {place: owners[member] for place, member in zip(state.places, state.member.tolist(), strict=True)}
@@ -267,7 +289,7 @@ class Bounds(NamedTuple):
     most: float | None
 
 
-class Spread(NamedTuple):
+class TimeRange(NamedTuple):
     """A time in milliseconds by the model: the shortest, the median and the longest of its runs."""
 
     least: float
@@ -281,12 +303,12 @@ class Compared:
 
     first: int  # number of the step before
     last: int  # number of the step after
-    causes: tuple[Change, ...]  # who came and went, and what grew; empty if the record does not show it
+    causes: tuple[GroupChange, ...]  # who came and went, and what grew; empty if the record does not show it
     partitions: int  # how many the group has after
     differing: tuple[Differing, ...]  # partitions that others have than the model says
     # Longest that a moved partition had no owner by the coordinator; None: none moved, or begin unknown.
     recorded: Bounds | None
-    predicted: Spread | None  # the same by the model; None if the record shows no cause
+    predicted: TimeRange | None  # the same by the model; None if the record shows no cause
 
     @property
     def in_time(self) -> bool | None:
@@ -349,6 +371,7 @@ def replay_record(
     assumed: dict[str, None] = {}
     compared = []
     for episode in episodes(named_steps):
+        # A group that became empty has nobody to give partitions to.
         planned = episode.planned(strategy) if episode.steps[-1].names else episode.steps[-1].step.state
         assumed |= dict.fromkeys(planned.assumed)
         compared.append(_compare(episode, planned, strategy, changes, seeds))
@@ -422,10 +445,18 @@ def _warnings(path: str | PathLike[str], settled: Sequence[int], steps: Sequence
 def _compare(
     episode: Episode, planned: GroupState, strategy: str, changes: Mapping[str, str], seeds: Sequence[int]
 ) -> Compared:
-    """Return an episode beside the model: owners by `planned`, times by one run for each seed."""
+    """Return an episode beside the model: owners by `planned`, times by one run for each seed.
+
+    Args:
+        episode: the stretch.
+        planned: the owners that the strategy gives.
+        strategy: the strategy, for the runs.
+        changes: settings and costs of the model.
+        seeds: one for each run.
+    """
     after = episode.steps[-1]
     name_of = dict(zip((member.id for member in after.step.state.members), after.names, strict=True))
-    model = owners_of(planned, [name_of[member.id] for member in planned.members])
+    model = state_owners(planned, [name_of[member.id] for member in planned.members])
     recorded = after.owners
     apart: dict[tuple[str | None, str | None], list[tuple[str, int]]] = {}
     for partition in sorted(recorded):
@@ -433,10 +464,11 @@ def _compare(
         if pair[0] != pair[1]:
             apart.setdefault(pair, []).append(partition)
     predicted = None
+    # Without a cause there is nothing to run, and only the owners are compared.
     if episode.causes:
         scenarios = (with_settings(episode.scenario(strategy, seed), changes) for seed in seeds)
         runs = [episode.unnamed_ms(simulate(scenario)) for scenario in scenarios]
-        predicted = Spread(min(runs), median(runs), max(runs))
+        predicted = TimeRange(min(runs), median(runs), max(runs))
     return Compared(
         episode.first,
         episode.last,
@@ -457,7 +489,7 @@ def _bounds(episode: Episode) -> Bounds | None:
     moved = [
         change
         for change in episode.changes
-        if change.kind is Kind.MOVED and change.source is not None and change.target is not None
+        if change.kind is ChangeKind.MOVED and change.source is not None and change.target is not None
     ]
     if not moved:
         return None
@@ -487,18 +519,18 @@ def _assumed(compared: Sequence[Compared], settings: Settings, runs: int, *, con
         f"events came at any time between two looks, which is drawn for each of {runs} runs",
         "before the record the group was quiet for about an hour",
     ]
-    if Kind.LEFT in kinds:
+    if ChangeKind.LEFT in kinds:
         assumed.append(
             "members that left have closed; if one was killed, nobody read its partitions for up to "
             f"{session / 1000:g} s before, while the coordinator named it"
         )
-    if Kind.RESTARTED in kinds:
+    if ChangeKind.RESTARTED in kinds:
         assumed.append(
             "members with a new id were away for half of the time between two looks; those that are static "
             f"or were killed may have been away for up to {session / 1000:g} s, while the coordinator named "
             "them"
         )
-    if Kind.GREW in kinds:
+    if ChangeKind.GREW in kinds:
         assumed.append(
             "a topic grew when a look showed it; the model's leader sees it within metadata.max.age.ms"
         )

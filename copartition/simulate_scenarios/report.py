@@ -50,7 +50,7 @@ def titles(scenarios: Sequence[Scenario]) -> tuple[str, list[tuple[str, ...]]]:
     return ", ".join(names), [(scenario.name, scenario.assignor) for scenario in scenarios]
 
 
-def assumptions(scenario: Scenario) -> list[str]:
+def run_assumptions(scenario: Scenario) -> list[str]:
     """Return what the figures of a run take for granted, a sentence each."""
     quiet = f"quiet for {duration(scenario.settled_ms)}" if scenario.settled_ms else "a group just formed"
     sentences = [f"heartbeats in step, {quiet}", _costs(scenario.costs), _load(scenario)]
@@ -217,7 +217,7 @@ def _json_scenario(scenario: Scenario, warnings: Sequence[str]) -> dict[str, Any
         "assignor": scenario.assignor,
         "members": len(scenario.consumers),
         **attributes_of(scenario, "membership", "purpose"),
-        "assumptions": assumptions(scenario),
+        "assumptions": run_assumptions(scenario),
         "warnings": list(warnings),
     }
 

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from copartition.kit.grid import cell, indent, note, print_table, table
 from copartition.kit.words import Table as ReportTable
 from copartition.kit.words import count, duration, visible
-from copartition.simulate_scenarios.report import REBALANCES, assumptions, causes, outage_rows, phases, titles
+from copartition.simulate_scenarios.report import (
+    REBALANCES,
+    causes,
+    outage_rows,
+    phases,
+    run_assumptions,
+    titles,
+)
 from copartition.simulation.inputs.scenario import PURPOSES
 from partitioning.kit.packages import read_toml
 
@@ -189,7 +196,7 @@ def _rebalance_table(result: SimulationResult) -> ReportTable:
 def _print_remarks(columns: Sequence[_Column], console: Console) -> None:
     """Print what is assumed and warned of, once for all scenarios that it is true of."""
     console.print()
-    for whom, sentences in _by_scenario(columns, lambda column: assumptions(column.scenario)).items():
+    for whom, sentences in _by_scenario(columns, lambda column: run_assumptions(column.scenario)).items():
         console.print(note(f"assumed{whom}: {'; '.join(sentences)}"))
     for whom, sentences in _by_scenario(columns, lambda column: column.warnings).items():
         for sentence in sentences:

@@ -20,13 +20,13 @@ def _read_time(ctx: click.Context, option: click.Parameter, value: str) -> float
     """Return a time with a unit in milliseconds; a text without one raises `BadParameter`."""
     import re  # noqa: PLC0415 - help and completion do without
 
-    from copartition.simulation.inputs.kinds import TIME, UNITS, milliseconds  # noqa: PLC0415 - as above
+    from copartition.simulation.inputs.kinds import TIME, UNITS, milliseconds_of  # noqa: PLC0415 - as above
 
     if not re.fullmatch(TIME, value):
         raise click.BadParameter(
             f"{value!r} is no time such as 30s; units are {', '.join(UNITS)}", param_hint="--max-lag"
         )
-    return milliseconds(value)
+    return milliseconds_of(value)
 
 
 @command(

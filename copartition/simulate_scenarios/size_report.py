@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from copartition.kit.grid import cell, indent, note, table
 from copartition.kit.json import attributes_of, dump, finite
 from copartition.kit.words import count, duration, first_of
-from copartition.simulate_scenarios.report import FORMAT_VERSION, assumptions
+from copartition.simulate_scenarios.report import FORMAT_VERSION, run_assumptions
 from copartition.simulate_scenarios.size_search import Size, SizeTrial
 from copartition.simulation.inputs.scenario import occurrence
 
@@ -97,4 +97,4 @@ def _assumed(answer: Size) -> list[str]:
     """Return what the answer rests on: events, the model's assumptions, and those of the captured group."""
     events = [occurrence(event) for event in answer.scenario.events]
     happens = f"through {first_of(events, 3)}" if events else "nothing happens: no deploy and no crash"
-    return [happens, *assumptions(answer.scenario), *answer.assumed]
+    return [happens, *run_assumptions(answer.scenario), *answer.assumed]

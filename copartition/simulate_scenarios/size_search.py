@@ -61,6 +61,7 @@ class Size:
         """The fewest consumers that fit and of which one more fits, too; None if no number does."""
         if not self.trials or not self.trials[-1].fits:
             return None
+        # Where only the last one fits, it is the greatest number that was to be tried.
         return self.trials[-2 if len(self.trials) > 1 and self.trials[-2].fits else -1].consumers
 
     @property
@@ -86,6 +87,7 @@ class Size:
         if self.fewest is None:
             return None
         rates = self.scenario.rates.values()
+        # The records that come within the bound: if more wait, somebody waits for too long.
         lag = sum(float(rate.sum()) for rate in rates) * self.max_lag_ms / 1_000
         return {
             "minReplicaCount": self.fewest,
@@ -158,6 +160,7 @@ def numbers_to_try(scenario: Scenario) -> range:
     if _largest_capacity(scenario) == math.inf:
         raise ScenarioError("one consumer can process everything; give load.capacity, records a second")
     arriving = sum(float(rates[topic.name][: topic.partitions].sum()) for topic in scenario.topics)
+    # With fewer the lag grows without end, whatever else happens.
     fewest = max(1, len(_named(scenario)), math.ceil(arriving / _largest_capacity(scenario)))
     return range(fewest, max(sum(counts.values()), len(_named(scenario))) + 1)
 

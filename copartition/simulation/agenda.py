@@ -12,11 +12,10 @@ from dataclasses import replace
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count, islice
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from copartition.simulation.group.world import World
 from copartition.simulation.inputs.durations import Distribution, Duration, draw
 from copartition.simulation.inputs.events import (
     ANYONE,
@@ -34,26 +33,26 @@ from copartition.simulation.inputs.events import (
     GroupWide,
     Grow,
     Join,
+    Lasting,
     Leave,
     Primitive,
     Restart,
     RollingRestart,
     Rollout,
     ScaleTo,
-    SlowPoll,
-    Stall,
     StatefulSetRoll,
 )
 from copartition.simulation.inputs.scenario import (
     LOOK_MS,
-    Cluster,
     Scenario,
+    TopicCounts,
     check_instance,
     no_consumer,
     not_running,
     occurrence,
     running_already,
 )
+from copartition.simulation.outcome.result import LogEntry
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import check_members
 
@@ -64,6 +63,39 @@ _NUMBERED = re.compile("(.*)-[0-9]+(-r[0-9]+)?", re.DOTALL)
 _REVISED = re.compile("(.*)-r([0-9]{1,9})", re.DOTALL)
 TOLERANCE = 0.1
 """Kubernetes' autoscaler does nothing if the lag is within this share of what the consumers stand for."""
+
+
+class Watched(Protocol):
+    """A group as the agenda sees it; see `copartition.simulation.run.Run`."""
+
+    @property
+    def now_ms(self) -> float:
+        """The time."""
+
+    @property
+    def log(self) -> Sequence[LogEntry]:
+        """The lines of the event log so far."""
+
+    @property
+    def running(self) -> Sequence[Consumer]:
+        """The consumers whose processes run, in the order in which they started."""
+
+    @property
+    def members(self) -> int:
+        """The number of members of the group."""
+
+    @property
+    def unread(self) -> int:
+        """The number of partitions that exist and are not read."""
+
+    def is_running(self, name: str) -> bool:
+        """Return whether a process of this consumer runs."""
+
+    def lag(self) -> float:
+        """Return the records behind, over all partitions."""
+
+    def partition_lag(self) -> float:
+        """Return the records behind of the partition that is most behind."""
 
 
 class Step(NamedTuple):
@@ -269,12 +301,20 @@ class _Watch:
         self.condition = condition
         self._since_ms = math.inf
 
-    def holds(self, now_ms: float, world: World) -> bool:
+    def holds(self, now_ms: float, group: Watched) -> bool:
         """Return whether the figure has been beyond the limit for `for_ms`, as seen by the looks so far."""
         condition = self.condition
-        value = getattr(world, condition.figure)
-        figure = value() if callable(value) else value
-        beyond = figure > condition.above if condition.below is None else figure < condition.below
+        match condition.figure:
+            case "lag":
+                figure = group.lag()
+            case "partition_lag":
+                figure = group.partition_lag()
+            case "unread":
+                figure = group.unread
+            case _:
+                figure = group.members
+        above, below = condition.above, condition.below
+        beyond = (above is not None and figure > above) or (below is not None and figure < below)
         self._since_ms = min(self._since_ms, now_ms) if beyond else math.inf
         return now_ms - self._since_ms >= condition.for_ms
 
@@ -294,7 +334,7 @@ class Agenda:
     def __init__(self, scenario: Scenario) -> None:
         self._seed = scenario.seed
         self._random: dict[int, np.random.Generator] = {}
-        self._cluster = Cluster(scenario.topics)
+        self._cluster = TopicCounts(scenario.topics)
         self._consumers = {consumer.name: consumer for consumer in scenario.consumers}
         self._turns = count()
         self._queue: list[_Entry] = []
@@ -326,47 +366,47 @@ class Agenda:
         look_ms = self._look_ms if self._watches else math.inf
         return min(look_ms, self._queue[0].at_ms) if self._queue else look_ms
 
-    def due(self, now_ms: float, world: World) -> Iterator[Primitive]:
+    def due(self, now_ms: float, group: Watched) -> Iterator[Primitive]:
         """Yield the steps due by now; each must be made before the next is asked for.
 
         Raises:
             ScenarioError: an event cannot happen as things are.
         """
         if self._watches and self._look_ms <= now_ms:
-            self._look(now_ms, world)
+            self._look(now_ms, group)
         while self._queue and self._queue[0].at_ms <= now_ms:
             entry = heappop(self._queue)
             if isinstance(entry.what, Step):
-                yield from self._step(entry.what, entry.number, world)
+                yield from self._step(entry.what, entry.number, group)
             else:
-                yield from self._begin(entry.what, entry.at_ms, entry.number, world)
+                yield from self._begin(entry.what, entry.at_ms, entry.number, group)
 
-    def reactions(self, world: World) -> Iterator[Primitive]:
+    def reactions(self, group: Watched) -> Iterator[Primitive]:
         """Yield the steps that refused commits lead to now, before their consumers do anything else.
 
         Each must be made before the next is asked for.
         """
         if not self._on_refusal:
             return
-        now_ms, entries = world.now_ms, world.log[self._read :]
-        self._read = len(world.log)
+        now_ms, entries = group.now_ms, group.log[self._read :]
+        self._read = len(group.log)
         for name in [entry.subject for entry in entries if entry.what == REFUSED]:
             for number, event in self._on_refusal.items():
                 if name and event.consumer in {name, ANYONE}:
                     self._unmet.pop(number, None)
                     self._add(now_ms, number, replace(event, at_ms=now_ms, consumer=name))
-                    yield from self.due(now_ms, world)
+                    yield from self.due(now_ms, group)
 
     def _add(self, at_ms: float, number: int, what: Event | Step, *, last: bool = False) -> None:
         """Put an event or step into the queue; `last` puts it behind all others of its time."""
         rank = math.inf if last else number
         heappush(self._queue, _Entry(float(at_ms), rank, next(self._turns), number, what))
 
-    def _look(self, now_ms: float, world: World) -> None:
+    def _look(self, now_ms: float, group: Watched) -> None:
         """Begin the events whose condition holds now, and set the time of the next look."""
         waiting = []
         for watch in self._watches:
-            if watch.holds(now_ms, world):
+            if watch.holds(now_ms, group):
                 del self._unmet[watch.number]
                 self._add(now_ms, watch.number, replace(watch.event, at_ms=now_ms))
             else:
@@ -391,45 +431,45 @@ class Agenda:
             self._random[number] = np.random.Generator(philox)
         return self._random[number]
 
-    def _begin(self, event: Event, now_ms: float, number: int, world: World) -> Iterator[Primitive]:
+    def _begin(self, event: Event, now_ms: float, number: int, group: Watched) -> Iterator[Primitive]:
         """Begin an event: yield it if it is a single step, else plan the steps that it consists of."""
         if isinstance(event, Autoscaler):
-            self._scale_by_lag(event, now_ms, number, world)
+            self._scale_by_lag(event, now_ms, number, group)
         elif isinstance(event, GroupWide):
-            self._roll_out(event, now_ms, number, world)
+            self._roll_out(event, now_ms, number, group)
         elif isinstance(event, Restart | CrashLoop):
-            consumer, length = self._running(event, number, world), self._lengths(number)
+            consumer, length = self._running(event, number, group), self._lengths(number)
             if isinstance(event, Restart):
                 self._plan(restart(event, now_ms, consumer, length), number)
             else:
                 self._plan(crash_loop(event, now_ms, consumer, length), number)
         else:
-            yield self._single(event, number, world)
+            yield self._single(event, number, group)
 
-    def _single(self, event: Primitive, number: int, world: World) -> Primitive:
+    def _single(self, event: Primitive, number: int, group: Watched) -> Primitive:
         """Return an event of the scenario that the cluster knows as it is, with its length drawn."""
         if isinstance(event, ByName):
-            self._running(event, number, world)
+            self._running(event, number, group)
+        if isinstance(event, Lasting):
+            return replace(event, for_ms=self._lengths(number)(event.for_ms))
         match event:
             case Join(consumer=consumer):
-                if world.is_running(consumer.name) or consumer.name in self._planned:
+                if group.is_running(consumer.name) or consumer.name in self._planned:
                     raise running_already(event, number)
                 self._starts(consumer, number)
             case Leave() | Crash():
                 self._forget(event.consumer)
             case Grow() | Create():
                 self._cluster.change(event, number)
-            case SlowPoll() | Stall():
-                return replace(event, for_ms=self._lengths(number)(event.for_ms))
             case Failover():
                 return replace(event, down_ms=self._lengths(number)(event.down_ms))
         return event
 
-    def _running(self, event: ByName, number: int, world: World) -> Consumer:
+    def _running(self, event: ByName, number: int, group: Watched) -> Consumer:
         """Return the consumer of an event, which must run; else raise `ScenarioError`."""
         if event.consumer not in self._consumers:
             raise no_consumer(event, number, self._consumers)
-        if not world.is_running(event.consumer):
+        if not group.is_running(event.consumer):
             raise not_running(event, number)
         consumer = self._consumers[event.consumer]
         check_instance(event, number, consumer)
@@ -446,12 +486,12 @@ class Agenda:
             self._planned[step.name] += 1
             self._add(step.at_ms, number, step)
 
-    def _step(self, step: Step, number: int, world: World) -> Iterator[Primitive]:
+    def _step(self, step: Step, number: int, group: Watched) -> Iterator[Primitive]:
         """Yield a step that is due, unless others have made it impossible."""
         self._planned[step.name] -= 1
         if not self._planned[step.name]:
             del self._planned[step.name]
-        if world.is_running(step.name) != isinstance(step.event, Join):
+        if group.is_running(step.name) != isinstance(step.event, Join):
             if isinstance(step.event, Join):
                 self._starts(step.event.consumer, number)
             yield step.event
@@ -466,38 +506,38 @@ class Agenda:
             ]
             heapify(self._queue)
 
-    def _roll_out(self, event: Rollout, now_ms: float, number: int, world: World) -> None:
+    def _roll_out(self, event: Rollout, now_ms: float, number: int, group: Watched) -> None:
         """Plan a change of the whole group, or wait with it until the one before has ended."""
         if now_ms < self._ends_ms:
             self._add(self._ends_ms, number, event, last=True)
             return
         length = self._lengths(number)
-        people = [consumer for name, consumer in self._consumers.items() if world.is_running(name)]
+        people = [consumer for name, consumer in self._consumers.items() if group.is_running(name)]
         match event:
             case RollingRestart():
                 steps = rolling_restart(event, now_ms, people, length)
             case StatefulSetRoll():
                 steps = stateful_set_roll(event, now_ms, people, length)
             case Deployment():
-                steps = deployment(event, now_ms, world.running, self._consumers, length)
+                steps = deployment(event, now_ms, group.running, self._consumers, length)
             case ScaleTo():
-                steps = self._scale(event.consumers, event, now_ms, number, world)
+                steps = self._scale(event.consumers, event, now_ms, number, group)
         self._plan(steps, number)
         self._ends_ms = max((step.at_ms for step in steps), default=now_ms)
 
-    def _scale_by_lag(self, event: Autoscaler, now_ms: float, number: int, world: World) -> None:
+    def _scale_by_lag(self, event: Autoscaler, now_ms: float, number: int, group: Watched) -> None:
         """Plan what an autoscaler decides now, and its next look."""
         self._add(now_ms + event.polling_ms, number, event)
-        present, partitions = len(self._future(world)), sum(self._cluster.counts.values())
+        present, partitions = len(self._future(group)), sum(self._cluster.counts.values())
         scaler = self._scalers.setdefault(number, Scaler(event))
-        wanted = scaler.wanted_number(now_ms, world.lag(), present, partitions)
-        self._plan(self._scale(wanted, event, now_ms, number, world), number)
+        wanted = scaler.wanted_number(now_ms, group.lag(), present, partitions)
+        self._plan(self._scale(wanted, event, now_ms, number, group), number)
 
     def _scale(
-        self, wanted: int, event: ScaleTo | Autoscaler, now_ms: float, number: int, world: World
+        self, wanted: int, event: ScaleTo | Autoscaler, now_ms: float, number: int, group: Watched
     ) -> list[Step]:
         """Return the steps that bring the group to `wanted` consumers, those of the future counted."""
-        future = self._future(world)
+        future = self._future(group)
         if wanted < len(future):
             leaving = list(future)[wanted:]
             for name in leaving:
@@ -513,9 +553,9 @@ class Agenda:
             for consumer in newcomers(more, like, future, self._consumers)
         ]
 
-    def _future(self, world: World) -> dict[str, Consumer]:
+    def _future(self, group: Watched) -> dict[str, Consumer]:
         """Return the consumers that will run after all planned steps, by name, in the order they start."""
-        future = {consumer.name: consumer for consumer in world.running}
+        future = {consumer.name: consumer for consumer in group.running}
         for entry in sorted(self._queue) if self._planned else ():
             if isinstance(entry.what, Step):
                 if isinstance(entry.what.event, Join):

@@ -20,6 +20,7 @@ from copartition.simulation.inputs.events import Leave as Leave
 from copartition.simulation.inputs.events import Restart as Restart
 from copartition.simulation.inputs.events import RollingRestart as RollingRestart
 from copartition.simulation.inputs.events import ScaleTo as ScaleTo
+from copartition.simulation.inputs.events import SlowNetwork as SlowNetwork
 from copartition.simulation.inputs.events import SlowPoll as SlowPoll
 from copartition.simulation.inputs.events import Stall as Stall
 from copartition.simulation.inputs.events import StatefulSetRoll as StatefulSetRoll

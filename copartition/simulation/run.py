@@ -2,7 +2,7 @@
 
 import gc
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from os import PathLike
 
@@ -11,9 +11,10 @@ from copartition.simulation.group.classic_protocol import ClassicProtocol
 from copartition.simulation.group.consumer_protocol import ConsumerProtocol
 from copartition.simulation.group.leader import Decisions, speaks_consumer_protocol
 from copartition.simulation.group.memberships import Handover, Reason
-from copartition.simulation.group.world import World
+from copartition.simulation.group.world import Engine, World
 from copartition.simulation.inputs.events import (
     EVENT_NAMES,
+    Consumer,
     Crash,
     Create,
     DuplicateInstance,
@@ -22,43 +23,16 @@ from copartition.simulation.inputs.events import (
     Join,
     Leave,
     Primitive,
+    SlowNetwork,
     SlowPoll,
     Stall,
 )
 from copartition.simulation.inputs.scenario import Scenario
-from copartition.simulation.outcome.result import SimulationResult
+from copartition.simulation.outcome.result import LogEntry, SimulationResult
 from copartition.simulation.outcome.summary import sum_up
+from copartition.simulation.outcome.timeline import Phase
+from copartition.simulation.records.flow import Flow
 from partitioning.errors import ScenarioError
-
-
-def _begin(world: World, decisions: Decisions) -> None:
-    """Make the engine of a group that is stable at time 0.
-
-    One member of the consumer protocol makes it a consumer group; without members, the scenario's assignor
-    decides.
-    """
-
-    def upgrade(handover: Handover, consumer: int, since_ms: float) -> None:
-        world.note("upgrade", generation=handover.generation)
-        engine = world.engine = ConsumerProtocol(world, decisions, downgrade)
-        engine.adopt(handover)
-        engine.start(consumer, since_ms)
-
-    def downgrade(handover: Handover, reason: Reason | None) -> None:
-        world.note("downgrade", generation=handover.generation)
-        engine = world.engine = ClassicProtocol(world, decisions, upgrade)
-        engine.adopt(handover, reason)
-
-    if consumers := world.scenario.consumers:
-        modern = any(speaks_consumer_protocol(consumer, world) for consumer in consumers)
-    else:
-        modern = not world.protocols(world.scenario.assignor)
-    if modern:
-        world.engine = ConsumerProtocol(world, decisions, downgrade)
-    else:
-        world.engine = ClassicProtocol(world, decisions, upgrade)
-    world.engine.begin()
-
 
 STEPS = 1_000
 STEPS_EACH = 10
@@ -68,6 +42,174 @@ A step is a barrier passed, a session ended or growth noticed, without an event 
 """
 MOST_STEPS = 2**20
 """The most steps of a run that `until_ms` ends, whether its group comes to rest or not."""
+
+
+class Run:
+    """A scenario under way: its world, its agenda, and the engine of the kind of group that it is at present.
+
+    `to_end` is the main loop, which sets `world.now_ms`; that never goes back. The agenda sees the group
+    through the properties and figures here, which are brought up to the present when somebody looks.
+    """
+
+    def __init__(self, scenario: Scenario, decisions: Decisions) -> None:
+        """Make a group that is stable at time 0.
+
+        One member of the consumer protocol makes it a consumer group; without members, the scenario's
+        assignor decides.
+        """
+        world = self.world = World(scenario)
+        self._decisions = decisions
+        if consumers := scenario.consumers:
+            modern = any(speaks_consumer_protocol(consumer, world) for consumer in consumers)
+        else:
+            modern = not world.protocols(scenario.assignor)
+        self.engine: Engine = (
+            ConsumerProtocol(world, decisions, self._downgrade)
+            if modern
+            else ClassicProtocol(world, decisions, self._upgrade)
+        )
+        self.engine.begin()
+        self.agenda = Agenda(scenario)
+
+    def to_end(self) -> SimulationResult:
+        """Make all steps, those of the scenario's events and those of the group by itself; return the result.
+
+        Raises:
+            ScenarioError: the group does not come to rest.
+        """
+        world, agenda, scenario = self.world, self.agenda, self.world.scenario
+        if scenario.until_ms is None:
+            until_ms, most = math.inf, STEPS + STEPS_EACH * (len(scenario.consumers) + len(scenario.events))
+        else:
+            until_ms, most = scenario.until_ms, MOST_STEPS
+        steps = 0
+        while True:
+            # Events that wait for a refused commit come first, as they may end the process before it does
+            # anything else.
+            for event in agenda.reactions(self):
+                self.happen(event)
+            event_ms, own_ms = agenda.next_ms(), self.engine.next_ms()
+            now_ms = min(event_ms, own_ms)
+            if now_ms == math.inf or now_ms > until_ms:
+                world.now_ms = self.at_rest_ms() if scenario.until_ms is None else until_ms
+                self.settle()
+                return sum_up(world, agenda.unmet)
+            world.now_ms = now_ms
+            if own_ms <= event_ms:
+                if steps == most:
+                    raise _restless(world, most)
+                self.engine.advance()
+                steps += 1
+                continue
+            steps = 0
+            for event in agenda.due(now_ms, self):
+                self.happen(event)
+
+    def happen(self, event: Primitive) -> None:
+        """Let an event happen at the present time: write it to the log, and tell the engine."""
+        world, now_ms, engine = self.world, self.now_ms, self.engine
+        match event:
+            case Join(consumer=consumer):
+                world.note("join", consumer.name)
+                engine.start(world.start_process(consumer), now_ms)
+            case Leave(consumer=name) | Crash(consumer=name):
+                world.note(EVENT_NAMES[type(event)], name)
+                number = world.number_of(name)
+                world.end_process(number)
+                engine.stop(number, now_ms, cleanly=isinstance(event, Leave))
+            case Grow(topic=topic, partitions=count) | Create(topic=topic, partitions=count):
+                world.note(EVENT_NAMES[type(event)], topic, partitions=count)
+                new = world.partitions.grow(topic, count)
+                cause = world.ledger.cause(f"{topic} has {count} partitions")
+                world.ledger.born(new, now_ms, Phase.UNNOTICED, cause)
+                engine.on_growth(world.partitions.topic(topic), created=isinstance(event, Create))
+            case SlowPoll(consumer=name, for_ms=for_ms) | Stall(consumer=name, for_ms=for_ms):
+                assert isinstance(for_ms, float)  # the agenda has drawn it
+                world.note(EVENT_NAMES[type(event)], name, for_ms=for_ms)
+                befall = engine.stall if isinstance(event, Stall) else engine.slow_poll
+                befall(world.number_of(name), now_ms, now_ms + for_ms)
+            case SlowNetwork(consumer=name, for_ms=for_ms, network_ms=network_ms):
+                assert isinstance(for_ms, float)  # the agenda has drawn it
+                world.note("slow-network", name, for_ms=for_ms, network_ms=network_ms)
+                world.slow_network(world.number_of(name), now_ms + for_ms, network_ms)
+            case DuplicateInstance(consumer=name):
+                world.note("duplicate-instance", name)
+                engine.duplicate(world.number_of(name), now_ms)
+            case Failover(down_ms=down_ms):
+                assert isinstance(down_ms, float)  # the agenda has drawn it
+                world.note("failover", down_ms=down_ms)
+                engine.failover(now_ms, now_ms + down_ms)
+
+    def _upgrade(self, handover: Handover, consumer: int, since_ms: float) -> None:
+        """Go on as a consumer group, which a consumer joins that has been ready since `since_ms`."""
+        self.world.note("upgrade", generation=handover.generation)
+        engine = self.engine = ConsumerProtocol(self.world, self._decisions, self._downgrade)
+        engine.adopt(handover)
+        engine.start(consumer, since_ms)
+
+    def _downgrade(self, handover: Handover, reason: Reason | None) -> Engine:
+        """Go on as a classic group, which rebalances now if there is a reason; return its engine."""
+        self.world.note("downgrade", generation=handover.generation)
+        engine = self.engine = ClassicProtocol(self.world, self._decisions, self._upgrade)
+        engine.adopt(handover, reason)
+        return engine
+
+    @property
+    def now_ms(self) -> float:
+        """The time."""
+        return self.world.now_ms
+
+    @property
+    def log(self) -> Sequence[LogEntry]:
+        """The lines of the event log so far."""
+        return self.world.log
+
+    @property
+    def running(self) -> Sequence[Consumer]:
+        """The consumers whose processes run, in the order in which they started."""
+        return self.world.running
+
+    def is_running(self, name: str) -> bool:
+        """Return whether a process of the consumer with this name runs."""
+        return self.world.is_running(name)
+
+    @property
+    def members(self) -> int:
+        """The number of members of the group, with dead ones that are not missed yet."""
+        return self.engine.members
+
+    @property
+    def unread(self) -> int:
+        """The number of partitions that exist and are not read now."""
+        self.settle()
+        return self.world.ledger.now.unread
+
+    def lag(self) -> float:
+        """Return the records behind, over all partitions; NaN without a load."""
+        flow = self.settle()
+        return math.nan if flow is None else flow.lag()
+
+    def partition_lag(self) -> float:
+        """Return the records behind of the partition that is most behind; NaN without a load."""
+        flow = self.settle()
+        return math.nan if flow is None else flow.partition_lag()
+
+    def at_rest_ms(self) -> float:
+        """Return the time at which the last partition is open and has caught up, if nothing else happens.
+
+        An open transaction is waited for, too; a partition that never catches up is not.
+        """
+        world = self.world
+        world.now_ms = max(world.now_ms, world.ledger.now.open_at_ms())
+        flow = self.settle()
+        caught_up_ms = math.inf if flow is None else flow.caught_up_ms()
+        return caught_up_ms if caught_up_ms < math.inf else world.now_ms
+
+    def settle(self) -> Flow | None:
+        """Bring the ledger and the records up to now; return the records, None without a load."""
+        self.engine.settle(self.now_ms)
+        self.world.ledger.catch_up(self.now_ms)
+        return self.world.ledger.flow
 
 
 def simulate(scenario: Scenario | str | PathLike[str]) -> SimulationResult:
@@ -121,76 +263,10 @@ def _run(scenario: Scenario, decisions: Decisions) -> SimulationResult:
     collects = gc.isenabled()
     gc.disable()
     try:
-        return _run_through(scenario, decisions)
+        return Run(scenario, decisions).to_end()
     finally:
         if collects:
             gc.enable()
-
-
-def _run_through(scenario: Scenario, decisions: Decisions) -> SimulationResult:
-    """Return one run, made step by step: of the events of the scenario, and of the group by itself.
-
-    Raises:
-        ScenarioError: the group does not come to rest.
-    """
-    world = World(scenario)
-    _begin(world, decisions)
-    agenda = Agenda(scenario)
-    if scenario.until_ms is None:
-        until_ms, most = math.inf, STEPS + STEPS_EACH * (len(scenario.consumers) + len(scenario.events))
-    else:
-        until_ms, most = scenario.until_ms, MOST_STEPS
-    steps = 0
-    while True:
-        # Events that wait for a refused commit come first, as they may end the process before it does
-        # anything else.
-        for event in agenda.reactions(world):
-            _happen(event, world)
-        event_ms, own_ms = agenda.next_ms(), world.engine.next_ms()
-        now_ms = min(event_ms, own_ms)
-        if now_ms == math.inf or now_ms > until_ms:
-            world.now_ms = world.at_rest_ms() if scenario.until_ms is None else until_ms
-            return sum_up(world, agenda.unmet)
-        world.now_ms = now_ms
-        if own_ms <= event_ms:
-            if steps == most:
-                raise _restless(world, most)
-            world.engine.advance()
-            steps += 1
-            continue
-        steps = 0
-        for event in agenda.due(now_ms, world):
-            _happen(event, world)
-
-
-def _happen(event: Primitive, world: World) -> None:
-    """Let an event happen at the present time: write it to the log, and tell the engine."""
-    now_ms, engine = world.now_ms, world.engine
-    match event:
-        case Join(consumer=consumer):
-            world.note("join", consumer.name)
-            engine.start(world.start_process(consumer), now_ms)
-        case Leave(consumer=name) | Crash(consumer=name):
-            world.note(EVENT_NAMES[type(event)], name)
-            number = world.number_of(name)
-            world.end_process(number)
-            engine.stop(number, now_ms, cleanly=isinstance(event, Leave))
-        case Grow(topic=topic, partitions=count) | Create(topic=topic, partitions=count):
-            world.note(EVENT_NAMES[type(event)], topic, partitions=count)
-            number = world.partitions.grow(topic, count, now_ms)
-            engine.on_growth(number, created=isinstance(event, Create))
-        case SlowPoll(consumer=name, for_ms=for_ms) | Stall(consumer=name, for_ms=for_ms):
-            assert isinstance(for_ms, float)  # the agenda has drawn it
-            world.note(EVENT_NAMES[type(event)], name, for_ms=for_ms)
-            befall = engine.stall if isinstance(event, Stall) else engine.slow_poll
-            befall(world.number_of(name), now_ms, now_ms + for_ms)
-        case DuplicateInstance(consumer=name):
-            world.note("duplicate-instance", name)
-            engine.duplicate(world.number_of(name), now_ms)
-        case Failover(down_ms=down_ms):
-            assert isinstance(down_ms, float)  # the agenda has drawn it
-            world.note("failover", down_ms=down_ms)
-            engine.failover(now_ms, now_ms + down_ms)
 
 
 def _restless(world: World, steps: int) -> ScenarioError:

@@ -45,19 +45,20 @@ def transactions(
     this user; 0 nothing is wrong.
     """
     from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - help and completion do without
-    from copartition.transactions.looks import judge, look_at  # noqa: PLC0415
+    from copartition.transactions.looks import judge_looks, look_at  # noqa: PLC0415
     from copartition.transactions.report import print_transactions, transactions_json  # noqa: PLC0415
 
     if not config.get("bootstrap.servers"):
         raise click.UsageError("transactions are on a cluster; name it with -b HOST:PORT")
     cluster = Cluster("transactions", config)
+    # A topic that is hidden would show no transaction, which is not the same as none.
     if missing := [name for name in topics if name not in cluster.counts]:
         raise click.ClickException(f"the cluster has no topic {missing[0]} that this user may see")
     # Two looks: a marker that was on its way at the first one has arrived at the second one.
     first = look_at(cluster, topics or None, group)
     time.sleep(interval / 1000)
     last = look_at(cluster, topics or None, group)
-    answer = judge(
+    answer = judge_looks(
         first,
         last,
         open_ms=open_longer_than,

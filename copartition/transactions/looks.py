@@ -376,7 +376,7 @@ _SHOWN = 5
 """The most partitions that a sentence names."""
 
 
-class Finding(NamedTuple):
+class TransactionFault(NamedTuple):
     """A fault that two looks show, with what ends it.
 
     Attributes:
@@ -398,7 +398,7 @@ class Finding(NamedTuple):
     ground: Evidence
 
 
-class Answer(NamedTuple):
+class Judgement(NamedTuple):
     """The judgement on two looks: what is wrong, and what could not be seen.
 
     Attributes:
@@ -407,7 +407,7 @@ class Answer(NamedTuple):
         ground: what was read in both looks.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[TransactionFault, ...]
     missing: tuple[Missing, ...]
     ground: Evidence
 
@@ -417,9 +417,9 @@ class Answer(NamedTuple):
         return 1 if self.findings else 2 if self.missing else 0
 
 
-def judge(
+def judge_looks(
     first: Look, last: Look, *, open_ms: float, servers: str, transaction_version: int | None
-) -> Answer:
+) -> Judgement:
     """Return the judgement on two looks at a cluster: the findings, and what neither look could see.
 
     Args:
@@ -429,22 +429,26 @@ def judge(
         servers: bootstrap servers, for commands that the reader can run.
         transaction_version: the level of that feature; None if no broker said.
     """
-    found = findings(first, last, open_ms=open_ms, servers=servers, transaction_version=transaction_version)
+    found = transaction_faults(
+        first, last, open_ms=open_ms, servers=servers, transaction_version=transaction_version
+    )
     # Both looks mostly lack the same things: each is said once.
     missing = (look_missing for look in (first, last) for look_missing in (*look.missing_ids, *look.missing))
     assumed = [_CLOCK] if any(transaction.open for transaction in last.transactions) else []
-    return Answer(tuple(found), tuple(dict.fromkeys(missing)), Evidence(last.sources, (*assumed, _NO_DENIAL)))
+    return Judgement(
+        tuple(found), tuple(dict.fromkeys(missing)), Evidence(last.sources, (*assumed, _NO_DENIAL))
+    )
 
 
-def findings(
+def transaction_faults(
     first: Look, last: Look, *, open_ms: float, servers: str, transaction_version: int | None
-) -> list[Finding]:
-    """Return the faults that both looks show, by transactional id; see `judge` for the parameters.
+) -> list[TransactionFault]:
+    """Return the faults that both looks show, by transactional id; see `judge_looks` for the parameters.
 
     A transaction that is open for too long needs only the last look: its coordinator tells when it began.
     """
     before = {transaction.id: transaction for transaction in first.transactions}
-    problems: list[Finding] = []
+    problems: list[TransactionFault] = []
     for transaction in last.transactions:
         earlier = before.get(transaction.id)
         if transaction.state == "Ongoing":
@@ -464,7 +468,7 @@ def findings(
     return problems
 
 
-def owners_of(look: Look) -> dict[tuple[int, tuple[str, int]], Transaction]:
+def open_transactions(look: Look) -> dict[tuple[int, tuple[str, int]], Transaction]:
     """Return the transactions that coordinators know to be open, by (producer id, partition).
 
     A producer id belongs to one transactional id, and has one transaction open at a time.
@@ -490,18 +494,20 @@ def _is_fenced(earlier: Transaction, transaction: Transaction, transaction_versi
     """
     if (transaction.producer, transaction.epoch) == (earlier.producer, earlier.epoch):
         return False
-    # Under this level a coordinator raises the epoch only for a new producer, or to abort.
+    # Below this level the epoch of an id is not raised by a commit. While a transaction is open it is raised
+    # by an abort only: for a new producer with this id, for its age, or by its own producer that begins anew
+    # after an error (KIP-360).
     by_producers_only = transaction_version is not None and transaction_version < _EPOCH_PER_TRANSACTION
     return transaction.state in _ABORTED or (
         earlier.open and (transaction.state == "Empty" or by_producers_only)
     )
 
 
-def _of(transaction: Transaction, kind: str, what: str, action: str, *, looks: int = 2) -> Finding:
+def _of(transaction: Transaction, kind: str, what: str, action: str, *, looks: int = 2) -> TransactionFault:
     """Return a finding about a transaction that its coordinator told: in both looks, or in the last (1)."""
     times = "two looks" if looks == 2 else "the last look"
     ground = Evidence((f"its coordinator, broker {transaction.coordinator}, in {times}",), (_CLOCK,))
-    return Finding(
+    return TransactionFault(
         kind,
         transaction.id,
         transaction.producer,
@@ -512,7 +518,7 @@ def _of(transaction: Transaction, kind: str, what: str, action: str, *, looks: i
     )
 
 
-def _open_long(transaction: Transaction, look: Look, servers: str) -> Finding:
+def _open_long(transaction: Transaction, look: Look, servers: str) -> TransactionFault:
     """Return the finding of a transaction that is open for longer than it may be, and who ends it.
 
     Its coordinator aborts it when transaction.timeout.ms is over, at the next of its rounds; until then the
@@ -546,7 +552,7 @@ def _open_long(transaction: Transaction, look: Look, servers: str) -> Finding:
     )
 
 
-def _marker_missing(transaction: Transaction, between_ms: float) -> Finding:
+def _marker_missing(transaction: Transaction, between_ms: float) -> TransactionFault:
     """Return the finding of a decided transaction that lacks the marker of a partition in both looks.
 
     `between_ms` is the time between the looks.
@@ -563,7 +569,7 @@ def _marker_missing(transaction: Transaction, between_ms: float) -> Finding:
     )
 
 
-def _fencing(earlier: Transaction, transaction: Transaction) -> Finding:
+def _fencing(earlier: Transaction, transaction: Transaction) -> TransactionFault:
     """Return the finding of a transaction that was aborted between the looks."""
     return _of(
         transaction,
@@ -576,7 +582,7 @@ def _fencing(earlier: Transaction, transaction: Transaction) -> Finding:
     )
 
 
-def _without_coordinator(first: Look, last: Look, servers: str) -> Iterator[Finding]:
+def _without_coordinator(first: Look, last: Look, servers: str) -> Iterator[TransactionFault]:
     """Yield a finding for each open transaction that no coordinator knows, in both looks.
 
     Both looks must show it at the same offset: else it is another transaction of that producer, and alive.
@@ -587,7 +593,7 @@ def _without_coordinator(first: Look, last: Look, servers: str) -> Iterator[Find
         for producer in place.producers or ()
     }
     # Known at either look is enough: its coordinator may have ended it between the looks.
-    owned = owners_of(first).keys() | owners_of(last).keys()
+    owned = open_transactions(first).keys() | open_transactions(last).keys()
     for place in last.partitions:
         for producer in place.producers or ():
             again = (place.place, producer.producer, producer.first_offset) in offsets
@@ -595,7 +601,9 @@ def _without_coordinator(first: Look, last: Look, servers: str) -> Iterator[Find
                 yield _without_transaction(producer, place, last, servers)
 
 
-def _without_transaction(producer: OpenProducer, place: PartitionLook, look: Look, servers: str) -> Finding:
+def _without_transaction(
+    producer: OpenProducer, place: PartitionLook, look: Look, servers: str
+) -> TransactionFault:
     """Return the finding of a producer whose transaction no coordinator knows.
 
     It hangs for certain only if every transactional id was seen and it is older than any transaction may be:
@@ -637,4 +645,4 @@ def _without_transaction(producer: OpenProducer, place: PartitionLook, look: Loo
         )
     leader = f"the producers at the leader of {name} in two looks"
     ground = Evidence((leader, *look.sources[:1]), tuple(assumed))
-    return Finding(kind, None, producer.producer, (place.place,), what, action, ground)
+    return TransactionFault(kind, None, producer.producer, (place.place,), what, action, ground)

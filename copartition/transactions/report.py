@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from copartition.kit.json import attributes_of, dump, ground_fields, utc_time
 from copartition.kit.words import count, duration
-from copartition.transactions.looks import Finding, owners_of
+from copartition.transactions.looks import TransactionFault, open_transactions
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from copartition.transactions.looks import Answer, Look, OpenProducer, PartitionLook, Transaction
+    from copartition.transactions.looks import Judgement, Look, OpenProducer, PartitionLook, Transaction
 
     # (producer id, (topic, partition number)) -> the transaction that its coordinator knows to be open there.
     Owners = Mapping[tuple[int, tuple[str, int]], Transaction]
@@ -25,7 +25,7 @@ FORMAT_VERSION = "1.0"
 """Version of the JSON document: a minor version adds fields and renames none."""
 
 
-def transactions_json(look: Look, answer: Answer, group: str | None) -> str:
+def transactions_json(look: Look, answer: Judgement, group: str | None) -> str:
     """Return the JSON document: all transactional ids, the partitions, the findings, and what is missing.
 
     Args:
@@ -37,7 +37,7 @@ def transactions_json(look: Look, answer: Answer, group: str | None) -> str:
         JSON text with a newline at its end. Times are ISO 8601 in UTC, offsets numbers, and what is unknown
         null. Transactions are in the order of their ids, partitions in that of topics and numbers.
     """
-    owners = owners_of(look)
+    owners = open_transactions(look)
     return dump(
         {
             "format_version": FORMAT_VERSION,
@@ -54,7 +54,7 @@ def transactions_json(look: Look, answer: Answer, group: str | None) -> str:
     )
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: TransactionFault) -> dict[str, Any]:
     """Return a finding as JSON has it, its partitions as TOPIC-PARTITION."""
     own = attributes_of(finding, "kind", "id", "producer", "what", "action")
     return {**own, "partitions": _names(finding.partitions), **ground_fields(finding.ground)}
@@ -103,7 +103,7 @@ def _names(partitions: Sequence[tuple[str, int]]) -> list[str]:
     return [f"{topic}-{number}" for topic, number in partitions]
 
 
-def print_transactions(look: Look, answer: Answer, console: Console, *, full: bool) -> None:
+def print_transactions(look: Look, answer: Judgement, console: Console, *, full: bool) -> None:
     """Print what is open, where readers stop, what is wrong and what ends it, and what could not be seen.
 
     Args:
@@ -112,7 +112,7 @@ def print_transactions(look: Look, answer: Answer, console: Console, *, full: bo
         console: where to print.
         full: True to list every transactional id, also without an open transaction, and every cell uncut.
     """
-    from copartition.kit.grid import Column, Grid, cell, note  # noqa: PLC0415 - JSON does without rich
+    from copartition.kit.grid import Grid, GridColumn, cell, note  # noqa: PLC0415 - JSON does without rich
 
     opened = [transaction for transaction in look.transactions if transaction.open]
     ids = count(len(look.transactions), "transactional id")
@@ -122,13 +122,13 @@ def print_transactions(look: Look, answer: Answer, console: Console, *, full: bo
     shown = look.transactions if full else opened
     if shown:
         titles = [
-            Column("TRANSACTIONAL ID", "name"),
-            Column("PRODUCER"),
-            Column("EPOCH"),
-            Column("STATE", "word"),
-            Column("OPEN FOR"),
-            Column("TIMEOUT"),
-            Column("PARTITIONS", "list"),
+            GridColumn("TRANSACTIONAL ID", "name"),
+            GridColumn("PRODUCER"),
+            GridColumn("EPOCH"),
+            GridColumn("STATE", "word"),
+            GridColumn("OPEN FOR"),
+            GridColumn("TIMEOUT"),
+            GridColumn("PARTITIONS", "list"),
         ]
         console.print(Grid(titles, [_transaction_row(transaction, look) for transaction in shown], full=full))
     # Of the partitions those that hold readers back, or that the group has a commit in.
@@ -136,11 +136,11 @@ def print_transactions(look: Look, answer: Answer, console: Console, *, full: bo
     if held:
         console.print()
         titles = [
-            Column("PARTITION", "name"),
-            *map(Column, ("COMMITTED", "STABLE", "END", "LAG", "READABLE", "HELD")),
-            Column("HELD BY", "list"),
+            GridColumn("PARTITION", "name"),
+            *map(GridColumn, ("COMMITTED", "STABLE", "END", "LAG", "READABLE", "HELD")),
+            GridColumn("HELD BY", "list"),
         ]
-        owners = owners_of(look)
+        owners = open_transactions(look)
         console.print(Grid(titles, [_partition_row(place, owners) for place in held], full=full))
     for finding in answer.findings:
         console.print()

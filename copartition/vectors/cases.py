@@ -19,7 +19,7 @@ from assignors.partition_list import PartitionList
 from assignors.registry import get_assignor
 from assignors.share import SimpleAssignor
 from assignors.testing.stories import Story
-from copartition.vectors.tasks import CONNECT, STREAMS, Json, connect_cases, runs, streams_cases
+from copartition.vectors.tasks import CONNECT, STREAMS, Json, connect_cases, read_runs, streams_cases
 from partitioning.errors import AssignorError
 from partitioning.kit.packages import read_data
 from partitioning.placement import partition_for_key
@@ -53,6 +53,7 @@ def make_vectors(strategy: str, count: int, seed: int = 0) -> list[Json]:
     ['answer', 'case', 'key', 'partitions']
     """
     cases: Iterator[Json]
+    # The name is part of the seed: two strategies must not be asked about the same groups only.
     rng = random.Random(f"{strategy}/{seed}")  # noqa: S311 - test data
     if strategy in PROFILES:
         cases = _keys(strategy, rng)
@@ -72,6 +73,8 @@ def _groups(strategy: str, rng: random.Random) -> Iterator[Json]:
     is an error, its case has the name of the JVM's exception, and the next group begins.
     """
     while True:
+        # One leader for all rebalances of a group: the sticky strategies remember the highest generation they
+        # saw.
         leader = SimpleAssignor() if strategy == SimpleAssignor.name else get_assignor(strategy)
         story = Story(rng.randrange(2**32))
         _, group = story.first()
@@ -84,9 +87,13 @@ def _groups(strategy: str, rng: random.Random) -> Iterator[Json]:
                 else:
                     assignment = ask(leader, group)
             except AssignorError as error:
+                # Without an answer nobody owns anything new: the group's story cannot go on.
                 yield {**case, "answer": {"error": error.jvm_exception}}
                 break
-            yield {**case, "answer": {"assignment": {name: runs(mine) for name, mine in assignment.items()}}}
+            yield {
+                **case,
+                "answer": {"assignment": {name: read_runs(mine) for name, mine in assignment.items()}},
+            }
             _, group = story.next(group, assignment)
 
 
@@ -107,7 +114,7 @@ def _as_sent(leader: Assignor | SimpleAssignor, member: Member) -> Member:
 def _group(group: Group) -> Json:
     """Return a group as plain values of JSON; a key whose value is None is left out.
 
-    Owned partitions have the form of `runs`; user data are bytes in hexadecimal.
+    Owned partitions have the form of `read_runs`; user data are bytes in hexadecimal.
     """
     topics = [
         {
@@ -124,7 +131,7 @@ def _group(group: Group) -> Json:
             "topics": [*member.topics],
             "instance_id": member.instance_id,
             "rack": member.rack,
-            "owned": runs(member.owned) or None,
+            "owned": read_runs(member.owned) or None,
             "generation": member.generation,
             "user_data": None if member.user_data is None else bytes(member.user_data).hex(),
         }

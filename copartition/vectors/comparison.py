@@ -21,10 +21,10 @@ MOST_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class WrongAnswer:
     """A case, with the exact `answer`, that a program answers otherwise.
 
-    A `Difference` never has the verdict "equal".
+    A `WrongAnswer` never has the verdict "equal".
     """
 
     case: Json
@@ -32,7 +32,7 @@ class Difference:
     verdict: Verdict  # "other order": members have the right partitions in another order
 
 
-def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) -> list[Difference]:
+def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) -> list[WrongAnswer]:
     """Return the cases that a program answers otherwise: it reads a case a line and writes an answer a line.
 
     Args:
@@ -46,6 +46,7 @@ def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) 
     Raises:
         SourceError: the program cannot be run, fails, or writes a line that is no answer.
     """
+    # The program never sees the answers, so it cannot copy them.
     questions = ({key: value for key, value in case.items() if key != "answer"} for case in cases)
     text = "".join(json.dumps({"strategy": strategy, **question}) + "\n" for question in questions)
     try:
@@ -55,6 +56,7 @@ def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) 
     except OSError as error:
         raise SourceError(f"cannot run {command[0]!r}: {error.strerror}") from error
     lines = run.stdout.splitlines()
+    # Answers are matched by line: with one line missing, all after it would be compared with the wrong case.
     if run.returncode or len(lines) != len(cases):
         raise SourceError(
             f"{command[0]!r} ended with exit code {run.returncode} after {len(lines):,} answers to "
@@ -64,7 +66,7 @@ def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) 
     answers = [_answer(line, number) for number, line in enumerate(lines)]
     verdicts = [_verdict(case["answer"], answer) for case, answer in zip(cases, answers, strict=True)]
     return [
-        Difference(case, answer, verdict)
+        WrongAnswer(case, answer, verdict)
         for case, answer, verdict in zip(cases, answers, verdicts, strict=True)
         if verdict != "equal"
     ]
@@ -114,7 +116,7 @@ def _in_no_order(value: Any) -> Any:
     return {name: mine for name, mine in lists.items() if mine}
 
 
-def vectors_report(strategy: str, cases: Sequence[Any], differences: Sequence[Difference], form: str) -> str:
+def vectors_report(strategy: str, cases: Sequence[Any], differences: Sequence[WrongAnswer], form: str) -> str:
     """Return a report on a program: counts, and the first differences; `form` is "text" or "json".
 
     Differences in partitions come before differences in order. The JSON has up to `MOST_SHOWN` of them, the
@@ -127,6 +129,7 @@ def vectors_report(strategy: str, cases: Sequence[Any], differences: Sequence[Di
         "other_order": counts["other order"],
         "different": counts["different"],
     }
+    # "different" sorts before "other order".
     shown = sorted(differences, key=lambda difference: difference.verdict)[:MOST_SHOWN]
     if form == "json":
         rows = [

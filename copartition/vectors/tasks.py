@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from assignors.connect import CONNECTOR, INSTANCE, ConnectEagerAssignor, ConnectIncrementalAssignor
 from assignors.group import Group, Member, Topic
 from assignors.streams.application import ProcessAssignment
-from assignors.streams.classic_sticky import StreamsClassicStickyAssignor
+from assignors.streams.classic_sticky import KAFKA_VERSIONS, StreamsClassicStickyAssignor
 from assignors.streams.high_availability import StreamsHighAvailabilityAssignor
 from assignors.streams.sticky import (
     StreamsAssignment,
@@ -36,7 +36,7 @@ _END_OFFSET = 1_000_000
 """The end offset of the changelog of every task."""
 
 
-def runs(tasks: Iterable[tuple[str, int]]) -> list[list[str | int]]:
+def read_runs(tasks: Iterable[tuple[str, int]]) -> list[list[str | int]]:
     """Return an ordered list of tasks or partitions: each run is a name followed by numbers.
 
     Args:
@@ -60,6 +60,7 @@ def connect_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
         Cases without end. Times are ms on the leader's clock; delays are ms, too.
     """
     while True:
+        # No delay, one shorter than a pause between rebalances, and Connect's default of five minutes.
         max_delay_ms = rng.choice((0, 30, 10_000, 300_000))
         leader = ConnectIncrementalAssignor(max_delay_ms)
         ids, now_ms = count(), 1_000
@@ -105,6 +106,7 @@ def connect_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
                 connectors[rng.choice(list(connectors))] = rng.randrange(6)
             elif event == "delete" and connectors:
                 del connectors[rng.choice(list(connectors))]
+            # Before, at, and long after the moment at which a delay is over.
             now_ms += rng.choice((1, 40, 5_000, max_delay_ms + 1, 300_000))
 
 
@@ -115,7 +117,7 @@ def _by_name(lists: Mapping[str, Iterable[TopicPartition]]) -> dict[str, list[li
 
 def _connect_runs(tasks: Iterable[TopicPartition]) -> list[list[str | int]]:
     """Return tasks as Connect's protocol has them: task -1 is the connector itself."""
-    return runs(
+    return read_runs(
         (name.removeprefix(CONNECTOR), INSTANCE) if name.startswith(CONNECTOR) else (name, number)
         for name, number in tasks
     )
@@ -130,7 +132,8 @@ def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
         rebalances: the rebalances of an application before the next one begins.
 
     Yields:
-        Cases without end; lists of tasks have the form of `runs`, offsets are [subtopology, number, offset].
+        Cases without end; lists of tasks have the form of `read_runs`, offsets are [subtopology, number,
+        offset].
     """
     while True:
         is_classic = strategy != "streams-sticky"
@@ -147,6 +150,7 @@ def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
             case = {**_streams_group(group), **settings}
             answer: StreamsAssignment | ProcessAssignment
             if strategy == "streams-classic-sticky":
+                case["kafka_version"] = settings["kafka_version"] = rng.choice(KAFKA_VERSIONS)
                 answer = StreamsClassicStickyAssignor(**settings).assign(group)
             elif application.is_classic:
                 answer = StreamsHighAvailabilityAssignor(**settings).assign(group)
@@ -155,7 +159,7 @@ def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
                 answer = StreamsStickyAssignor().assign(group)
             lists = {"active": answer.active, "standby": answer.standby}
             shown = {
-                kind: {name: runs(tasks) for name, tasks in by_member.items()}
+                kind: {name: read_runs(tasks) for name, tasks in by_member.items()}
                 for kind, by_member in lists.items()
             }
             rest = {name: value for name, value in answer._asdict().items() if name not in lists}
@@ -181,8 +185,8 @@ def _streams_group(group: StreamsGroup) -> Json:
         {
             "id": member.id,
             "process_id": member.process_id,
-            "active": runs(member.active),
-            "standby": runs(member.standby),
+            "active": read_runs(member.active),
+            "standby": read_runs(member.standby),
             "offsets": [[*task, offset] for task, offset in member.offsets.items()],
             "tags": dict(member.tags),
             "rack": member.rack,
@@ -224,6 +228,7 @@ class _Application:
     def __init__(self, rng: random.Random, *, is_classic: bool, has_racks: bool) -> None:
         self.is_classic, self._has_racks = is_classic, has_racks
         self._rng, self._seed = rng, rng.random()
+        # Ids are never used twice, as in a cluster.
         self._ids = count()
         self._subtopologies = [
             self._grow(Subtopology(str(number), 0, stateful=rng.random() < 0.7), rng.randrange(1, 6))
@@ -272,6 +277,7 @@ class _Application:
         if event == "join":
             self._join()
         elif event == "leave":
+            # All threads of a process go at once.
             gone = rng.choice(members).process_id
             self._members = [member for member in members if member.process_id != gone] or members
         elif event == "grow":

@@ -52,11 +52,24 @@ class Trouble(NamedTuple):
 class Looks:
     """Looks at a group, step by step, until `for_s` or `count` ends them.
 
-    `read` gives the same object as before if nothing has changed; a look begins every `interval_s`. The
-    first look must succeed. A later one that fails is repeated; each cause is reported once until a look
-    succeeds. Without `for_s` and `count` there is no end. `tell` gets each `Trouble` once, and one more when
-    it is over. `clock` gives seconds since 1970. With `ends`, which reads those of the partitions, each
-    step has them, with what `committed` reads, and there is one every `ENDS_S`, whatever is new.
+    The first look must succeed. A later one that fails is repeated; each cause is reported once until a look
+    succeeds. Without `for_s` and `count` there is no end.
+
+    Attributes:
+        read: gives the group, and the same object as before if nothing has changed.
+        interval_s: seconds from the beginning of one look to that of the next.
+        for_s: seconds after which no further look begins; None for no limit.
+        count: how many looks there are; None for no limit.
+        ends: reads the ends of partitions; with it each step has them, and there is one every `ENDS_S`,
+            whatever is new.
+        committed: reads the committed offsets, which go with the ends.
+        tell: gets each `Trouble` once, and one more when it is over.
+        clock: gives seconds since 1970.
+        sleep: waits so many seconds.
+        begun: when the first look was answered; 0 before.
+        ended: when the last look was answered; 0 before.
+        blind_s: the longest time from one look to the answer of the next: what came and went in it was not
+            seen.
     """
 
     read: Callable[[], Reading]
@@ -69,12 +82,9 @@ class Looks:
     tell: Callable[[Trouble], None]
     clock: Callable[[], float] = field(default_factory=_steady_clock)
     sleep: Callable[[float], None] = time.sleep
-    # When the first and the last look were answered, and the longest time from one look to the answer of the
-    # next: what came and went in it was not seen.
     begun: float = field(default=0, init=False)
     ended: float = field(default=0, init=False)
     blind_s: float = field(default=0, init=False)
-    # Errors that `tell` got, by `Trouble.away`, until the same can be read again.
     _reported: dict[bool, set[str]] = field(default_factory=lambda: {True: set(), False: set()}, init=False)
 
     def __iter__(self) -> Iterator[Step]:
@@ -89,6 +99,8 @@ class Looks:
         tried = 0
         start = self.clock()
         while True:
+            # The answer may be as old as the question: a change between the two looks began after the earlier
+            # question.
             asked_s = self.clock()
             reading = self._look(self.read, away=True, required=latest is None)
             tried += 1
@@ -133,6 +145,7 @@ class Looks:
         last, now = self.ended, self.clock()
         if away:
             self.ended = now
+        # One success is the end of all troubles of this kind.
         if reported:
             reported.clear()
             self.tell(Trouble(away, last, None))
@@ -146,7 +159,7 @@ _SETTLED = {"Stable", "Empty", "Dead"}
 """The states in which nothing is under way."""
 
 
-class Kind(StrEnum):
+class ChangeKind(StrEnum):
     """The kind of a change."""
 
     STATE = "state"
@@ -166,12 +179,12 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Change:
+class GroupChange:
     """One change of a group between two steps."""
 
     at: float  # when it was seen, seconds since 1970
     step: int  # the number of the step that showed it
-    kind: Kind
+    kind: ChangeKind
     state: GroupState  # the group then
     name: str | None = None  # the member or the topic that it is about
     before: str | int | None = None  # a state, a strategy, or a number of partitions
@@ -189,6 +202,11 @@ class _Spell(NamedTuple):
 
     `owner` had the partition before, None if none had; `until` is when that was last seen, None if never;
     `first` is when a step first showed it to be over. Both are seconds since 1970.
+
+    Attributes:
+        owner: who had the partition before; None if it had no owner.
+        until: when that was last seen, in seconds since 1970; None if never.
+        first: when a step first showed that it is over, likewise.
     """
 
     owner: str | None
@@ -211,6 +229,12 @@ class Watch:
     Between calls of `see`: `_state` is the state of the last step, `_ids` its members' ids by name, `_owned`
     the owners as far as they are known, with names in place of ids, and `_free` the partitions without an
     owner.
+
+    Attributes:
+        _steps: the number of the last step; -1 before the first.
+        _names: stable names of members, which outlive their ids.
+        _shown_until: when the owners in `_owned` were last shown to be so, in seconds since 1970.
+        _unsettled: since when the group is not settled; None while it is.
     """
 
     def __init__(self) -> None:
@@ -223,7 +247,7 @@ class Watch:
         self._free: dict[TopicPartition, _Spell] = {}
         self._unsettled: _Spell | None = None
 
-    def see(self, step: Step) -> list[Change]:
+    def see(self, step: Step) -> list[GroupChange]:
         """Return what the step shows that is new; the first one gives the group's state.
 
         Args:
@@ -233,7 +257,9 @@ class Watch:
             The state first, then members, then partitions that were added or moved.
         """
         self._steps += 1
+        # Names first: members, owners and changes are all told by name, as an id is new after each restart.
         names = self._names.of(step.state.members)
+        # Before `_ids` and `_state` are replaced: all three compare with the step before.
         changes = [
             *self._status(step),
             *self._members(step, names),
@@ -243,40 +269,44 @@ class Watch:
         self._state = step.state
         return changes
 
-    def _change(self, step: Step, kind: Kind, **what: object) -> Change:
-        """Return a change of this step; `what` are the other attributes of `Change`."""
-        return replace(Change(step.at, self._steps, kind, step.state), **what)  # type: ignore[arg-type]
+    def _change(self, step: Step, kind: ChangeKind, **what: object) -> GroupChange:
+        """Return a change of this step; `what` are the other attributes of `GroupChange`."""
+        return replace(GroupChange(step.at, self._steps, kind, step.state), **what)  # type: ignore[arg-type]
 
-    def _status(self, step: Step) -> Iterator[Change]:
+    def _status(self, step: Step) -> Iterator[GroupChange]:
         """Yield the change of the group's state and of its assignor, if there is one."""
         status, old = step.state.status, self._state
         if old is None or status != old.status:
             least = most = None
             if status not in _SETTLED:
+                # One unsettled time may go through several states; its beginning is that of the first.
                 self._unsettled = self._unsettled or _Spell(None, step.since, step.at)
             elif self._unsettled is not None:
                 least, most = self._unsettled.lengths(step)
                 self._unsettled = None
             before = None if old is None else old.status
-            yield self._change(step, Kind.STATE, before=before, after=status, least_s=least, most_s=most)
+            yield self._change(
+                step, ChangeKind.STATE, before=before, after=status, least_s=least, most_s=most
+            )
         strategy = None if old is None else old.strategy
+        # A group that rebalances has no assignor for a moment, which is no change.
         if strategy is not None and step.state.strategy not in {None, strategy}:
-            yield self._change(step, Kind.STRATEGY, before=strategy, after=step.state.strategy)
+            yield self._change(step, ChangeKind.STRATEGY, before=strategy, after=step.state.strategy)
 
-    def _members(self, step: Step, names: list[str]) -> Iterator[Change]:
+    def _members(self, step: Step, names: list[str]) -> Iterator[GroupChange]:
         """Yield the members that came, went, or have a new member id; those that left come last, by name."""
         if self._state is None:
             return
         for name, member in zip(names, step.state.members, strict=True):
             if name not in self._ids:
-                yield self._change(step, Kind.JOINED, name=name)
+                yield self._change(step, ChangeKind.JOINED, name=name)
             elif self._ids[name] != member.id:
                 # No bound from looks: the coordinator names a member that is gone until its session ends.
-                yield self._change(step, Kind.RESTARTED, name=name)
+                yield self._change(step, ChangeKind.RESTARTED, name=name)
         for name in sorted(self._ids.keys() - {*names}, key=natural):
-            yield self._change(step, Kind.LEFT, name=name)
+            yield self._change(step, ChangeKind.LEFT, name=name)
 
-    def _partitions(self, step: Step, names: list[str]) -> Iterator[Change]:
+    def _partitions(self, step: Step, names: list[str]) -> Iterator[GroupChange]:
         """Yield topics that grew and partitions that moved, and keep the owners of this step for the next."""
         state = step.state
         if self._state is not None and self._state.status not in _HIDING:
@@ -297,6 +327,7 @@ class Watch:
             now = replace(state, members=tuple(map(MemberIdentity, names)))
         before, self._owned = self._owned, now
         if before is None:
+            # What has no owner at the first step may have had none for any time before: no length is known.
             nobodys = now.member < 0
             free = PartitionList(now.topics, now.topic[nobodys], now.partition[nobodys])
             self._free = dict.fromkeys(free, _Spell(None, None, step.at))
@@ -305,21 +336,22 @@ class Watch:
         for flow in diff(before, now, match="member-id").flows:
             yield from self._flow(step, flow)
 
-    def _growth(self, step: Step, before: GroupState, now: GroupState) -> Iterator[Change]:
+    def _growth(self, step: Step, before: GroupState, now: GroupState) -> Iterator[GroupChange]:
         """Yield the topics that have more partitions than before; nothing if a state lacks partitions."""
         if not (before.complete and now.complete):
             return
         old, new = before.counts_by_topic, now.counts_by_topic
         for topic in old.keys() & new.keys():
             if old[topic] < new[topic]:
-                yield self._change(step, Kind.GREW, name=topic, before=old[topic], after=new[topic])
+                yield self._change(step, ChangeKind.GREW, name=topic, before=old[topic], after=new[topic])
 
-    def _flow(self, step: Step, flow: Flow) -> Iterator[Change]:
+    def _flow(self, step: Step, flow: Flow) -> Iterator[GroupChange]:
         """Yield the changes of a flow: one for each former owner and time since when they had none."""
         if flow.target is None:
             spell = _Spell(flow.source, self._shown_until, step.at)
+            # Until somebody takes them over, their spell goes on, through any number of steps.
             self._free.update(dict.fromkeys(flow.partitions, spell))
-            yield self._change(step, Kind.MOVED, source=flow.source, partitions=flow.partitions)
+            yield self._change(step, ChangeKind.MOVED, source=flow.source, partitions=flow.partitions)
             return
         # No look shows since when a new partition exists.
         handover = _Spell(flow.source, None if flow.source is None else self._shown_until, step.at)
@@ -330,7 +362,7 @@ class Watch:
             least, most = spell.lengths(step)
             yield self._change(
                 step,
-                Kind.MOVED,
+                ChangeKind.MOVED,
                 source=spell.owner,
                 target=flow.target,
                 partitions=PartitionList.of(partitions),

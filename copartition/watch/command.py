@@ -75,6 +75,7 @@ def watch(
     from copartition.groups.snapshot import read_record, record_line  # noqa: PLC0415
     from copartition.watch.report import WatchReport, trouble_text  # noqa: PLC0415 - help does without
 
+    # One report for both: a record is told as the watch was that wrote it.
     report = WatchReport(form)
     if group.lower().endswith(_SUFFIX) and not config:
         if record is not None or for_s is not None or count is not None:

@@ -13,18 +13,18 @@ from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from assignors.state import GroupState
 from copartition.groups.snapshot import Step
-from copartition.kit.json import attributes_of, dump, milliseconds, utc_time
+from copartition.kit.json import attributes_of, dump, utc_time, whole_milliseconds
 from copartition.kit.words import Table, count, duration, partition_ranges, visible
-from copartition.watch.changes import Change, Kind, Trouble, Watch
+from copartition.watch.changes import ChangeKind, GroupChange, Trouble, Watch
 from partitioning.errors import CopartitionError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from copartition.simulate_scenarios.replay import Bounds, Compared, Replay, Spread
+    from copartition.simulate_scenarios.replay import Bounds, Compared, Replay, TimeRange
 
 
-_MEMBERS = (Kind.JOINED, Kind.LEFT, Kind.RESTARTED)
+_MEMBERS = (ChangeKind.JOINED, ChangeKind.LEFT, ChangeKind.RESTARTED)
 
 _WAITING = {True: "there is no such group yet; waiting for it", False: "the group is gone; waiting for it"}
 """Words for a group that is not there: True if no look has shown it yet, False if an earlier look did."""
@@ -47,8 +47,12 @@ def trouble_text(trouble: Trouble, now: float) -> str:
     return f"it answers again, after {duration(1000 * (now - trouble.since))} without an answer"
 
 
-def change_text(change: Change) -> str:
-    """Return a change as a line of text that ends with a newline."""
+def change_text(change: GroupChange) -> str:
+    """Return a change as a line of text that ends with a newline.
+
+    Args:
+        change: of a step; its time is shown in UTC, whole seconds.
+    """
     state = change.state
     generation = "" if state.generation is None else f"  generation >= {state.generation}"
     when = utc_time(change.at, "seconds")
@@ -58,7 +62,7 @@ def change_text(change: Change) -> str:
     )
 
 
-def change_json(change: Change) -> str:
+def change_json(change: GroupChange) -> str:
     """Return a change as a line of JSON that ends with a newline."""
     state = change.state
     row: dict[str, Any] = {
@@ -71,31 +75,32 @@ def change_json(change: Change) -> str:
         "members": len(state.members),
         **attributes_of(change, "name", "before", "after", "source", "target"),
         "partitions": _by_topic(change.partitions),
-        "least_ms": milliseconds(change.least_s),
-        "most_ms": milliseconds(change.most_s),
+        "least_ms": whole_milliseconds(change.least_s),
+        "most_ms": whole_milliseconds(change.most_s),
     }
     return json.dumps(row) + "\n"
 
 
-def _change_text(change: Change) -> str:
+def _change_text(change: GroupChange) -> str:
     """Return the words for a change, without its time, step and state."""
-    if change.kind is Kind.STATE:
+    if change.kind is ChangeKind.STATE:
         return _state(change)
-    if change.kind is Kind.MOVED:
+    if change.kind is ChangeKind.MOVED:
         ways = f"{change.source or 'nobody'} -> {change.target or 'nobody'}"
         return f"{ways}  {partition_ranges(change.partitions)}{_length(change, '  no owner for')}"
-    if change.kind is Kind.STRATEGY:
+    if change.kind is ChangeKind.STRATEGY:
         return f"assignor {change.before} -> {change.after}"
-    if change.kind is Kind.GREW:
+    if change.kind is ChangeKind.GREW:
         return f"{change.name} grew from {change.before} to {count(int(change.after or 0), 'partition')}"
-    if change.kind is Kind.RESTARTED:
+    if change.kind is ChangeKind.RESTARTED:
         return f"{change.name} is back under a new member id"
     return f"{change.name} {change.kind}"
 
 
-def _state(change: Change) -> str:
+def _state(change: GroupChange) -> str:
     """Return the words for a change of state; the first step gives the size of the group instead."""
     if change.after == "Dead":
+        # A watch may begin before there is a group: then it says so, instead of "Dead".
         return _WAITING[change.before is None]
     group = change.state
     parts = [count(len(group.members), "member"), count(len(group.partition), "partition")]
@@ -109,7 +114,7 @@ def _state(change: Change) -> str:
     return f"{text}: {facts}{stood}"
 
 
-def _length(change: Change, before: str) -> str:
+def _length(change: GroupChange, before: str) -> str:
     """Return how long it took, as far as looks tell; `before` are the words before the time."""
     least, most = (
         None if seconds is None else duration(1000 * seconds) for seconds in (change.least_s, change.most_s)
@@ -127,6 +132,7 @@ def _eager(group: GroupState) -> bool:
     if group.protocol != "classic" or group.strategy is None:
         return False
     try:
+        # A consumer uses the highest protocol that its assignor has.
         return max(get_assignor(group.strategy).protocols) is RebalanceProtocol.EAGER
     except CopartitionError:
         return False
@@ -137,12 +143,18 @@ class WatchReport:
 
     It owns the `Watch` that it shows, and counts what `summary` tells: changes by kind, partitions that got
     an owner, and the longest time in seconds that one may have had none.
+
+    Attributes:
+        _line: makes a change a line, as `form` says.
+        _kinds: how many changes of each kind there were.
+        _moved: partitions that got an owner, each as often as it did.
+        _longest_s: the longest time, in seconds, that a partition may have had no owner.
     """
 
     def __init__(self, form: str) -> None:
         self._line = change_json if form == "json" else change_text
         self._watch = Watch()
-        self._kinds: Counter[Kind] = Counter()
+        self._kinds: Counter[ChangeKind] = Counter()
         self._moved = 0
         self._longest_s = 0.0
 
@@ -151,7 +163,7 @@ class WatchReport:
         changes = self._watch.see(step)
         for change in changes:
             self._kinds[change.kind] += 1
-            if change.kind is Kind.MOVED and change.target is not None:
+            if change.kind is ChangeKind.MOVED and change.target is not None:
                 self._moved += len(change.partitions)
                 self._longest_s = max(self._longest_s, change.most_s or 0)
         return "".join(map(self._line, changes))
@@ -171,12 +183,12 @@ class WatchReport:
             text.append(
                 f"what came and went between two looks, at most {duration(1000 * blind_s)}, was not seen"
             )
-        if self._kinds[Kind.RESTARTED]:
+        if self._kinds[ChangeKind.RESTARTED]:
             text.append(
                 "how long a restarted member was away shows in no look: a static one that stops, and any "
                 "that is killed, is named until it is back or its session times out"
             )
-        if self._kinds[Kind.LEFT]:
+        if self._kinds[ChangeKind.LEFT]:
             text.append(
                 "a member that is killed owns its partitions until its session times out: nobody reads them, "
                 "and no look shows it"
@@ -191,7 +203,12 @@ _VERDICTS = {True: "agrees", False: "differs", None: ""}
 
 
 def print_replay(replay: Replay, console: Console) -> None:
-    """Print a line for each event, then which partitions differ, what is missing and what was assumed."""
+    """Print a line for each event, then which partitions differ, what is missing and what was assumed.
+
+    Args:
+        replay: what the record shows beside what the model says.
+        console: where to print.
+    """
     from copartition.kit.grid import cell, note, print_table  # noqa: PLC0415 - JSON does without rich
 
     head = (
@@ -218,7 +235,11 @@ def print_replay(replay: Replay, console: Console) -> None:
 
 
 def replay_json(replay: Replay) -> str:
-    """Return a replay as JSON; times are whole milliseconds, and null if unknown."""
+    """Return a replay as JSON; times are whole milliseconds, and null if unknown.
+
+    Args:
+        replay: what the record shows beside what the model says.
+    """
     return dump(
         {
             "format_version": REPLAY_FORMAT_VERSION,
@@ -248,7 +269,7 @@ def _event(compared: Compared) -> dict[str, Any]:
     }
 
 
-def _times(times: Bounds | Spread | None) -> dict[str, int | None] | None:
+def _times(times: Bounds | TimeRange | None) -> dict[str, int | None] | None:
     """Return bounds or a spread in whole milliseconds, by name; None if there is none."""
     if times is None:
         return None
@@ -267,6 +288,7 @@ def _row(compared: Compared) -> tuple[str, ...]:
     """Return the cells of an event in the order of `_COLUMNS`."""
     differing = sum(len(change.partitions) for change in compared.differing)
     owners = f"{differing:,} of {count(compared.partitions, 'partition')} differ" if differing else "equal"
+    # Other owners are a difference whatever the times say.
     agrees = False if differing else compared.in_time
     return (
         f"#{compared.first} to #{compared.last}",
@@ -278,9 +300,9 @@ def _row(compared: Compared) -> tuple[str, ...]:
     )
 
 
-def _cause(cause: Change) -> str:
+def _cause(cause: GroupChange) -> str:
     """Return the words for a cause."""
-    if cause.kind is Kind.GREW:
+    if cause.kind is ChangeKind.GREW:
         return f"{cause.name} grew to {cause.after}"
     return f"{cause.name} {cause.kind}"
 
@@ -294,7 +316,7 @@ def _bounds_text(bounds: Bounds | None) -> str:
     return f"{duration(bounds.least)} to {duration(bounds.most)}"
 
 
-def _spread_text(spread: Spread | None) -> str:
+def _spread_text(spread: TimeRange | None) -> str:
     """Return the times of the model; "unknown" if the record does not show the cause of the event."""
     if spread is None:
         return "unknown"

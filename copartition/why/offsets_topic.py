@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from copartition.groups.live.wire import Answer
+from copartition.groups.live.wire import AnswerReader
 from copartition.kit.words import count
 from copartition.why.evidence import Line
 from copartition.why.rebalances import OFFSETS_TOPIC, Cause, GroupHistory, Other, Rebalance
@@ -137,8 +137,8 @@ def topic_history(group: str, records: Iterable[Written]) -> GroupHistory:
         if key.startswith(own, 2):
             line = Line(f"{OFFSETS_TOPIC}-{partition}", offset, "")
             where = f"{line.file} offset {offset}"
-            rest = Answer(key[2 + len(own) :], f"the key at {where}")
-            content = None if value is None else Answer(value, f"the value at {where}")
+            rest = AnswerReader(key[2 + len(own) :], f"the key at {where}")
+            content = None if value is None else AnswerReader(value, f"the value at {where}")
             _add(history, int.from_bytes(key[:2]), rest, content, line, at_ms / 1000)
     for place, commits in sorted(history.commits.items()):
         history.others.append(Other(None, _brief(place, commits), None, history.lines[place]))
@@ -148,7 +148,9 @@ def topic_history(group: str, records: Iterable[Written]) -> GroupHistory:
     return GroupHistory(group, protocol, tuple(history.rebalances), tuple(history.others), (_UNKNOWN,))
 
 
-def _add(history: _History, kind: int, key: Answer, value: Answer | None, line: Line, at: float) -> None:
+def _add(
+    history: _History, kind: int, key: AnswerReader, value: AnswerReader | None, line: Line, at: float
+) -> None:
     """Add one record of the group; kinds that say nothing of members or commits are skipped.
 
     Args:
@@ -177,7 +179,7 @@ def _add(history: _History, kind: int, key: Answer, value: Answer | None, line: 
         history.generation(Rebalance(value.int32(), Cause.UNKNOWN, None, "", line, at), history.members)
 
 
-def _version(value: Answer, most: int) -> int:
+def _version(value: AnswerReader, most: int) -> int:
     """Return the version of a value, 0 to `most`; any other raises `ProtocolError`."""
     version = value.int16()
     if not 0 <= version <= most:
@@ -185,13 +187,13 @@ def _version(value: Answer, most: int) -> int:
     return version
 
 
-def _committed(value: Answer) -> int:
+def _committed(value: AnswerReader) -> int:
     """Return the offset that a commit has."""
     _version(value, 4)  # the offset comes first in all of them
     return value.int64()
 
 
-def _classic(value: Answer, rebalance: Rebalance) -> tuple[Rebalance, dict[str, str]]:
+def _classic(value: AnswerReader, rebalance: Rebalance) -> tuple[Rebalance, dict[str, str]]:
     """Return the generation, and the names of its members by what stays when a static one restarts.
 
     Fields are read in the order of their layout; some are skipped, as each begins where the one before ends.
@@ -213,7 +215,7 @@ def _classic(value: Answer, rebalance: Rebalance) -> tuple[Rebalance, dict[str, 
     return replace(rebalance, generation=generation, assignor=assignor, leader=leader), members
 
 
-def _member_name(value: Answer) -> str:
+def _member_name(value: AnswerReader) -> str:
     """Return the `group.instance.id` of a member, else its `client.id`."""
     _version(value, 0)
     instance, _, client = value.compact(), value.compact(), value.text()

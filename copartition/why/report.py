@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from math import ceil, inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from copartition.kit.json import attributes_of, dump, milliseconds, utc_time
+from copartition.kit.json import attributes_of, dump, utc_time, whole_milliseconds
 from copartition.kit.page import LETTER, WIDTH, Tick, Window, render, ticks
 from copartition.kit.words import Table, count, duration, visible, without_ids
 from copartition.why.cures import DEFAULT_HEARTBEAT_S, Cure
@@ -72,8 +72,8 @@ def _rebalance(rebalance: Rebalance) -> dict[str, Any]:
         "generation": rebalance.generation,
         "began": rebalance.began and utc_time(rebalance.began),
         **attributes_of(rebalance, "cause", "member", "reason"),
-        "join_ms": milliseconds(rebalance.join_s),
-        "sync_ms": milliseconds(rebalance.sync_s),
+        "join_ms": whole_milliseconds(rebalance.join_s),
+        "sync_ms": whole_milliseconds(rebalance.sync_s),
         "expected_join_ms": [0, round(1000 * DEFAULT_HEARTBEAT_S)],
         **attributes_of(rebalance, "members", "assignor", "leader"),
         "names": list(rebalance.names),
@@ -90,9 +90,9 @@ def print_why(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]], console: Co
         console: where to.
         full: whether all rebalances and all other events are shown, not only the last ones.
     """
-    from copartition.kit.grid import Column, Grid, cell, note  # noqa: PLC0415 - JSON does without rich
+    from copartition.kit.grid import Grid, GridColumn, cell, note  # noqa: PLC0415 - JSON does without rich
 
-    columns = [Column(*item) for item in COLUMNS.items()]
+    columns = [GridColumn(*item) for item in COLUMNS.items()]
     for place, (history, cures) in enumerate(groups):
         if place:
             console.print()

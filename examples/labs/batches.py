@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from confluent_kafka import Producer
 
-from copartition.models import BatchingSettings, Broker, LibrdkafkaSettings, simulate_batching
+from copartition.models import BatchingSettings, BrokerTimes, LibrdkafkaSettings, simulate_batching
 from examples.labs.kit import Between, Lab, Picture, paced
 
 SIZES = (4_096, 16_384, 65_536)
@@ -69,7 +69,7 @@ def java(lab: Lab) -> None:
             VALUE,
             np.zeros(200, int),
             leaders=[0],
-            brokers=[Broker(latency_ms=2_000)],
+            brokers=[BrokerTimes(latency_ms=2_000)],
             settings=BatchingSettings(batch_size=4_096, buffer_memory=16_384, max_block_ms=block),
         )
         rows.append((block, result.timed_out, result.blocked_ms / 1000))

@@ -19,7 +19,7 @@ from weakref import WeakSet
 from partitioning.clients.delivery import WAIT_S, Deliveries
 from partitioning.clients.java_settings import librdkafka_security
 from partitioning.clients.placing import check_explicit
-from partitioning.clients.topics import ANY_PARTITION, Topic, Topics, encoded
+from partitioning.clients.topics import ANY_PARTITION, ClientTopic, Topics, encoded
 from partitioning.interface import Partitioner
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ class PartitioningProducer(Producer):
         partitioner: str | Partitioner = "default",
         max_block_ms: float = 5000,
     ) -> None:
+        # The order matters: everything that may refuse the configuration comes before the base starts its
+        # threads.
         config = librdkafka_security(config)
         self._topics = Topics(config, partitioner, max_block_ms)
         self._deliveries = Deliveries(config, "records without a delivery callback")
@@ -109,14 +111,19 @@ class PartitioningProducer(Producer):
             partition = current.place(encoded(key))
         own = on_delivery or callback
         try:
+            # Any other argument that is passed costs time in C for each record, so the common call passes
+            # none.
             if own is None and headers is None and not timestamp:
                 _produce(self, topic, value, key, partition)  # fewer arguments are read faster
             else:
                 watcher = own and self._watcher(own)
                 _produce(self, topic, value, key, partition, watcher, None, timestamp, headers)
         except KafkaException as error:
+            # librdkafka refuses a partition that is gone at once; the next record asks for the topic's layout
+            # anew.
             self._topics.on_error(topic, error.args[0])
             raise
+        # Only a record that is in the queue counts: one that was refused filled no batch.
         if current is not None:
             current.sent(partition, encoded(key), encoded(value))
 
@@ -141,6 +148,8 @@ class PartitioningProducer(Producer):
             BrokerUnreachableError: likewise.
             MisplacedRecordError: likewise.
         """
+        # One list for each partition, in the order of the messages: the order inside a partition is that of
+        # the call.
         groups: dict[int, list[dict[str, Any]]] = {}
         for message in messages:
             chosen = message.get("partition", partition)
@@ -161,16 +170,23 @@ class PartitioningProducer(Producer):
 
     def _watcher(self, own: DeliveryCallback) -> DeliveryCallback:
         """Return the callback around the caller's own, which is mostly the same as last time."""
+        # A watcher is a closure; to make one for each record would take longer than to place it.
         last, watcher = self._watched
         if watcher is None or own != last:
             watcher = self._deliveries.watch(self._topics.on_error, own)
             self._watched = own, watcher
         return watcher
 
-    def _current_topic(self, topic: str) -> Topic:
+    def _current_topic(self, topic: str) -> ClientTopic:
+        """Return the topic with its state; the cluster is asked for its layout if need be."""
         return self._topics.current(topic, self._metadata)
 
     def _metadata(self, topic: str, within_s: float) -> Any:
+        """Return librdkafka's metadata of one topic.
+
+        Raises:
+            DeliveryError: this process was forked from the producer's; the question would wait for ever.
+        """
         self._deliveries.refuse_forked()
         return self.list_topics(topic, within_s)
 
@@ -183,6 +199,8 @@ class PartitioningProducer(Producer):
             KafkaException: a fatal error, if nobody but their callbacks waited for the records it took along.
         """
         self._deliveries.refuse_forked()
+        # A fatal error is raised by the base in the middle of the reports; the rest of the reports is drained
+        # first.
         served = self._deliveries.serve(super().poll, timeout)
         if self._deliveries.fatal is not None:
             self._drain()
@@ -214,6 +232,8 @@ class PartitioningProducer(Producer):
         try:
             self._drain()
         except DeliveryError as error:
+            # The brokers are silent: purging makes a report of each record that is left, so that none is
+            # counted twice.
             silent = error
             self.purge()
             self._drain(WAIT_S)
@@ -233,6 +253,7 @@ class PartitioningProducer(Producer):
         try:
             self.close()
         except (DeliveryError, KafkaException):
+            # An error inside the `with` block is what the caller must see; one of `close` would hide it.
             if error is None:
                 raise
 
@@ -243,6 +264,7 @@ class PartitioningProducer(Producer):
                 pass
 
     def _check(self, given_up: DeliveryError | None = None) -> None:
+        """Raise for records that nobody watched and that were lost since the last call."""
         self._deliveries.check(outstanding=len(self), given_up=given_up)
 
 
@@ -251,6 +273,7 @@ class _PlacingBase(PartitioningProducer):
 
     _settings: Mapping[str, Any]
 
+    # SerializingProducer calls this from inside its own `__init__`, so the settings must be set before.
     def __init__(self, config: Mapping[str, Any]) -> None:
         super().__init__(config, **self._settings)
 
@@ -293,7 +316,9 @@ def _refuse_records() -> None:
     """In a forked process, let each producer from before refuse records; a check would cost every record."""
     for producer in PRODUCERS:
         refuse = producer._deliveries.refuse_forked  # noqa: SLF001 - of these modules
+        # Into the instance, in front of the class's methods: the parent process pays nothing for it.
         vars(producer).update(produce=refuse, produce_batch=refuse)
 
 
+# A forked child has the queue but none of librdkafka's threads: records would wait in it without a word.
 os.register_at_fork(after_in_child=_refuse_records)

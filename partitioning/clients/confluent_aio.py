@@ -103,6 +103,8 @@ class PartitioningAIOProducer(AIOProducer):
         if partition != ANY_PARTITION:
             check_explicit(topic, partition)
         elif not (key and topic in self._topics.hashed):
+            # A known topic costs no change of threads; an unknown one is asked for in another thread, as it
+            # may block.
             ask = self._from_another_thread()
             current = self._topics.trusted(topic, ask)
             if current is None:
@@ -114,11 +116,14 @@ class PartitioningAIOProducer(AIOProducer):
         if current is not None:  # to librdkafka's own choice its errors mean nothing
             future.add_done_callback(partial(self._on_resolved, topic))
         self._futures.append(future)
+        # The bound grows with what is open, so each future is looked at a constant number of times on
+        # average.
         if len(self._futures) >= self._prune_at:
             self._prune()
         return future
 
     def _on_resolved(self, topic: str, future: Future[Message]) -> None:
+        """Have the topic met anew if its record was refused because the topic or partition is gone."""
         if (error := _error_of(future)) is not None:
             self._topics.on_error(topic, error)
 
@@ -140,6 +145,7 @@ class PartitioningAIOProducer(AIOProducer):
         self._deliveries.refuse_forked()
         loop, flush = asyncio.get_running_loop(), super().flush
         self._prune()
+        # What is produced while this waits belongs to the next flush.
         waiting = [*self._futures]
 
         def drain() -> int:
@@ -157,6 +163,7 @@ class PartitioningAIOProducer(AIOProducer):
         # A report that came together with a fatal error never reached its future.
         cut_off = [future for future in waiting if not future.done()]
         self._prune()
+        # Counted once: the next flush tells only of what came after.
         taken_along, self._taken_along = self._taken_along, 0
         fatal = self._deliveries.fatal
         for future in cut_off:
@@ -193,6 +200,7 @@ class PartitioningAIOProducer(AIOProducer):
 
 
 def _error_of(future: Future[Message]) -> KafkaError | None:
+    """Return the error that a future ended with; None if it ended well, is open, or holds another error."""
     # `exception()` would count as the caller's look at it: asyncio logs an error that nobody looked at.
     error = future._exception  # noqa: SLF001
     return error.args[0] if isinstance(error, KafkaException) else None

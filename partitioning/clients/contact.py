@@ -77,7 +77,9 @@ def protocol_fault(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> s
     if all(fault.name() != "_ALL_BROKERS_DOWN" for fault in faults):
         return None
     protocol = str(config.get("security.protocol", "PLAINTEXT")).upper()
+    # SASL_SSL and SSL speak TLS; PLAINTEXT and SASL_PLAINTEXT do not.
     with_tls = protocol.endswith("SSL")
+    # A generator: the first broker that answers decides, and the others are not asked.
     told_by = (_speaks_tls(*address) for address in _addresses(config))
     spoken = next((spoken for spoken in told_by if spoken is not None), None)
     if spoken is None or spoken == with_tls:
@@ -99,6 +101,10 @@ def _speaks_tls(host: str, port: int) -> bool | None:
 
 
 def _shakes_hands(host: str, port: int) -> bool | None:
+    """Return whether a TLS handshake succeeds there or fails for another reason than that no TLS is spoken.
+
+    None if nobody answers.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE  # nothing is sent, and whom to trust is not the question
@@ -114,6 +120,7 @@ def _shakes_hands(host: str, port: int) -> bool | None:
         except TimeoutError:
             return None
         except OSError:
+            # The peer hung up on our first message: it speaks another protocol.
             return False
     return True
 
@@ -128,6 +135,7 @@ def _certificate_fault(config: Mapping[str, Any]) -> str | None:
             context = ssl.create_default_context(
                 cafile=config.get("ssl.ca.location"), cadata=config.get("ssl.ca.pem")
             )
+            # "https" is librdkafka's own default.
             context.check_hostname = config.get("ssl.endpoint.identification.algorithm", "https") == "https"
             with socket.create_connection((host, port), _CONNECT_WITHIN_S) as raw:
                 try:
@@ -191,8 +199,10 @@ def cluster_metadata(
         try:
             return client.list_topics(topic, timeout=max(min(wait_s, left_s), 0.001))
         except confluent_kafka.KafkaException as error:
+            # Serves `error_cb`, which is called from `poll` only; without it `errors` would stay empty.
             with suppress(confluent_kafka.KafkaException, SystemError):  # fatal to a writer only
                 client.poll(0)
+            # A wrong password or certificate ends the wait at once: waiting longer cannot change the answer.
             final = [error for error in errors if error.name() in _FINAL]
             passed_s = time.monotonic() - begun
             impatient = patience_s is not None and errors and passed_s >= patience_s
@@ -239,6 +249,7 @@ def list_offsets(
     left = {*places}
     while left:
         specs = {confluent_kafka.TopicPartition(*place): spec for place in sorted(left)}
+        # Asked at least once with some time to answer, also if the deadline is over.
         left_s = max(deadline - time.monotonic(), 0.1)
         errors = {}
         for partition, answer in admin.list_offsets(
@@ -250,6 +261,7 @@ def list_offsets(
             except confluent_kafka.KafkaException as error:
                 errors[place] = error
         left = {*errors}
+        # All that failed are asked again if at least one of the errors passes by itself.
         passing = any(error.args[0].name() in _LEADER_MOVES for error in errors.values())
         if not passing or time.monotonic() >= deadline:
             break

@@ -40,7 +40,9 @@ def patience_s(config: Mapping[str, Any]) -> float:
 
     InvalidConfigError if the setting has no meaning.
     """
-    given = (milliseconds(config, name, _LIMIT_MS, _MOST_MS) for name in _LIMITS if name in config)
+    # The longer one if both names are given: patience that is too long does less harm than too short a one.
+    # librdkafka takes 0 for "no limit".
+    given = (time_setting(config, name, _LIMIT_MS, _MOST_MS) for name in _LIMITS if name in config)
     return max(given, default=_LIMIT_MS) / 1000 or math.inf
 
 
@@ -48,6 +50,14 @@ class Deliveries:
     """The records of one producer, which errors call `records`: how many were not acknowledged, and why.
 
     InvalidConfigError if the configuration's delivery timeout has no meaning.
+
+    Attributes:
+        fatal: the error after which the producer delivers nothing more; None while there is none.
+        _lost: failed records since the last `check` that nobody else watched.
+        _first: text of the first of these failures.
+        _purged: records since the last `check` that were purged; lost only if a fatal error purged them.
+        _reports: reports that reached `on_delivery`, in all.
+        _passed_on: those whose callback returned. The difference is what a fatal error cut off.
     """
 
     def __init__(self, config: Mapping[str, Any], records: str = "records") -> None:
@@ -91,6 +101,7 @@ class Deliveries:
         """Take note of a record's fate; a delivery callback."""
         if error is None:
             return
+        # A purge is what the caller asked for, unless a fatal error caused it; `check` tells the two apart.
         if error.code() in PURGED:
             self._purged += 1
             return
@@ -107,6 +118,7 @@ class Deliveries:
             return call(seconds) or 0
         except (confluent_kafka.KafkaException, SystemError) as error:
             fatal = _fatal_in(error)
+            # The first one has the reason; later ones only say that there was one.
             self.fatal = self.fatal or fatal
             return 0
 
@@ -151,9 +163,12 @@ class Deliveries:
         lost, self._lost = self._lost, 0
         purged, self._purged = self._purged, 0
         why, self._first = [self._first] * bool(self._first), ""
+        # No caller asked for the purge in these cases.
         if fatal is not None or given_up is not None:
             lost += purged
         if given_up is not None or (fatal is not None and not outstanding):
+            # A report that never reached its callback counts as lost: whether its record arrived is not
+            # known.
             lost += self._reports - self._passed_on + outstanding
             self._reports = self._passed_on
         news = given_up or (None if self._fatal_is_told else fatal)
@@ -207,6 +222,7 @@ def why_failed(producer: Any, error: KafkaError) -> KafkaError:
     if error.name() != "_STATE":
         return error
     try:
+        # Fails with the reason of the transaction's own failure; it begins none.
         producer.begin_transaction()
     except confluent_kafka.KafkaException as failed:
         error = failed.args[0]
@@ -231,13 +247,14 @@ def describe_errors(errors: Iterable[KafkaError]) -> str:
     return "; ".join(dict.fromkeys(_DURATION.sub("", error.str()) for error in errors))
 
 
-def milliseconds(config: Mapping[str, Any], name: str, default: int, most: int, least: int = 0) -> int:
+def time_setting(config: Mapping[str, Any], name: str, default: int, most: int, least: int = 0) -> int:
     """Return a time among librdkafka's settings.
 
     InvalidConfigError unless a whole number within its bounds.
     """
     text = str(config.get(name, default)).strip()
     # Not as Python reads it: librdkafka would stop at the first sign of 1_000 that is no digit.
+    # What is no number gets one that is out of bounds, so that both faults have one message.
     number = int(text) if re.fullmatch("-?[0-9]{1,10}", text) else least - 1
     if not least <= number <= most:
         raise InvalidConfigError(f"{name!r} is {text[:40]!r}; give milliseconds, {least} to {most}")

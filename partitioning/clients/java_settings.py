@@ -40,7 +40,9 @@ def librdkafka_security(config: Mapping[str, Any]) -> dict[str, Any]:
     something that decides who we are or whom we trust cannot be translated.
     """
     rest = dict(config)
+    # Each takes its settings out of `rest`, so that librdkafka never sees a name that it does not know.
     settings = _login(rest) | _store(rest, "truststore") | _store(rest, "keystore")
+    # Java turns the check of the host name off by an empty value, librdkafka by "none".
     if rest.get("ssl.endpoint.identification.algorithm") == "":
         rest["ssl.endpoint.identification.algorithm"] = "none"
     handler = rest.pop("sasl.login.callback.handler.class", _OIDC_HANDLER)
@@ -56,6 +58,7 @@ def librdkafka_security(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _untranslatable(name: str, why: str) -> InvalidConfigError:
+    """Return the error for a setting that librdkafka has no counterpart of; values are never shown."""
     return InvalidConfigError(f"{name} cannot be translated for librdkafka, on which this is built: {why}")
 
 
@@ -93,6 +96,7 @@ def _parsed(jaas: str) -> tuple[str, dict[str, str]]:
     """Return the login module and its options: `Module required name="value" ...;`."""
     tokens = []
     end = 0
+    # A value may hold spaces, signs and escaped quotes; splitting at blanks would cut such a password in two.
     for match in re.finditer(_WORD_OR_SIGN, jaas):
         if jaas[end : match.start()].strip():
             break
@@ -100,6 +104,7 @@ def _parsed(jaas: str) -> tuple[str, dict[str, str]]:
         quoted = match[1] if match[1] is not None else match[2]
         tokens.append(match[0] if quoted is None else re.sub(r"\\(.)", r"\1", quoted))
     triples = [*zip(tokens[2:-1:3], tokens[3:-1:3], tokens[4:-1:3], strict=False)]
+    # Module, flag and ";" are three tokens, each option three more: NAME, "=", VALUE.
     whole = not jaas[end:].strip() and len(tokens) == 3 * len(triples) + 3
     if not whole or any(sign != "=" for _, sign, _ in triples):
         raise _untranslatable(_JAAS, 'it is not one MODULE required NAME="VALUE" ...; (not shown)')
@@ -113,6 +118,7 @@ def _store(rest: dict[str, str], store: str) -> dict[str, str]:
     """
     settings = {new: rest.pop(old) for old, new in _INLINE[store].items() if old in rest}
     kind = rest.pop(f"ssl.{store}.type", "").upper()
+    # librdkafka has `ssl.keystore.location` and `ssl.keystore.password` itself and reads PKCS12 from it.
     if store == "keystore" and kind in {"", "PKCS12"}:
         return settings
     location = rest.pop(f"ssl.{store}.location", None)

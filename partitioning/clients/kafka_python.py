@@ -50,11 +50,14 @@ class KafkaPythonPartitioner(ClientPartitioner):  # type: ignore[misc]
             MisplacedRecordError: the strategy chose a partition that the topic does not have.
         """
         placer, layout = self._placer_and_layout(topic, cluster)
+        # Taken out at once: it is meant for the next question of this thread only.
         refused: int | None = vars(self._thread).pop("refused", None)
         if refused is not None and not placer.minds_batches:
             return refused
         key_bytes = None if serialized_key is None else bytes(serialized_key)
         chosen = placer.place(key_bytes, layout)
+        # The record was counted when it was placed for the first time; a second answer that is the same is no
+        # new record.
         if chosen != refused:
             size = -1 if serialized_value is None else len(serialized_value)
             placer.appended(chosen, key_bytes, size, layout, enable_switch=False)
@@ -71,6 +74,12 @@ class KafkaPythonPartitioner(ClientPartitioner):  # type: ignore[misc]
         self._thread.refused = prev_partition
 
     def _placer_and_layout(self, topic: str, cluster: Any) -> tuple[TopicPlacer, TopicLayout]:
+        """Return the topic's strategy and its layout as the client's metadata has it now.
+
+        Raises:
+            UnknownTopicError: the client knows no such topic.
+            InvalidLayoutError: the client knows only some of the topic's partitions.
+        """
         partitions = cluster.partitions_for_topic(topic)
         if not partitions:
             raise UnknownTopicError(f"kafka-python knows no topic {topic!r}: create it first")
@@ -79,6 +88,7 @@ class KafkaPythonPartitioner(ClientPartitioner):  # type: ignore[misc]
         )
         placer = self._placers.get(topic)
         if placer is None:
+            # Two threads may meet a topic at once; `setdefault` keeps the state of one of them for both.
             placer = self._placers.setdefault(topic, TopicPlacer(topic, self._partitioner, batches_told=True))
         return placer, layout
 

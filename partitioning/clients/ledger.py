@@ -64,6 +64,10 @@ class Entry:
         """Return what stands beside the offset."""
         return json.dumps(asdict(self), separators=(",", ":"))
 
+    def has_types_of(self, other: Entry) -> bool:
+        """Return whether each attribute has the type that the same attribute of the other entry has."""
+        return all(type(getattr(self, name)) is type(getattr(other, name)) for name in self.__slots__)
+
     @classmethod
     def parse(cls, offset: int, metadata: str | None) -> Entry | None:
         """Return the entry of a committed offset, None if there is none.
@@ -74,15 +78,20 @@ class Entry:
             return None
         try:
             parsed = json.loads(metadata or "")
-            # Another format may have more attributes, and an earlier release has fewer.
+            # Another format may have more attributes, which are left out, and an earlier release has fewer.
             entry = cls(**{name: parsed[name] for name in cls.__slots__ if name in parsed})
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):  # the last one for JSON nested deeply
             entry = None
-        if entry is None or entry.version != offset:
+        # The offset and the metadata are written together; if they disagree, another program committed here,
+        # which may commit any JSON.
+        if entry is None or entry.version != offset or not entry.has_types_of(_TYPICAL):
             raise ValueError(
                 f"offset {offset} with metadata {(metadata or '')[:80]!r} is no entry of a ledger"
             )
         return entry
+
+
+_TYPICAL = Entry(0, 0, "", False, 0, 0, "")
 
 
 def entries(committed: Iterable[TopicPartition]) -> dict[int, Entry | None]:

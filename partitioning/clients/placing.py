@@ -61,6 +61,7 @@ def layout_of(topic: str, partitions: tuple[int, ...], available: tuple[int, ...
             f"topic {topic!r}: the client's metadata is incomplete; it has partitions {sorted(partitions)}, "
             "not every one from 0 up"
         )
+    # No leader at all is read as every leader: a record must go somewhere, and waits for its leader there.
     every = len(available) in {0, len(partitions)}
     return TopicLayout(len(partitions), available=None if every else tuple(sorted(available)))
 
@@ -76,6 +77,8 @@ class TopicPlacer:
         self._topic = topic
         self._name = partitioner.name
         self._decide = partitioner.for_topic(topic)
+        # Asked once: an isinstance of a Protocol looks at every name, which costs more than to place a
+        # record.
         self._bytes_aware = self._decide if isinstance(self._decide, BytesAware) else None
         self._batch_aware = self._decide if isinstance(self._decide, BatchAware) else None
         self._time_aware = self._decide if isinstance(self._decide, TimeAware) else None
@@ -124,6 +127,8 @@ class TopicPlacer:
         if self._bytes_aware is None:
             return
         with self._lock:
+            # `peek` is asked under the same lock as `appended`: another thread could move the partition in
+            # between.
             if self._bytes_aware.peek(layout) == partition:
                 size = record_size(payload_size(-1 if key is None else len(key), value_size), 0, 0)
                 self._bytes_aware.appended(size, layout, enable_switch=enable_switch)
@@ -132,6 +137,8 @@ class TopicPlacer:
         """An unkeyed record, put into this partition, found no batch with room; `place` is asked again."""
         with self._lock:
             if self._bytes_aware is not None:
+                # No bytes, but the batch is full: a strategy that has passed its size may leave the partition
+                # now.
                 self._bytes_aware.appended(0, layout, enable_switch=True)
             if self._batch_aware is not None:
                 self._batch_aware.new_batch(partition, layout)

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from partitioning.clients.contact import connected_metadata, why_refused
-from partitioning.clients.delivery import milliseconds
+from partitioning.clients.delivery import time_setting
 from partitioning.clients.placing import TopicPlacer, layout_of, librdkafka_partitioner, strategy
 from partitioning.errors import (
     BrokerUnreachableError,
@@ -45,7 +45,7 @@ def encoded(part: str | bytes | None) -> bytes | None:
 
 
 @dataclass(slots=True)
-class Topic:
+class ClientTopic:
     """A topic: its strategy's state, and its layout.
 
     Attributes:
@@ -98,12 +98,12 @@ class Topics:
         if not max_block_ms > 0:
             raise InvalidConfigError(f"max_block_ms is {max_block_ms}; give more than 0")
         name = "topic.metadata.refresh.interval.ms"
-        refresh_ms = milliseconds(config, name, _REFRESH_MS, _MOST_REFRESH_MS, -1)
+        refresh_ms = time_setting(config, name, _REFRESH_MS, _MOST_REFRESH_MS, -1)
         self._max_age_s = refresh_ms / 1000 if refresh_ms >= 0 else math.inf
         self._max_block_s = max_block_ms / 1000
         self._partitioner = strategy(partitioner)
         self._config = config
-        self._topics: dict[str, Topic] = {}
+        self._topics: dict[str, ClientTopic] = {}
         self._silent_until = -math.inf
         self._refreshing = Lock()
         self._refresher: Thread | None = None
@@ -111,7 +111,7 @@ class Topics:
         self.hashing = {} if native is None else {"partitioner": native}
         self.hashed: set[str] = set()
 
-    def trusted(self, name: str, ask: Ask) -> Topic | None:
+    def trusted(self, name: str, ask: Ask) -> ClientTopic | None:
         """Return a topic that needs no question before a record is placed; None for one that does.
 
         A layout that is due is asked for in the background; arguments as of `current`.
@@ -123,7 +123,7 @@ class Topics:
             self._refresh_soon(ask)
         return topic
 
-    def current(self, name: str, ask: Ask) -> Topic:
+    def current(self, name: str, ask: Ask) -> ClientTopic:
         """Return a topic; if need be, the cluster is asked for its layout first (`Producer.list_topics`).
 
         Raises:
@@ -138,25 +138,27 @@ class Topics:
         if topic is not None and error.code() in _IS_GONE:
             self._forget(name, topic)
 
-    def meet(self, name: str, ask: Ask) -> Topic:
+    def meet(self, name: str, ask: Ask) -> ClientTopic:
         """Return a topic, after the cluster was asked for its layout.
 
         Arguments and errors as of `current`.
         """
         topic = self._topics.get(name)
         if topic is None:
-            topic = self._topics.setdefault(name, Topic(TopicPlacer(name, self._partitioner)))
+            topic = self._topics.setdefault(name, ClientTopic(TopicPlacer(name, self._partitioner)))
+        # One lock a topic: a cluster that is slow to answer for one topic must not stop the others.
         with topic.meeting:  # another thread may be first
             if not topic.trusted and (topic.layout is None or not self._refreshed(name, topic, ask)):
                 self._keep(name, topic, self._first_layout(name, ask))
         return topic
 
-    def _is_due(self, topic: Topic) -> bool:
+    def _is_due(self, topic: ClientTopic) -> bool:
         """Return whether this topic's layout is too old, and brokers are not known to be silent."""
         return (now := monotonic()) >= topic.fresh_until and now >= self._silent_until
 
     def _refresh_soon(self, ask: Ask) -> None:
         """Ask for the layouts that are due, in the background, one after the other until nobody answers."""
+        # One refresher at a time; whoever comes second need not wait for it.
         if self._refreshing.acquire(blocking=False):
             self._refresher = Thread(target=self._refresh, args=(ask,), daemon=True)
             self._refresher.start()
@@ -167,6 +169,7 @@ class Topics:
             self._refresher.join()
 
     def _refresh(self, ask: Ask) -> None:
+        """Ask for every layout that is due; runs in a thread of its own and ends without an error."""
         try:
             for name, topic in [*self._topics.items()]:
                 if topic.trusted and self._is_due(topic) and not self._is_there(name, topic, ask):
@@ -176,13 +179,15 @@ class Topics:
         finally:
             self._refreshing.release()
 
-    def _is_there(self, name: str, topic: Topic, ask: Ask) -> bool:
+    def _is_there(self, name: str, topic: ClientTopic, ask: Ask) -> bool:
+        """Return whether a topic may still be written to by its last layout."""
         try:
             return self._refreshed(name, topic, ask)
+        # Why it is not there is told to the next caller of `meet`, who is in a thread that can raise.
         except CopartitionError:
             return False
 
-    def _refreshed(self, name: str, topic: Topic, ask: Ask) -> bool:
+    def _refreshed(self, name: str, topic: ClientTopic, ask: Ask) -> bool:
         """Return whether the topic is there.
 
         Where nobody answers, its last layout serves on for some seconds.
@@ -191,6 +196,8 @@ class Topics:
             try:
                 layout = _layout(name, ask, _REFRESH_WITHIN_S)
             except KafkaException:
+                # For all topics: brokers that are silent about one will not answer for the others, and each
+                # question blocks.
                 self._silent_until = monotonic() + _REFRESH_AGAIN_S
             else:
                 if layout is None:
@@ -199,19 +206,24 @@ class Topics:
         topic.trusted = True
         return True
 
-    def _forget(self, name: str, topic: Topic) -> None:
+    def _forget(self, name: str, topic: ClientTopic) -> None:
+        """Have a topic's layout asked for before its next record; its strategy's state stays."""
         topic.trusted = False
         self.hashed.discard(name)
 
-    def _keep(self, name: str, topic: Topic, layout: TopicLayout) -> None:
+    def _keep(self, name: str, topic: ClientTopic, layout: TopicLayout) -> None:
+        """Take a topic's layout as of now."""
         topic.layout = layout
         topic.fresh_until = monotonic() + self._max_age_s
         topic.trusted = True
+        # Only now: a topic's first record asks the cluster for it, so that an unknown topic raises at once.
         if self.hashing:
             self.hashed.add(name)
 
     def _first_layout(self, name: str, ask: Ask) -> TopicLayout:
+        """Return a topic's layout, waiting up to `max_block_ms` for the topic to appear."""
         deadline = monotonic() + self._max_block_s
+        # A topic that was just created is unknown to some brokers for a moment.
         while (layout := self._fetch(name, ask, max(deadline - monotonic(), _ASK_AGAIN_S))) is None:
             if monotonic() + _ASK_AGAIN_S > deadline:
                 raise UnknownTopicError(
@@ -221,6 +233,11 @@ class Topics:
         return layout
 
     def _fetch(self, name: str, ask: Ask, within_s: float) -> TopicLayout | None:
+        """Return a topic's layout; None if it is not there yet.
+
+        Raises:
+            BrokerUnreachableError: nobody answers; the message says why.
+        """
         if self._config.get("enable.idempotence"):
             ask = partial(connected_metadata, ask)  # else the first batch waits 500 ms for its id
         try:

@@ -1,4 +1,9 @@
-"""`boost::hash<std::string>` of Boost 1.82 and newer on 64-bit machines; of its 64 bits, the low 32."""
+"""`boost::hash<std::string>` of Boost 1.82 and newer on 64-bit machines; of its 64 bits, the low 32.
+
+Apache Pulsar's C++ client routes by it. A key is read in little-endian words of 8 bytes; each word is added
+to a running position, multiplied to 128 bits and folded, and XORed into the state. The last word is always
+there, with 0 to 7 bytes.
+"""
 
 from typing import TypeAlias
 
@@ -31,6 +36,7 @@ def boost_hash_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> 
     lengths = np.diff(offsets).astype(np.int64)
     out = np.empty(len(starts), dtype=np.int32)
     full_words = lengths >> 3
+    # Rows of one width are hashed together, so that a step of the hash is one NumPy call on all of them.
     for count in np.unique(full_words).tolist():
         rows = np.flatnonzero(full_words == count)
         matrix = padded_rows(data, starts[rows], 8 * count + 8).view("<u8")
@@ -40,6 +46,8 @@ def boost_hash_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> 
 
 def _hash_rows(matrix: Words, lengths: Words) -> NDArray[np.int32]:
     """Return keys of as many full words each; the last column begins with what else a key has."""
+    # `padded_rows` also copied bytes of the next key into the last word; the mask of 8 * (length mod 8) bits
+    # clears them.
     matrix[:, -1] &= (np.uint64(1) << ((lengths & np.uint64(7)) << np.uint64(3))) - np.uint64(1)
     position = _FIRST
     states = lengths ^ np.uint64(_FIRST)
@@ -56,11 +64,16 @@ def _folded_product(value: int) -> int:
 
 
 def _folded_products(values: Words) -> Words:
+    """Return `_folded_product` of each word.
+
+    NumPy has no 128-bit integers, so the product is made of four products of 32-bit halves.
+    """
     half, low_half = np.uint64(32), np.uint64(0xFFFFFFFF)
     low, high = values & low_half, values >> half
     factor_low, factor_high = np.uint64(_MULTIPLIER & 0xFFFFFFFF), np.uint64(_MULTIPLIER >> 32)
     middle = high * factor_low + (low * factor_low >> half)
     other_middle = low * factor_high + (middle & low_half)
+    # The high half of the product, then XORed with its low half, which wraps around by itself.
     folded: Words = high * factor_high + (middle >> half) + (other_middle >> half) ^ values * np.uint64(
         _MULTIPLIER
     )

@@ -1,4 +1,10 @@
-"""CRC-32 as zlib, gzip and Ethernet have it (IEEE 802.3)."""
+"""CRC-32 as zlib, gzip and Ethernet have it (IEEE 802.3).
+
+librdkafka's `consistent` and `consistent_random` use it, Sarama's CRC hash and ruby-kafka, too. The scalar is
+zlib's. The column takes four bytes a step from two tables of 65,536 states each: CRC is linear, so the state
+after a word is the XOR of the states after its two halves. Keys whose length is not a multiple of four get
+zeros in front; `_STARTS` holds the states that lead, through these zeros, to the usual first state.
+"""
 
 import zlib
 from functools import partial
@@ -51,16 +57,20 @@ _STARTS = np.array([_before_zeros(0xFFFFFFFF, -length % 4) for length in range(4
 
 
 def _mix(crc: Words, word: Words, k: Words, t: Words) -> None:
+    """Take a word of each key into its state (see `WordHash.mix`)."""
     np.bitwise_xor(crc, word, out=crc)
     np.bitwise_and(crc, _FFFF, out=k)
     np.right_shift(crc, _16, out=t)
     # Every index is in range; of the modes that do not look first, NumPy wraps fastest.
+    # The state is XORed with the word first; then its low half goes first through the tables, with two more
+    # bytes to come.
     _LOW.take(k, out=crc, mode="wrap")
     _HIGH.take(t, out=k, mode="wrap")
     np.bitwise_xor(crc, k, out=crc)
 
 
 def _finish(crc: Words, _lengths: Words, _t: Words) -> None:
+    """Invert all bits, the last step of CRC-32; lengths do not count."""
     np.bitwise_not(crc, out=crc)
 
 

@@ -1,4 +1,9 @@
-"""FNV-1a, 32 bits."""
+"""FNV-1a, 32 bits.
+
+Sarama's default, kafka-go's Hash, and librdkafka's `fnv1a`. A byte is XORed into the state, which is then
+multiplied by a prime, modulo 2**32. The prime is odd, so it has an inverse modulo 2**32: `_STARTS` are the
+states that become the usual first state after the zeros in front of a key were taken.
+"""
 
 from functools import partial
 
@@ -27,12 +32,14 @@ _STARTS = np.array(
 
 
 def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
+    """Take a word of each key into its state, its four bytes from low to high (see `WordHash.mix`)."""
     np.copyto(k, word)
     for _ in range(3):
         np.bitwise_and(k, _FF, out=t)
         np.bitwise_xor(h, t, out=h)
         np.multiply(h, _P, out=h)
         np.right_shift(k, _8, out=k)
+    # The fourth byte: three shifts left only it, so no mask is needed.
     np.bitwise_xor(h, k, out=h)
     np.multiply(h, _P, out=h)
 

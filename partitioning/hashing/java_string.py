@@ -1,4 +1,8 @@
-"""Java's `String.hashCode`, over UTF-16 code units."""
+"""Java's `String.hashCode`, over UTF-16 code units.
+
+A unit is 16 bits; characters beyond U+FFFF are two units. Columns hash units as words of two: the column of
+UTF-8 bytes is decoded once as a whole, and each key's offsets are turned from bytes into units.
+"""
 
 import struct
 
@@ -27,12 +31,16 @@ def java_string(key: bytes) -> int:
 
 def java_string_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
     """`java_string` of each key of a column (see `hashing.HashFunction`), int32; UnicodeError as there."""
+    # A column may be a slice of a longer one, whose other bytes need not be UTF-8.
     data = data[offsets[0] : offsets[-1]]
     bounds = np.subtract(offsets, offsets[0], dtype=np.int64)
     if data.max(initial=0) < 0x80:
         return hash_units(data.astype(np.uint16), bounds)
+    # True at the first byte of each character; bytes 10xxxxxx continue one.
     starts = (data & 0xC0) != 0x80
     text = _decoded(data)
+    # The column may be UTF-8 as a whole although a cut between two keys falls inside a character: then
+    # neither key is.
     if text is None or not starts[bounds[:-1][bounds[:-1] < bounds[1:]]].all():
         raise NotTextError(_first_bad_row(bounds, data))
     before = np.zeros(len(data) + 1, dtype=np.int64)
@@ -54,6 +62,7 @@ def hash_units(units: NDArray[np.uint16], offsets: NDArray[np.int64]) -> NDArray
 
 
 def _decoded(data: NDArray[np.uint8]) -> str | None:
+    """Return the bytes as text; None if they are not UTF-8."""
     try:
         return data.tobytes().decode()
     except UnicodeDecodeError:
@@ -61,6 +70,7 @@ def _decoded(data: NDArray[np.uint8]) -> str | None:
 
 
 def _first_bad_row(bounds: NDArray[np.int64], data: NDArray[np.uint8]) -> int:
+    """Return the first row whose bytes are not UTF-8 by themselves; there is one."""
     rows = zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
     return next(row for row, (begin, end) in enumerate(rows) if _decoded(data[begin:end]) is None)
 
@@ -69,6 +79,7 @@ _16, _31, _FFFF = map(constant, (16, 31, 0xFFFF))
 
 
 def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
+    """Take two code units of each key into its state, the low half first (see `WordHash.mix`)."""
     np.copyto(k, word)
     np.bitwise_and(k, _FFFF, out=t)
     np.right_shift(k, _16, out=k)

@@ -17,6 +17,8 @@ def kafkajs_murmur2(key: bytes) -> int:
     """Hash one key as the legacy murmur2 of kafkajs does: signed 32-bit."""
     length = len(key)
     state = _SEED ^ length
+    # Kafka's loop ends before a word that is not full. This one takes it, too, and the tail is then taken
+    # again below: kafkajs' second mistake.
     for offset in range(0, length, 4):
         word = _rounded_product(int.from_bytes(key[offset : offset + 4], "little"))
         state = _rounded_product(state) ^ _rounded_product(word ^ word >> 24)
@@ -27,6 +29,7 @@ def kafkajs_murmur2(key: bytes) -> int:
 
 
 def _signed(value: int) -> int:
+    """Return the value of 32 bits read as a signed number."""
     return value - (1 << 32) if value >= 1 << 31 else value
 
 
@@ -39,11 +42,15 @@ _3, _13, _15, _24 = map(constant, (3, 13, 15, 24))
 
 
 def _multiply(x: Words) -> None:
+    """Multiply in place as JavaScript does (`_rounded_product`)."""
+    # The product has up to 62 bits; a double keeps 53. The cast to int64 is exact, and that to uint32 keeps
+    # the low bits.
     product = x.view(np.int32) * np.float64(_MULTIPLIER)
     np.copyto(x, product.astype(np.int64), casting="unsafe")
 
 
 def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
+    """Take a word of each key into its state (see `WordHash.mix`)."""
     np.copyto(k, word)
     _multiply(k)
     np.right_shift(k, _24, out=t)
@@ -54,6 +61,11 @@ def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
 
 
 def _tail(h: Words, tail: Words, lengths: Words, k: Words, t: Words) -> None:
+    """Take the last 1 to 3 bytes of each key twice, as a word and as a tail.
+
+    The states of keys without a tail stay as they are.
+    """
+    # On a copy for all keys, then copied back where there is a tail: one path without picking rows.
     mixed = h.copy()
     _mix(mixed, tail, k, t)
     np.bitwise_xor(mixed, tail, out=mixed)
@@ -62,6 +74,7 @@ def _tail(h: Words, tail: Words, lengths: Words, k: Words, t: Words) -> None:
 
 
 def _finish(h: Words, _lengths: Words, t: Words) -> None:
+    """Mix the last bits of each state (see `WordHash.finish`)."""
     np.right_shift(h, _13, out=t)
     np.bitwise_xor(h, t, out=h)
     _multiply(h)

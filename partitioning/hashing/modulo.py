@@ -1,4 +1,8 @@
-"""A signed 32-bit hash becomes a partition by one of three sign rules, each a scalar and a columnar twin."""
+"""A signed 32-bit hash becomes a partition by one of three sign rules, each a scalar and a columnar twin.
+
+The rules differ for hashes with the top bit set, which is every second key: two clients with the same hash
+and different sign rules disagree on about half of all keys.
+"""
 
 from typing import Literal, TypeAlias
 
@@ -19,6 +23,8 @@ def partition_of(hash_value: int, num_partitions: int, sign: SignRule) -> int:
 def partitions_of(hashes: NDArray[np.int32], num_partitions: int, sign: SignRule) -> NDArray[np.int32]:
     """Return the partition of each hash: int32 of the same shape."""
     if sign == "absolute":
+        # Go's and C's remainder has the sign of the hash; without its sign it is the remainder of the
+        # absolute value.
         dividend = np.abs(hashes).view(np.uint32)  # -(2**31) stays as it is, which is right as unsigned
     elif sign == "mask":
         dividend = hashes.view(np.uint32) & np.uint32(0x7FFFFFFF)

@@ -1,4 +1,8 @@
-"""murmur2 as `org.apache.kafka.common.utils.Utils.murmur2` has it: 32 bits, seed 0x9747b28c."""
+"""murmur2 as `org.apache.kafka.common.utils.Utils.murmur2` has it: 32 bits, seed 0x9747b28c.
+
+The Java client's hash of keys, and that of most other clients. It is Austin Appleby's 32-bit MurmurHash2;
+Kafka reads words as little-endian and takes the last 1 to 3 bytes as one word.
+"""
 
 from functools import partial
 from struct import iter_unpack
@@ -36,6 +40,7 @@ _1, _3, _13, _15, _24 = map(constant, (1, 3, 13, 15, 24))
 
 
 def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
+    """Take a word of each key into its state (see `WordHash.mix`)."""
     np.copyto(k, word)  # NumPy copies a strided operand faster than it computes with one
     np.multiply(k, _M, out=k)
     np.right_shift(k, _24, out=t)
@@ -46,7 +51,9 @@ def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
 
 
 def _tail(h: Words, tail: Words, lengths: Words, _k: Words, t: Words) -> None:
+    """Take the last 1 to 3 bytes of each key; a key without any is multiplied by 1 and stays as it is."""
     np.bitwise_xor(h, tail, out=h)
+    # A boolean choice of rows would cost more than these steps: 0 or 1, times (M - 1), plus 1.
     np.bitwise_and(lengths, _3, out=t)
     np.minimum(t, _1, out=t)
     np.multiply(t, _M_LESS_1, out=t)
@@ -55,6 +62,7 @@ def _tail(h: Words, tail: Words, lengths: Words, _k: Words, t: Words) -> None:
 
 
 def _finish(h: Words, _lengths: Words, t: Words) -> None:
+    """Mix the last bits of each state (see `WordHash.finish`)."""
     np.right_shift(h, _13, out=t)
     np.bitwise_xor(h, t, out=h)
     np.multiply(h, _M, out=h)

@@ -1,4 +1,7 @@
-"""murmur3_32 with seed 0 (x86, 32 bits)."""
+"""murmur3_32 with seed 0 (x86, 32 bits).
+
+Apache Pulsar's Java client has it as `Murmur3_32Hash`. The scalar is mmh3's; the column needs only NumPy.
+"""
 
 from functools import partial
 
@@ -21,6 +24,7 @@ _5, _13, _15, _16, _17, _19 = map(constant, (5, 13, 15, 16, 17, 19))
 
 
 def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
+    """Take a word of each key into its state (see `WordHash.mix`)."""
     _absorb(h, word, k, t)
     _rotate(h, _13, _19, t)
     np.multiply(h, _5, out=h)
@@ -28,10 +32,12 @@ def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
 
 
 def _tail(h: Words, tail: Words, _lengths: Words, k: Words, t: Words) -> None:
+    """Take the last 0 to 3 bytes of each key into its state (see `WordHash.tail`)."""
     _absorb(h, tail, k, t)  # an empty tail is a zero and changes nothing
 
 
 def _finish(h: Words, lengths: Words, t: Words) -> None:
+    """Mix the last bits of each state, with the key's length (see `WordHash.finish`)."""
     np.bitwise_xor(h, lengths, out=h)
     np.right_shift(h, _16, out=t)
     np.bitwise_xor(h, t, out=h)
@@ -44,6 +50,7 @@ def _finish(h: Words, lengths: Words, t: Words) -> None:
 
 
 def _absorb(h: Words, word: Words, k: Words, t: Words) -> None:
+    """Mix a word by itself and XOR it into the state, in place; `k` and `t` are scratch."""
     np.copyto(k, word)
     np.multiply(k, _C1, out=k)
     _rotate(k, _15, _17, t)
@@ -52,6 +59,7 @@ def _absorb(h: Words, word: Words, k: Words, t: Words) -> None:
 
 
 def _rotate(x: Words, left: NDArray[np.uint32], right: NDArray[np.uint32], t: Words) -> None:
+    """Rotate each word in place by `left` bits; `right` is 32 less `left`, `t` is scratch."""
     np.left_shift(x, left, out=t)
     np.right_shift(x, right, out=x)
     np.bitwise_or(x, t, out=x)

@@ -101,6 +101,11 @@ def _aligned(arrays: int, rows: int) -> Words:
 
 
 def _chunks(bounds: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Cut the rows into runs that are hashed together: (first, last) row, the last excluded.
+
+    A run has at most `_CHUNK_ROWS` rows and `_CHUNK_BYTES` bytes, but at least one row, however long its key
+    is.
+    """
     first, rows = 0, len(bounds) - 1
     while first < rows:
         fitting = int(np.searchsorted(bounds, bounds[first] + _CHUNK_BYTES, side="right")) - 1
@@ -117,13 +122,17 @@ def _have_one_length(bounds: NDArray[np.int64]) -> bool:
     length = bounds[1] - bounds[0]
     if length % 4 or bounds[-1] - bounds[0] != rows * length:
         return False
+    # The sum of lengths agrees already, which refuses most columns of mixed lengths without a look at each
+    # key.
     parts = (bounds[first : first + _CHUNK_ROWS + 1] for first in range(0, rows, _CHUNK_ROWS))
     return all((part[1:] - part[:-1] == length).all() for part in parts)
 
 
 def _hash_chunk(rule: WordHash, out: Words, bounds: NDArray[np.int64], data: NDArray[np.uint8]) -> None:
+    """Hash the keys of one chunk, of any lengths, into `out`, which has one entry a key."""
     lengths = np.diff(bounds)
     longest = int(lengths.max())
+    # All have one length, but too few rows or no full words for `_hash_columns`: there is nothing to sort.
     if longest * len(lengths) == bounds[-1] - bounds[0]:
         sizes = np.full(len(lengths), longest, dtype=np.uint32)
         out[:] = rule.start(sizes)
@@ -132,6 +141,7 @@ def _hash_chunk(rule: WordHash, out: Words, bounds: NDArray[np.int64], data: NDA
         order, sizes = _longest_first(lengths, longest)
         states = rule.start(sizes)
         _hash_rows(rule, states, sizes, bounds.take(order, mode="clip"), data)
+        # States stand longest key first; this puts them back into the order of the rows.
         out[order] = states
 
 
@@ -156,6 +166,7 @@ def _hash_columns(rule: WordHash, states: Words, bounds: NDArray[np.int64], data
         state[:] = start
         k, t = scratch[:, : len(state)]
         words = matrix[block]
+        # Data of Arrow may begin at any byte; NumPy takes unaligned operands, but slowly.
         for column in (words if words.flags.aligned else words.copy()).T:
             rule.mix(state, column, k, t)
         if rule.finish:
@@ -165,7 +176,17 @@ def _hash_columns(rule: WordHash, states: Words, bounds: NDArray[np.int64], data
 def _hash_rows(
     rule: WordHash, states: Words, lengths: Words, starts: NDArray[np.int64], data: NDArray[np.uint8]
 ) -> None:
-    """Hash keys longest first: those with 2**i to 2**(i + 1) - 1 words are copied out together."""
+    """Hash keys longest first, in blocks: those with 2**i to 2**(i + 1) - 1 words are copied out together.
+
+    So a row of a block is at most twice as wide as its key needs.
+
+    Args:
+        rule: the hash.
+        states: first states, one a key; overwritten with the hashes.
+        lengths: bytes of each key, falling.
+        starts: where each key begins in `data`.
+        data: the bytes of all keys.
+    """
     words = (lengths if rule.tail else lengths + _THREE) >> 2
     begin = 0
     while begin < len(states):
@@ -182,6 +203,8 @@ def _hash_rows(
             matrix = padded_rows(data, starts[block], (most + 1) * 4).view("<u4")
             _hash_block(rule, states[block], lengths[block], matrix)
         else:
+            # Without a tail, a key is aligned to the end of its words: 0 to 3 bytes in front of it are set to
+            # zero. They belong to the key before or lie outside of the data.
             filling = -lengths[block] & _THREE
             matrix = padded_rows(data, starts[block] - filling, max(most, 1) * 4).view("<u4")
             matrix[:, 0] &= _FULL << (filling << _THREE)
@@ -190,9 +213,15 @@ def _hash_rows(
 
 
 def _hash_block(rule: WordHash, states: Words, lengths: Words, matrix: Words) -> None:
+    """Hash keys that stand in rows of one width, longest first; `states` are overwritten with the hashes.
+
+    In step j only the first `having[j]` rows still have a full word there, so that each step works on a
+    shorter prefix of the rows and no mask is needed.
+    """
     rows, width = matrix.shape
     # How many keys have more than j full words. The tail of the others is in their row's first word after.
     needed = np.arange(4, 4 * width + 4, 4, dtype=np.uint32)
+    # `lengths` falls, so it is searched backwards.
     having = (rows - np.searchsorted(lengths[::-1], needed)).tolist()
     k, t, tails = _aligned(3, rows)
     left = rows
@@ -203,6 +232,7 @@ def _hash_block(rule: WordHash, states: Words, lengths: Words, matrix: Words) ->
         if live:
             rule.mix(states[:live], matrix[:live, j], k[:live], t[:live])
     if rule.tail and np.bitwise_and(lengths, _THREE, out=t).any():
+        # Bits of the tail, 0 to 24; the mask 2**bits - 1 clears what `padded_rows` copied of the next key.
         np.left_shift(t, _THREE, out=t)
         np.left_shift(_ONE, t, out=t)
         np.subtract(t, _ONE, out=t)
@@ -213,4 +243,5 @@ def _hash_block(rule: WordHash, states: Words, lengths: Words, matrix: Words) ->
 
 
 def _block_rows(words: int, size: int = _BLOCK_BYTES) -> int:
+    """Return how many rows of so many words fit into `size` bytes, at least `_MIN_BLOCK_ROWS`."""
     return max(_MIN_BLOCK_ROWS, size // (4 * words))

@@ -3,6 +3,9 @@
 `HashMap` and `HashSet` are called one by one, as in Java. `hash_map_order` is the order of a map that is only
 filled; `many_maps` has that of many at once. `TimelineKeys` is the order of Kafka's own map, in which a
 coordinator has its members.
+
+Strings are hashed and compared by UTF-16 code unit, as in Java. "Order" is always the order of iteration. A
+function that computes an order by arithmetic says which cases it leaves to the classes that go key by key.
 """
 
 from partitioning.java.collections import TimelineKeys as TimelineKeys

@@ -28,10 +28,16 @@ class TimelineKeys(Generic[H]):
 
     Args:
         hash_of: the key's `hashCode`, a signed 32-bit number.
+
+    Attributes:
+        _slots: the table; its length is a power of two and at least 2. A slot is a chain, the newest key
+            first.
+        _size: how many keys there are.
     """
 
     def __init__(self, hash_of: Callable[[H], int]) -> None:
         self._hash_of = hash_of
+        # Kafka's table begins with two slots if no number of keys is expected.
         self._slots: list[list[H]] = [[], []]
         self._size = 0
 
@@ -43,6 +49,8 @@ class TimelineKeys(Generic[H]):
         # Java's quirk: it looks whether there is room before it looks whether the key is there already.
         if (self._size + 1) * _MAX_LOAD_FACTOR > len(self._slots):
             before, self._slots = self._slots, [[] for _ in range(2 * len(self._slots))]
+            # The keys of a slot are appended one by one, so each of the two slots that they go to keeps their
+            # order.
             for slot in before:
                 for entry in slot:
                     self._slot(entry).append(entry)
@@ -61,6 +69,7 @@ class TimelineKeys(Generic[H]):
         self._size -= 1
 
     def _slot(self, key: H) -> list[H]:
+        """Return the chain of a key: its hash code times the multiplier, the top bits of 64."""
         bits = len(self._slots).bit_length() - 1
         return self._slots[(self._hash_of(key) * _GOLDEN & _LONG) >> (64 - bits)]
 
@@ -79,11 +88,18 @@ def scala_set_order(names: Iterable[str]) -> list[str]:
 
 
 def _in_order(entries: list[tuple[int, str]]) -> list[str]:
+    """Return names by hash code, five bits at a time from the lowest: Scala's trie, one node after the other.
+
+    Args:
+        entries: (what is left of the hash code, name), names with equal codes in the order in which they
+            came.
+    """
     if len({code for code, _ in entries}) == 1:
         return [name for _, name in entries]  # one, or equal hashes, which stay as they came
     nodes: dict[int, list[tuple[int, str]]] = defaultdict(list)
     for code, name in entries:
         nodes[code & (1 << _BITS) - 1].append((code >> _BITS, name))
+    # A node keeps single names before subtrees; both stand in the order of their five bits.
     in_place = sorted(nodes.items(), key=lambda node: (len(node[1]) > 1, node[0]))
     return [name for _, node in in_place for name in _in_order(node)]
 
@@ -100,7 +116,11 @@ E = TypeVar("E")
 
 
 class PriorityQueue(Generic[E]):
-    """`java.util.PriorityQueue`, filled by one `add` after the other; `key` is asked at each comparison."""
+    """`java.util.PriorityQueue`, filled by one `add` after the other; `key` is asked at each comparison.
+
+    Attributes:
+        heap: the elements as Java's array has them; iteration of a PriorityQueue goes over it as it is.
+    """
 
     def __init__(self, key: Callable[[E], Any], elements: Iterable[E] = ()) -> None:
         self._key = key
@@ -128,10 +148,13 @@ class PriorityQueue(Generic[E]):
             place, last = self.heap.index(element), self.heap.pop()
             if place < len(self.heap):
                 self._sift_down(place, last)
+                # Java: what did not move down may still have to move up, if it comes from another branch of
+                # the heap.
                 if self.heap[place] is last:
                     self._sift_up(place, last)
 
     def _sift_up(self, place: int, element: E) -> None:
+        """Move an element from a free place towards the root while its parent is greater; equals stay."""
         heap, key = self.heap, self._key(element)
         while place > 0:
             parent = (place - 1) >> 1
@@ -142,10 +165,12 @@ class PriorityQueue(Generic[E]):
         heap[place] = element
 
     def _sift_down(self, place: int, element: E) -> None:
+        """Move an element from a free place towards the leaves while a child is smaller; equals stay."""
         heap, key = self.heap, self._key(element)
         half = len(heap) >> 1
         while place < half:
             child = 2 * place + 1
+            # Of two equal children the left one counts, as in Java.
             if child + 1 < len(heap) and self._key(heap[child]) > self._key(heap[child + 1]):
                 child += 1
             if key <= self._key(heap[child]):

@@ -34,7 +34,12 @@ known_string_hash = lru_cache(maxsize=1 << 17)(string_hash)
 
 
 def string_hashes(texts: Sequence[str]) -> NDArray[np.int32]:
-    """`String.hashCode` of each text: int32 array of shape (n,)."""
+    """`String.hashCode` of each text: int32 array of shape (n,).
+
+    Args:
+        texts: any texts. Up to `FEW` of them are remembered by `known_string_hash`; longer lists are hashed
+            as one column and not remembered.
+    """
     if len(texts) <= FEW:
         return np.fromiter(map(known_string_hash, texts), np.int32, len(texts))
     joined = "".join(texts)
@@ -42,6 +47,7 @@ def string_hashes(texts: Sequence[str]) -> NDArray[np.int32]:
         sizes = np.fromiter(map(len, texts), np.int64, len(texts))
         units = np.frombuffer(joined.encode(), dtype=np.uint8).astype(np.uint16)
     else:
+        # Code units, not characters: what is beyond U+FFFF counts twice.
         sizes = np.array([len(utf16_key(text)) // 2 for text in texts])
         units = np.frombuffer(utf16_key(joined), dtype=">u2").astype(np.uint16)
     return hash_units(units, bounds(sizes))
@@ -75,6 +81,7 @@ def topic_partition_hashes(topic_hashes: ArrayLike, partitions: ArrayLike) -> ND
         topic_hashes: the topic names' `string_hashes`.
         partitions: partition numbers.
     """
+    # Java's int wraps around; so does uint32, but NumPy warns of it for scalars.
     with np.errstate(over="ignore"):
         partition_term = np.uint32(31) * (np.uint32(31) + np.asarray(partitions).astype(np.uint32))
         return (partition_term + np.asarray(topic_hashes).astype(np.uint32)).astype(np.int32)
@@ -88,6 +95,8 @@ def uuid_hash(value: uuid.UUID) -> int:
 
 def spread(hashes: NDArray[np.int32]) -> NDArray[np.int32]:
     """Hash codes as `HashMap` uses them: the upper half mixed into the lower."""
+    # Hash codes below 2**16, such as those of partition numbers, have no upper half: nothing is to be mixed
+    # in.
     unsigned = hashes.view(np.uint32)
     if unsigned.max(initial=0) < 1 << 16:
         return hashes
@@ -106,6 +115,7 @@ def spread_hash(key: Key) -> int:
         code = 31 * _known_uuid_hash(key.topic) + key.partition
     else:
         code = _known_uuid_hash(key) if isinstance(key, uuid.UUID) else key  # that of an Integer is its value
+    # Python's integers do not wrap around; the sums above may have more than 32 bits.
     code &= 0xFFFFFFFF
     code ^= code >> 16
     return code - (1 << 32) if code >> 31 else code
@@ -122,6 +132,7 @@ def rank(key: Key) -> Rank:
     return () if isinstance(key, TopicPartition | TopicIdPartition) else (key,)
 
 
+# A topic id is put into many maps; it is hashed once.
 _known_uuid_hash = lru_cache(maxsize=1 << 17)(uuid_hash)
 
 

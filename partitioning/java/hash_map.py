@@ -37,6 +37,7 @@ UNTREEIFY = 6
 SHORTEST_WITH_TREES = 64
 """A shorter table grows where it would need a tree: `HashMap.MIN_TREEIFY_CAPACITY`."""
 
+# Tabulated: most maps of a group are small, and there are many of them.
 _LENGTHS = np.array([1 << max(capacity - 1, 0).bit_length() for capacity in range(1 << 12)])
 
 
@@ -51,6 +52,8 @@ def table_lengths(capacities: NDArray[np.integer]) -> NDArray[np.int64]:
         tabulated: NDArray[np.int64] = _LENGTHS[capacities]
         return tabulated
     lengths: NDArray[np.int64] = np.ones_like(capacities, np.int64)
+    # The exponent of capacity - 1/2 is the number of bits of capacity - 1, which is what `table_length`
+    # shifts by.
     lengths <<= np.frexp(np.maximum(capacities, 1) - 0.5)[1]
     return lengths
 
@@ -62,6 +65,7 @@ def threshold(length: int) -> int:
 
 def grown_lengths(lengths: NDArray[np.int64], sizes: NDArray[np.integer]) -> NDArray[np.int64]:
     """Lengths of tables that were so long to begin with, once there have been `sizes` keys in them."""
+    # A table of n keys has at least n / 0.75 places; (4n + 2) // 3 is that, rounded up.
     return np.maximum(lengths, table_lengths((4 * sizes + 2) // 3))
 
 
@@ -97,6 +101,13 @@ class HashTable(Generic[H]):
 
     `hash_of` is a key's hash as `HashMap` uses it, `h ^ (h >>> 16)`, signed; `rank_of` orders keys with the
     same hash, as their `compareTo` does.
+
+    Attributes:
+        _length: of the table, a power of two; it only grows.
+        _threshold: number of keys that the table may hold before it doubles.
+        _hashes: each key with its hash, in the order of insertion.
+        _bins: index in the table to the keys there; bins without keys are left out.
+        _has_ties: whether a tree ever compared two keys that nothing orders. From then on there is no order.
     """
 
     def __init__(self, capacity: int, hash_of: Callable[[H], int], rank_of: Callable[[H], Rank]) -> None:
@@ -142,6 +153,7 @@ class HashTable(Generic[H]):
 
     def discard(self, value: H) -> None:
         """`HashMap.remove` or `HashSet.remove`."""
+        # The table never shrinks, so a key that goes changes nothing in other bins.
         spread = self._hashes.pop(value, None)
         if spread is None:
             return
@@ -165,6 +177,10 @@ class HashTable(Generic[H]):
         return self._length, tuple(bins)
 
     def _put(self, key: H, *, head: bool) -> None:
+        """Put a key that is not there yet into its bin, first or last.
+
+        A bin that becomes crowded turns into a tree, or makes a short table double.
+        """
         spread = self._hashes[key] = self._hash_of(key)
         index = spread & (self._length - 1)
         content = self._bins.get(index)
@@ -183,11 +199,16 @@ class HashTable(Generic[H]):
             self._has_ties |= content.has_ties
 
     def _tree(self, keys: Iterable[H]) -> TreeBin[H]:
+        """Return a tree of these keys, which are in the order of the list that it replaces."""
         tree = TreeBin({key: self._hashes[key] for key in keys}, self._rank_of)
         self._has_ties |= tree.has_ties
         return tree
 
     def _double(self) -> None:
+        """Double the table: the next bit of the hash splits each bin in two.
+
+        Keys keep their order in both halves.
+        """
         hashes, bit = self._hashes, self._length
         self._length *= 2
         self._threshold = threshold(self._length)
@@ -195,6 +216,7 @@ class HashTable(Generic[H]):
         for index, content in self._bins.items():
             if len(content) == 1:
                 (key,) = content
+                # Most bins hold one key: to split them is the bulk of the work.
                 bins[index + (hashes[key] & bit)] = content
                 continue
             low: list[H] = []
@@ -207,6 +229,8 @@ class HashTable(Generic[H]):
                 if isinstance(content, list) or len(keys) <= UNTREEIFY:
                     bins[where] = keys
                 else:
+                    # A tree that was not split stays as it is, shape included; a part of it is built anew,
+                    # which may change its order.
                     bins[where] = content if len(keys) == len(content) else self._tree(keys)
         self._bins = bins
 
@@ -294,6 +318,8 @@ def hash_map_order(
     signed = np.asarray(hashes, dtype=np.int32)
     if len(signed) < 2:
         return np.arange(len(signed))
+    # Keys arrive one after the other and the table doubles on the way. A bin must not become crowded in any
+    # of these tables, else a tree or an early doubling decides, and keys go one by one.
     mixed = spread(signed)
     length = table_length(capacity)
     while True:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioning.java.hash_map import TREEIFY, threshold
-from partitioning.kit.columns import ranges, sort_positions
+from partitioning.kit.columns import range_numbers, sort_positions
 
 
 class Order(NamedTuple):
@@ -40,8 +40,10 @@ def iteration_order(
     several = np.flatnonzero(sizes > 1)
     if len(several) == 0:
         return Order(None, none)
+    # Tables with one entry have no order to find. If most are such, the others are picked out and solved
+    # alone.
     if 2 * len(several) < len(sizes):
-        picked = ranges(starts[several], sizes[several])
+        picked = range_numbers(starts[several], sizes[several])
         some = sizes[several]
         inner = iteration_order(np.cumsum(some) - some, some, hashes[picked], first[several], last[several])
         rows = None
@@ -49,13 +51,15 @@ def iteration_order(
             rows = np.arange(len(hashes))
             rows[picked] = picked[inner.rows]
         return Order(rows, several[inner.crowded])
+    # Inside a bin, entries stay in the order of their coming: a stable sort by bin is the order of iteration.
     bucket = hashes & np.repeat((last - 1).astype(np.int32), sizes)
+    # Tables whose bins rise already keep their rows, as tables of partition numbers in order mostly do.
     changed = _tables_where(bucket[1:] < bucket[:-1], starts)
     rows = None
     if 2 * len(changed) > len(sizes):
         rows = sort_positions(np.repeat(np.arange(len(sizes)), sizes), bucket)
     elif len(changed):
-        moving = ranges(starts[changed], sizes[changed])
+        moving = range_numbers(starts[changed], sizes[changed])
         order = moving[sort_positions(np.repeat(changed, sizes[changed]), bucket[moving])]
         rows = np.arange(len(hashes))
         rows[moving] = order
@@ -101,6 +105,7 @@ def crowded_maps(
     # Keys that share a bin of a longer table share one of a short table.
     bins = np.bincount(maps * TREEIFY + (hashes & (TREEIFY - 1)), minlength=len(lengths) * TREEIFY)
     bins = bins.reshape(-1, TREEIFY)
+    # A bin of the shortest table with fewer than eight keys stays below eight in every longer one, too.
     suspects = np.unique(np.flatnonzero(bins >= TREEIFY) // TREEIFY)
     if len(suspects) == 0:
         return suspects
@@ -131,7 +136,7 @@ def _crowded_while_growing(
         tables = np.flatnonzero((first <= length) & (length < last) & (sizes > most))
         prefix = np.minimum(sizes[tables], threshold(length) + 2)  # it grows after that
         bins = np.repeat(np.arange(len(tables)) * length, prefix)
-        bins += hashes[ranges(starts[tables], prefix)] & (length - 1)
+        bins += hashes[range_numbers(starts[tables], prefix)] & (length - 1)
         full = np.flatnonzero(np.bincount(bins) > most)
         crowded[tables[full // length]] = True
         length *= 2
@@ -140,6 +145,7 @@ def _crowded_while_growing(
 
 def _tables_where(between: NDArray[np.bool_], starts: NDArray[np.integer]) -> NDArray[np.intp]:
     """Return the tables in which something holds between a row and the next one."""
+    # What stands between the last row of a table and the first of the next one says nothing.
     between[starts[1:] - 1] = False
     if not between.any():
         return np.empty(0, np.intp)
@@ -152,6 +158,7 @@ def _crowded(bucket: NDArray[np.integer], starts: NDArray[np.integer], most: int
     Rows are sorted by bucket in each table.
     """
     crowded = np.zeros(len(starts), np.bool_)
+    # Rows are sorted by bin: if the row `most` places later has the same bin, so have all between.
     together = np.flatnonzero(bucket[most:] == bucket[:-most])
     if len(together):
         table = np.searchsorted(starts, together, side="right")

@@ -21,6 +21,11 @@ class TreeBin(Generic[H]):
 
     `hashes` are of what was in the bin before, in its order: each key's hash as `HashMap` uses it,
     `h ^ (h >>> 16)`, signed. `rank_of` orders keys with the same hash.
+
+    Attributes:
+        _nodes: each key's node.
+        _first: head of the list over which the map iterates.
+        _root: root of the tree. Between calls it is also `_first`.
     """
 
     def __init__(self, hashes: Mapping[H, int], rank_of: Callable[[H], Rank]) -> None:
@@ -32,6 +37,7 @@ class TreeBin(Generic[H]):
         last = None
         for key, spread in hashes.items():
             node = self._nodes[key] = _Node(key, spread, rank_of(key))
+            # Java links the list in its old order and inserts into the tree one by one, in `treeify`.
             self._attach(node)
             self._list(node, last)
             last = node
@@ -59,6 +65,7 @@ class TreeBin(Generic[H]):
         self._unlist(node)
         root = self._root
         assert root is not None
+        # Java's test for a tree that is too small; it depends on the tree's shape, not on its size.
         if root.right is None or root.left is None or root.left.left is None:
             return list(self)
         self._detach(node)
@@ -66,12 +73,14 @@ class TreeBin(Generic[H]):
         return None
 
     def _root_first(self) -> None:
+        """Move the root to the front of the list (`moveRootToFront`)."""
         root = self._root
         if root is not None and self._first is not root:
             self._unlist(root)
             self._list(root, None)
 
     def _listed(self) -> Iterator[_Node[H]]:
+        """Yield the nodes in the order of the list."""
         node = self._first
         while node is not None:
             yield node
@@ -88,6 +97,7 @@ class TreeBin(Generic[H]):
             after.previous = node
 
     def _unlist(self, node: _Node[H]) -> None:
+        """Take a node out of the list; the tree stays as it is."""
         if node.previous is None:
             self._first = node.next
         else:
@@ -113,12 +123,15 @@ class TreeBin(Generic[H]):
         return parent
 
     def _precedes(self, node: _Node[H], other: _Node[H]) -> bool:
+        """Return whether a node goes to the left of another; a tie is noted."""
         if node.hash != other.hash:
             return node.hash < other.hash
+        # Java asks `System.identityHashCode` here (`tieBreakOrder`), which no two runs have alike.
         self.has_ties |= node.rank == other.rank
         return node.rank < other.rank
 
     def _paint_after_insertion(self, node: _Node[H]) -> None:
+        """Restore the colours above a new red node: no red node has a red parent, and the root is black."""
         while (parent := node.parent) is not None and parent.red:
             above = parent.parent
             assert above is not None  # a red node is not the root
@@ -139,6 +152,7 @@ class TreeBin(Generic[H]):
         self._root.red = False
 
     def _detach(self, node: _Node[H]) -> None:
+        """Take a node out of the tree, and restore the colours; the list stays as it is."""
         if node.left is not None and node.right is not None:
             self._swap_with_successor(node)
         child = node.left if node.left is not None else node.right
@@ -175,6 +189,7 @@ class TreeBin(Generic[H]):
             above.left, node.parent = node, above
 
     def _replace(self, node: _Node[H], other: _Node[H] | None) -> None:
+        """Put another node, or none, in a node's place below its parent."""
         parent = node.parent
         if other is not None:
             other.parent = parent
@@ -228,7 +243,18 @@ class TreeBin(Generic[H]):
 
 @dataclass(slots=True, eq=False)
 class _Node(Generic[H]):
-    """A key in a tree."""
+    """A key in a tree.
+
+    Attributes:
+        hash: the key's hash as `HashMap` uses it, signed; orders the tree first.
+        rank: orders keys with the same hash.
+        red: colour; a missing child counts as black.
+        parent: the node above; None for the root.
+        left: subtree of smaller keys.
+        right: subtree of greater keys.
+        previous: neighbour in the list of iteration.
+        next: neighbour in the list of iteration.
+    """
 
     key: H
     hash: int

@@ -1,4 +1,10 @@
-"""Rows that are several integer columns: sorted, grouped, joined, and picked by ranges."""
+"""Rows that are several integer columns: sorted, grouped, joined, and picked by ranges.
+
+Columns are one-dimensional integer arrays; a row is the same place in several of them. "Runs" are neighbours
+with equal numbers. Sorts are stable unless something else is said. Numbers of 16 bits and rows packed into
+one 64-bit integer are sorted several times as fast as rows with several keys, so most functions look for one
+of these forms first.
+"""
 
 from collections.abc import Sequence
 from typing import Any, TypeVar
@@ -12,7 +18,7 @@ FEW = 1_000
 """So few rows are sorted by several keys in less time than it takes to pack them into one."""
 
 
-def join(first: NDArray[T], second: NDArray[T]) -> NDArray[T]:
+def join_columns(first: NDArray[T], second: NDArray[T]) -> NDArray[T]:
     """Join columns one after the other, without a copy if one is empty."""
     if not len(first):
         return second
@@ -42,7 +48,7 @@ def run_sizes(starts: NDArray[np.integer], stop: int) -> NDArray[np.intp]:
     return sizes
 
 
-def runs(column: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def runs_of(column: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return where runs of equal numbers begin, and how long they are."""
     starts = run_starts(column)
     return starts, run_sizes(starts, len(column))
@@ -50,6 +56,7 @@ def runs(column: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp
 
 def locate(column: NDArray[T], values: NDArray[T]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Return where each value is, or would be, in an ascending column, and whether it is there."""
+    # A value above all others has the place after the last one, which must not be read.
     at = np.searchsorted(column, values)
     present = at < len(column)
     present[present] = column[at[present]] == values[present]
@@ -58,7 +65,7 @@ def locate(column: NDArray[T], values: NDArray[T]) -> tuple[NDArray[np.intp], ND
 
 def ranks(column: NDArray[np.integer]) -> NDArray[np.intp]:
     """Return the position of each row in its run of equal numbers."""
-    starts, sizes = runs(column)
+    starts, sizes = runs_of(column)
     return np.arange(len(column)) - starts.repeat(sizes)
 
 
@@ -111,6 +118,7 @@ def sort_positions(high: NDArray[np.integer], low: NDArray[np.integer]) -> NDArr
     """
     bits = len(high).bit_length()
     widths = (int(high.max(initial=0)).bit_length(), int(low.max(initial=0)).bit_length())
+    # The position is packed below the numbers: keys are all different, so any sort is stable.
     key = _packed((high, low), (0, 0), widths, spare=bits)
     if key is None:
         return np.lexsort((low, high))
@@ -121,8 +129,9 @@ def sort_positions(high: NDArray[np.integer], low: NDArray[np.integer]) -> NDArr
     return key
 
 
-def ranges(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> NDArray[Any]:
+def range_numbers(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> NDArray[Any]:
     """Return the numbers of ranges, `sizes` from `starts`, one after the other, in the arguments' type."""
+    # Counting on from 0, each row lacks its range's start minus the number of rows before the range.
     ends = np.cumsum(sizes, dtype=sizes.dtype)
     shifts: NDArray[Any] = np.repeat(starts - ends + sizes, sizes)
     shifts += np.arange(len(shifts), dtype=shifts.dtype)
@@ -137,6 +146,7 @@ def _packed(
     A sort of these is ten times as fast as one by several keys. Columns are the most significant one first;
     `lowest` is taken off each, and its rest needs so many bits (`widths`); the caller needs `spare` more.
     """
+    # The 64th bit is the sign: a key that used it would compare as negative.
     if sum(widths) + spare > 63:
         return None
     key = columns[0].astype(np.int64)
@@ -168,7 +178,7 @@ def in_order(rows: NDArray[np.intp], key: NDArray[np.intp]) -> NDArray[np.intp]:
     return rows[(key.astype(np.uint16) if small else key).argsort(kind="stable")]
 
 
-def groups(
+def group_by_keys(
     rows: NDArray[np.intp], *keys: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
     """Group and sort rows by all keys (the least significant one first); return rows, first rows and sizes.
@@ -202,7 +212,20 @@ def first_of_each(
     *,
     levels: int = 1,
 ) -> NDArray[np.bool_]:
-    """Of the rows of each group as many as its quota says, the lowest of `levels` ranks first."""
+    """Of the rows of each group as many as its quota says, the lowest of `levels` ranks first.
+
+    Ties go to the lowest row.
+
+    Args:
+        group: group of each row, shape (n,).
+        quota: how many rows each group may have, by group.
+        rank: rank of each row, 0 .. levels - 1; None: all are equal.
+        levels: how many ranks there are.
+
+    Returns:
+        bool of shape (n,): whether a row is among those of its group.
+    """
+    # Groups with no more rows than their quota need no order.
     chosen: NDArray[np.bool_] = (np.bincount(group, minlength=len(quota)) <= quota)[group]
     if chosen.all():
         return chosen

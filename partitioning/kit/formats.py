@@ -45,6 +45,7 @@ def decode_yaml(text: str) -> Any:
     """
     import yaml  # noqa: PLC0415 - an optional package
 
+    # libyaml's parser if PyYAML was built with it: it is faster than the one in Python.
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
     class Loader(base):  # type: ignore[misc]
@@ -63,6 +64,7 @@ def decode_yaml(text: str) -> Any:
         def construct_object(self, node: Any, deep: bool = False) -> Any:
             try:
                 value = super().construct_object(node, deep)
+                # Raises OverflowError for more than 64 bits, as JSON's and TOML's readers do.
                 if isinstance(value, int):
                     value.to_bytes(8, signed=value < 0)
             except yaml.YAMLError:
@@ -95,6 +97,8 @@ def _bound(yaml: Any, loader: Any, text: str) -> None:
             if anchor is not None:
                 sizes[anchor] = values - before
             continue
+        # An alias counts as many values as what it repeats: nine lines with ten aliases each can be 10**9
+        # values.
         if isinstance(event, yaml.AliasEvent):
             values += sizes.get(event.anchor, 1)
         elif isinstance(event, yaml.NodeEvent):
@@ -114,8 +118,10 @@ def _bound(yaml: Any, loader: Any, text: str) -> None:
 
 
 def _decode(decode: Callable[[str], Any], text: str) -> Any:
+    """Return what msgspec reads; each of its errors becomes a ValueError, as all callers expect."""
     try:
         return decode(text)
+    # JSON nests as deep as Python's stack allows; there is no earlier sign of it.
     except RecursionError:
         raise ValueError("the values are nested too deeply") from None
     except (msgspec.MsgspecError, OverflowError) as error:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from partitioning.topic_partition import MAX_PARTITIONS
 
+# Limits of Kafka first; then those that are ours.
 MAX_PARTITION = MAX_PARTITIONS - 1
 """The highest partition number: numbers start at 0 and counts are 32-bit integers."""
 

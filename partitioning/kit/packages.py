@@ -24,8 +24,11 @@ def public_names(module: ModuleType) -> list[str]:
     return getattr(module, "__all__", None) or sorted(name for name in imported if name[0] != "_")
 
 
-def load_lazily(package: str) -> None:
+def load_lazily(package: str, *others: str) -> None:
     """Give a package the names of its module `api`, which is imported when the first of them is asked for.
+
+    A name of another package (`others`) is found without importing what this one has beyond: `from
+    copartition import partition_for_key` loads what `partitioning` does. `__all__` has this package's own.
 
     Type checkers see the names by `from PACKAGE.api import *`. No name of `api` may be one of the package's
     modules, which the import system would put in its place; `tests/test_public_names.py` holds that.
@@ -35,6 +38,11 @@ def load_lazily(package: str) -> None:
     def find(name: str) -> Any:
         if name == "__version__":
             return version()
+        for other in () if name.startswith("__") else others:
+            if name in public_names(api := import_module(f"{other}.api")):
+                return vars(module).setdefault(name, getattr(api, name))
+        # Other names with two underscores are asked for by the import system and by tools: they must not
+        # import `api`.
         if name == "__all__" or not name.startswith("__"):
             names = public_names(import_module(f"{package}.api"))
             if name == "__all__":
@@ -52,6 +60,7 @@ def needs(what: str, extra: str) -> Iterator[None]:
     """Raise a MissingDependencyError that says which extra to install where an import in the block fails."""
     try:
         yield
+    # Not every ImportError: a package that is there but broken must show its own error.
     except ModuleNotFoundError as error:
         raise MissingDependencyError(
             f"{what} needs the package {error.name}; install it with: pip install 'copartition[{extra}]'"

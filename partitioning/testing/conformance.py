@@ -1,4 +1,8 @@
-"""Every partitioner, ours or a stranger's, must keep these rules: call `check_partitioner` in a test."""
+"""Every partitioner, ours or a stranger's, must keep these rules: call `check_partitioner` in a test.
+
+A rule is a function that raises an AssertionError with the key, the layout and both answers. Rules build
+their own instances from the factory, so that none depends on what another has done.
+"""
 
 import pickle
 import random
@@ -26,6 +30,14 @@ def in_time(check: Callable[[], None], limit_s: float) -> None:
     """Call a check in a thread; AssertionError says where the check is if it does not end in time.
 
     The thread is left behind then.
+
+    Args:
+        check: raises what it has to say.
+        limit_s: seconds that it may take.
+
+    Raises:
+        AssertionError: it is still running, or has called `sys.exit`.
+        BaseException: whatever else the check raised.
     """
     raised: list[BaseException] = []
 
@@ -35,6 +47,7 @@ def in_time(check: Callable[[], None], limit_s: float) -> None:
         except BaseException as error:  # noqa: BLE001 - it is raised below
             raised.append(error)
 
+    # A daemon: a strategy in an endless loop must not keep the test run from ending.
     thread = Thread(target=run, daemon=True)
     thread.start()
     thread.join(limit_s)
@@ -65,7 +78,9 @@ def key_forms(keys: Sequence[bytes | None]) -> Iterator[tuple[str, Keys]]:
     if hasattr(pa, "binary_view"):
         yield "an Arrow array of views", pa.array(keys, pa.binary_view())
     yield "a dictionary-encoded Arrow array", plain.dictionary_encode()
+    # A slice begins in the middle of its buffers; code that reads the buffers from 0 answers for other keys.
     yield "a slice of an Arrow array", pa.array([b"before", *keys, b"after"], pa.binary())[1:-1]
+    # One chunk of it is empty, which code that concatenates chunks must bear.
     yield "a chunked Arrow array", pa.chunked_array([plain[:3], plain[3:3], plain[3:]], pa.binary())
 
 
@@ -77,9 +92,12 @@ LAYOUTS = {
 }
 TWELVE = TopicLayout(12)
 THREADS = 8
+OTHERWISE_ELSEWHERE = "a process with another hash seed answers otherwise"
 LONG = 70_000
 """Bytes of the longest key: more than an unsigned 16-bit length holds."""
 
+# Runs in the other process. It has its own seed of `hash`: a strategy that iterates over a set answers
+# otherwise there.
 _ELSEWHERE = """
 import pickle, sys
 factory, keys, layout = pickle.load(sys.stdin.buffer)
@@ -109,6 +127,12 @@ def check_partitioner(factory: Factory, *, keys: KeyList | None = None, limit_s:
 
 
 def _check(factory: Factory, keys: KeyList | None) -> None:
+    """Check all rules; the first one that is broken raises.
+
+    Args:
+        factory: makes a new instance.
+        keys: keys to place; None takes `_keys`.
+    """
     _is_a_partitioner(factory())
     keys = _keys() if keys is None else keys
     for what, layout in LAYOUTS.items():
@@ -126,6 +150,12 @@ def _check(factory: Factory, keys: KeyList | None) -> None:
 
 
 def _keys() -> list[bytes | None]:
+    """Return about 150 keys that differ in what partitioners get wrong.
+
+    Null and empty; a zero byte; text that is not ASCII; every length up to 40 bytes, so every rest of a
+    division by a word's width; twenty nulls in a row, in which a sticky strategy may change partitions; and
+    one key that is longer than a 16-bit length holds. They are the same in every run.
+    """
     source = random.Random(0)  # noqa: S311 - test data
     keys: list[bytes | None] = [None, b"", b"\x00", b"key", "größe".encode(), None]
     keys += [source.randbytes(length) for length in range(41) for _ in range(3)]
@@ -135,6 +165,9 @@ def _keys() -> list[bytes | None]:
 
 
 def _is_a_partitioner(partitioner: object) -> None:
+    """Check that the factory makes a `Partitioner` with a name, whose topics are `TopicPartitioner`s."""
+    # A class has the same attributes as its instances, so it would pass the next line and fail at the first
+    # call.
     assert not isinstance(partitioner, type), f"{partitioner!r} is a class; give a factory of instances"
     assert isinstance(partitioner, Partitioner), f"{partitioner!r} lacks `name` or `for_topic`"
     assert isinstance(partitioner.name, str), (
@@ -146,6 +179,14 @@ def _is_a_partitioner(partitioner: object) -> None:
 
 
 def _answers(topic: TopicPartitioner, keys: KeyList, layout: TopicLayout, what: str = "") -> list[int]:
+    """Return the partitions of the keys, asked one by one; each must be an int, and exist.
+
+    Args:
+        topic: is asked.
+        keys: keys in order; a strategy with state may answer otherwise in another order.
+        layout: what the topic looks like, the same for all keys.
+        what: name of the layout for the message.
+    """
     answers = []
     for key in keys:
         shown = repr(key if key is None else key[:40])
@@ -155,6 +196,7 @@ def _answers(topic: TopicPartitioner, keys: KeyList, layout: TopicLayout, what: 
             raise AssertionError(f"partition raises {error!r} for {shown} ({what})") from error
         answers.append(answer)
         kind = type(answer).__name__
+        # NumPy's integers and True would pass a comparison, but not the client's C code.
         assert type(answer) is int, f"partition returned {answer!r}, of type {kind} and not int, for {shown}"
         exists = 0 <= answer < layout.partitions
         assert exists, f"key {shown} went to partition {answer} of {layout.partitions} ({what})"
@@ -162,6 +204,14 @@ def _answers(topic: TopicPartitioner, keys: KeyList, layout: TopicLayout, what: 
 
 
 def _column(topic: TopicPartitioner, keys: Keys, layout: TopicLayout, count: int) -> list[int]:
+    """Return the partitions of the keys, asked as a column: int32, of the right shape, also for no keys.
+
+    Args:
+        topic: is asked.
+        keys: keys in any form.
+        layout: what the topic looks like.
+        count: how many keys there are; not every form has a length.
+    """
     answers = topic.partition_batch(keys, layout)
     assert isinstance(answers, np.ndarray), f"partition_batch returned a {type(answers).__name__}"
     assert answers.dtype == np.int32, f"partition_batch returned {answers.dtype}, not int32"
@@ -172,11 +222,13 @@ def _column(topic: TopicPartitioner, keys: Keys, layout: TopicLayout, count: int
 
 
 def _same(one: Sequence[int], other: Sequence[int], keys: KeyList, fault: str) -> None:
+    """Check that two lists of partitions agree; the message names the first key for which they do not."""
     for row, (left, right) in enumerate(zip(one, other, strict=True)):
         assert left == right, f"{fault}: key {keys[row]!r:.60} in row {row} goes to {left} and to {right}"
 
 
 def _takes_every_form(factory: Factory, keys: KeyList) -> None:
+    """Check that a column's form changes no answer, and that a list of keys is not changed."""
     expected = _answers(factory().for_topic("orders"), keys, TWELVE)
     as_list = list(keys)
     _column(factory().for_topic("orders"), as_list, TWELVE, len(keys))
@@ -202,6 +254,7 @@ def _follows_its_topic(factory: Factory, keys: KeyList) -> None:
 
 
 def _places_by_key(factory: Factory, keys: KeyList) -> None:
+    """Check `place_keys`, if the strategy has it: whatever its key decides, `partition` says the same."""
     partitioner = factory()
     if not isinstance(partitioner, PlacesByKey):
         return
@@ -211,6 +264,7 @@ def _places_by_key(factory: Factory, keys: KeyList) -> None:
         assert isinstance(placed, np.ndarray), f"place_keys returned a {type(placed).__name__}"
         assert placed.dtype == np.int32, f"place_keys returned {placed.dtype}, not int32"
         assert placed.shape == (len(keys),), f"place_keys returned shape {placed.shape} for {len(keys)} keys"
+        # The keys twice: records that came before must not change what a key decides.
         for topic in ("orders", "payments"):
             answers = _answers(partitioner.for_topic(topic), [*keys, *keys], layout, what)
             decided = placed.tolist() * 2
@@ -221,6 +275,7 @@ def _places_by_key(factory: Factory, keys: KeyList) -> None:
 
 
 def _keeps_topics_apart(factory: Factory, keys: KeyList) -> None:
+    """Check that neither another topic of one instance nor another instance changes an answer."""
     alone = _answers(factory().for_topic("orders"), keys, TWELVE)
     busy, another = factory(), factory().for_topic("orders")
     orders, payments = busy.for_topic("orders"), busy.for_topic("payments")
@@ -238,6 +293,7 @@ def _keeps_threads_apart(factory: Factory, keys: KeyList) -> None:
     alone = [_answers(factory().for_topic(topic), keys, TWELVE) for topic in topics]
     shared = factory()
     interval = sys.getswitchinterval()
+    # Threads change as often as they can, so that a counter that two topics share goes wrong soon.
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(THREADS) as pool:
@@ -249,19 +305,38 @@ def _keeps_threads_apart(factory: Factory, keys: KeyList) -> None:
 
 
 def _answers_alike_elsewhere(factory: Factory, keys: KeyList) -> None:
+    """Check that other processes give the same answers, whatever their hash seed."""
     try:
         question = pickle.dumps((factory, list(keys), TWELVE))
+    # A lambda or a local class: it cannot be sent, and nothing is wrong with it.
     except (pickle.PicklingError, AttributeError, TypeError):
         return
     here = _answers(factory().for_topic("orders"), keys, TWELVE)
+    for written in written_elsewhere(_ELSEWHERE, question):
+        there = [int(answer) for answer in written.decode().split(",")]
+        _same(here, there, keys, OTHERWISE_ELSEWHERE)
+
+
+def written_elsewhere(program: str, question: bytes) -> Iterator[bytes]:
+    """Yield the bytes that a Python program writes in two processes, each with a hash seed of its own.
+
+    A strategy that goes by the order of a set, or by the hash of a text, differs between two members of a
+    group and between two producers of a topic, and never within one process.
+
+    Args:
+        program: the program's text; it finds modules where this process does.
+        question: the bytes of its standard input.
+
+    Raises:
+        AssertionError: the program fails; the message ends with its last words.
+    """
     for seed in ("1", "2"):
         process = subprocess.run(  # noqa: S603 - this interpreter
-            [sys.executable, "-c", _ELSEWHERE],
+            [sys.executable, "-c", program],
             input=question,
             capture_output=True,
             env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
             check=False,
         )
         assert not process.returncode, f"another process cannot ask it: {process.stderr.decode()[-500:]}"
-        there = [int(answer) for answer in process.stdout.decode().split(",")]
-        _same(here, there, keys, "a process with another hash seed answers otherwise")
+        yield process.stdout

@@ -59,6 +59,7 @@ class MockCluster:
         if not self._cluster:
             self._library.rd_kafka_destroy(client)
             raise MockClusterError(f"librdkafka could not start a mock cluster of {brokers} brokers")
+        # Closes the cluster when this object is collected or the interpreter ends, too.
         self._close = weakref.finalize(self, _destroy, self._library, self._cluster, client, os.getpid())
         self._replicas = min(brokers, _MOST_REPLICAS)
         self.bootstrap_servers: str = self._library.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()
@@ -75,6 +76,7 @@ class MockCluster:
                 f"topic {name!r} cannot have {partitions} partitions in a mock cluster: "
                 f"give 1 .. {_MOST_PARTITIONS:,}"
             )
+        # A closed cluster is freed memory: a call would crash the process instead of raising.
         if not self._close.alive:
             raise MockClusterError(f"topic {name!r} cannot be created: the mock cluster is closed")
         error = self._library.rd_kafka_mock_topic_create(
@@ -147,6 +149,12 @@ def _candidates(extension: ModuleType) -> list[str]:
 
 
 def _declare(library: ctypes.CDLL) -> None:
+    """Give librdkafka's functions their C signatures.
+
+    Raises:
+        AttributeError: this library lacks one of them.
+    """
+    # Without a signature ctypes passes and returns 32-bit integers, which cuts pointers in half.
     pointer, text, number, size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_size_t
     for name, result, arguments in (
         ("rd_kafka_conf_new", pointer, []),

@@ -100,8 +100,11 @@ def count_topics(
         again = {}
         for topic, (tally, _) in counted.items():
             size = size_of(topic) or 1 + tally.highest_partition
+            # A topic, or a partition, of which the first records said nothing.
             if topic not in tallies or tallies[topic].num_partitions < size:
                 again[topic] = Tally(size, profiles=profiles, counts=counts)
+            # A task found writers that others did not look for, so their counts lack them: all count once
+            # more.
             elif {*tally.writers} - {*tallies[topic].writers} and tasks > 1:
                 again[topic] = tally
         if not again:
@@ -115,8 +118,10 @@ def _first_records(records: DataFrame) -> DataFrame:
 
     And the last task.
     """
+    # One key of a few MiB in each row would fill the memory of the task that collects a few records of each.
     short = records.where(sf.coalesce(sf.length("key"), sf.lit(0)) <= LONGEST_KEY)
     heads = short.mapInArrow(_heads, HEAD)
+    # Drawn by a hash of the offset: the same records whichever tasks read them, and not just the oldest ones.
     drawn = sf.collect_list(sf.struct(sf.xxhash64("offset").alias("draw"), "offset", "key"))
     return heads.groupBy("topic", "partition").agg(
         sf.slice(sf.sort_array(drawn), 1, HEAD_OF_A_PARTITION).alias("records"),
@@ -127,6 +132,7 @@ def _first_records(records: DataFrame) -> DataFrame:
 def _pass(records: DataFrame, tallies: Mapping[str, Tally], tasks: int) -> dict[str, Counted]:
     """Count all records, by topic."""
     started = {topic: tally.dump() for topic, tally in tallies.items()}
+    # All tasks' counts meet in one process in the end, so together they may have what one could have alone.
     most_blocks = max(FEWEST_BLOCKS, MOST_BLOCKS // tasks)
     parts = records.mapInArrow(_counting(started, most_blocks), COUNTED)
     while tasks > TASKS_MERGED:
@@ -163,17 +169,27 @@ def _heads(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 rows.append(row)
         yield batch.select(["topic", "partition", "offset", "key", "task"]).take(pa.array(rows, pa.int64()))
         total += batch.num_rows
+        # Ends the task: Spark stops reading the source when the generator ends.
         if total >= HEAD_OF_A_TASK:
             return
 
 
 def _counting(started: Mapping[str, bytes], most_blocks: int) -> Batches:
+    """Return a function for `mapInArrow` that counts a task's records, and yields one row a topic.
+
+    Args:
+        started: by topic, a dumped `Tally` with the writers to look for and no counts.
+        most_blocks: how many ranges of offsets a tally may keep.
+    """
+
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         counted: dict[str, Counted] = {}
         task = 0
         for batch in batches:
             topics = batch["topic"].dictionary_encode()
             task = batch["task"][0].as_py() if batch.num_rows else task
+            # Mostly one topic a batch; several are taken apart so that each tally sees one topic's offsets
+            # only.
             for number, topic in enumerate(topics.dictionary.to_pylist()):
                 own = batch if len(topics.dictionary) == 1 else batch.filter(pc.equal(topics.indices, number))
                 records = Records(
@@ -196,6 +212,7 @@ def _counting(started: Mapping[str, bytes], most_blocks: int) -> Batches:
 
 
 def _merge(parts: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for all rows of a topic that one worker merges."""
     whole = Counted.merged(parts.itertuples())
     whole.tally.shrink()
     return parts.iloc[:1].assign(**whole.dump())

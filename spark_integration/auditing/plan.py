@@ -97,6 +97,7 @@ def checked_records(df: DataFrame) -> DataFrame:
             f"an audit needs the columns key, partition and offset, as Kafka sources give them; missing: "
             f"{', '.join(missing)}"
         )
+    # -1 stands for "no timestamp", as in Kafka.
     milliseconds = sf.lit(-1)
     if dict(df.dtypes).get("timestamp") in {"timestamp", "timestamp_ntz"}:
         milliseconds = sf.coalesce(sf.unix_millis(sf.col("timestamp").cast("timestamp")), milliseconds)
@@ -110,11 +111,13 @@ def checked_records(df: DataFrame) -> DataFrame:
 
 
 def _required_column(name: str, kind: str) -> Column:
+    """Return a column in this type, in which a null fails the task."""
     fault = sf.lit(error_text(RecordError, f"column '{name}' holds a null, which no record of Kafka has"))
     return sf.coalesce(sf.col(name).cast(kind), sf.raise_error(fault).cast(kind)).alias(name)
 
 
 def _rows(audit: TopicAudit) -> list[tuple[object, ...]]:
+    """Return the rows of `audit` for one topic, a row a range, in the order of `SCHEMA`."""
     forms = {form.name: form.rows for form in audit.forms}
     return [
         (
@@ -140,6 +143,7 @@ def _rows(audit: TopicAudit) -> list[tuple[object, ...]]:
 
 
 def _time(milliseconds: int | None) -> datetime | None:
+    """Return a time in milliseconds since 1970 as a timestamp."""
     return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
@@ -164,6 +168,12 @@ def audit_verdict(audited: DataFrame) -> str:
 
 
 def _of_topic(topic: str, ranges: Sequence[Row]) -> str:
+    """Return what is said of one topic.
+
+    Args:
+        topic: its name, "" if the DataFrame had no such column.
+        ranges: its rows, by partition and offset.
+    """
     name = f"Topic {topic}" if topic else "The topic"
     total, keyless = sum(r.rows for r in ranges), sum(r.keyless for r in ranges)
     partitions = len({r.partition for r in ranges})
@@ -206,19 +216,27 @@ def _of_topic(topic: str, ranges: Sequence[Row]) -> str:
 
 
 def _rule(row: Row) -> tuple[str, int]:
+    """Return the rule of a range: profile and partition count."""
     return row.profile, row.num_partitions
 
 
 def _turns(ranges: Sequence[Row]) -> list[tuple[str, int]]:
-    """Return the rules in the order in which partitions met them."""
+    """Return the rules in the order in which partitions met them.
+
+    Args:
+        ranges: those of one topic, by partition and offset.
+    """
     place: dict[tuple[str, int], int] = {}
     for _, of_partition in groupby(ranges, key=lambda row: row.partition):
+        # The same change comes at another offset in each partition; what agrees is its place among the
+        # changes.
         for turn, row in enumerate(row for row in of_partition if row.profile):
             place[_rule(row)] = max(turn, place.get(_rule(row), 0))
     return sorted(place, key=lambda rule: place[rule])
 
 
 def _sentence(rule: tuple[str, int], ranges: Sequence[Row]) -> str:
+    """Return the sentence on one rule: since when it wrote, and how much it explains."""
     profile, num_partitions = rule
     explained = sum(r.explained for r in ranges)
     keyed = sum(r.rows - r.keyless for r in ranges)
@@ -238,6 +256,7 @@ def _keyless(ranges: Sequence[Row], turns: Sequence[tuple[str, int]]) -> Iterato
     """Yield how the partition of keyless records tells profiles that have the same rule for keys apart."""
     homes = {r.partition for r in ranges if r.keyless}
     profile, num_partitions = turns[-1]
+    # A few records may be in one partition by chance.
     if len(homes) != 1 or sum(r.keyless for r in ranges) < 10:
         return
     (home,) = homes

@@ -76,11 +76,25 @@ class Cluster:
         return [place for place in places if place in assigned]
 
     def earliest(self, places: Iterable[Place]) -> dict[Place, int]:
-        """Return the first offset that each partition still has."""
+        """Return the first offset that each partition still has.
+
+        Args:
+            places: topics and partitions that exist.
+
+        Raises:
+            BrokerUnreachableError: a partition's leader does not answer in time.
+        """
         return self._offsets(places, "earliest")
 
     def latest(self, places: Iterable[Place]) -> dict[Place, int]:
-        """Return the offset after the last record that may be read, by `isolation.level`."""
+        """Return the offset after the last record that may be read, by `isolation.level`.
+
+        Args:
+            places: topics and partitions that exist.
+
+        Raises:
+            BrokerUnreachableError: a partition's leader does not answer in time.
+        """
         return self._offsets(places, "latest")
 
     def since(self, places: Iterable[Place], time_ms: int) -> dict[Place, int]:
@@ -90,6 +104,12 @@ class Cluster:
     def _offsets(
         self, places: Iterable[Place], which: Literal["earliest", "latest"] | int
     ) -> dict[Place, int]:
+        """Return an offset of each partition.
+
+        Raises:
+            BrokerUnreachableError: a partition's leader does not answer in time; the message has what clients
+                heard.
+        """
         offsets, refusals = list_offsets(
             self._admin, places, which, committed=self._committed, within_s=ANSWER_WITHIN_S
         )
@@ -104,7 +124,15 @@ class Cluster:
 
 
 def spread(ranges: Iterable[Range], min_partitions: int | None) -> list[Range]:
-    """Return the ranges that hold anything, cut if there are fewer than asked for, long ones first of all."""
+    """Return the ranges that hold anything, cut if there are fewer than asked for, long ones first of all.
+
+    Args:
+        ranges: one for each Kafka partition, in order; empty ones are dropped.
+        min_partitions: how many ranges there shall be at least; None cuts none.
+
+    Returns:
+        Ranges in the order of topic, partition and offset, none of them empty.
+    """
     full = [offsets for offsets in ranges if offsets.end > offsets.start]
     total = sum(offsets.end - offsets.start for offsets in full)
     if min_partitions is None or min_partitions <= len(full):
@@ -112,6 +140,7 @@ def spread(ranges: Iterable[Range], min_partitions: int | None) -> list[Range]:
     cut = []
     for offsets in full:
         size = offsets.end - offsets.start
+        # In proportion to its records, as Spark's own source; no part may be empty.
         parts = min(max(round(size / total * min_partitions), 1), size)
         edges = [offsets.start + size * part // parts for part in range(parts + 1)]
         cut += [offsets._replace(start=start, end=end) for start, end in pairwise(edges)]

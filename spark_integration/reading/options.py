@@ -53,6 +53,8 @@ class ReadOptions:
         min_partitions: as many input partitions at least, where the records suffice; None for one for each
             Kafka partition.
         max_offsets: of a micro-batch; None for all there are.
+        topics: names, sorted, each once.
+        headers: whether the column `headers` is wanted.
     """
 
     config: Mapping[str, str] = field(repr=False)  # it may hold a password
@@ -78,12 +80,14 @@ def read_options(
     own = read_own(options, OWN_OPTIONS, "source")
     topics, assigned = _topics(own)
     config = client_settings(options, environment)
+    # Refused, not overwritten: whoever sets one of these expects an effect that it cannot have here.
     for name in FIXED.keys() & config.keys():
         raise InvalidConfigError(
             f"leave out 'kafka.{name}': Spark knows where reading begins and how far it is, Kafka gets "
             "nothing ('startingOffsets' says where to begin)"
         )
     return ReadOptions(
+        # In this order: own settings win over defaults, and nothing over what the source depends on.
         config=DEFAULTS | config | FIXED,
         topics=topics,
         assigned=assigned,
@@ -133,6 +137,7 @@ def _offsets(own: Mapping[str, str], name: str, default: int) -> int | Mapping[P
     text = own.get(name.lower())
     if text is None:
         return default
+    # To end at the beginning is a mistake; Spark's source refuses it, too.
     refused = EARLIEST if name == "endingOffsets" else None
     words = {"earliest": EARLIEST, "latest": LATEST}
     offsets: int | Mapping[Place, int] | None = words.get(text.strip().lower())
@@ -150,7 +155,10 @@ def _offsets(own: Mapping[str, str], name: str, default: int) -> int | Mapping[P
 
 
 def _places(text: str) -> dict[Place, int] | None:
-    """`{"topic": {"0": 23}}`, or None if it is something else."""
+    """Return the offsets of `{"topic": {"0": 23}}` by topic and partition.
+
+    None if the text is something else.
+    """
     places: dict[Place, int] = {}
     try:
         for topic, offsets in json.loads(text).items():

@@ -17,7 +17,7 @@ _EQUAL = ("EqualTo", "EqualNullSafe")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Bounds:
     """Bounds what a query can want of a partition.
 
     Attributes:
@@ -48,7 +48,7 @@ class Wanted:
         ]
 
 
-def wanted_by(filters: Iterable[Any]) -> Wanted:
+def wanted_by(filters: Iterable[Any]) -> Bounds:
     """Return the bounds that all of these filters of Spark (`pyspark.sql.datasource.Filter`) leave."""
     partitions: frozenset[int] | None = None
     first, end, since_ms = 0, _MOST, None
@@ -64,7 +64,7 @@ def wanted_by(filters: Iterable[Any]) -> Wanted:
         elif column == ("timestamp",) and kind in {"GreaterThan", "GreaterThanOrEqual", *_EQUAL}:
             time_ms = int(value.timestamp() * 1000) - 1  # a float may round up
             since_ms = max(time_ms, 0 if since_ms is None else since_ms)
-    return Wanted(partitions, first, end, since_ms)
+    return Bounds(partitions, first, end, since_ms)
 
 
 def _bounds(kind: str, value: int) -> tuple[int, int]:

@@ -53,6 +53,12 @@ def read_range(
     `schema` has columns from `ARROW_TYPES`; without `fail_on_data_loss` offsets that are gone are passed
     over.
 
+    Args:
+        wanted: the range.
+        config: librdkafka's consumer configuration.
+        schema: the wanted columns, in order.
+        fail_on_data_loss: whether what is gone raises.
+
     Raises:
         DataLossError: offsets, the partition or its topic are gone.
         ReadError: the brokers refuse us, or send nothing for `SILENT_S` seconds.
@@ -66,6 +72,15 @@ def read_range(
 
 
 class _RangeReader:
+    """Reads one range of one partition.
+
+    Attributes:
+        consumer: assigned to the partition, in no group; the caller closes it.
+        _position: the next offset that is wanted. It passes offsets that hold no record, and ends at the
+            range's end.
+        _errors: what the client heard, for the message if nothing comes.
+    """
+
     def __init__(self, wanted: Range, config: Mapping[str, str], *, fail_on_data_loss: bool) -> None:
         self._range = wanted
         self._fails = fail_on_data_loss
@@ -94,6 +109,7 @@ class _RangeReader:
                     records = [record for record in records if cast(int, record.offset()) < end]
             if records:
                 size = sum(map(len, records)) + sum(len(record.key() or b"") for record in records)
+                # By the size of the last records: so many of these make a batch of `BATCH_BYTES`.
                 at_once = min(BATCH_ROWS, max(BATCH_BYTES * len(records) // max(size, 1), 1))
                 yield records
             for message in batch:
@@ -105,13 +121,24 @@ class _RangeReader:
                 raise ReadError(self._silence())
 
     def _go_to(self, offset: int) -> None:
+        """Have the next poll begin at this offset."""
         self._position = offset
         self.consumer.assign([confluent_kafka.TopicPartition(*self._range[:2], offset)])
 
     def _mind(self, message: Any) -> None:
-        """Decide what an error among the records means for the position."""
+        """Decide what an error among the records means for the position.
+
+        Args:
+            message: has the error; of the end of the partition also its offset.
+
+        Raises:
+            DataLossError: what is wanted is gone.
+            ReadError: this user may not read the topic.
+        """
         fault: KafkaError = message.error()
         topic, partition, _, end = self._range
+        # The end of the partition passes offsets of aborted records and of transactions' markers, which are
+        # no records.
         if fault.code() == KafkaError._PARTITION_EOF:
             self._position = max(self._position, message.offset())
         elif fault.code() in _OUT_OF_RANGE:
@@ -119,6 +146,8 @@ class _RangeReader:
             first, last = self.consumer.get_watermark_offsets(
                 confluent_kafka.TopicPartition(topic, partition), timeout=SILENT_S, cached=False
             )
+            # Beyond the end: the topic was made anew, and holds nothing of this range. Below the beginning:
+            # go on at the first record left.
             self._go_to(end if first >= end or self._position > last else max(first, self._position))
         elif fault.code() in _TOPIC_GONE:
             self._skip_partition()
@@ -131,10 +160,12 @@ class _RangeReader:
             self._errors.append(fault)
 
     def _skip_partition(self) -> None:
+        """Pass over all of the range, if that is allowed: the partition is gone."""
         self._report_data_loss("the cluster no longer has it")
         self._position = self._range.end
 
     def _report_data_loss(self, what: str) -> None:
+        """Raise DataLossError, unless what is gone is to be passed over."""
         if self._fails:
             topic, partition, start, end = self._range
             raise DataLossError(
@@ -145,6 +176,7 @@ class _RangeReader:
             )
 
     def _silence(self) -> str:
+        """Return what to say if no record came in time."""
         topic, partition, _, end = self._range
         errors = describe_errors(self._errors) or "no error was heard"
         return (

@@ -29,7 +29,7 @@ from spark_integration.reading.options import (
     ReadOptions,
     read_options,
 )
-from spark_integration.reading.pushdown import Wanted, wanted_by
+from spark_integration.reading.pushdown import Bounds, wanted_by
 from spark_integration.reading.records import ARROW_TYPES, read_range
 from spark_integration.shipping import send_by_value
 from spark_integration.sinks.source import KafkaSink
@@ -92,6 +92,13 @@ class KafkaDataSource(KafkaSink):
         return reader
 
     def _read_options(self, elsewhere: str, place: str, starting: int) -> ReadOptions:
+        """Return the options of a read; InvalidConfigError if one is for the other kind of read only.
+
+        Args:
+            elsewhere: an option that has no meaning here.
+            place: where it has one, for the message.
+            starting: where reading begins if no option says so.
+        """
         if elsewhere.lower() in {name.lower() for name in self.options}:
             raise InvalidConfigError(f"option {elsewhere!r} is for {place} only")
         return read_options(self.options, os.environ, starting)
@@ -120,6 +127,7 @@ class _Reader:
         return cluster.places(self._options.topics, self._options.assigned)
 
     def _split(self, ranges: Iterable[Range]) -> list[datasource.InputPartition]:
+        """Return what each task reads: the ranges, cut if more tasks are asked for."""
         # Plain tuples: what pickles a reader and what pickles these need not be the same process.
         return [
             datasource.InputPartition(tuple(offsets))
@@ -127,6 +135,7 @@ class _Reader:
         ]
 
     def _report_data_loss(self, what: str) -> None:
+        """Raise DataLossError, unless what is gone is to be passed over."""
         if self._options.fail_on_data_loss:
             raise DataLossError(
                 f"{what}: some data may have been missed. Was a topic deleted or created anew, or did "
@@ -154,12 +163,15 @@ class _Pushdown:
 
 
 class _BatchReader(_Reader, datasource.DataSourceReader):
+    """Reads what is there once: from one position to another, both fixed when the query begins."""
+
     def __init__(self, options: ReadOptions, schema: pa.Schema) -> None:
         super().__init__(options, schema)
-        self.wanted = Wanted()
+        self.wanted = Bounds()
         self.pushFilters = _Pushdown(self)  # type: ignore[method-assign]
 
     def partitions(self) -> list[datasource.InputPartition]:
+        """Return a range for each partition; called by Spark on the driver, once."""
         with Cluster(self._options.config) as cluster:
             places = self._places(cluster)
             if self._options.starting == LATEST:
@@ -172,31 +184,54 @@ class _BatchReader(_Reader, datasource.DataSourceReader):
 
 
 class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
+    """Reads a topic as it grows, a micro-batch at a time; positions are those of the checkpoint.
+
+    Attributes:
+        _goal: where a query with the trigger `availableNow` ends; None for any other.
+    """
+
     _goal: Offsets | None = None
 
     def initialOffset(self) -> Offsets:  # noqa: N802
+        """Return where a query without a checkpoint begins."""
         with Cluster(self._options.config) as cluster:
             places = self._places(cluster)
             return _written(_resolved(cluster, places, self._options.starting, "startingOffsets"))
 
     def latestOffset(self, start: Offsets | None = None, limit: Any = None) -> Offsets:  # noqa: N802
+        """Return where the next micro-batch ends.
+
+        Args:
+            start: where it begins; None before Spark 4.2, which asks for all there is.
+            limit: Spark's read limit; without rows, all there is.
+        """
         latest = self._goal or self._latest()
+        # Only a limit of rows is one that we gave Spark.
         most = getattr(limit, "max_rows", None)
         return latest if most is None or start is None else _written(self._part(start, latest, most))
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802
+        """Return how much a micro-batch may hold, for Spark 4.2 and newer."""
         most = self._options.max_offsets
         return admission.ReadAllAvailable() if most is None else admission.ReadMaxRows(most)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Fix the end of a query that reads what is there now: records that come later are not of it."""
         self._goal = self._latest()
 
     def partitions(self, start: Offsets, end: Offsets) -> list[datasource.InputPartition]:
+        """Return the ranges of one micro-batch, which Spark may ask for again after a restart.
+
+        Args:
+            start: the position before it, from the checkpoint.
+            end: the position after it.
+        """
         starts, ends = _places(start), _places(end)
         for topic, partition in sorted(starts.keys() - ends.keys()):
             self._report_data_loss(f"topic {topic!r} no longer has partition {partition}")
         starts |= self._begun(ends.keys() - starts.keys())
         for place, offset in ends.items():
+            # An end below the start: the topic was deleted and made anew under its name.
             if offset < starts[place]:
                 self._report_data_loss(
                     f"topic {place[0]!r}, partition {place[1]}, was read up to offset {starts[place]:,} and "
@@ -205,6 +240,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
         return self._split(Range(*place, starts[place], end) for place, end in sorted(ends.items()))
 
     def _latest(self) -> Offsets:
+        """Return the end of each partition as it is now."""
         with Cluster(self._options.config) as cluster:
             return _written(cluster.latest(self._places(cluster)))
 
@@ -239,7 +275,11 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
 def _resolved(
     cluster: Cluster, places: list[Place], offsets: int | Mapping[Place, int], option: str
 ) -> dict[Place, int]:
-    """Offsets that an option means."""
+    """Return the offsets that an option means, asked of the cluster where it says "earliest" or "latest".
+
+    Raises:
+        InvalidConfigError: it does not give an offset for exactly the partitions that there are.
+    """
     wanted = dict.fromkeys(places, offsets) if isinstance(offsets, int) else dict(offsets)
     if wanted.keys() != set(places):
         differing = sorted(wanted.keys() ^ set(places))
@@ -255,7 +295,7 @@ def _resolved(
 
 
 def _written(offsets: Mapping[Place, int]) -> Offsets:
-    """In a fixed order, for Spark compares positions as texts."""
+    """Return a position as the checkpoint has it, in a fixed order, for Spark compares positions as texts."""
     written: Offsets = {}
     for (topic, partition), offset in sorted(offsets.items()):
         written.setdefault(topic, {})[str(partition)] = offset
@@ -263,10 +303,12 @@ def _written(offsets: Mapping[Place, int]) -> Offsets:
 
 
 def _places(written: Offsets) -> dict[Place, int]:
+    """Return a position of the checkpoint by topic and partition."""
     return {(topic, int(p)): offset for topic, offsets in written.items() for p, offset in offsets.items()}
 
 
 def _arrow(schema: StructType) -> pa.Schema:
+    """Return Spark's schema of the wanted columns in Arrow; ColumnError if the source lacks one."""
     for column in schema.fields:
         kind = column.dataType.simpleString()
         if column.name not in _TYPES or _TYPES[column.name].simpleString() != kind:

@@ -52,6 +52,10 @@ def first_wait_s(config: Mapping[str, str]) -> float:
 def existing_topics(config: Mapping[str, str]) -> Topics:
     """Return every topic that this client may see.
 
+    Args:
+        config: librdkafka's settings; those of security may be Java's.
+        timeout_s: seconds for a cluster that does not answer.
+
     Raises:
         InvalidConfigError: librdkafka refuses the configuration, or it names no broker.
         BrokerUnreachableError: no broker answers in the time that records have, or it refuses us.
@@ -143,6 +147,13 @@ def first_answer(
     """Return the metadata of all topics, or of one.
 
     BrokerUnreachableError if no broker answers or lets us in.
+
+    Args:
+        client: not used before.
+        config: its settings, for the message.
+        errors: has what its `error_cb` was called with.
+        timeout_s: seconds for a cluster that does not answer.
+        topic: the only topic to ask about; None for all.
     """
     try:
         return cluster_metadata(client, config, errors, timeout_s=timeout_s, topic=topic)
@@ -154,6 +165,7 @@ def first_answer(
 
 
 def _address(config: Mapping[str, str]) -> str:
+    """Return the brokers that the settings name; "" for none."""
     return next((config[name] for name in _ADDRESSES if config.get(name)), "")
 
 
@@ -170,13 +182,21 @@ def checked_topics(options: SinkOptions, computed_for: int | None) -> Topics:
         return existing_topics(options.config)
     admin, topics = _ask(options.config, first_wait_s(options.config), options.topic)
     actual = len(partitions_of(options.topic, topics[options.topic], options.config))
+    # Both are compared with the cluster: an option could hide that the column was made for another count.
     for count in (options.partitions, computed_for):
         check_count(options.topic, actual, count)
     return Topics({options.topic: actual}, _ids(admin, [options.topic]))
 
 
 def check_count(topic: str, actual: int, computed_for: int | None) -> None:
-    """Raise PartitionCountError if partitions were computed for another (known) count than the topic has."""
+    """Raise PartitionCountError if partitions were computed for another (known) count than the topic has.
+
+    Args:
+        topic: for the message.
+        actual: partitions of the topic.
+        computed_for: the count by which rows were placed; None if it is not known.
+    """
+    # A count that is too small is accepted by every broker, and puts keys elsewhere than other producers do.
     if computed_for not in {None, actual}:
         raise PartitionCountError(
             f"column 'partition' was computed for {computed_for} partitions, and topic {topic!r} has "
@@ -185,7 +205,13 @@ def check_count(topic: str, actual: int, computed_for: int | None) -> None:
 
 
 def check_unchanged(topic: str, before: int, now: int) -> None:
-    """Raise PartitionCountError if a topic's count has changed since the write of its rows began."""
+    """Raise PartitionCountError if a topic's count has changed since the write of its rows began.
+
+    Args:
+        topic: for the message.
+        before: partitions when the write began.
+        now: partitions as the cluster says now.
+    """
     if now != before:
         raise PartitionCountError(
             f"topic {topic!r} had {before} partitions when this write began and has {now} now: compute "

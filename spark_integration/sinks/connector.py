@@ -52,6 +52,7 @@ def checked_for_topic(
             other or the column.
     """
     columns = {field.name: field.dataType.simpleString() for field in df.schema.fields}
+    # The connector finds columns by their exact names and ignores all others.
     check_columns(columns, topic=topic)
     if "timestamp" in columns:
         raise ColumnError(

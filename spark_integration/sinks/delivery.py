@@ -34,6 +34,11 @@ class Lease:
     """A producer while one task has it: no other gets it before it is given back.
 
     `report` is the delivery callback, called for failures only.
+
+    Attributes:
+        producer: the task's own until it is given back.
+        _reports: a list with the callback of the task that has the producer now. The producer keeps the list,
+            so a later task can replace what is in it.
     """
 
     def __init__(
@@ -54,6 +59,7 @@ class Lease:
 
 
 def _create_producer(config: Mapping[str, str]) -> tuple[Producer, list[Any]]:
+    """Return a new producer, and the list in which it finds whom to report failures to."""
     reports: list[Callable[[KafkaError | None, Message], None]] = []
 
     # After a fatal error confluent-kafka calls this with an exception of its own under way, which has to end
@@ -105,9 +111,18 @@ def deliver(
 
     Raises RecordError, RoutingError (a keyed row is elsewhere than `rule` says), PartitionCountError (a topic
     has another count than its rows' partitions were computed for, or than `counts` say), DeliveryError.
+
+    Args:
+        batches: the task's rows; batches without rows are passed over.
+        config: librdkafka's settings.
+        counts: partitions of each topic that may be written.
+        topic: the topic of all rows, or None.
+        computed_for: the count that the partition column was made for, or None.
+        rule: where keyed rows have to be, or None.
     """
     filled = (batch for batch in batches if batch.num_rows)
     first = next(filled, None)
+    # A task without rows makes no connection.
     if first is None:
         return frozenset()
     deliveries = Deliveries(config, "or more records")
@@ -116,6 +131,7 @@ def deliver(
     expected = counts if "partition" in first.schema.names else {}
     done_with = [producer]
     try:
+        # Before the first record: after it rows would be in the topic already.
         _check_growth(producer, topics, expected, within_s=first_wait_s(config), must_answer=True)
         for batch in chain([first], filled):
             topics |= _topics(batch, topic, counts)
@@ -124,10 +140,13 @@ def deliver(
             deliveries.check()
         for _ in deliveries.waits(producer.flush, producer.__len__):
             deliveries.check()
+        # A topic that grew meanwhile: the rows are where they were meant to be, but no longer where their
+        # keys belong.
         _check_growth(
             producer, topics & expected.keys(), expected, within_s=ANSWER_WITHIN_S, must_answer=False
         )
     except BaseException as error:
+        # What is still queued must not reach the topic after the task has failed: Spark runs it again.
         producer.purge()
         deliveries.serve(producer.flush, WAIT_S)
         if isinstance(error, confluent_kafka.KafkaException | DeliveryError) and deliveries.fatal is not None:
@@ -169,12 +188,25 @@ def _check_growth(
 
 
 def _topics(batch: pa.RecordBatch, topic: str | None, counts: Mapping[str, int]) -> set[str]:
+    """Return the topics of a batch that the cluster knows."""
     names = {topic} if topic is not None else {*batch.column("topic").unique().to_pylist()}
     return names & counts.keys()
 
 
 def send(producer: Producer, deliveries: Deliveries, columns: list[Iterable[Any]]) -> None:
-    """Hand over a batch's records, given as the arguments of `produce`."""
+    """Hand over a batch's records, given as the arguments of `produce`.
+
+    The records go into librdkafka's queue, not to a broker: errors of delivery come later, to `deliveries`.
+    While the queue is full, this serves the producer until there is room.
+
+    Args:
+        producer: takes the records.
+        deliveries: hears of failures while this waits.
+        columns: as `records.records` gives them.
+
+    Raises:
+        DeliveryError: a record was not delivered, or is larger than all that may be queued.
+    """
     places = list(columns[3])
     at = iter(places)
     rows = zip(*columns[:3], at, *columns[4:], strict=False)
@@ -182,6 +214,7 @@ def send(producer: Producer, deliveries: Deliveries, columns: list[Iterable[Any]
         try:
             deque(starmap(producer.produce, rows), maxlen=0)  # a loop without a line of Python
         except BufferError:
+            # The iterator tells how many rows `produce` has taken: the last one of them met a full queue.
             row = len(places) - length_hint(at) - 1
             record = [column[row] if isinstance(column, list) else next(iter(column)) for column in columns]
             _produce_once_there_is_room(producer, deliveries, record)
@@ -190,6 +223,11 @@ def send(producer: Producer, deliveries: Deliveries, columns: list[Iterable[Any]
 
 
 def _produce_once_there_is_room(producer: Producer, deliveries: Deliveries, record: Sequence[Any]) -> None:
+    """Produce one record as soon as librdkafka's queue has room for it.
+
+    Raises:
+        DeliveryError: the queue is empty and the record still does not fit.
+    """
     for left in deliveries.waits(producer.poll, producer.__len__):
         deliveries.check()
         try:
@@ -205,6 +243,7 @@ def _produce_once_there_is_room(producer: Producer, deliveries: Deliveries, reco
 
 
 def _close(producer: Producer, deliveries: Deliveries) -> None:
+    """End a producer that has nothing queued."""
     # Not left to the garbage collector: a worker that Spark uses again would go on connecting.
     # Closing would wait without end for what is still queued.
     if not len(producer):

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from partitioning.clients.delivery import milliseconds
+from partitioning.clients.delivery import time_setting
 from partitioning.clients.java_settings import librdkafka_security
 from partitioning.errors import InvalidConfigError
 from partitioning.kit.limits import parse_number
@@ -59,9 +59,13 @@ NOT_IDEMPOTENT = frozenset(
 class SinkOptions:
     """Says what a write was asked to do.
 
-    `topic` is None if the rows name their topics. `partitions` and `profile` are those by which the rows'
-    partitions were computed, None if not said. `partition` is `columns.AS_IT_IS` if rows are written by their
-    column 'partition' unchecked. `once` is None for a write that is at least once.
+    Attributes:
+        config: librdkafka's producer settings.
+        topic: that of every row; None if the rows name theirs.
+        partitions: the count by which the rows' partitions were computed; None if it is not said.
+        profile: the profile by which they were; None if it is not said.
+        partition: `columns.AS_IT_IS` if rows are written by their column 'partition' unchecked; else None.
+        once: None for a write that is at least once.
     """
 
     config: Mapping[str, str] = field(repr=False)  # it may hold a password
@@ -120,6 +124,7 @@ def read_own(options: Mapping[str, str], names: Iterable[str], what: str) -> dic
 
     InvalidConfigError if this sink or source, as which `what` goes, has no option of that name.
     """
+    # Spark passes options with their case lost or kept, by how they were given.
     own = {name.lower(): value for name, value in options.items() if not name.lower().startswith("kafka.")}
     lowered = {name.lower(): name for name in names}
     for name in own.keys() - lowered.keys() - SPARK_OPTIONS:
@@ -135,6 +140,12 @@ def read_number(own: Mapping[str, str], name: str, least: int, most: int) -> int
     """Return a number among the own options.
 
     None if it is not given, InvalidConfigError if it is none.
+
+    Args:
+        own: the options by names in lower case.
+        name: of the option, as people write it.
+        least: the smallest value that it may have.
+        most: the largest.
     """
     text = own.get(name.lower())
     number = None if text is None else parse_number(text, most)
@@ -168,6 +179,8 @@ def client_settings(options: Mapping[str, str], environment: Mapping[str, str]) 
         if name.startswith(ENVIRONMENT)
     }
     chosen = {name[6:]: value for name, value in settings.items() if name.startswith("kafka.")}
+    # Translated apart: an option may set `sasl.username` while the environment has a whole
+    # `sasl.jaas.config`.
     config = librdkafka_security(surrounding) | librdkafka_security(chosen)
     if "bootstrap.servers" in settings:
         config["bootstrap.servers"] = settings["bootstrap.servers"]
@@ -209,6 +222,7 @@ class OnceOptions:
         first_version: the version that begins a ledger, whatever records there are; None if none is said
             to, so that version 0 begins one in partitions without records.
         stream: whether versions are the stream's micro-batches.
+        app_id: who writes; part of every transactional id and of the ledger's group.
     """
 
     app_id: str
@@ -256,8 +270,8 @@ def check_transactional(config: Mapping[str, str]) -> None:
             )
     delivery = "message.timeout.ms" if "message.timeout.ms" in config else "delivery.timeout.ms"
     try:
-        longest = milliseconds(config, "transaction.timeout.ms", 60_000, 2**31 - 1, least=1000)
-        patience = milliseconds(config, delivery, 300_000, 2**31 - 1)
+        longest = time_setting(config, "transaction.timeout.ms", 60_000, 2**31 - 1, least=1000)
+        patience = time_setting(config, delivery, 300_000, 2**31 - 1)
     except ValueError as error:
         raise InvalidConfigError(f"option {error}") from None
     if not 0 < patience <= longest:
@@ -268,6 +282,7 @@ def check_transactional(config: Mapping[str, str]) -> None:
 
 
 def _app_id(text: str) -> str:
+    """Return the application's id; InvalidConfigError unless it can be part of a group's name."""
     if not text.strip() or not text.isascii() or not text.isprintable() or len(text) > _LONGEST_ID:
         raise InvalidConfigError(
             f"option 'txnAppId' is {text[:40]!r}; give 1 to {_LONGEST_ID} printable ASCII characters"

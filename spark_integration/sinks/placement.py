@@ -48,6 +48,8 @@ class KeyRule:
         Keys are text or bytes; a negative partition means nowhere in particular; `counts` are the partition
         counts of the topic of each row.
         """
+        # Every key is hashed once more: the column may have been made of another key than the one that is
+        # written.
         expected = self._places(key, counts)
         wrong = expected != partition
         if self.keyless:
@@ -83,6 +85,7 @@ class KeyRule:
             raise RoutingError(
                 f"profile '{profile.name}' cannot hash a key that is written: {error}"
             ) from error
+        # Most often all rows are of one topic: one division for all, then again for other counts.
         most = int(counts.max(initial=1))
         places = partitions_of(hashes, most, profile.sign)
         for count in np.unique(counts[counts != most]):

@@ -94,6 +94,7 @@ def records(
         limits = np.array([counts[name] for name in names], np.int32)[which]
         for number in np.flatnonzero(np.bincount(which[named])).tolist():
             check_count(names[number], counts[names[number]], computed_for)
+        # A null means that the producer decides; -1 in the column is a mistake.
         outside = named & ((partition < 0) | (partition >= limits))
         if outside.any():
             row = int(outside.argmax())
@@ -107,6 +108,7 @@ def records(
         # A row without a partition may join any of the others.
         if named.all() and (partition[1:] < partition[:-1]).any():
             # NumPy sorts integers of 16 bits and less by radix.
+            # Stable: the records of a partition keep their order.
             order = partition.astype(np.min_scalar_type(partition.max())).argsort(kind="stable")
             partition, which = partition[order], which[order]
             columns = {name: column.take(order) for name, column in columns.items()}
@@ -132,6 +134,11 @@ def as_batches(
     """Yield what Spark hands a writer, as record batches of about so many bytes at most.
 
     Cut and gathered rows.
+
+    Args:
+        items: record batches, or rows before Spark 4.1.
+        most_rows: how many rows are gathered into a batch.
+        most_bytes: about how many bytes of keys and values a batch may have.
     """
     for first in items:
         if isinstance(first, pa.RecordBatch):
@@ -145,10 +152,12 @@ def as_batches(
 
 
 def _size(row: Any) -> int:
+    """Return the bytes of a row's key and value; texts count by characters."""
     return sum(len(row[name] or b"") for name in ("key", "value") if name in row)
 
 
 def _parts(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
+    """Yield a batch in slices of about so many bytes."""
     if batch.nbytes <= most_bytes:
         yield batch
         return
@@ -160,6 +169,7 @@ def _parts(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
 
 
 def _gathered(rows: Sequence[Any]) -> pa.RecordBatch:
+    """Return rows as one batch, with the types of a record."""
     dicts = [row.asDict(recursive=True) for row in rows]  # headers are rows, too
     columns = {name: [record[name] for record in dicts] for name in dicts[0]}
     if "timestamp" in columns:
@@ -189,11 +199,17 @@ def _topics(
 
 
 def _bytes(column: pa.Array) -> list[bytes | None]:
+    """Return a column of texts or bytes as a list of bytes, None for null."""
     values: list[bytes | None] = column.cast(pa.binary()).to_numpy(zero_copy_only=False).tolist()
     return values
 
 
 def _timestamps(column: pa.Array) -> list[int]:
+    """Return a column of times as milliseconds since 1970, 0 for null.
+
+    Raises:
+        RecordError: a time is before, or at, 1970.
+    """
     # Microseconds; a null becomes "now", which librdkafka spells 0. Division cuts towards 0, so all that is
     # before 1970 comes out as 0 or less.
     milliseconds = pc.divide(column.cast(pa.int64()), 1000)
@@ -208,6 +224,11 @@ def _timestamps(column: pa.Array) -> list[int]:
 
 
 def _headers(column: pa.Array) -> list[list[tuple[str, bytes | None]] | None]:
+    """Return the headers of each row as `produce` takes them, None for null.
+
+    Raises:
+        RecordError: a header has no name.
+    """
     names, values = column.flatten().flatten()
     if names.null_count:
         raise RecordError("a row has a header without a name")

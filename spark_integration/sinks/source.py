@@ -64,7 +64,14 @@ class KafkaSink(datasource.DataSource):
 
 @dataclass(frozen=True)
 class _Destination:
-    """Tells tasks where to write; None if the partition column has no count, or no rule is known."""
+    """Tells tasks where to write; None if the partition column has no count, or no rule is known.
+
+    Attributes:
+        sink: the options.
+        noted: the count that the partition column's metadata notes.
+        rule: where keyed rows have to be.
+        counts: partitions of each topic that may be written; empty before the cluster was asked.
+    """
 
     sink: SinkOptions
     noted: int | None
@@ -72,12 +79,15 @@ class _Destination:
     topics: Topics = field(default=Topics({}, {}))
 
     def checked(self) -> _Destination:
+        """Return the same with the topics of the cluster; errors as of `checked_topics`."""
         return replace(self, topics=checked_topics(self.sink, self.noted))
 
     def target(self, *, stream: bool) -> Target:
+        """Return the version that is to be written exactly once; errors as of `target_of`."""
         return target_of(self.sink, self.noted or self.sink.partitions, self.rule, stream=stream)
 
     def take(self, items: Iterator[Any]) -> datasource.WriterCommitMessage:
+        """Deliver one task's rows; returns once the brokers have acknowledged them."""
         sink, computed_for = self.sink, self.noted or self.sink.partitions
         written = deliver(
             as_batches(items), sink.config, self.topics.counts, sink.topic, computed_for, self.rule
@@ -101,10 +111,13 @@ class _Delivered(datasource.WriterCommitMessage):
 
 
 class _BatchWriter(datasource.DataSourceArrowWriter):
+    """Writes a batch, at least once. Its `commit` has nothing to do: every task waits for its own records."""
+
     def __init__(self, destination: _Destination) -> None:
         self._destination = destination
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> datasource.WriterCommitMessage:
+        """Write one task's rows; called by Spark in the task."""
         return self._destination.take(iterator)
 
     def commit(self, messages: list[datasource.WriterCommitMessage | None]) -> None:
@@ -112,10 +125,13 @@ class _BatchWriter(datasource.DataSourceArrowWriter):
 
 
 class _StreamWriter(StreamWriter):
+    """Writes a micro-batch, at least once."""
+
     def __init__(self, destination: _Destination) -> None:
         self._destination = destination
 
     def _ask(self) -> None:
+        # The driver asks once a micro-batch: this instance is pickled for each of its tasks.
         if not self._destination.topics.counts:
             self._destination = self._destination.checked()
 
@@ -127,6 +143,14 @@ class _StreamWriter(StreamWriter):
 
 
 def _destination(schema: StructType, options: Mapping[str, str]) -> _Destination:
+    """Return where rows with this schema go, by these options; asks no cluster.
+
+    Raises:
+        ColumnError: the rows are no records, or an exactly-once write has no partition column.
+        InvalidConfigError: an option has no meaning.
+        RoutingError: rows of an exactly-once write are in lanes.
+        UnknownStrategyError: there is no such profile.
+    """
     sink = read_options(options, os.environ)
     columns = {column.name: column for column in schema.fields}
     check_columns(

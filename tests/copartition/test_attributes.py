@@ -13,12 +13,12 @@ from copartition.assignment_diff import AssignmentDiff, Matching
 from copartition.audit.topic_audit import HotKey, KeyForm, TopicAudit
 from copartition.check.planned import GrowthPlan
 from copartition.check.verdict import JoinVerdict, KeyProof, Placement
-from copartition.kit.number_checks import Check
+from copartition.kit.number_checks import NumberCheck
 
 FOLDER = Path(copartition.__file__).parent
 READ_FROM = {
     "audit.report.AuditData": TopicAudit,
-    "audit.report.FormData": KeyForm,
+    "audit.report.AuditedForm": KeyForm,
     "audit.report.HotKeyData": HotKey,
     "check.report.FormData": KeyForm,
     "check.report.JoinData": JoinVerdict,
@@ -26,9 +26,9 @@ READ_FROM = {
     "check.report.ProofData": KeyProof,
     "check.report.RuleData": Placement,
     "check.report.TopicData": TopicAudit,
-    "assignment_diff.report.json.Document": AssignmentDiff,
-    "assignment_diff.report.json.Matching": Matching,
-    "kit.json.CheckResult": Check,
+    "assignment_diff.report.json.DiffDocument": AssignmentDiff,
+    "assignment_diff.report.json.MatchingData": Matching,
+    "kit.json.CheckResult": NumberCheck,
 }
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from copartition.models import BatchingSettings, Broker, LibrdkafkaSettings, simulate_librdkafka
+from copartition.models import BatchingSettings, BrokerTimes, LibrdkafkaSettings, simulate_librdkafka
 from copartition.models.command import batching
 from tests.support.commands import printed
 
@@ -63,7 +63,7 @@ def test_so_many_records_of_512_bytes_go_as_the_page_says():
         512,
         0,
         leaders=[0],
-        brokers=[Broker()],
+        brokers=[BrokerTimes()],
         settings=LibrdkafkaSettings(batch_size=16_384),
     )
     first, rest = result.records.tolist()

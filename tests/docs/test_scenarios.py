@@ -10,7 +10,7 @@ import yaml
 from copartition.simulation import Consumer, Costs, Load, Scenario
 from copartition.simulation.inputs.events import EVENTS
 from copartition.simulation.inputs.file import scenario_schema
-from copartition.simulation.inputs.kinds import FIGURES, TIME, UNITS, kinds_of, milliseconds
+from copartition.simulation.inputs.kinds import FIGURES, TIME, UNITS, kinds_of, milliseconds_of
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import (
     MAX_GROUP_MEMBERS,
@@ -33,7 +33,7 @@ def number(text):
     """A default as the page has it."""
     if not text:
         return None
-    return milliseconds(text) if re.fullmatch(TIME, text) else int(text)
+    return milliseconds_of(text) if re.fullmatch(TIME, text) else int(text)
 
 
 def names(type_):

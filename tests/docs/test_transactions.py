@@ -18,7 +18,7 @@ from copartition.transactions.looks import (
     OpenProducer,
     PartitionLook,
     Transaction,
-    judge,
+    judge_looks,
     transactions_of,
 )
 from copartition.transactions.report import print_transactions
@@ -41,7 +41,7 @@ def test_the_example_is_what_the_report_prints() -> None:
     done = Transaction("shipping-1", 4013, 8, "CompleteCommit", 60_000, None, 1, frozenset())
     seen = "the transactional ids of 2 brokers", "last stable offsets and ends of 12 partitions"
     look = Look(41_000, (stalled, done), partitions, seen)
-    answer = judge(look, look, open_ms=30_000, servers="localhost:9092", transaction_version=2)
+    answer = judge_looks(look, look, open_ms=30_000, servers="localhost:9092", transaction_version=2)
     text = StringIO()
     print_transactions(look, answer, Console(width=110, file=text, color_system=None), full=False)
     [example] = re.findall(r"```text\n(.*?)```", TEXT, re.DOTALL)

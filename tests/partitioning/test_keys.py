@@ -69,7 +69,7 @@ class ExtensionSeries:
         def __init__(self, array):
             self.stored = array
 
-        def __arrow_array__(self, kind=None):
+        def __arrow_array__(self, type=None):  # noqa: A002 - as Arrow calls it
             return self.stored
 
     def __init__(self, array):

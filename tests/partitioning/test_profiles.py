@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import cache
+from typing import get_args
 
 import pytest
 
@@ -11,7 +12,14 @@ from partitioning import partition_batch, partition_for_key, placement
 from partitioning.errors import UnknownStrategyError
 from partitioning.hashing import HASHES
 from partitioning.keys import key_column
-from partitioning.profiles import _MEANT, PROFILES, find_profile
+from partitioning.profiles import (
+    _MEANT,
+    PROFILES,
+    HashesBytes,
+    HashesEveryKey,
+    HashesSomeKeys,
+    find_profile,
+)
 from tests.support.tiers import sample
 from tools.oracle.clients import golden
 
@@ -84,3 +92,16 @@ def test_names_that_people_use_lead_to_the_right_one(name, meant):
 def test_every_hint_names_a_profile():
     assert {each for names in _MEANT.values() for each in names} <= PROFILES.keys()
     assert _MEANT.keys().isdisjoint(PROFILES)
+
+
+@pytest.mark.parametrize(
+    ("names", "null_decides", "empty_decides"),
+    [(HashesEveryKey, True, True), (HashesBytes, False, True), (HashesSomeKeys, False, False)],
+)
+def test_a_type_names_the_profiles_that_it_says(names, null_decides, empty_decides):
+    found = [
+        name
+        for name, profile in PROFILES.items()
+        if (profile.null != "unkeyed", profile.empty == "hashed") == (null_decides, empty_decides)
+    ]
+    assert list(get_args(names)) == found

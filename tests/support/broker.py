@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import shutil
 import socket
 import subprocess
@@ -96,7 +95,7 @@ class Kafka:
         self._admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
         self._topics: list[str] = []
         try:
-            self._admin.list_topics(timeout=20)
+            self._admin.list_topics(timeout=GENEROUS_S)
         except KafkaException as error:
             raise BrokerError(f"no broker answers at {bootstrap_servers}: {error}") from error
 
@@ -156,7 +155,7 @@ class Kafka:
         """Whether each leader knows that it is: metadata may say so before the broker does."""
         asked = {TopicPartition(name, number): OffsetSpec.earliest() for number in partitions}
         try:
-            for answer in self._admin.list_offsets(asked, request_timeout=60).values():
+            for answer in self._admin.list_offsets(asked, request_timeout=GENEROUS_S).values():
                 answer.result()
         except KafkaException:
             return False
@@ -306,11 +305,7 @@ def free_ports(count: int) -> list[int]:
 
 def _jars(version: str) -> Path:
     """The folder with a version of the broker."""
-    if not version:
-        return jars.fetch(POM)
-    with tempfile.TemporaryDirectory(prefix="copartition-pom-") as folder:
-        pom = Path(folder) / POM.name
-        pom.write_text(re.sub(r"(<kafka\.version>)[^<]+", rf"\g<1>{version}", POM.read_text()))
+    with jars.pom_of_version(POM, version) as pom:
         return jars.fetch(pom)
 
 

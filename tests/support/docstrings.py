@@ -24,6 +24,8 @@ def docstrings(module: str, name: str) -> Iterator[str]:
     body = _tree(module).body
     for number, node in enumerate(body):
         match node:
+            case ast.FunctionDef(decorator_list=[ast.Name(id="overload")]):
+                continue  # the function itself, with its docstring, comes after its overloads
             case ast.FunctionDef(name=own) | ast.ClassDef(name=own) if own == name:
                 yield ast.get_docstring(node) or ""
                 methods = [each for each in node.body if isinstance(each, ast.FunctionDef)]

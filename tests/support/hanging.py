@@ -8,8 +8,7 @@ from threading import Thread
 import pytest
 
 from partitioning.testing import conformance
-
-GENEROUS_S = 60
+from tests.support.waiting import GENEROUS_S
 
 
 class Hanging:

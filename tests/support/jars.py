@@ -6,6 +6,7 @@ They are kept in `COPARTITION_CACHE` (default `~/.cache/copartition`), one folde
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -53,6 +54,18 @@ def fetch(pom: Path) -> Path:
     return folder
 
 
+@contextmanager
+def pom_of_version(pom: Path, version: str) -> Iterator[Path]:
+    """The path of a copy of a pom file with another Kafka in it; of the file itself if the version is ""."""
+    if not version:
+        yield pom
+        return
+    with tempfile.TemporaryDirectory(prefix="copartition-pom-") as folder:
+        copy = Path(folder) / pom.name
+        copy.write_text(re.sub(r"(<kafka\.version>)[^<]+", rf"\g<1>{version}", pom.read_text()))
+        yield copy
+
+
 def class_path(name: str, pom: Path, sources: list[Path]) -> str:
     """A Java program and its libraries: compiled and fetched where they are not there yet.
 
@@ -65,7 +78,9 @@ def class_path(name: str, pom: Path, sources: list[Path]) -> str:
         JarsError: Maven or javac failed; the message holds what it said.
     """
     libraries = fetch(pom)
-    digest = hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()[:16]
+    # The pom counts, too: classes that javac made for another version of a library may not run on this one.
+    contents = [path.read_bytes() for path in (pom, *sources)]
+    digest = hashlib.sha256(b"\0".join(contents)).hexdigest()[:16]
     classes = cache_folder() / f"{name}-{digest}"
     if not classes.exists():
         _compile(sources, libraries, classes)

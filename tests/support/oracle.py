@@ -1,7 +1,7 @@
 """The JVM's own assignors in a process of their own: one JSON request a line in, one JSON answer a line out.
 
-The Java programs are in `tools/oracle/assignors` and, for Kafka Connect and Kafka Streams, which stand on
-another version of kafka-clients, in `tools/oracle/tasks`. They are compiled once, into the cache folder of
+The Java programs are in `tools/oracle/assignors` and, for Kafka Connect and Kafka Streams, in
+`tools/oracle/tasks`. They are compiled once, into the cache folder of
 `tests.support.jars`.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any, Self
@@ -18,14 +19,37 @@ from tests.support import jars
 ORACLES = Path(__file__).parents[2] / "tools" / "oracle"
 
 
+MOVED_IN = (4, 4)
+"""The Kafka in which classes such as `LogContext` went from `common.utils` to `common.utils.internals`."""
+
+
 class OracleError(RuntimeError):
     """The Java program died, or could not make sense of a request."""
 
 
-def class_path(project: str = "assignors") -> str:
-    """Where a program and its libraries are, compiled and fetched where they are not there yet."""
+def class_path(project: str = "assignors", version: str = "") -> str:
+    """Where a program and its libraries are, compiled and fetched where they are not there yet.
+
+    Args:
+        project: the folder of the program.
+        version: of Kafka; that of the program's pom if it is empty.
+    """
+    name = f"{project.removesuffix('s')}-oracle"
     sources = sorted((ORACLES / project / "src").rglob("*.java"))
-    return jars.class_path(f"{project.removesuffix('s')}-oracle", ORACLES / project / "pom.xml", sources)
+    with (
+        jars.pom_of_version(ORACLES / project / "pom.xml", version) as pom,
+        tempfile.TemporaryDirectory(prefix="copartition-sources-") as folder,
+    ):
+        if version and tuple(map(int, version.split("."))) < MOVED_IN:
+            sources = [_before_the_move(source, Path(folder)) for source in sources]
+        return jars.class_path(name, pom, sources)
+
+
+def _before_the_move(source: Path, folder: Path) -> Path:
+    """A copy of a program that names classes as Kafka did before some went into a package of their own."""
+    copy = folder / source.name
+    copy.write_text(source.read_text().replace("kafka.common.utils.internals.", "kafka.common.utils."))
+    return copy
 
 
 class Oracle:
@@ -35,10 +59,15 @@ class Oracle:
         options: more options for the JVM, such as "-Xmx4g".
         main: the program's class and the folder that it is in.
         timeout: seconds one request may take; the process is killed after that.
+        version: of Kafka; that of the program's pom if it is empty.
     """
 
     def __init__(
-        self, *options: str, main: tuple[str, str] = ("assignors", "Oracle"), timeout: float = 120
+        self,
+        *options: str,
+        main: tuple[str, str] = ("assignors", "Oracle"),
+        timeout: float = 120,
+        version: str = "",
     ) -> None:
         project, program = main
         self._command = [
@@ -46,7 +75,7 @@ class Oracle:
             "--add-opens=java.base/java.util=ALL-UNNAMED",
             *options,
             "-cp",
-            class_path(project),
+            class_path(project, version),
             f"copartition.oracle.{program}",
         ]
         self._timeout = timeout

@@ -18,8 +18,8 @@ from copartition.simulation import (
     Timeline,
 )
 from copartition.simulation.outcome.timeline import Zombies
-from copartition.simulation.records.calls import CatchUps
 from copartition.simulation.records.curves import PartitionCurves
+from copartition.simulation.records.readers import CatchUps
 
 SCENARIO = Scenario(
     (Topic("orders", 2),), (Consumer("a"), Consumer("b")), (Crash(1_000, "a"),), name="deploy"

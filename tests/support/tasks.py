@@ -159,7 +159,7 @@ def application_difference(life: Json) -> Difference | None:
     return _process_difference(life, lambda _, group: assignor.assign(group))
 
 
-def classic_sticky_difference(life: Json) -> Difference | None:
+def classic_sticky_difference(life: Json, kafka_version: str = "4.4") -> Difference | None:
     """Where our "streams-classic-sticky" first differs from the JVM's; None if it never does."""
 
     def assign(step: Json, group: StreamsGroup) -> ProcessAssignment:
@@ -170,7 +170,8 @@ def classic_sticky_difference(life: Json) -> Difference | None:
         ]
         factor, offset = step["ranks"]
         ranks = {task: (factor * place + offset) % len(tasks) for place, task in enumerate(tasks)}
-        return StreamsClassicStickyAssignor(**_rack_settings(life["settings"])).assign(
+        settings = _rack_settings(life["settings"])
+        return StreamsClassicStickyAssignor(kafka_version=kafka_version, **settings).assign(
             group, standby_order=sorted(tasks, key=ranks.__getitem__)
         )
 

@@ -11,7 +11,7 @@ from copartition.check.planned import judge_writers
 from copartition.check.writers import CLIENTS, parse_writer
 from copartition.models import DeliverySettings, Fault, Faults, simulate_delivery
 from copartition.models.producer import delivering
-from partitioning.clients.read_process_write.settings import LoopSettings, gave_up, meaning
+from partitioning.clients.read_process_write.settings import LoopSettings, advised_error, gave_up
 from partitioning.profiles import PROFILES
 from spark_integration.reading.options import read_options
 from tools.fuzz.mutation import NUMBERS, mutate
@@ -80,7 +80,7 @@ def check_loop(case: tuple[Any, dict[str, Any], dict[str, Any], Any]) -> None:
     assert settings.turn_s > 0 < settings.poll_s
     for code in (KafkaError._TIMED_OUT, KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError._FENCED):
         error = KafkaError(code)
-        assert SECRET not in f"{meaning(error, settings, ['out'])} {gave_up(5, error, settings)}"
+        assert SECRET not in f"{advised_error(error, settings, ['out'])} {gave_up(5, error, settings)}"
 
 
 READ = {

@@ -109,8 +109,8 @@ ROWS = [
     ),
     (
         "assignors/streams/classic_sticky.py",
-        "len(client.active) < client.threads * per_thread",
-        "len(client.active) <= client.threads * per_thread",
+        "len(self.processes[process].active) < shares[process]",
+        "len(self.processes[process].active) <= shares[process]",
         CLASSIC_STICKY,
     ),
     (
@@ -248,15 +248,9 @@ ROWS = [
     ),
     (
         "assignors/columnar/uniform_structures.py",
-        "numbers[rows] = in_set",
-        "numbers[rows] = slots.partition[rows]",
+        "            if len(order.crowded):\n                raise OddGroup\n",
+        "",
         "tests/assignors/columnar/test_uniform_structures.py",
-    ),
-    (
-        "assignors/columnar/uniform.py",
-        "HashSet(numbers) if topic in crowded else numbers",
-        "numbers",
-        "tests/assignors/columnar/test_uniform.py",
     ),
     (
         "assignors/columnar/range.py",
@@ -361,7 +355,7 @@ ROWS = [
     ),
     ("copartition/kit/words.py", '"<=": operator.le', '"<=": operator.lt', f"{DIFF} {COMMAND}"),
     (
-        "copartition/simulation/group/partitions.py",
+        "copartition/simulation/outcome/history.py",
         "(last >= 0) &",
         "",
         "tests/copartition/simulation/group",
@@ -415,7 +409,7 @@ ROWS = [
         "tests/copartition/simulation/group/test_clients.py",
     ),
     (
-        "copartition/simulation/outcome/phases.py",
+        "copartition/simulation/partition_states.py",
         "self._since[partitions] < at_ms, at_ms, self",
         "self._since[partitions] <= at_ms, at_ms, self",
         "tests/copartition/simulation/group/test_clients.py",
@@ -427,10 +421,10 @@ ROWS = [
         "tests/copartition/simulation/group/test_clients.py",
     ),
     (
-        "copartition/simulation/outcome/phases.py",
+        "copartition/simulation/partition_states.py",
         "turns[these] = turn[rows]",
         "turns[these] = 0",
-        "tests/copartition/simulation/outcome/test_merging.py",
+        "tests/copartition/simulation/test_ledger.py",
     ),
     (
         "copartition/simulation/agenda.py",

@@ -1,8 +1,8 @@
 """Diffs for programs: JSON, rows as JSON lines, rows as CSV.
 
-`Document` says what the JSON is, and `--schema` is made of it. Keys are stable: a minor version adds, never
-renames. No clock and no path is in them, so equal inputs give equal bytes. JSON holds names as they are, in
-ASCII, which every stream can take; CSV is opened by spreadsheets, so it holds them as people are shown them.
+`DiffDocument` says what the JSON is, and `--schema` is made of it. Keys are stable: a minor version adds,
+never renames. No clock and no path is in them, so equal inputs give equal bytes. JSON holds names as they
+are, in ASCII, which every stream can take; CSV is opened by spreadsheets, so it holds them as they are shown.
 """
 
 import csv
@@ -32,7 +32,7 @@ from copartition.kit.json import (
     ground_fields,
     json_schema,
 )
-from copartition.kit.number_checks import Check
+from copartition.kit.number_checks import NumberCheck
 from copartition.kit.words import visible
 
 DIFF_FORMAT_VERSION = "2.0"
@@ -68,7 +68,7 @@ class Statuses(TypedDict):
     after: str | None
 
 
-class Matching(TypedDict):
+class MatchingData(TypedDict):
     """The pairs of members before and after, and the rules that found them.
 
     Attributes:
@@ -102,7 +102,7 @@ class StopCost(TypedDict):
     new_ms: float | None
 
 
-class Detail(TypedDict):
+class DetailData(TypedDict):
     """A sentence below the verdict, and what it stands on.
 
     Attributes:
@@ -130,7 +130,7 @@ class Filters(TypedDict):
     member: str | None
 
 
-class Document(TypedDict):
+class DiffDocument(TypedDict):
     """The changes in a consumer group.
 
     Attributes:
@@ -163,7 +163,7 @@ class Document(TypedDict):
     group: str | None
     statuses: Statuses
     verdict: str
-    details: list[Detail]
+    details: list[DetailData]
     consumption: Consumption | None
     separated: list[list[str]]
     summary: Summary
@@ -172,7 +172,7 @@ class Document(TypedDict):
     warnings: list[str]
     protocols: list[str]
     stops: list[StopCost]
-    matching: Matching
+    matching: MatchingData
     filters: Filters
     members: list[MemberChange]
     topics: list[TopicChange]
@@ -184,15 +184,15 @@ class Document(TypedDict):
 
 def diff_schema() -> dict[str, Any]:
     """Return the JSON Schema of the document, of draft 2020-12."""
-    return json_schema(Document, "assignment-diff", {StopCost: Stop})
+    return json_schema(DiffDocument, "assignment-diff", {StopCost: Stop})
 
 
 _FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """The signs with which a formula begins in a spreadsheet, in both widths."""
 
 
-def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[Check] = ()) -> str:
-    """Return the whole diff as one JSON object, see `Document`.
+def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[NumberCheck] = ()) -> str:
+    """Return the whole diff as one JSON object, see `DiffDocument`.
 
     Args:
         diff: the diff.
@@ -204,7 +204,7 @@ def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[C
     changes = [_change(change) for change in shown.changes()]
     # Whatever is not named here is an attribute of the diff under the key's name.
     document = attributes(
-        Document,
+        DiffDocument,
         diff,
         format_version=DIFF_FORMAT_VERSION,
         group=diff.after.name or diff.before.name,
@@ -213,7 +213,7 @@ def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[C
         details=[{"text": detail.text, **ground_fields(detail.ground)} for detail in details(diff)],
         checks=check_results(checks, diff.summary),
         stops=[finite(stop._asdict()) for stop in diff.stops],
-        matching=attributes(Matching, diff.matching),
+        matching=attributes(MatchingData, diff.matching),
         filters={"topic": _pattern(shown.view.topic), "member": _pattern(shown.view.member)},
         members=shown.chosen_members,
         topics=shown.topics,

@@ -4,8 +4,8 @@ from copartition.assignment_diff.compare import AssignmentDiff
 from copartition.assignment_diff.report.headline import headline
 from copartition.assignment_diff.report.model import FATES, Shown, View, conflicts, presence, reason, renames
 from copartition.assignment_diff.report.verdict import (
-    assumptions,
     detail_lines,
+    diff_assumptions,
     heading,
     movement,
     reason_counts,
@@ -34,7 +34,7 @@ def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
     page = Page()
     page.add("**", markdown_text(headline(diff)), "**\n")
     page.items(detail_lines(diff), "line")
-    page.items([f"assumed: {assumption}" for assumption in assumptions(diff)], "assumption")
+    page.items([f"assumed: {assumption}" for assumption in diff_assumptions(diff)], "assumption")
     # A group's name may be very long; it must not crowd out the tables.
     page.add("\n", markdown_text(" · ".join(heading(diff)), MOST_CHARACTERS // 6), "\n")
     if not diff.same:

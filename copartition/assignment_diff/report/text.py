@@ -22,15 +22,15 @@ from copartition.assignment_diff.report.model import (
     renames,
 )
 from copartition.assignment_diff.report.verdict import (
-    assumptions,
     detail_lines,
+    diff_assumptions,
     heading,
     movement,
     reason_counts,
     stop_remark,
     stop_table,
 )
-from copartition.kit.grid import Column, Grid, cell
+from copartition.kit.grid import Grid, GridColumn, cell
 from copartition.kit.words import CUT, common_prefix, count, number, partition_ranges, visible, without_ids
 from partitioning.kit.packages import needs
 
@@ -73,7 +73,7 @@ def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None)
     stops = stop_table(diff)
     if stops.rows:
         columns = [
-            Column(title.upper(), "number" if place in stops.numbers else "word")
+            GridColumn(title.upper(), "number" if place in stops.numbers else "word")
             for place, title in enumerate(stops.titles)
         ]
         _show(console, Grid(columns, stops.rows))
@@ -126,7 +126,7 @@ def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None)
         (name, "|", f"{lost + gained:,}", _bar(0, lost, gained, min(1.0, room / max(widest, 1))))
         for name, (_, lost, gained) in zip(names, sizes, strict=True)
     ]
-    columns = [Column("", "name"), Column("", "word"), Column(""), Column("", "bar")]
+    columns = [GridColumn("", "name"), GridColumn("", "word"), GridColumn(""), GridColumn("", "bar")]
     if rows:
         console.print(Grid(columns, rows), crop=False)
     _more(console, left_out, shown.view.by or "member")
@@ -136,7 +136,7 @@ def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None)
 
 def _print_remarks(shown: Shown, console: Console) -> None:
     """Print the assumptions, the filters and the warnings, a line each."""
-    for assumption in assumptions(shown.diff):
+    for assumption in diff_assumptions(shown.diff):
         console.print(cell(f"assumed: {assumption}", "yellow"))
     for remark in (*([shown.filters] if shown.filters else []), *shown.diff.warnings):
         console.print(cell(f"note: {remark}", "dim"))
@@ -155,15 +155,20 @@ def _print_members(shown: Shown, console: Console) -> None:
         # Bars share one scale, so that their lengths can be compared.
         room = min(BAR, console.width - longest - _BESIDE_BAR - (noted and noted + 2))
         scale = min(1.0, room / widest) if room >= _NARROWEST_BAR else 0.0
-        columns = [Column("MEMBER", "name"), *map(Column, ("BEFORE", "AFTER", "DELTA", "KEPT"))]
-        columns += [Column("", "bar"), Column("", "word", "yellow")]
+        columns = [GridColumn("MEMBER", "name"), *map(GridColumn, ("BEFORE", "AFTER", "DELTA", "KEPT"))]
+        columns += [GridColumn("", "bar"), GridColumn("", "word", "yellow")]
         rows = [_member_row(member, names, scale) for member in members]
         _show(console, Grid(columns, rows))
     _more(console, len(shown.members) - len(members), "member")
     if shown.unchanged and not shown.view.every and not shown.diff.same:
         console.print(f"  [dim]{count(shown.unchanged, 'member')} unchanged[/]")
     if flows:
-        columns = [Column("FROM", "name"), Column("TO", "name"), Column("BECAUSE", "word"), Column("N")]
+        columns = [
+            GridColumn("FROM", "name"),
+            GridColumn("TO", "name"),
+            GridColumn("BECAUSE", "word"),
+            GridColumn("N"),
+        ]
         rows = [
             (
                 names.short(flow.source),
@@ -174,7 +179,7 @@ def _print_members(shown: Shown, console: Console) -> None:
             )
             for flow in flows
         ]
-        _show(console, Grid([*columns, Column("PARTITIONS", "list")], rows, full=shown.view.every))
+        _show(console, Grid([*columns, GridColumn("PARTITIONS", "list")], rows, full=shown.view.every))
     if more_flows:
         _more(console, more_flows, "flow", f" of {count(more_partitions, 'partition')}")
 
@@ -206,7 +211,7 @@ def _print_topics(shown: Shown, console: Console) -> None:
     ]
     # An unknown lag is said only if another topic's is known; else the column would say nothing.
     lag = any(topic.lag_moved is not None for topic in topics)
-    columns = [Column(title.upper()) for title in (*used, "lag moved")]
+    columns = [GridColumn(title.upper()) for title in (*used, "lag moved")]
     rows = [
         (
             visible(topic.name),
@@ -216,7 +221,7 @@ def _print_topics(shown: Shown, console: Console) -> None:
         for topic in topics
     ]
     if rows:
-        _show(console, Grid([Column("TOPIC", "name"), *columns], rows))
+        _show(console, Grid([GridColumn("TOPIC", "name"), *columns], rows))
     _more(console, len(shown.topics) - len(topics), "topic")
 
 
@@ -226,8 +231,13 @@ def _print_partitions(shown: Shown, console: Console) -> None:
     names = _Names(shown.part.members, console.width)
     if changes:
         names.tell(console)
-    columns = [Column("TOPIC", "name"), Column("PARTITION"), Column("CHANGE", "word"), Column("FROM", "name")]
-    columns += [Column("TO", "name"), Column("LAG"), Column("BECAUSE", "word")]
+    columns = [
+        GridColumn("TOPIC", "name"),
+        GridColumn("PARTITION"),
+        GridColumn("CHANGE", "word"),
+        GridColumn("FROM", "name"),
+    ]
+    columns += [GridColumn("TO", "name"), GridColumn("LAG"), GridColumn("BECAUSE", "word")]
     rows = [
         (
             visible(change.topic),

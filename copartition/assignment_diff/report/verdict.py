@@ -68,7 +68,7 @@ def detail_lines(diff: AssignmentDiff) -> list[str]:
     return [detail.text for detail in details(diff)]
 
 
-def assumptions(diff: AssignmentDiff) -> list[str]:
+def diff_assumptions(diff: AssignmentDiff) -> list[str]:
     """Return everything that the diff or one of its details takes for granted, each once."""
     grounds = (detail.ground for detail in details(diff))
     own = [text for ground in grounds if isinstance(ground, Evidence) for text in ground.assumed]
@@ -170,7 +170,8 @@ def _unknown(diff: AssignmentDiff) -> Iterator[Detail]:
     hidden = [side for side, members in sides.items() if members is None]
     if hidden:
         what = f"members without partitions {' and '.join(hidden)}"
-        remedy = "capture them with --describe --members --verbose, or ask live:GROUP"
+        table = "kafka-consumer-groups.sh --describe --members --verbose --group GROUP >> FILE"
+        remedy = f"add a table: {table}, or ask live:GROUP"
         yield Detail(f"Unknown: {what}; {remedy}.", Missing(what, remedy))
     if numbers.needed_moves is None and not diff.alone:
         what = "how many moves were needed"
@@ -243,6 +244,8 @@ def heading(diff: AssignmentDiff) -> list[str]:
         parts.append(" -> ".join(dict.fromkeys(statuses)))
     before = sum(member.before_id is not None for member in diff.members)
     after = sum(member.after_id is not None for member in diff.members)
+    # Members that a source counts and does not list are of no plan, but of the group that it shows.
+    after += diff.after.unlisted if diff.alone else 0
     least = [
         "at least " if exact is None else "" for exact in (numbers.members_before, numbers.members_after)
     ]
@@ -334,7 +337,7 @@ def notes(diff: AssignmentDiff) -> list[tuple[str, str]]:
     ]
     return [
         *_first_notes("Conflict", conflicts, len(diff.conflicts)),
-        *_first_notes("Assumed", (assumed := assumptions(diff)), len(assumed)),
+        *_first_notes("Assumed", (assumed := diff_assumptions(diff)), len(assumed)),
         *_first_notes("Warning", diff.warnings, len(diff.warnings)),
         *_first_notes("Matched", renames(diff), len(diff.matching.renames)),
     ]

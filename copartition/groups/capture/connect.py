@@ -6,8 +6,9 @@ A connector is a topic here and a task one of its partitions; the connector itse
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from assignors.connect import CONNECTOR
 from assignors.state import CONNECT, GroupState, MemberIdentity
@@ -54,6 +55,19 @@ def is_status(text: str) -> bool:
     return bool(_HEAD.match(text))
 
 
+def connector_answer(value: Any) -> GroupState | None:
+    """Return the same for the answer to `GET /connectors/NAME/status`, which is of one connector.
+
+    None for any other value. The other connectors of the cluster are not in it, which is assumed away.
+    """
+    try:
+        status = msgspec.convert(value, _Status)
+    except msgspec.MsgspecError:
+        return None
+    only = f"the answer is of the connector {status.name!r} alone; the cluster is taken to have no other"
+    return replace(_workers([status]), assumed=(only,))
+
+
 def parse_status(text: str) -> GroupState:
     """Return the workers as members, with the connectors and tasks that each one runs.
 
@@ -67,7 +81,11 @@ def parse_status(text: str) -> GroupState:
         answer = msgspec.convert(decode_json(text), dict[str, _Expanded])
     except (ValueError, msgspec.MsgspecError) as error:
         raise SourceError(f"no whole answer to GET /connectors?expand=status: {error}; {AGAIN}") from error
-    statuses = [expanded.status for expanded in answer.values()]
+    return _workers([expanded.status for expanded in answer.values()])
+
+
+def _workers(statuses: Sequence[_Status]) -> GroupState:
+    """Return the workers of these connectors and their tasks; see `parse_status`."""
     check_partitions(sum(1 + len(status.tasks) for status in statuses), SourceError, "the Connect cluster")
     rows, troubled = Rows(), []
     running = [task for status in statuses for task in (status.connector, *status.tasks)]

@@ -1,25 +1,30 @@
 """Find out which tool printed a text, and have the reader for that tool read it."""
 
-from contextlib import suppress
+import re
 from dataclasses import replace
 
 from assignors.state import GroupState
 from copartition.groups.capture import connect
 from copartition.groups.capture.group import describe
-from copartition.groups.capture.scan import MOST_NOTICES, NO_OUTPUT, Scanned, is_header, realign, scan
+from copartition.groups.capture.others import NO_GROUP, NO_OUTPUT, parse_json, refuse_text
+from copartition.groups.capture.paste import realign, shows_header, straighten
+from copartition.groups.capture.scan import MOST_NOTICES, Scanned, scan
 from partitioning.errors import SourceError
 
-_JSON_KEYS = ('"group-snapshot"', '"members"', '"consumers"')
-"""Keys of the JSON of snapshots and scenarios; one of them stands near the start."""
+_JSON_KEYS = ('"group-snapshot"', '"members"', '"consumers"', "artition")
+"""Words of the JSON of snapshots, scenarios and groups; one of them stands near the start."""
 
 
-def parse_capture(text: str, group: str | None = None) -> tuple[GroupState, GroupState | None]:
+State = tuple[GroupState, GroupState | None]
+"""A group, and its target assignment if it has one (KIP-848)."""
+
+
+def parse_capture(text: str, group: str | None = None) -> State:
     """Return the group that a capture shows, and its target assignment if the capture holds one (KIP-848).
 
     It may hold several tables of the group in any order, which complete each other: if members are listed
     without topics (Kafka 3.8 and 3.9), the table of offsets names the topics; the table of the state tells
-    the
-    strategy.
+    the strategy.
 
     Args:
         text: output of `kafka-consumer-groups --describe` or `rpk group describe`, or Connect's answer to
@@ -27,36 +32,80 @@ def parse_capture(text: str, group: str | None = None) -> tuple[GroupState, Grou
         group: which group, if the text holds several, as with `--all-groups`.
 
     Raises:
-        SourceError: no such output, not that group, several groups and none is named, a row that does not fit
-            or is cut off, or tables that contradict each other or do not tell who has which partition.
+        SourceError: no such output, not that group, several groups and none is named, several captures of
+            one group, a row that does not fit or is cut off, or tables that contradict each other or do not
+            tell who has which partition.
     """
-    try:
-        return _parse(text, group)
-    except SourceError:
-        # Columns get lost when output is pasted into a ticket. The first error stays if the words do not help
-        # either.
-        again = realign(text)
-        if again is None:
-            raise
-        with suppress(SourceError):
-            state, target = _parse(again, group)
-            return _reread(state), None if target is None else _reread(target)
-        raise
+    times = parse_captures(text, group)
+    if len(times) > 1:
+        raise SourceError(
+            f"the text holds {len(times)} captures of the group {times[0][0].name or 'without a name'!r}, "
+            "taken at different times; add #0 to the file's name for the first, #-1 for the last"
+        )
+    return times[0]
 
 
-def _reread(state: GroupState) -> GroupState:
-    """Return the state with a warning that its rows had lost their columns."""
-    remark = "the rows do not line up with their header; they were read by words, which has one way only"
-    return replace(state, warnings=(*state.warnings, remark))
-
-
-def _parse(text: str, group: str | None) -> tuple[GroupState, GroupState | None]:
-    """Return the group of a text whose columns are in place, and its target assignment."""
+def parse_captures(text: str, group: str | None = None) -> list[State]:
+    """Return the same for each time at which the text shows the group, in its order; at least one."""
     if connect.is_status(text):
-        return connect.parse_status(text), None
+        return [(connect.parse_status(text), None)]
+    if is_json(text):
+        return [(parse_json(text), None)]
+    paste = straighten(text)
+    try:
+        times = _parse(paste.text, group)
+    except SourceError as error:
+        times = _parse_words(paste.text, group, error)
+    return [(_noted(state, paste.notes), target and _noted(target, paste.notes)) for state, target in times]
+
+
+def _parse_words(text: str, group: str | None, error: SourceError) -> list[State]:
+    """Return the groups of a text whose columns got lost, as when it was pasted into a ticket.
+
+    Args:
+        text: the text.
+        group: which group.
+        error: what the reader of aligned tables said.
+
+    Raises:
+        SourceError: the rows cannot be read by words; the message names the first of these.
+    """
+    again = realign(text)
+    if isinstance(again, str):
+        remark = "the rows do not line up with their header; they were read by words, which has one way only"
+        return [
+            (_noted(state, (remark,)), target and _noted(target, (remark,)))
+            for state, target in _parse(again, group)
+        ]
+    # Rows above it can be read by words, so that not they are at fault, but the one that cannot.
+    misfit = _MISFIT.match(str(error))
+    if again is not None and misfit is not None and int(misfit[1]) < again:
+        raise SourceError(
+            f"line {again}: the cells of the row do not fit the columns of the header, or fit in two ways; "
+            "capture the output again without reformatting it"
+        ) from None
+    raise error
+
+
+_MISFIT = re.compile(r"line (\d+): the row does not line up")
+
+
+def _noted(state: GroupState, notes: tuple[str, ...]) -> GroupState:
+    """Return the state with more warnings about the text that it was read from."""
+    return replace(state, warnings=(*state.warnings, *notes)) if notes else state
+
+
+def _parse(text: str, group: str | None) -> list[State]:
+    """Return the group of a text whose columns are in place, once for each time it was captured."""
     groups = scan(text)
+    if not groups:
+        refuse_text(text)
     name = _pick(groups, group)
-    scanned = groups[name]
+    return [_state(scanned, name, group) for scanned in groups[name]]
+
+
+def _state(scanned: Scanned, name: str | None, group: str | None) -> State:
+    """Return the group of one capture; the arguments are its name there and the one that was asked for."""
     # "Dead" is Kafka's word for a group that does not exist; an empty state would look like an idle group.
     if scanned.status == "Dead":
         raise SourceError(f"the capture says that group {name!r} does not exist")
@@ -66,6 +115,11 @@ def _parse(text: str, group: str | None) -> tuple[GroupState, GroupState | None]
     if group is not None and name is None:
         state = replace(state, assumed=(*state.assumed, f"the capture names no group; taken for {group!r}"))
     return state, target
+
+
+def is_json(text: str) -> bool:
+    """Return True if a text is JSON by its beginning: an object, or a list of objects."""
+    return re.match(r"\s*(?:\{|\[\s*\{)", text) is not None
 
 
 def check_head(text: str) -> None:
@@ -78,22 +132,19 @@ def check_head(text: str) -> None:
     """
     if connect.is_status(text):
         return
-    if text.lstrip().startswith("{"):
+    if is_json(text):
         if not any(key in text for key in _JSON_KEYS):
-            raise SourceError("this JSON is no group snapshot, scenario or status of connectors")
-    elif not any(is_header(line) for line in text.split("\n", MOST_NOTICES)[:MOST_NOTICES]):
+            raise SourceError(NO_GROUP)
+    elif not shows_header(text.split("\n", MOST_NOTICES)[:MOST_NOTICES]):
         raise SourceError(NO_OUTPUT)
 
 
-def _pick(groups: dict[str | None, Scanned], group: str | None) -> str | None:
+def _pick(groups: dict[str | None, list[Scanned]], group: str | None) -> str | None:
     """Return the name of the group to read; None for a group that the capture does not name.
 
     Raises:
-        SourceError: the capture has no group, not the group that is asked for, or several and none is asked
-            for.
+        SourceError: the capture has not the group that is asked for, or several and none is asked for.
     """
-    if not groups:
-        raise SourceError(NO_OUTPUT)
     held = ", ".join("one without a name" if name is None else name for name in groups)
     if [*groups] == [None]:
         return None

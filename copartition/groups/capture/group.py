@@ -26,6 +26,7 @@ _FORMS = {
     ";": re.compile(rf"({_TOPIC}{{1,{MAX_TOPIC_NAME}}}):{_NUMBERS}"),  # from 4.0 on
     ", ": re.compile(rf"({_TOPIC}{{0,{MAX_TOPIC_NAME}}})\({_NUMBERS}\)"),  # 3.8 and 3.9 without the topic
 }
+_LISTS = re.compile(r"(?<=\)), ?")
 
 
 class Owned(NamedTuple):
@@ -192,10 +193,12 @@ def _parse(table: Table, row: int, column: str, text: str) -> list[tuple[str, li
     Raises:
         SourceError: the cell has another form, a number is too large, or a partition is listed twice.
     """
-    separator = ", " if text.endswith(")") else ";"
+    form, parts = (";", text.split(";"))
+    if text.endswith(")"):  # some copies have lost the blank behind the comma
+        form, parts = (", ", _LISTS.split(text))
     lists = []
-    for part in text.split(separator):
-        match = _FORMS[separator].fullmatch(part)
+    for part in parts:
+        match = _FORMS[form].fullmatch(part)
         if match is None:
             raise table.fault(row, f"cannot read the assignment {text[:200]!r} in {column}; {AGAIN}")
         partitions = [int(number) for number in match[2].split(",")]
@@ -239,6 +242,7 @@ class _Holdings(NamedTuple):
     columns: Owned
     lag: NDArray[np.int64] | None = None
     warnings: tuple[str, ...] = ()
+    with_idle: bool = False  # whether the table of offsets shows members without partitions, too
 
 
 def describe(scanned: Scanned, name: str | None) -> tuple[GroupState, GroupState | None]:
@@ -262,7 +266,7 @@ def describe(scanned: Scanned, name: str | None) -> tuple[GroupState, GroupState
     else:
         raise SourceError("the capture shows only the state of the group; describe its partitions, too")
     members = len(held.members)
-    members_complete = roster is not None or about.members == members
+    members_complete = roster is not None or about.members == members or held.with_idle
     # The table of offsets shows only members with partitions; fewer members than counted are then the idle
     # ones.
     idle_hidden = not members_complete and about.members is not None and members < about.members
@@ -391,7 +395,10 @@ def _described(table: Table) -> _Holdings:
         row = int(beyond[0])
         warnings += (beyond_end(f"{topics.of_row(row)}-{partition[row]}", int(lag[row]), len(beyond)),)
     owned = Owned(topics.values, consumers[rows], topics.codes[rows], partition[rows])
-    return _Holdings(members, owned, lag[rows] if with_lag[rows].any() else None, warnings)
+    # kafka-consumer-groups of Kafka 0.10.2 to 1.0 prints a row of dashes for each member without partitions
+    # (KAFKA-3144): one such row shows that no member is missing.
+    with_idle = bool(((consumers >= 0) & ~rows).any())
+    return _Holdings(members, owned, lag[rows] if with_lag[rows].any() else None, warnings, with_idle)
 
 
 def _check_end(

@@ -218,6 +218,11 @@ class Table:
 
 def _topic(text: str) -> str:
     """Return the topic; a text that no topic can be called is a misfit."""
+    if "://" in text:
+        raise _MisfitError(
+            f"TOPIC is {text[:60]!r}, a topic of Pulsar, whose partitions Kafka's tools mix with Kafka's; "
+            "take out its rows, or name the topic as Kafka does, and one member for each partition"
+        )
     if not _TOPIC.fullmatch(text):
         raise _MisfitError(f"TOPIC is {text[:40]!r}, which no topic can be called; {AGAIN}")
     return text

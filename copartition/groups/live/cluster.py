@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from copartition.groups.live.wire import read_features
-from copartition.kit.admin import Commit, DescribedGroup, DescribedTopic, JoinedMember, Metadata
+from copartition.kit.admin import ClusterMetadata, Commit, DescribedGroup, DescribedTopic, JoinedMember
 from copartition.kit.child import AdminError, Child, ChildEndedError
 from partitioning.clients.ledger import PREFIX, Entry, ledger_group
 from partitioning.errors import BrokerUnreachableError, GroupNotFoundError, InvalidConfigError, SourceError
@@ -73,6 +73,17 @@ def connect(group: str, config: Mapping[str, str]) -> Cluster:
     return Cluster(f"live:{group}", config)
 
 
+def connect_to_all(config: Mapping[str, str]) -> Cluster:
+    """Return a cluster all of whose groups are asked for; its errors begin with "all groups".
+
+    Raises:
+        SourceError: the settings name no cluster, or it cannot be reached.
+    """
+    if not config.get("bootstrap.servers"):
+        raise SourceError("all groups are those of a cluster; name it with -b HOST:PORT")
+    return Cluster("all groups", config)
+
+
 class Cluster:
     """A connection that only asks.
 
@@ -101,7 +112,7 @@ class Cluster:
         self._servers = config["bootstrap.servers"]
         self._child = Child(config, TIMEOUT_S)
         self._connected = False
-        self._metadata: Metadata = self._answer("metadata")
+        self._metadata: ClusterMetadata = self._answer("metadata")
         self._connected = True
         self.counts = {
             name: len(leaders) for name, leaders in self._metadata.leaders.items()
@@ -196,7 +207,9 @@ class Cluster:
             GroupNotFoundError: there is no such group.
         """
         described: DescribedGroup = self._answer("describe_group", group)
-        # Brokers before Kafka 4.0 describe a group that is not there as dead, without an error.
+        # librdkafka asks for a classic group by DescribeGroups in version 5 at the most. In that version a
+        # broker describes a group that is not there as dead, without an error; GROUP_ID_NOT_FOUND came with
+        # version 6.
         if described.state == "DEAD":
             raise GroupNotFoundError(f"{self._source}: {_NO_GROUP}")
         return described

@@ -162,6 +162,7 @@ def describe_group(cluster: Cluster, group: str) -> LiveGroup:
         )
         for member in described.members
     ]
+    # None: the coordinator tells no targets; () is the target of a member that is to have nothing.
     has_target = any(member.target is not None for member in described.members)
     warnings: tuple[str, ...] = ()
     status = _STATES.get(described.state)

@@ -187,6 +187,7 @@ class GroupReader:
         # A group in a rebalance names no topics; it still has the ones from before.
         seen_topics = set() if self._answer is None else self._answer[1].counts.keys()
         topics = read_topics(self._cluster, group.topics | seen_topics, with_racks=group.has_racks)
+        # Equal answers keep the object of before, by which callers see that nothing has changed.
         if (group, topics) != self._answer:
             self._answer, self._states = (group, topics), states(group, topics, {}, topics.warnings)
         self._described, self._topics_read = described, now

@@ -84,7 +84,7 @@ def failures() -> Iterator[None]:
         raise SourceError(f"a request over copartition's own connection failed: {error}") from error
 
 
-class Answer(Reader):
+class AnswerReader(Reader):
     """A reader of an answer's bytes that also knows the types of flexible versions (KIP-482).
 
     Each method returns the next field and moves past it; an answer that is too short raises
@@ -136,12 +136,12 @@ class Answer(Reader):
             raise self._fault(f"an array says it has {size} elements where {self.left} bytes are left")
         return range(size)
 
-    def tags(self) -> dict[int, Answer]:
+    def tags(self) -> dict[int, AnswerReader]:
         """Return the tagged fields, each as a reader of its own, by tag."""
         fields = {}
         for _ in range(self.uvarint()):
             tag, size = self.uvarint(), self.uvarint()
-            fields[tag] = Answer(bytes(self._take(size)), self._what)
+            fields[tag] = AnswerReader(bytes(self._take(size)), self._what)
         return fields
 
 
@@ -159,7 +159,7 @@ class Connection:
 
     def ask(
         self, key: int, version: int, body: bytes, *, flexible: bool = True, tagged: bool = True
-    ) -> Answer:
+    ) -> AnswerReader:
         """Return the answer to a request, behind its header.
 
         Args:
@@ -181,7 +181,7 @@ class Connection:
         (size,) = struct.unpack(">i", self._receive(4))
         if not 4 <= size <= _LARGEST_ANSWER:
             raise ProtocolError(f"an answer says that it has {size} bytes")
-        answer = Answer(self._receive(size), "a broker's answer")
+        answer = AnswerReader(self._receive(size), "a broker's answer")
         answer.int32()  # the number of the question
         if flexible and tagged:
             answer.tags()
@@ -334,11 +334,12 @@ class Connection:
         return b"".join(parts)
 
 
-def _skip_assignment(answer: Answer) -> None:
+def _skip_assignment(answer: AnswerReader) -> None:
     """Pass over an assignment of ConsumerGroupDescribe: topics with ids, names and partitions."""
     for _ in answer.items():
         answer.skip(16)  # the topic's id
         answer.text()
+        # Numbers of partitions, 32 bits each.
         answer.skip(4 * len(answer.items()))
         answer.tags()
     answer.tags()
@@ -387,6 +388,7 @@ def _open(host: str, port: int, config: Mapping[str, str]) -> socket.socket:
     try:
         return _tls(config).wrap_socket(raw, server_hostname=host)
     except BaseException:
+        # After a failed handshake nobody else has the stream.
         raw.close()
         raise
 

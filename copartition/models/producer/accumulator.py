@@ -111,6 +111,7 @@ class Accumulator:
         self._balancing = strategy if isinstance(strategy, LoadAware) else None
         self._allocate = allocate
         self._queues: dict[int, deque[Batch]] = {}
+        # The order counts: a request that is full leaves out the partitions that come late in it.
         order = range(layout.partitions) if layout.available is None else layout.available
         self._partitions_of: dict[int, list[int]] = {}
         for partition in order:
@@ -127,6 +128,7 @@ class Accumulator:
         `payload` is the record's `payload_size`; if `placed` is -1, `strategy` chooses the partition.
         `now` is in ms.
         """
+        # The record keeps the time of the call, also if it waits for memory below and enters its batch later.
         timestamp = int(now)
         sticky = self._sticky if placed < 0 else None
         buffer = 0
@@ -142,6 +144,8 @@ class Accumulator:
             if allocated is None:
                 return None
             now = allocated
+        # Room may have come up while the thread waited, as the sticky choice can have moved to another queue:
+        # then the memory that was taken is not needed, and is given back as `unused`.
         opened = not added
         # The buffer is used up: `buffer` becomes 0, so nothing is given back as unused.
         if opened:
@@ -210,6 +214,8 @@ class Accumulator:
 
     def _stick(self, sticky: BytesAware) -> int:
         """Return an unkeyed record's partition, the next one if all batches of the current one are full."""
+        # A change is put off while the queue has a batch that is not full (KIP-794, `partitionChanged`);
+        # since then the sender may have taken that batch.
         queue = self._queues.get(sticky.peek(self._layout))
         if not queue or queue[-1].full:
             sticky.appended(0, self._layout, enable_switch=True)

@@ -13,7 +13,7 @@ MOST_BATCHES = 1_000_000
 """The most batches that are simulated over all runs, which take some minutes."""
 
 
-class Tally(NamedTuple):
+class BatchTally(NamedTuple):
     """A count of the batches that something happened to.
 
     Attributes:
@@ -43,11 +43,11 @@ class DeliveryAssessment:
 
     batches: int
     runs: int
-    lost: Tally
-    duplicated: Tally
-    reordered: Tally
-    failed: Tally
-    failed_but_written: Tally
+    lost: BatchTally
+    duplicated: BatchTally
+    reordered: BatchTally
+    failed: BatchTally
+    failed_but_written: BatchTally
 
 
 def assess_delivery(
@@ -128,7 +128,7 @@ def _later(faults: Faults, by_ms: float) -> Faults:
     )
 
 
-def _tally(batches_of_runs: Iterable[tuple[int, ...]]) -> Tally:
+def _tally(batches_of_runs: Iterable[tuple[int, ...]]) -> BatchTally:
     """Return how many batches something happened to, in how many runs, and the most in one run."""
     counts = [*map(len, batches_of_runs)]
-    return Tally(sum(counts), sum(map(bool, counts)), max(counts))
+    return BatchTally(sum(counts), sum(map(bool, counts)), max(counts))

@@ -22,7 +22,7 @@ from partitioning.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, payloa
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Broker:
+class BrokerTimes:
     """A broker as the producer feels it: it serves one request after another.
 
     Attributes:
@@ -122,7 +122,7 @@ def simulate_batching(
     partitions: ArrayLike,
     *,
     leaders: Sequence[int],
-    brokers: Sequence[Broker],
+    brokers: Sequence[BrokerTimes],
     unkeyed: TopicPartitioner | None = None,
     key_bytes: ArrayLike = -1,
     settings: BatchingSettings | None = None,
@@ -185,7 +185,7 @@ class _Producer:
         self,
         settings: BatchingSettings,
         leaders: Sequence[int],
-        brokers: Sequence[Broker],
+        brokers: Sequence[BrokerTimes],
         unkeyed: TopicPartitioner | None,
     ) -> None:
         strategy: object = unkeyed  # the powers are no part of its type
@@ -216,6 +216,7 @@ class _Producer:
             placed: partition of each; -1 leaves it to the strategy.
             payloads: `payload_size` of each.
         """
+        # Batches, not numbers: a batch has its number only when it is sent.
         batch_of: list[Batch | None] = []
         called: list[float] = []
         appended: list[float] = []
@@ -262,6 +263,7 @@ class _Producer:
         appended = self._accumulator.append(placed, payload, self._now)
         if appended is None:
             return None
+        # Memory that was taken for a batch which was not needed after all goes back to the pool at once.
         self._free += appended.unused
         # A batch that lingers is looked at again when its time is over.
         if appended.opened:

@@ -194,6 +194,8 @@ class _Run:
         self._followers_gone_ms = self.faults.followers_gone_ms
         most = REQUESTS + REQUESTS_EACH * len(self.records)
         for number in range(len(self.records)):
+            # Planned before the faults: at one time a batch is created before something happens to the
+            # leader.
             self._at(number * interval_ms, partial(self._producer_creates, number))
         for time in self.faults.leader_changes:
             self._at(time, self._leader_changes)
@@ -310,6 +312,8 @@ class _Run:
             # Unless it follows the last acknowledged one, the client hopes that an earlier batch still gets
             # through (TransactionManager.canRetry); a true gap ends the epoch (KIP-360).
             sequence = batch.sequence
+            # It follows the last batch that was acknowledged, so nothing is under way that could still fill
+            # the gap.
             gap = sequence is not None and sequence.first == self._last_acknowledged + 1
             if gap and self.librdkafka:
                 self._ends_fatally(batch)
@@ -494,6 +498,8 @@ class _Run:
 
         Its memory of the producer is made of the batches in its own log, as a real follower's is.
         """
+        # Followers have an append after half of `replication_ms`; the other half is the fetch with which they
+        # tell.
         until = min(self.now, self._followers_gone_ms)
         if self._followers_gone_ms <= self.now:
             self._followers_gone_ms = inf  # one of them leads now, and has followers of its own

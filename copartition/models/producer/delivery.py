@@ -43,10 +43,12 @@ class DeliverySettings:
         check_bounds("retry.backoff.ms", self.retry_backoff_ms, 0, LONG_MAX)
         check_bounds("request.timeout.ms", self.request_timeout_ms, 0, INT_MAX)
         check_bounds("delivery.timeout.ms", self.delivery_timeout_ms, 0, INT_MAX)
+        # The rest are the three conditions under which the Java client can keep idempotence.
         if not self.enable_idempotence:
             return
         if self.acks != "all":
             raise InvalidConfigError(f"enable.idempotence needs acks=all, not {self.acks}")
+        # A batch that is sent again must be among those that the leader remembers, or it is appended twice.
         if in_flight > WINDOW:
             raise InvalidConfigError(
                 f"enable.idempotence needs max.in.flight.requests.per.connection of at most {WINDOW}, as the "
@@ -87,6 +89,7 @@ def delivery_settings(
     """
     java = client == "java"
     retries = INT_MAX if retries is None else retries
+    # `retries` of 0 gives idempotence up as `acks` do: it needs a second attempt to be of any use.
     if idempotence is None:
         idempotence = java and acks == "all" and retries > 0
     if in_flight is None:
@@ -99,6 +102,8 @@ def delivery_settings(
         max_in_flight_requests_per_connection=in_flight,
         retries=retries,
         delivery_timeout_ms=delivery_timeout_ms,
+        # Java refuses a `delivery.timeout.ms` below the time-out of a request (configureDeliveryTimeout), and
+        # librdkafka cuts that to it (rd_kafka_ProduceRequest): who shortens the one shortens both.
         request_timeout_ms=min(30_000 if java else 60_000, delivery_timeout_ms),
     )
 

@@ -75,6 +75,7 @@ class ProducerState:
     window: tuple[SequencedBatch, ...] = ()
 
     def __post_init__(self) -> None:
+        # Batches of an older epoch are refused before the window is looked at, so none of them is kept.
         epochs = {batch.epoch for batch in self.window} or {-1}
         if epochs != {self.epoch}:
             raise InvalidConfigError(
@@ -91,9 +92,11 @@ class ProducerState:
         """
         if batch.epoch < self.epoch:
             return Verdict.INVALID_PRODUCER_EPOCH, self
+        # Before the check of the sequence, which a batch that comes again would fail.
         if batch in self.window:
             return Verdict.DUPLICATE, self
         if batch.epoch > self.epoch:
+            # Within what the leader knows, a new epoch starts at 0; without an entry any start is taken.
             if self.epoch >= 0 and batch.first != 0:
                 return Verdict.OUT_OF_ORDER_SEQUENCE_NUMBER, self
             return Verdict.APPENDED, ProducerState(batch.epoch, (batch,))

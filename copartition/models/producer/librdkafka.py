@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from copartition.models.producer.batching import BatchingResult, Broker
+from copartition.models.producer.batching import BatchingResult, BrokerTimes
 from copartition.models.producer.settings import INT_MAX, check_bounds
 from copartition.models.producer.stream import Stream, checked_choice, checked_stream
 from partitioning.errors import InvalidConfigError
@@ -64,7 +64,7 @@ def simulate_librdkafka(
     partitions: ArrayLike,
     *,
     leaders: Sequence[int],
-    brokers: Sequence[Broker],
+    brokers: Sequence[BrokerTimes],
     unkeyed: TopicPartitioner | None = None,
     key_bytes: ArrayLike = -1,
     settings: LibrdkafkaSettings | None = None,
@@ -195,6 +195,7 @@ class _Queue:
         There must be a record left.
         """
         enough = self._bytes_before[self._gone] + self._settings.batch_size
+        # `last` is one behind the record with which there is enough; beyond the end there never is.
         last = min(self._gone + self._settings.batch_num_messages, bisect_left(self._bytes_before, enough))
         lingered = self._times[self._gone] + self._settings.queue_buffering_max_ms
         return min(lingered, self._times[last - 1]) if last <= len(self._times) else lingered
@@ -223,7 +224,7 @@ class _Queue:
 
 
 def _requests(
-    queues: Sequence[_Queue], broker: Broker, settings: LibrdkafkaSettings, flushed_ms: float
+    queues: Sequence[_Queue], broker: BrokerTimes, settings: LibrdkafkaSettings, flushed_ms: float
 ) -> list[_Request]:
     """Return what goes to one broker, the queues that have been ready for longest first.
 
@@ -268,6 +269,7 @@ def _result(stream: Stream, sent: Sequence[_Request], settings: LibrdkafkaSettin
         batch[np.concatenate([request.rows for request in sent])] = np.repeat(numbers, counts)
     # A record waits in the queue until its answer, so the queue is full if too many have none yet.
     acknowledged = np.array([request.acknowledged_ms for request in sent])
+    # One answer a record, as a batch's answer frees the room of each of its records.
     answered = np.searchsorted(np.sort(acknowledged[batch]), stream.times, "right")
     refused = np.arange(records) - answered >= settings.queue_buffering_max_messages
     return BatchingResult(

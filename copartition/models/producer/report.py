@@ -1,4 +1,4 @@
-"""Reports on producers: settings that were tried, what faults did to batches; as text, JSON and a page."""
+"""Reports on producers: settings that were tried, what faults did to batches; as text and JSON."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.kit.json import dump, finite
-from copartition.kit.page import WIDTH, LogScale, render
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from copartition.models.producer.assessing import DeliveryAssessment, Tally
+    from copartition.models.producer.assessing import BatchTally, DeliveryAssessment
     from copartition.models.producer.delivery import DeliverySettings, Faults
     from copartition.models.producer.tuning import Client, Trial, Tuning
 
@@ -131,36 +130,6 @@ def print_tunings(tunings: Sequence[Tuning], assumed: Sequence[str], console: Co
         console.print(note(f"assumed: {text}"), soft_wrap=True)
 
 
-HEIGHT = 320.0
-"""The height of the picture in pixels."""
-
-
-def tuning_html(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
-    """Return a page with the settings that were tried for one client or more.
-
-    Its picture has trials over latency and requests a second; one without an answer is left out.
-    """
-    shown = [
-        trial
-        for tuning in tunings
-        for trial in tuning.trials
-        if isfinite(trial.latency_ms) and trial.latency_ms > 0
-    ]
-    return render(
-        "models/producer/page.html.j2",
-        tunings=tunings,
-        verdicts=verdicts(tunings),
-        shown=shown,
-        across=LogScale([trial.latency_ms for trial in shown] + [tunings[0].limit_ms], WIDTH),
-        up=LogScale([trial.requests_per_s for trial in shown] or [1.0], HEIGHT),
-        width=WIDTH,
-        height=HEIGHT,
-        settings=_settings,
-        assumed=assumed,
-        remark=remark,
-    )
-
-
 DELIVERY_FORMAT_VERSION = "1.0"
 
 DELIVERY_LIMITS = (
@@ -180,7 +149,7 @@ class Case(NamedTuple):
     seed: int  # of the first run
 
 
-def tallies(assessment: DeliveryAssessment) -> dict[str, Tally]:
+def tallies(assessment: DeliveryAssessment) -> dict[str, BatchTally]:
     """Return each class under the name that a reader sees."""
     return {
         "lost": assessment.lost,
@@ -191,7 +160,7 @@ def tallies(assessment: DeliveryAssessment) -> dict[str, Tally]:
     }
 
 
-def verdict(case: Case, assessment: DeliveryAssessment) -> str:
+def delivery_verdict(case: Case, assessment: DeliveryAssessment) -> str:
     """Return one sentence: the settings, and what happened to how many batches."""
     settings = case.settings
     used = ", ".join(
@@ -207,7 +176,7 @@ def verdict(case: Case, assessment: DeliveryAssessment) -> str:
     return f"{case.client}, {used}: {outcome}"
 
 
-def assumptions(case: Case) -> list[str]:
+def delivery_assumptions(case: Case) -> list[str]:
     """Return what the figures rest on, a sentence each."""
     times, faults = case.times, case.faults
     pace = (
@@ -226,6 +195,7 @@ def assumptions(case: Case) -> list[str]:
 
 def delivery_json(case: Case, assessment: DeliveryAssessment) -> str:
     """Return the case and its tallies as JSON."""
+    # Only faults that the command can ask for; JSON has no infinity, so `finite` makes null of it.
     faults = finite(asdict(case.faults))
     shown = ("refused", "request_lost", "ack_lost", "leader_changes")
     values = {
@@ -237,7 +207,7 @@ def delivery_json(case: Case, assessment: DeliveryAssessment) -> str:
         "seed": case.seed,
         "batches": assessment.batches,
         "runs": assessment.runs,
-        "assumed": assumptions(case),
+        "assumed": delivery_assumptions(case),
         "classes": {name.replace(" ", "_"): tally._asdict() for name, tally in tallies(assessment).items()},
     }
     return dump(values)
@@ -247,7 +217,7 @@ def print_delivery(case: Case, assessment: DeliveryAssessment, console: Console)
     """Print the verdict, what happened to how many batches, and what is assumed."""
     from copartition.kit.grid import cell, indent, note, table  # noqa: PLC0415 - JSON does without rich
 
-    console.print(cell(verdict(case, assessment), "bold"), soft_wrap=True)
+    console.print(cell(delivery_verdict(case, assessment), "bold"), soft_wrap=True)
     shown = table(["", "BATCHES", "%", "RUNS", "MOST IN A RUN"], right=range(1, 5))
     for name, tally in tallies(assessment).items():
         share = 100 * tally.batches / (assessment.batches * assessment.runs)
@@ -259,5 +229,5 @@ def print_delivery(case: Case, assessment: DeliveryAssessment, console: Console)
             f"{tally.most:,}",
         )
     console.print(indent(shown))
-    for text in assumptions(case):
+    for text in delivery_assumptions(case):
         console.print(note(f"assumed: {text}"), soft_wrap=True)

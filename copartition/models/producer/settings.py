@@ -42,6 +42,8 @@ class BatchingSettings:
     partitioner_availability_timeout_ms: float = 0.0
 
     def __post_init__(self) -> None:
+        # Java's `ProducerConfig` takes 0 for memory and for a request, too, though nothing could be sent
+        # then.
         check_bounds("batch_size", self.batch_size, 0, INT_MAX)
         for name in ("linger_ms", "max_block_ms", "partitioner_availability_timeout_ms"):
             check_bounds(name, getattr(self, name), 0, LONG_MAX)

@@ -76,6 +76,7 @@ def _times(times_ms: ArrayLike) -> NDArray[np.float64]:
         raise InvalidConfigError(f"times_ms: {error}; give a number for each record") from error
     if times.ndim != 1:
         raise InvalidConfigError(f"times_ms has {times.ndim} dimensions; give a number for each record")
+    # The negation also catches NaN, for which both comparisons are false.
     unreal = ~((times >= 0) & (times <= LATEST_MS))
     if np.any(unreal):
         row = int(np.argmax(unreal))
@@ -96,6 +97,7 @@ def _integers(name: str, values: ArrayLike, rows: int) -> NDArray[np.int64]:
     if column.size and column.dtype.kind not in "iu":
         raise InvalidConfigError(f"{name} is of type {column.dtype}; give whole numbers")
     try:
+        # A view: one number for all takes no memory of a column, and nobody writes into it.
         return np.broadcast_to(column.astype(np.int64), (rows,))
     except ValueError as error:
         raise InvalidConfigError(f"{name} is not a number, or one for each of {rows} records") from error

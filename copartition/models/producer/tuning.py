@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from copartition.models.producer.batching import BatchingResult, Broker, simulate_batching
+from copartition.models.producer.batching import BatchingResult, BrokerTimes, simulate_batching
 from copartition.models.producer.librdkafka import LibrdkafkaSettings, simulate_librdkafka
 from copartition.models.producer.settings import LATEST_MS, BatchingSettings
 from partitioning.errors import InvalidConfigError
@@ -84,7 +84,7 @@ def tune_producer(
     *,
     limit_ms: float,
     leaders: Sequence[int],
-    brokers: Sequence[Broker],
+    brokers: Sequence[BrokerTimes],
     percentile: float = 99.0,
     client: Client = "java",
     key_bytes: ArrayLike = -1,
@@ -137,11 +137,13 @@ def tune_producer(
         return simulate_librdkafka(*records, **shared, unkeyed=by_time, settings=own)
 
     usual = _DEFAULT_SIZES[client]
+    # The bytes that the largest record may add to a batch, with 100 for its overhead and the batch's own.
     room = int(np.max(value_bytes)) + max(int(np.max(key_bytes)), 0) + 100
     trials: list[Trial] = []
 
     def attempt(linger_ms: float, batch_size: int) -> int:
         """Try one setting and return the bytes of the largest batch."""
+        # Each trial has fresh strategies with the same seed, so trials differ by their settings alone.
         result = run(linger_ms, batch_size)
         refused, requests = result.timed_out, result.requests
         nothing_sent = refused == len(result.batch)
@@ -175,6 +177,7 @@ def tune_producer(
         limit_ms,
         percentile,
         tuple(trials),
+        # The default is always among them: its `linger.ms` is tried even above the limit, for comparison.
         next(trial for trial in trials if trial.linger_ms == DEFAULT_LINGER_MS and trial.batch_size == usual),
         min(
             (trial for trial in trials if trial.keeps),

@@ -19,7 +19,7 @@ _ISOLATED = 3
 
 
 @dataclass(slots=True, eq=False)
-class Lease:
+class AcquiredRecords:
     """The records that one fetch acquired.
 
     Attributes:
@@ -68,8 +68,9 @@ class SharePartition:
     def __init__(self, records: int, batch_records: int, delivery_limit: int, max_locks: int) -> None:
         self.states = bytearray(records)
         self.deliveries = [0] * records
-        self._leases: list[Lease | None] = [None] * records
+        self._leases: list[AcquiredRecords | None] = [None] * records
         self._log_batch, self._limit, self._max_locks = batch_records, delivery_limit, max_locks
+        # Deliveries from which a record is under suspicion, and taken with fewer others (`_isolate`).
         self._throttled = max(2, ceil(delivery_limit / 2))
         self._batches: list[_Batch] = []
         self._start, self._end = 0, -1
@@ -79,7 +80,7 @@ class SharePartition:
         """The records that count against the limit of locks: also final ones behind one that is not."""
         return self._end - self._start + 1
 
-    def acquire(self, most: int, now_ms: float) -> Lease:
+    def acquire(self, most: int, now_ms: float) -> AcquiredRecords:
         """Return what a fetch for `most` records gets; it may be more, as batches are acquired whole.
 
         Without any record to give the lease is empty. Each record of it is delivered once more.
@@ -88,10 +89,12 @@ class SharePartition:
         free = self.states.find(AVAILABLE, self._start, self._end + 1)
         fetch = self._end + 1 if free < 0 else free
         last = len(self.states) - 1
+        # No new record is locked beyond the limit, yet released ones of the range may go out again: they hold
+        # a place already. Else a full range with a released record would stand still.
         wanted = min(most, self._max_locks - self.in_flight)
         if wanted <= 0 and free >= 0:
             wanted, last = min(most, self._end - fetch + 1), self._end
-        lease = Lease([], now_ms)
+        lease = AcquiredRecords([], now_ms)
         if wanted > 0 and fetch <= last:
             lease.offsets += self._take(fetch // self._log_batch * self._log_batch, last, wanted, most)
         for offset in lease.offsets:
@@ -121,6 +124,7 @@ class SharePartition:
             # A batch that was delivered often is not mixed with others: it begins a fetch of its own.
             if throttled and count:
                 return
+            # Part of a batch is acquired, so its records no longer have one state.
             if free and (batch.split or throttled or len(span) <= batch.last - batch.first):
                 batch.split = True
                 free = [*self._isolate(free, batch.last - batch.first + 1)]
@@ -161,7 +165,7 @@ class SharePartition:
         self._end = last
         return range(first, last + 1)
 
-    def acknowledge(self, lease: Lease, ends: Mapping[int, int]) -> bool:
+    def acknowledge(self, lease: AcquiredRecords, ends: Mapping[int, int]) -> bool:
         """Give records the states that their member wants for them.
 
         Args:
@@ -184,7 +188,7 @@ class SharePartition:
         self._advance()
         return True
 
-    def give_back(self, lease: Lease) -> None:
+    def give_back(self, lease: AcquiredRecords) -> None:
         """Release what is left of a lease, as the end of a lock, of a session or of a connection does."""
         for offset in lease.offsets:
             if self._leases[offset] is lease:

@@ -48,6 +48,7 @@ def share_json(assessment: ShareAssessment) -> str:
 
 def _figures(result: ShareResult) -> dict[str, Any]:
     """Return the figures of a run as plain values of JSON, without its group."""
+    # Computed properties are no fields, so they are added by hand.
     figures = finite(result._asdict()) | {
         "per_second": result.per_second,
         "dead_lettered": result.dead_lettered,
@@ -74,6 +75,7 @@ def print_share(assessment: ShareAssessment, console: Console) -> None:
 def _shown(by_members: Sequence[ShareResult]) -> list[ShareResult]:
     """Return the results with 1, 2, 4 and so on members, and with as many as help."""
     most = len(by_members)
+    # `n & (n - 1)` is 0 for powers of two.
     return [result for result in by_members if (n := result.group.members) == most or n & (n - 1) == 0]
 
 
@@ -92,6 +94,7 @@ def _conclusion(result: ShareResult) -> str:
 def _advice(assessment: ShareAssessment) -> Iterator[str]:
     """Yield sentences on the lock, the members, and each special record."""
     lock_ms, least_ms = assessment.result.group.lock_ms, assessment.lock_ms
+    # The lock comes first, as it is the one setting that this model can give a number for.
     yield (
         f"{_LOCK} has to exceed {duration(least_ms)}, so that no lock of a healthy record ends too early; "
         f"it is {duration(lock_ms)}{'' if lock_ms > least_ms else ': raise it, or poll fewer records'}"
@@ -105,6 +108,7 @@ def _advice(assessment: ShareAssessment) -> Iterator[str]:
         deliveries = count(record.deliveries, "delivery", "deliveries")
         after = "" if isinf(record.took_ms) else f" and {duration(record.took_ms)}"
         yield f"record {record.offset}: {record.outcome} after {deliveries}{after}"
+    # While records are open the run did not end, and its time says nothing of what they cost.
     if assessment.result.special and not assessment.result.open:
         yield _cost(assessment.result, assessment.healthy)
 

@@ -17,7 +17,7 @@ from copartition.models.share_groups.partition import (
     ARCHIVED,
     AVAILABLE,
     REJECTED,
-    Lease,
+    AcquiredRecords,
     SharePartition,
 )
 from partitioning.errors import ScenarioError
@@ -81,6 +81,7 @@ class ShareGroup:
     def __post_init__(self) -> None:
         for name in self.__slots__:
             value, least = getattr(self, name), _AT_LEAST.get(name, 1e-6)
+            # `not >=` rather than `<`, so that NaN is refused too; a bool is an int, but no number here.
             if isinstance(value, int | float) and not isinstance(value, bool) and not value >= least:
                 raise ScenarioError(f"{name} of a share group is {value!r}; it must be {least:g} or more")
         for what, numbers, most in (
@@ -161,6 +162,7 @@ def members_that_help(group: ShareGroup) -> list[ShareResult]:
     poll = ceil(group.max_poll_records / group.batch_records) * group.batch_records
     results: list[ShareResult] = []
     for members in range(1, MOST_MEMBERS + 1):
+        # Members beyond the locks get nothing at a time, so they need no records of their own.
         records = _POLLS * min(members * poll, group.max_locks)
         # Members that die or fall silent would hide how much one more brings.
         group = replace(group, members=members, records=records, killed={}, stopped={})
@@ -208,7 +210,7 @@ class _Member:
     """
 
     alive: bool = True
-    lease: Lease = field(default_factory=lambda: Lease([], 0.0))
+    lease: AcquiredRecords = field(default_factory=lambda: AcquiredRecords([], 0.0))
     todo: list[int] = field(default_factory=list)
     ends: dict[int, int] = field(default_factory=dict)
     processed_ms: float = -inf
@@ -266,6 +268,8 @@ class _Run:
     def _fetch(self, member: _Member) -> None:
         """Take a fetch, with the acknowledgements of the last poll, which count once they are written."""
         if member.alive:
+            # The acknowledgement takes time to be written, so the leader may give out new records first: the
+            # lease of the last poll is kept, as `_serve` replaces it.
             before = member.lease
             self._waiting.append(member)
             self._serve()
@@ -276,6 +280,7 @@ class _Run:
         # A copy, as members that are served leave the list.
         for member in [*self._waiting]:
             lease = self._partition.acquire(self._group.max_poll_records, self._now)
+            # What the first waiting member does not get, no later one gets either: they all ask alike.
             if not lease.offsets:
                 return
             self._waiting.remove(member)
@@ -317,6 +322,7 @@ class _Run:
             self._after(self._group.round_trip_ms, partial(self._commit, member))
             return
         if self._group.renew:
+            # A renewal ends one lock and begins the next, so each is as long as the time between two of them.
             self._hold = max(self._hold, self._now - member.lease.since_ms)
             member.lease.since_ms = self._now
         self._go_on(member)
@@ -331,7 +337,7 @@ class _Run:
         """Let a member process what it has, or poll if it has nothing left."""
         (self._process if member.todo else self._poll)(member)
 
-    def _acknowledge(self, member: _Member, lease: Lease) -> None:
+    def _acknowledge(self, member: _Member, lease: AcquiredRecords) -> None:
         """Acknowledge what a member is done with; the whole is in vain if a lock has ended."""
         ends, member.ends = member.ends, {}
         # Special records do not count: the lock has to suffice for healthy ones.
@@ -342,7 +348,7 @@ class _Run:
         elif ACCEPTED in ends.values():
             self._last = max(self._last, member.processed_ms)
 
-    def _expire(self, lease: Lease) -> None:
+    def _expire(self, lease: AcquiredRecords) -> None:
         """End a lock, unless it was renewed: then look again when the renewed one ends."""
         rest_ms = lease.since_ms + self._group.lock_ms - self._now
         if rest_ms > 0:
@@ -359,6 +365,7 @@ class _Run:
         """Let a member fall silent: it fetches no more, and its records are free when its session ends."""
         member.alive = False
         self._waiting = [other for other in self._waiting if other is not member]
+        # After `_die` nothing is left of the lease by then, and giving it back does nothing.
         self._after(self._group.session_ms, lambda: self._partition.give_back(member.lease))
 
     def _observe(self) -> None:

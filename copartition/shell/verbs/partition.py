@@ -1,50 +1,121 @@
 """Run `copartition partition` and `copartition profiles`: show the partition of a key for each client."""
 
+from __future__ import annotations
+
 import json
-import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
+from copartition.kit.words import visible
 from copartition.shell.commands import Output, command, write
 from copartition.shell.options import output_options, partitions_option
 from partitioning.topic_partition import MAX_PARTITIONS
 
+if TYPE_CHECKING:
+    from partitioning.serializers import KeySerializer
+
+_KEY_TYPES = (
+    *("string", "integer", "long", "short", "float", "double", "uuid", "json", "hex", "base64"),
+    *("avro", "protobuf", "jsonschema"),
+)
+"""`serializers.KEY_TYPES`: help and completion do without that module; a test holds them together."""
+_SHOWN_BYTES = 24
+"""Bytes of a key that `--all-forms` shows of each form."""
+
 
 @command(
     "copartition partition order-42 -n 12",
-    "copartition partition order-42 order-43 -n 12 --profile java --profile librdkafka -o json",
+    "copartition partition 42 -n 12 --key-type long --profile java --profile librdkafka -o json",
+    "copartition partition 42 -n 12 --all-forms",
+    "copartition partition --keys orders.csv --column customer -n 12 --profile java",
 )
-@click.argument("keys", nargs=-1, required=True, metavar="KEY...")
+@click.argument("keys", nargs=-1, metavar="[KEY]...")
 @partitions_option("Partitions of the topic.", MAX_PARTITIONS, required=True)
 @click.option(
     "--profile", "profiles", multiple=True, help="Only this client's rule, or this plug-in's; repeatable."
 )
+@click.option(
+    "--key-type",
+    type=click.Choice(_KEY_TYPES),
+    default="string",
+    show_default=True,
+    help="Which serializer writes the keys.",
+)
+@click.option(
+    "--schema-id",
+    metavar="ID|header",
+    help="The schema's number in the registry; header: the producer sends it in a header, not in the key.",
+)
+@click.option("--schema-file", metavar="FILE", help="The schema: of avro JSON, of protobuf a descriptor set.")
+@click.option(
+    "--keys", "file", metavar="FILE", help="Read keys from a file, - for standard input: one a line."
+)
+@click.option("--column", metavar="NAME", help="With --keys: a column of CSV, or a field of NDJSON.")
+@click.option("--all-forms", is_flag=True, help="Show where a key would be in each form that it may have.")
 @output_options("text", "json")
 def partition(
     keys: tuple[str, ...],
     *,
     partitions: int,
     profiles: tuple[str, ...],
+    key_type: str,
+    schema_id: str | None,
+    schema_file: str | None,
+    file: str | None,
+    column: str | None,
+    all_forms: bool,
     output: Output,
 ) -> None:
-    """Show the partition to which every client sends each KEY (as UTF-8 bytes) of a topic with N partitions.
+    """Show the partition to which every client sends each KEY of a topic with N partitions.
 
-    A dash means that the client does not hash such a key.
+    A dash means that the client does not hash such a key. What is hashed is the serialized key: the number 42
+    as a long and as a text are two keys (--key-type). A KEY of json, avro, protobuf or jsonschema is a JSON
+    document; one that is none is the text that it is.
     """
-    from partitioning import PROFILES, list_partitioners, partition_for_key  # noqa: PLC0415 - only here
+    if bool(keys) == bool(file):
+        raise click.UsageError("give each KEY as an argument, or a file of them with --keys")
+    if column and not file:
+        raise click.UsageError("--column is for --keys")
+    number = _schema_id(schema_id)
+    given = _read_keys(file, column) if file else _Keys(keys)
+    if all_forms:
+        if key_type != "string" or number == "header" or schema_file:
+            raise click.UsageError(
+                "--all-forms tries every type: leave --key-type, --schema-file and header out"
+            )
+        texts = [key if isinstance(key, str) else json.dumps(key) for key in given.values]
+        _show_forms(texts, partitions, profiles or ("java",), number, output)
+        return
+    from partitioning import PROFILES, list_partitioners, partition_batch  # noqa: PLC0415 - only here
+    from partitioning.serializers import key_serializer  # noqa: PLC0415
 
-    names = profiles or list(PROFILES)
-    # fsencode gives back the very bytes of the command line, also those that are no UTF-8.
-    encoded = [os.fsencode(key) for key in keys]
-    places = {name: [partition_for_key(key, partitions, profile=name) for key in encoded] for name in names}
-    # A key that is no UTF-8 is shown with its bytes escaped, as JSON and terminals cannot hold them.
-    shown = [key.decode("utf-8", "backslashreplace") for key in encoded]
+    serializer = key_serializer(key_type, schema=_schema(schema_file), schema_id=number)
+    encoded = given.serialize(serializer)
+    # A file may have a million keys: of these only the rule of Java, unless others are asked for.
+    names = list(profiles) or (["java"] if file else list(PROFILES))
+    places = {
+        name: [
+            None if place < 0 else place
+            for place in partition_batch(encoded, partitions, profile=name).tolist()
+        ]
+        for name in names
+    }
+    shown = [_shown(key) for key in given.values]
     if output.form == "json":
         rows = [
             {"key": key, "partitions": {name: row[index] for name, row in places.items()}}
             for index, key in enumerate(shown)
         ]
-        write(json.dumps({"num_partitions": partitions, "keys": rows}, indent=2) + "\n")
+        answer = {"num_partitions": partitions, "key_type": key_type, "keys": rows}
+        write(json.dumps(answer, indent=2) + "\n")
+        return
+    if file:
+        # One line a key, as `cut` and `sort` want it: a table would wait for the longest of a million keys.
+        columns = [["-" if place is None else str(place) for place in row] for row in places.values()]
+        lines = [("key", *names), *zip(map(visible, shown), *columns, strict=True)]
+        write("".join("\t".join(line) + "\n" for line in lines))
         return
     from rich.text import Text  # noqa: PLC0415 - only tables need it
 
@@ -52,11 +123,136 @@ def partition(
 
     # The client's line is a plug-in's own, if the profile is one of a plug-in.
     summaries = {info.name: info.summary for info in list_partitioners()}
-    listing = table(["PROFILE", *(repr(key) for key in shown), "CLIENT"], right=range(1, len(keys) + 1))
+    listing = table(["PROFILE", *map(repr, shown), "CLIENT"], right=range(1, len(keys) + 1))
     for name in names:
         cells = [Text("-" if place is None else str(place)) for place in places[name]]
         listing.add_row(Text(name), *cells, Text(summaries[name], "dim"))
     output.paint(lambda console: console.print(listing))
+
+
+def _schema_id(text: str | None) -> int | Literal["header"] | None:
+    if text is None:
+        return None
+    if text == "header":
+        return "header"
+    if not text.isascii() or not text.isdigit():
+        raise click.BadParameter(f"{text!r} is neither a number nor header", param_hint="--schema-id")
+    return int(text)
+
+
+def _schema(path: str | None) -> bytes | None:
+    if path is None:
+        return None
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - help does without pathlib
+            return file.read()
+    except OSError as error:
+        raise click.ClickException(f"cannot read {path}: {error.strerror}") from error
+
+
+class _Keys(NamedTuple):
+    """Holds keys as they were given: texts, or values of NDJSON."""
+
+    values: Sequence[Any]
+    are_json: bool = False
+
+    def serialize(self, serializer: KeySerializer) -> list[bytes | None]:
+        """Return the bytes of each key; an error names the key by its number, from 1."""
+        from partitioning.errors import InvalidKeyError  # noqa: PLC0415 - help and completion do without
+        from partitioning.serializers import WITH_REGISTRY  # noqa: PLC0415
+
+        # A string of NDJSON is a value for types that take JSON; for others it is another way to write one.
+        takes_values = self.are_json and serializer.key_type in {"json", *WITH_REGISTRY}
+        encoded = []
+        for number, key in enumerate(self.values, 1):
+            of = serializer.of_text if isinstance(key, str) and not takes_values else serializer.of
+            try:
+                encoded.append(of(key))
+            except InvalidKeyError as error:
+                raise InvalidKeyError(f"key {number}: {error}") from None
+        return encoded
+
+
+def _read_keys(path: str, column: str | None) -> _Keys:
+    """Return the keys of a file: its lines, a column of CSV, or a field of NDJSON.
+
+    A file with a column is NDJSON if it begins with {, and else CSV with a line of names. None stands for a
+    null of NDJSON; an empty line is an empty key.
+
+    Raises:
+        SourceError: the file cannot be read, or a line lacks the column; the message names it.
+    """
+    from partitioning.errors import SourceError  # noqa: PLC0415 - help and completion do without
+
+    try:
+        # Bytes that are no UTF-8 leave as they came.
+        with click.open_file(path, encoding="utf-8", errors="surrogateescape") as stream:
+            text = stream.read()
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {error.strerror}") from error
+    if column is None:
+        return _Keys(text.removesuffix("\n").split("\n") if text else [])
+    if text.lstrip()[:1] == "{":
+        values = []
+        for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
+            try:
+                values.append(json.loads(line)[column])
+            except (ValueError, TypeError, KeyError) as error:
+                why = f"no field {column!r}" if isinstance(error, KeyError) else "no JSON object"
+                raise SourceError(f"{path}, line {number}: {why}") from None
+        return _Keys(values, are_json=True)
+    import csv  # noqa: PLC0415 - only here
+
+    rows = csv.DictReader(text.splitlines(keepends=True))
+    if column not in (rows.fieldnames or ()):
+        names = ", ".join(rows.fieldnames or ["nothing"])
+        raise SourceError(f"{path} has no column {column!r}; its first line names {names}")
+    cells = []
+    for row in rows:
+        if row[column] is None:
+            raise SourceError(f"{path}, line {rows.line_num}: it ends before the column {column!r}")
+        cells.append(row[column])
+    return _Keys(cells)
+
+
+def _show_forms(
+    keys: Sequence[str], partitions: int, profiles: Sequence[str], schema_id: int | None, output: Output
+) -> None:
+    """Print each form of each key: its partition by each profile, and its first bytes in hexadecimal."""
+    from partitioning import partition_for_key  # noqa: PLC0415 - only here
+    from partitioning.serializers import forms_of  # noqa: PLC0415
+
+    forms = [(_shown(text), form, key) for text in keys for form, key in forms_of(text, schema_id)]
+    places = [[partition_for_key(key, partitions, profile=name) for name in profiles] for *_, key in forms]
+    if output.form == "json":
+        rows = [
+            {
+                "key": text,
+                "form": form,
+                "bytes": key.hex(),
+                "partitions": dict(zip(profiles, row, strict=True)),
+            }
+            for (text, form, key), row in zip(forms, places, strict=True)
+        ]
+        write(json.dumps({"num_partitions": partitions, "forms": rows}, indent=2) + "\n")
+        return
+    from rich.text import Text  # noqa: PLC0415 - only tables need it
+
+    from copartition.kit.grid import table  # noqa: PLC0415
+
+    listing = table(["KEY", "FORM", *profiles, "BYTES"], right=range(2, 2 + len(profiles)))
+    for (text, form, key), row in zip(forms, places, strict=True):
+        begins = key[:_SHOWN_BYTES].hex() + ("..." if len(key) > _SHOWN_BYTES else "")
+        shown = ["-" if place is None else str(place) for place in row]
+        listing.add_row(*map(Text, (repr(text), form, *shown)), Text(begins, "dim"))
+    output.paint(lambda console: console.print(listing))
+
+
+def _shown(key: Any) -> str:
+    """Return a key as text; bytes that are no UTF-8 are escaped, as JSON and terminals cannot hold them."""
+    if not isinstance(key, str):
+        return json.dumps(key)
+    return key.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 @command("copartition profiles")

@@ -83,7 +83,7 @@ class ClassicGroup:
     def begin(self) -> None:
         """Make the members that exist the stable group at time 0, all of them new to the leader."""
         self._causes = ["the group at the start"]
-        self.cause = self._world.partitions.cause(self._causes[0])
+        self.cause = self._world.ledger.cause(self._causes[0])
         self._members.joins_ms[self._members.rows] = 0.0
         self.leader.elect()
         answer = self.leader.decide(self.metadata.counts())
@@ -113,7 +113,7 @@ class ClassicGroup:
     def join(self, member: int, since_ms: float) -> None:
         """Add a new member, whose JoinGroup arrives now; its process started at `since_ms`."""
         name = self._world.memberships.consumers[member].name
-        cause = self._world.partitions.cause(f"{name} joined")
+        cause = self._world.ledger.cause(f"{name} joined")
         if self.state is State.EMPTY:
             self._open_initial(cause)
         elif self._delay_ms is not None:
@@ -141,7 +141,7 @@ class ClassicGroup:
             self.leader.new = True
         if self.state is State.STABLE and not changed:
             if absence is not None:
-                self._world.partitions.causes[absence] = f"{name} was away"
+                self._world.ledger.causes[absence] = f"{name} was away"
             self.leader.open(np.array([member], np.int32), self.cause if absence is None else absence)
             if member == self.leader.member:
                 # It takes the topics it finds for the assigned ones, so it overlooks what grew while it
@@ -152,8 +152,8 @@ class ClassicGroup:
         if members.carries[member]:
             self.leader.gone.add(self._world.memberships.ids[member])
             members.carries[member] = False
-        cause = self._world.partitions.cause(f"{name} joined") if absence is None else absence
-        self._world.partitions.notice(member, now_ms, cause)
+        cause = self._world.ledger.cause(f"{name} joined") if absence is None else absence
+        self._world.ledger.notice(member, now_ms, cause)
         if self.state is not State.PREPARING:
             self.prepare(f"{name} joined", cause)
         members.joins_ms[member] = now_ms
@@ -167,7 +167,7 @@ class ClassicGroup:
             self.leader.gone.add(self._world.memberships.ids[member])
         if member == self.leader.member:
             self.leader.member = None
-        self._world.partitions.notice(member, self._world.now_ms, cause)
+        self._world.ledger.notice(member, self._world.now_ms, cause)
         if len(self._members):
             self.prepare(text, cause)
             return
@@ -250,7 +250,7 @@ class ClassicGroup:
         members.base_ms[late] = until_ms + self._world.random.uniform(0, RETRY_MS, len(late))
         # The leader's assignment had not reached the old coordinator, so members join again at the new one.
         if self.state is State.COMPLETING:
-            self.prepare("coordinator failed over", self._world.partitions.cause("coordinator failed over"))
+            self.prepare("coordinator failed over", self._world.ledger.cause("coordinator failed over"))
         if self.state is State.PREPARING:
             rows = members.rows
             members.joins_ms[rows] = np.maximum(members.joins_ms[rows], until_ms)
@@ -279,18 +279,20 @@ class ClassicGroup:
             # Who waits for its assignment is sent back; the leader hears of it when its assignor is done.
             self._answer.cancel()
             self.cause, self._blamed = cause, []
-            self._world.partitions.turn(Phase.COMPUTING, now_ms, Phase.PAUSED, cause)
+            self._world.ledger.settle_all(Phase.COMPUTING, now_ms, Phase.PAUSED, cause)
             members.joins_ms[members.rows] = math.inf
-            members.joins_ms[members.living()] = now_ms + self._costs.network_ms
-            if self.leader.member is not None and members.alive[self.leader.member]:
-                members.joins_ms[self.leader.member] = max(now_ms, self._computed_ms) + self._costs.network_ms
+            living, leader = members.living(), self.leader.member
+            members.joins_ms[living] = now_ms + self._world.network_each(living, now_ms)
+            if leader is not None and members.alive[leader]:
+                asks_ms = max(now_ms, self._computed_ms)
+                members.joins_ms[leader] = asks_ms + self._network_ms(leader, asks_ms)
             self.state = State.PREPARING
             self._deadline_ms = now_ms + self._settings.max_poll_interval_ms
         self._causes.append(text)
         if text not in {FOLLOW_UP, *self._blamed}:
             self._blamed.append(text)
         if len(self._blamed) > 1:  # whoever stops does so for all of them
-            self._world.partitions.causes[self.cause] = first_of(self._blamed, BLAMED)
+            self._world.ledger.causes[self.cause] = first_of(self._blamed, BLAMED)
 
     def pass_barrier(self) -> None:
         """Open the join barrier: all members have joined, or it has waited for the rest for long enough."""
@@ -310,7 +312,7 @@ class ClassicGroup:
             if consumer.static and not members.alive[member]:
                 continue
             text = f"{consumer.name} did not rejoin in time"
-            cause = self._world.partitions.cause(text)
+            cause = self._world.ledger.cause(text)
             self._on_expelled(member, cause)
             if consumer.static:  # it stays, to be missed when its session is over
                 self.fall_silent(member, now_ms, cause)
@@ -359,7 +361,7 @@ class ClassicGroup:
         self._revoking = None
         self._follow_up.cancel()
         self.metadata.forget()
-        self._world.note("rebalance", cause=self._world.partitions.causes[cause])
+        self._world.note("rebalance", cause=self._world.ledger.causes[cause])
 
     # The assignment.
 
@@ -369,19 +371,26 @@ class ClassicGroup:
         joined = members.rows[members.joins_ms[members.rows] <= now_ms]
         self._notifier.stop_all(now_ms, self.cause)
         answer = self.leader.decide(self.metadata.counts())
-        self._computed_ms = now_ms + self._costs.network_ms / 2 + answer.took_ms
-        known_ms = self._computed_ms + self._costs.network_ms
         leader = self.leader.member
         assert leader is not None, "there is one that has decided"
+        self._computed_ms = now_ms + self._network_ms(leader, now_ms) / 2 + answer.took_ms
+        # The leader's SyncGroup takes half of its round trip, the answers half of each member's.
+        told_ms = self._network_ms(leader, self._computed_ms) + self._costs.network_ms
+        known_ms = self._computed_ms + told_ms / 2
         if PROFILES[self._world.memberships.consumers[leader].client].refreshes_as_it_assigns:
             members.metadata_ms[leader] = self._computed_ms
-        members.restart_beats(joined, now_ms + self._costs.network_ms / 2, known_ms)
+        answered_ms = now_ms + self._world.network_each(joined, now_ms) / 2
+        members.restart_beats(joined, answered_ms, known_ms)
         if known_ms <= now_ms:
             self._sync(answer)
             return
         self.state = State.COMPLETING
-        self._world.partitions.turn(Phase.PAUSED, now_ms, Phase.COMPUTING, self.cause)
+        self._world.ledger.settle_all(Phase.PAUSED, now_ms, Phase.COMPUTING, self.cause)
         self._answer = self._timers.at(known_ms, lambda: self._sync(answer))
+
+    def _network_ms(self, member: int, at_ms: float) -> float:
+        """Return how long a request that a member sends then takes, with its answer."""
+        return self._world.network_ms(int(self._world.memberships.consumer[member]), at_ms)
 
     def _sync(self, answer: Answer) -> None:
         """Give all members their assignment, and plan what follows from it."""
@@ -415,7 +424,7 @@ class ClassicGroup:
         holds_ms, now_ms = self.leader.holds_ms, self._world.now_ms
         if self.state is State.STABLE and holds_ms is not None and holds_ms <= now_ms:
             text = "scheduled.rebalance.max.delay.ms is over"
-            self.prepare(text, self._world.partitions.cause(text))
+            self.prepare(text, self._world.ledger.cause(text))
             for member in self._members.living().tolist():
                 self._notifier.notify(member, now_ms)
 
@@ -595,11 +604,11 @@ class Metadata:
         if not self._members.alive[member]:
             self.watch()
             return
-        world, partitions = self._world, self._world.partitions
+        world, ledger = self._world, self._world.ledger
         unseen = dict.fromkeys(growth.topic for growth in self._unassigned_growth())
-        cause = partitions.growth(unseen)
-        partitions.notice(-1, world.now_ms, cause)
-        self._coordinator.prepare(partitions.causes[cause], cause)
+        cause = ledger.cause(world.partitions.growth(unseen))
+        ledger.notice(-1, world.now_ms, cause)
+        self._coordinator.prepare(ledger.causes[cause], cause)
         self._notifier.notify(member, world.now_ms)
         for other in self._watchers():
             seen_ms = min(self._sees(other, growth) for growth in self._growth if growth.topic in unseen)

@@ -17,11 +17,11 @@ from copartition.simulation.group.leader import (
 )
 from copartition.simulation.group.members import Members, RebalanceNotifier, State
 from copartition.simulation.group.memberships import Handover, Process, Reason
-from copartition.simulation.group.partitions import JOINING, rows_of
 from copartition.simulation.group.timers import Timer, Timers, first_after
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.durations import draw
 from copartition.simulation.inputs.events import REFUSED, Consumer
+from copartition.simulation.ledger import JOINING, rows_of
 from copartition.simulation.outcome.timeline import Phase
 from partitioning.errors import ScenarioError
 
@@ -64,13 +64,13 @@ class ClassicProtocol:
         # FindCoordinator takes a round trip, JoinGroup half of one until it arrives; the first JoinGroup of a
         # dynamic member is answered with its member id, one round trip more.
         rounds = 1.5 if self._world.consumers[consumer].static else 2.5
-        arrives_ms = now_ms + rounds * self._costs.network_ms
+        arrives_ms = now_ms + rounds * self._world.network_ms(consumer, now_ms)
         self._plan(consumer, arrives_ms, lambda: self._arrive(consumer, now_ms))
 
     def stop(self, consumer: int, now_ms: float, *, cleanly: bool) -> None:
         """End a process; only a dynamic member that closes cleanly tells the coordinator (LeaveGroup)."""
         self._forget_plans(consumer)
-        self._world.partitions.end_process(consumer, now_ms)
+        self._world.ledger.end_process(consumer, now_ms)
         member = self._member_of(consumer)
         if member is None or not self._members.alive[member]:
             return  # it is out already, or its session runs down
@@ -78,8 +78,8 @@ class ClassicProtocol:
         announced = cleanly and now_ms >= self._group.down_ms
         tells = announced and not configured.static
         text = f"{configured.name} left" if tells else f"session of {configured.name} timed out"
-        cause = self._world.partitions.cause(text)
-        reads = len(self._world.partitions.owned(member)) > 0
+        cause = self._world.ledger.cause(text)
+        reads = len(self._world.ledger.owned(member)) > 0
         load = self._world.scenario.load
         commits = announced and reads and (load is None or load.commit_on_revoke)
         self._stand_still(
@@ -91,7 +91,7 @@ class ClassicProtocol:
             heard_ms = now_ms if commits else self._members.last_heard_ms(member, now_ms, reads=reads)
             self._group.fall_silent(member, heard_ms, cause)
             return
-        says_ms = now_ms + self._costs.network_ms / 2
+        says_ms = now_ms + self._world.network_ms(consumer, now_ms) / 2
         if reads:
             says_ms += draw(self._costs.revoke_ms, self._world.random)
         self._timers.soon(says_ms, now_ms, lambda: self._group.drop(member, text, cause))
@@ -108,11 +108,12 @@ class ClassicProtocol:
         if self._members.busy_ms[member] > now_ms:
             self._forget_plans(consumer)
         name = self._world.consumers[consumer].name
-        cause = self._world.partitions.cause(f"{name} was busy")
-        self._world.partitions.stop(member, now_ms, Phase.UNNOTICED, cause, committed=None)
+        cause = self._world.ledger.cause(f"{name} was busy")
+        self._world.ledger.halt_member(member, now_ms, Phase.UNNOTICED, cause, committed=None)
         self._members.busy_ms[member] = until_ms
         if self._group.state is State.PREPARING and not self._members.background[member]:
-            self._group.arrives(member, until_ms + self._costs.network_ms / 2, until_ms)
+            joins_ms = until_ms + self._world.network_ms(consumer, until_ms) / 2
+            self._group.arrives(member, joins_ms, until_ms)
         if not self._leave_when_overdue(member, now_ms, until_ms):
             self._plan(consumer, until_ms, lambda: self._resume(member))
 
@@ -125,8 +126,8 @@ class ClassicProtocol:
         member = self._member_of(consumer)
         if member is None or not self._members.alive[member]:
             return
-        partitions = self._world.partitions
-        cause = partitions.cause(f"session of {self._world.consumers[consumer].name} timed out")
+        ledger = self._world.ledger
+        cause = ledger.cause(f"session of {self._world.consumers[consumer].name} timed out")
         had = self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=None)
         heard_ms = self._members.last_heard_ms(member, now_ms, reads=len(had) > 0)
         self._group.fall_silent(member, heard_ms, cause)
@@ -138,7 +139,7 @@ class ClassicProtocol:
         The first one reads on until its next heartbeat is refused.
         """
         self._forget_plans(consumer)
-        arrives_ms = now_ms + 1.5 * self._costs.network_ms
+        arrives_ms = now_ms + 1.5 * self._world.network_ms(consumer, now_ms)
         self._plan(consumer, arrives_ms, lambda: self._take_over(consumer, now_ms))
 
     def failover(self, now_ms: float, until_ms: float) -> None:
@@ -200,10 +201,10 @@ class ClassicProtocol:
 
         This engine must not be used afterwards.
         """
-        now_ms, members, partitions = self._world.now_ms, self._members, self._world.partitions
+        now_ms, members, ledger = self._world.now_ms, self._members, self._world.ledger
         self.settle(now_ms)
-        owner = partitions.now.owner
-        partitions.go_on(members.staying(owner, owner, now_ms), now_ms, JOINING)
+        owner = ledger.now.owner
+        ledger.read(members.staying(owner, owner, now_ms), now_ms, JOINING)
         plans = {
             consumer: [timer.at_ms for timer in timers if timer.action is not None]
             for consumer, timers in self._plans.items()
@@ -220,7 +221,7 @@ class ClassicProtocol:
                 Process(
                     consumer,
                     member,
-                    frozenset() if gave_up else frozenset(partitions.owned(member).tolist()),
+                    frozenset() if gave_up else frozenset(ledger.owned(member).tolist()),
                     float(members.base_ms[member]),
                     float(members.every_ms[member]),
                     float(members.busy_ms[member]),
@@ -256,7 +257,7 @@ class ClassicProtocol:
             if process.absence is not None:
                 self._group.fall_silent(member, process.heard_ms, process.absence)
                 if process.wakes_ms < math.inf:
-                    had, absence = world.partitions.owned(member), process.absence
+                    had, absence = world.ledger.owned(member), process.absence
                     self._plan(
                         consumer, process.wakes_ms, partial(self._wake, consumer, member, had, absence)
                     )
@@ -271,12 +272,12 @@ class ClassicProtocol:
 
     def _give(self, process: Process) -> None:
         """Open the partitions of a member that has just joined, as no rebalance is needed for it."""
-        now_ms, partitions = self._world.now_ms, self._world.partitions
+        now_ms, ledger = self._world.now_ms, self._world.ledger
         rows = rows_of(process.owned)
-        waiting = rows[partitions.now.phase[rows] != Phase.CONSUMING]
+        waiting = rows[ledger.now.phase[rows] != Phase.CONSUMING]
         begins_ms = self._notifier.begins(np.array([process.member], np.int32), now_ms)
         if len(waiting):
-            partitions.hand(
+            ledger.open(
                 waiting.tolist(), process.member, now_ms, None if begins_ms is None else float(begins_ms[0])
             )
 
@@ -356,7 +357,7 @@ class ClassicProtocol:
 
     def _take_over(self, consumer: int, since_ms: float) -> None:
         """Handle the JoinGroup of a second process with an instance id, ready since `since_ms`."""
-        now_ms, partitions, members = self._world.now_ms, self._world.partitions, self._members
+        now_ms, ledger, members = self._world.now_ms, self._world.ledger, self._members
         if now_ms < self._group.down_ms:
             self._plan(consumer, self._group.down_ms, lambda: self._take_over(consumer, since_ms))
             return
@@ -365,13 +366,14 @@ class ClassicProtocol:
             self._arrive(consumer, since_ms)
             return
         name = self._world.consumers[consumer].name
-        fenced_ms = members.next_beat(member, now_ms) + self._costs.network_ms
-        cause = partitions.cause(f"session of {name} timed out")
+        beats_ms = members.next_beat(member, now_ms)
+        fenced_ms = beats_ms + self._world.network_ms(consumer, beats_ms)
+        cause = ledger.cause(f"session of {name} timed out")
         had = self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=False)
-        partitions.zombie(had, member, now_ms, fenced_ms, reads=True)
+        ledger.zombie(had, member, now_ms, fenced_ms, reads=True)
         self._group.fall_silent(member, now_ms, cause)
         self._arrive(consumer, since_ms)
-        partitions.causes[cause] = f"{name} was started twice"
+        ledger.causes[cause] = f"{name} was started twice"
         self._plan(consumer, fenced_ms, lambda: self._world.note("fenced", name))
 
     def _stand_still(
@@ -379,27 +381,27 @@ class ClassicProtocol:
     ) -> NDArray[np.int32]:
         """Stop a process, and return the partitions that it read, by flat index.
 
-        It may have stopped for a barrier before. `committed` is as in `Partitions.stop`.
+        It may have stopped for a barrier before. `committed` is as in `Ledger.halt`.
         """
         members = self._members
         stands_ms = float(members.stands_ms[member])
         if stands_ms <= now_ms:
             self._world.member_pause_ms += now_ms - stands_ms
             row = np.array([member], np.int32)
-            self._world.partitions.stop_all(row, members.stands_ms[row], self._group.cause)
+            self._world.ledger.stop(row, members.stands_ms[row], self._group.cause)
         members.stands_ms[member] = np.nan
         members.alive[member] = False
-        return self._world.partitions.stop(member, now_ms, phase, cause, committed=committed)
+        return self._world.ledger.halt_member(member, now_ms, phase, cause, committed=committed)
 
     def _resume(self, member: int) -> None:
         """Let a process read on, if it may: one that stands still to rejoin may not."""
         if member not in self._members or not self._members.alive[member]:
             return
-        now_ms, partitions = self._world.now_ms, self._world.partitions
+        now_ms, ledger = self._world.now_ms, self._world.ledger
         if self._group.state is not State.STABLE and self._members.stands_ms[member] <= now_ms:
-            partitions.notice(member, now_ms, self._group.cause, committed=True)
+            ledger.notice(member, now_ms, self._group.cause, committed=True)
         else:
-            partitions.go_on(partitions.owned(member), now_ms)
+            ledger.read(ledger.owned(member), now_ms)
 
     def _leave_when_overdue(self, member: int, polled_ms: float, polls_ms: float) -> bool:
         """Plan that a client leaves if its application polls too late; return whether it will.
@@ -436,16 +438,16 @@ class ClassicProtocol:
         """
         if member not in self._members or not self._members.alive[member]:
             return
-        now_ms, partitions = self._world.now_ms, self._world.partitions
+        now_ms, ledger = self._world.now_ms, self._world.ledger
         configured = self._world.consumers[consumer]
         tells = not configured.static and now_ms >= self._group.down_ms
         name = configured.name
         text = f"{name} did not poll in time" if tells else f"session of {name} timed out"
-        cause = partitions.cause(text)
+        cause = ledger.cause(text)
         self._world.note("left", name, reason="max.poll.interval.ms")
         had = self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=False)
         if tells:
-            partitions.zombie(had, member, now_ms, polls_ms, reads=False)
+            ledger.zombie(had, member, now_ms, polls_ms, reads=False)
             self._group.drop(member, text, cause)
         else:
             heard_ms = self._members.last_heard_ms(member, now_ms, reads=False)
@@ -459,7 +461,7 @@ class ClassicProtocol:
             return
         consumer, now_ms = int(self._world.memberships.consumer[member]), self._world.now_ms
         had = self._stand_still(member, now_ms, Phase.PAUSED, cause, committed=False)
-        self._world.partitions.zombie(had, member, now_ms, polls_ms, reads=False)
+        self._world.ledger.zombie(had, member, now_ms, polls_ms, reads=False)
         self._plan(consumer, polls_ms, lambda: self._return(consumer, member, had))
 
     def _return(self, consumer: int, member: int, had: NDArray[np.int32]) -> None:
@@ -477,17 +479,18 @@ class ClassicProtocol:
 
     def _wake(self, consumer: int, member: int, had: NDArray[np.int32], cause: int) -> None:
         """Let a process go on that stood still; its next request tells it whether it is still a member."""
-        now_ms, partitions = self._world.now_ms, self._world.partitions
+        now_ms, ledger = self._world.now_ms, self._world.ledger
         configured = self._world.consumers[consumer]
         if member in self._members:
-            partitions.causes[cause] = f"{configured.name} stalled"
+            ledger.causes[cause] = f"{configured.name} stalled"
             self._members.alive[member] = True
             self._members.base_ms[member] = now_ms
             if self._group.speaks(member):
-                self._notifier.notify(member, now_ms + self._costs.network_ms)
+                self._notifier.notify(member, now_ms + self._world.network_ms(consumer, now_ms))
             self._resume(member)
             return
         _, left_ms = draw_batches(self._costs.poll_ms, self._world.random, 1)
-        told_ms = now_ms + PROFILES[configured.client].recheck_ms + self._costs.network_ms + float(left_ms[0])
-        partitions.zombie(had, member, now_ms, told_ms, reads=True)
+        asks_ms = now_ms + PROFILES[configured.client].recheck_ms
+        told_ms = asks_ms + self._world.network_ms(consumer, asks_ms) + float(left_ms[0])
+        ledger.zombie(had, member, now_ms, told_ms, reads=True)
         self._plan(consumer, told_ms, lambda: self._return(consumer, member, had))

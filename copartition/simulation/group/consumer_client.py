@@ -16,11 +16,11 @@ from copartition.simulation.group.consumer_group import NOTHING, Answer, Error
 from copartition.simulation.group.group_coordinator import GroupCoordinator
 from copartition.simulation.group.leader import speaks_eager
 from copartition.simulation.group.memberships import Process
-from copartition.simulation.group.partitions import rows_of
 from copartition.simulation.group.timers import DONE, Timer, Timers
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.durations import draw
 from copartition.simulation.inputs.events import REFUSED
+from copartition.simulation.ledger import rows_of
 from copartition.simulation.outcome.timeline import Phase
 
 
@@ -83,24 +83,24 @@ class Client:
         """Find the coordinator and join; a dynamic member of the classic protocol joins twice (KIP-394)."""
         self.stands_ms = now_ms
         rounds = 2.5 if self.classic and not self.configured.static else 1.5
-        self.joins_ms = now_ms + rounds * self._costs.network_ms
+        self.joins_ms = now_ms + rounds * self._network_ms()
         self._plan(self.joins_ms, self._arrive)
 
     def stop(self, now_ms: float, *, cleanly: bool) -> None:
         """End the process; if it closes cleanly, it tells the coordinator once its callbacks are done."""
-        coordinator, partitions = self._coordinator, self._world.partitions
+        coordinator, ledger = self._coordinator, self._world.ledger
         self.gone = True
         self._count_pause()
         self._forget_plans()
-        partitions.end_process(self.consumer, now_ms)
+        ledger.end_process(self.consumer, now_ms)
         if not self._is_member or not coordinator.beats.speaks(self.member):
             return  # it is out already, or its session runs down
         name, static = self.configured.name, self.configured.static
         announced = cleanly and now_ms >= coordinator.down_ms
         tells = announced and not static
         text = f"{name} left" if tells else f"session of {name} timed out"
-        cause = partitions.cause(text)
-        says_ms = now_ms + self._costs.network_ms / 2
+        cause = ledger.cause(text)
+        says_ms = now_ms + self._network_ms() / 2
         if self.owned and announced:
             says_ms += draw(self._costs.revoke_ms, self._world.random)
         self._release(
@@ -116,12 +116,12 @@ class Client:
 
     def slow(self, now_ms: float, until_ms: float) -> None:
         """Keep the application at work on one batch until `until_ms`."""
-        partitions = self._world.partitions
+        ledger = self._world.ledger
         if not self._is_member or self._asleep:
             return
         self._forget()
-        cause = partitions.cause(f"{self.configured.name} was busy")
-        partitions.stop(self.member, now_ms, Phase.UNNOTICED, cause, committed=None)
+        cause = ledger.cause(f"{self.configured.name} was busy")
+        ledger.halt_member(self.member, now_ms, Phase.UNNOTICED, cause, committed=None)
         self.busy_ms = until_ms
         if not self._leaves_when_overdue(now_ms, until_ms):
             self._plan(until_ms, self._resume)
@@ -132,7 +132,7 @@ class Client:
 
     def stall(self, now_ms: float, until_ms: float) -> None:
         """Stop the process until `until_ms`."""
-        coordinator, partitions = self._coordinator, self._world.partitions
+        coordinator, ledger = self._coordinator, self._world.ledger
         if self._asleep:
             return
         self._slept_ms, self.wakes_ms = now_ms, until_ms
@@ -140,7 +140,7 @@ class Client:
             self._postpone_plans(until_ms)
             return
         self._forget_plans()
-        cause = partitions.cause(f"session of {self.configured.name} timed out")
+        cause = ledger.cause(f"session of {self.configured.name} timed out")
         self._release(self.owned | self.assigned, Phase.UNNOTICED, cause, commits=None)
         coordinator.fall_silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
         self._plan(until_ms, self._wake)
@@ -154,9 +154,7 @@ class Client:
         self.owned = self.assigned = NOTHING
         self._unacknowledged = False
         if self.busy_ms > self._world.now_ms and not self.gone:
-            self._world.partitions.zombie(
-                self._had, self.member, self._world.now_ms, self.busy_ms, reads=False
-            )
+            self._world.ledger.zombie(self._had, self.member, self._world.now_ms, self.busy_ms, reads=False)
 
     def expects_news(self) -> None:
         """Simulate the next heartbeat, as its answer may tell the client something.
@@ -177,7 +175,7 @@ class Client:
 
     def _join(self) -> None:
         """Send the first heartbeat of a membership, which is its join."""
-        self.joins_ms = self._world.now_ms + self._costs.network_ms / 2
+        self.joins_ms = self._world.now_ms + self._network_ms() / 2
         self._later(self.joins_ms, self._arrive)
 
     def _arrive(self) -> None:
@@ -187,7 +185,7 @@ class Client:
     def _send(self, request: Callable[[], Answer | Error], hear: Callable[[Answer], None]) -> None:
         """Send a request, which arrives half a round trip later."""
         life = self._life
-        self._later(self._world.now_ms + self._costs.network_ms / 2, lambda: self._ask(request, hear, life))
+        self._later(self._world.now_ms + self._network_ms() / 2, lambda: self._ask(request, hear, life))
 
     def _ask(self, request: Callable[[], Answer | Error], hear: Callable[[Answer], None], life: int) -> None:
         """Hand a request that has arrived to the coordinator, and plan that its answer is heard.
@@ -203,7 +201,9 @@ class Client:
                 return
             reply = request()
             answered_ms = max(self._world.now_ms, self._coordinator.busy_ms)
-            self._later(answered_ms + self._costs.network_ms / 2, lambda: self._receive(reply, life, hear))
+            self._later(
+                answered_ms + self._network_ms(answered_ms) / 2, lambda: self._receive(reply, life, hear)
+            )
 
         self._coordinator.take(answer)
 
@@ -230,7 +230,7 @@ class Client:
 
     def _await_partitions(self) -> None:
         """Note that the partitions of a new assignment wait for nothing but this client from now on."""
-        self._world.partitions.stand(self.assigned - self.owned, self._world.now_ms, Phase.HANDOVER, None)
+        self._world.ledger.settle(self.assigned - self.owned, self._world.now_ms, Phase.HANDOVER, None)
         if self.assigned or self._coordinator.has_nothing_for(self.member):
             self._count_pause()
 
@@ -261,7 +261,7 @@ class Client:
             done_ms += draw(costs.assign_ms, random)
             begins_ms = done_ms + draw(costs.first_fetch_ms, random)
             starts_ms = begins_ms if begins_ms > now_ms else None
-            self._world.partitions.hand(won, self.member, now_ms, starts_ms)
+            self._world.ledger.open(won, self.member, now_ms, starts_ms)
         self.owned = assigned
         self._do_at(done_ms, lambda: self._acknowledge(assigned))
 
@@ -314,27 +314,27 @@ class Client:
     def _resume(self) -> None:
         """Read on, as the application polls again in time."""
         if self._is_member:
-            self._world.partitions.go_on(rows_of(self.owned), self._world.now_ms)
+            self._world.ledger.read(rows_of(self.owned), self._world.now_ms)
 
     def _wake(self) -> None:
         """Go on after standing still as if nothing had been; an answer tells the client if it is out."""
         now_ms, world, coordinator = self._world.now_ms, self._world, self._coordinator
         self.busy_ms = -math.inf
         if not self._is_member:
-            hears_ms = max(self._polls_ms(), now_ms + self._costs.network_ms)
-            world.partitions.zombie(self._had, self.member, now_ms, hears_ms, reads=True)
+            hears_ms = max(self._polls_ms(), now_ms + self._network_ms())
+            world.ledger.zombie(self._had, self.member, now_ms, hears_ms, reads=True)
             self._plan(hears_ms, self._return)
             return
         absence = coordinator.speaks(self.member)
         if absence is not None:
-            world.partitions.causes[absence] = f"{self.configured.name} stalled"
+            world.ledger.causes[absence] = f"{self.configured.name} stalled"
         # A heartbeat fell due while it stood still, so it sends one at once.
         if coordinator.beats.next_ms(self.member, self._slept_ms) <= now_ms:
             coordinator.beats.restart(self.member, now_ms)
             self.beat()
         else:
             self.expects_news()
-        world.partitions.go_on(rows_of(self.owned), now_ms)
+        world.ledger.read(rows_of(self.owned), now_ms)
         self._catch_up()
 
     def _leaves_when_overdue(self, polled_ms: float, polls_ms: float) -> bool:
@@ -357,7 +357,7 @@ class Client:
 
     def _give_up(self) -> None:
         """Let the client leave or fall silent; its application works on with its batch and knows nothing."""
-        now_ms, coordinator, partitions = self._world.now_ms, self._coordinator, self._world.partitions
+        now_ms, coordinator, ledger = self._world.now_ms, self._coordinator, self._world.ledger
         name = self.configured.name
         self._forget_step()  # when it polls, it begins anew
         self._plan(self.busy_ms, self._return)
@@ -368,19 +368,19 @@ class Client:
         tells = (self.classic or self._profile.leaves_when_late) and now_ms >= coordinator.down_ms
         if tells and not self.configured.static:
             text = f"{name} did not poll in time"
-            cause = partitions.cause(text)
+            cause = ledger.cause(text)
             self._release(self.owned | self.assigned, Phase.PAUSED, cause, commits=False)
             self.on_expelled()
             coordinator.leave(self.member, text, cause)
             return
-        cause = partitions.cause(f"session of {name} timed out")
+        cause = ledger.cause(f"session of {name} timed out")
         self._release(self.owned | self.assigned, Phase.UNNOTICED, cause, commits=False)
         coordinator.fall_silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
         if tells and not self.classic:
             coordinator.leave_for_a_while(self.member)
             kept = coordinator.group.members[self.member].assigned
             lost = rows_of(self.owned - kept)
-            partitions.zombie(lost, self.member, now_ms, self.busy_ms, reads=False)
+            ledger.zombie(lost, self.member, now_ms, self.busy_ms, reads=False)
             self.owned &= kept
 
     def _return(self) -> None:
@@ -392,7 +392,7 @@ class Client:
             self._coordinator.leave_for_a_while(self.member)
         elif self._is_member:
             text = f"{name} did not poll in time"
-            self._coordinator.leave(self.member, text, self._world.partitions.cause(text))
+            self._coordinator.leave(self.member, text, self._world.ledger.cause(text))
         self._rejoin()
 
     # Small things.
@@ -412,11 +412,15 @@ class Client:
         """True if the process stands still now."""
         return self._slept_ms <= self._world.now_ms < self.wakes_ms
 
+    def _network_ms(self, at_ms: float | None = None) -> float:
+        """Return how long a request that the client sends now, or then, takes with its answer."""
+        return self._world.network_ms(self.consumer, self._world.now_ms if at_ms is None else at_ms)
+
     def _release(
         self, partitions: Collection[int], phase: Phase, cause: int, *, commits: bool | None
     ) -> None:
-        """Stop reading these partitions; `commits` is as `committed` of `Partitions.halt`."""
-        self._world.partitions.halt(partitions, self._world.now_ms, phase, cause, committed=commits)
+        """Stop reading these partitions; `commits` is as `committed` of `Ledger.halt`."""
+        self._world.ledger.halt(partitions, self._world.now_ms, phase, cause, committed=commits)
 
     def _count_pause(self) -> None:
         """Add the time for which this client waited for its first partitions to the run's sum, once."""
@@ -497,7 +501,7 @@ class ClassicClient(Client):
         elif self.busy_ms > now_ms:
             self._plan(self.busy_ms, self._resume)
         elif process.joining:
-            self._timers.at(now_ms + self._costs.network_ms / 2, self._join_again)
+            self._timers.at(now_ms + self._network_ms() / 2, self._join_again)
 
     def process(self) -> Process:
         """Return what a classic group must know to go on with this process."""

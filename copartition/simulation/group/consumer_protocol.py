@@ -14,7 +14,7 @@ from copartition.simulation.group.group_coordinator import GroupCoordinator
 from copartition.simulation.group.leader import Decisions, speaks_consumer_protocol
 from copartition.simulation.group.memberships import Handover, Reason
 from copartition.simulation.group.timers import Timers
-from copartition.simulation.group.world import World
+from copartition.simulation.group.world import Engine, World
 from partitioning.errors import ScenarioError
 
 
@@ -22,14 +22,14 @@ class ConsumerProtocol:
     """A consumer group at a moment in time; see `copartition.simulation.group.world.Engine`.
 
     `downgrade` is called when the group becomes a classic one, with the group as it is, and the reason to
-    rebalance, if any.
+    rebalance, if any; it returns the engine of that group.
 
     Consumers are numbers of `World.consumers`; `_clients` has the last process of each, members of the group
     or not. This engine makes the timers and the coordinator, which shares them with all clients.
     """
 
     def __init__(
-        self, world: World, decisions: Decisions, downgrade: Callable[[Handover, Reason | None], None]
+        self, world: World, decisions: Decisions, downgrade: Callable[[Handover, Reason | None], Engine]
     ) -> None:
         self._downgrade = downgrade
         self._world = world
@@ -50,8 +50,7 @@ class ConsumerProtocol:
             self._world.refuse(consumer, _speaks_not(configured.client))
         # An empty group becomes one of the kind that its first member speaks.
         elif classic and not self.members:
-            self._hand_over_to_classic(None)
-            self._world.engine.start(consumer, now_ms)
+            self._downgrade(self.hand_over(), None).start(consumer, now_ms)
         else:
             member = self._world.memberships.add(consumer, configured)
             self._clients[consumer] = self._client(consumer, member, classic=classic)

@@ -6,7 +6,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +24,43 @@ from copartition.simulation.group.memberships import Reason
 from copartition.simulation.group.targets import Epochs, Targets
 from copartition.simulation.group.timers import DONE, Beats, Timer, Timers
 from copartition.simulation.group.world import World
+from copartition.simulation.inputs.events import Consumer
+from copartition.simulation.outcome.history import Change
 from copartition.simulation.outcome.timeline import Phase
 from partitioning.java import TimelineKeys, string_hash
 
-if TYPE_CHECKING:  # it imports this module
-    from copartition.simulation.group.consumer_client import Client
-
 DEFAULT = "uniform"
 """The assignor of a group whose members name none: the first of `group.consumer.assignors`."""
+
+
+class MemberClient(Protocol):
+    """The client behind a member, as far as the coordinator knows it; partitions are flat indexes.
+
+    A coordinator is tested alone with objects that only have these names.
+    """
+
+    classic: ClassVar[bool]  # whether it speaks the classic protocol
+    consumer: int  # the number of its consumer
+    configured: Consumer  # that consumer, as it was when it joined
+    member: int  # its membership
+    every_ms: float  # the interval between its heartbeats, lateness included
+    session_ms: float  # after so long without a heartbeat it is dropped
+    owned: frozenset[int]  # the partitions it has
+    assigned: frozenset[int]  # the partitions that the coordinator sent last
+    gone: bool  # whether its process has ended
+
+    @property
+    def leaving(self) -> bool:
+        """True if the process has closed and told the coordinator, which has not heard it yet."""
+
+    def expects_news(self) -> None:
+        """Let the client's next heartbeat happen, as its answer may tell something."""
+
+    def beat(self) -> None:
+        """Let the client send a heartbeat now."""
+
+    def on_expelled(self) -> None:
+        """Note that the coordinator has dropped the member; its client does not know yet."""
 
 
 class GroupCoordinator:
@@ -69,7 +98,7 @@ class GroupCoordinator:
         )  # what it knows
         self.beats = Beats()  # when members send heartbeats
         self.epochs = Epochs(world, self.group, self.beats, timers)  # the rebalances
-        self.clients: dict[int, Client] = {}  # the client behind each member
+        self.clients: dict[int, MemberClient] = {}  # the client behind each member
         self.down_ms = 0.0  # until when it answers nobody
         self.busy_ms = 0.0  # until when its assignor is at work
         self._computed = False
@@ -93,7 +122,7 @@ class GroupCoordinator:
         else:
             request()
 
-    def join(self, client: Client, owned: Collection[int]) -> Answer | Error:
+    def join(self, client: MemberClient, owned: Collection[int]) -> Answer | Error:
         """Answer a member's first heartbeat, or its JoinGroup, with `owned` partitions.
 
         Refuse it if it may not join.
@@ -117,7 +146,7 @@ class GroupCoordinator:
         if before is not None:
             absence = self._forget_session(before)
             if absence is not None:
-                world.partitions.causes[absence] = f"{client.configured.name} was away"
+                world.ledger.causes[absence] = f"{client.configured.name} was away"
             self._watch_deadline(before, math.inf)
             self.beats.remove(before)
         if before is not None or not is_member:
@@ -128,7 +157,7 @@ class GroupCoordinator:
             self._downgrade(None)
         return answer
 
-    def sync(self, client: Client) -> Answer | Error:
+    def sync(self, client: MemberClient) -> Answer | Error:
         """Answer SyncGroup of a member of the classic protocol; partitions None: it must join again."""
         member = self.group.members.get(client.member)
         if member is None:
@@ -137,7 +166,7 @@ class GroupCoordinator:
         self._follow("", None, client.member)
         return Answer(member.epoch, None if isinstance(assigned, Error) else assigned)
 
-    def _member(self, client: Client) -> GroupMember:
+    def _member(self, client: MemberClient) -> GroupMember:
         """Return a client as the coordinator knows it."""
         consumer = client.configured
         return GroupMember(
@@ -149,7 +178,7 @@ class GroupCoordinator:
             not client.classic and strategies_of(consumer, self._world)[0] != DEFAULT,
         )
 
-    def heartbeat(self, client: Client, owned: Collection[int] | None) -> Answer | Error:
+    def heartbeat(self, client: MemberClient, owned: Collection[int] | None) -> Answer | Error:
         """Answer a heartbeat; one with `owned` partitions says that its member has reached its assignment.
 
         A member of the classic protocol is told whether to join again.
@@ -177,7 +206,7 @@ class GroupCoordinator:
         self._watch_deadline(member, math.inf)
         self.beats.remove(member)
         self.group.leave(member)
-        self._world.partitions.notice(member, self._world.now_ms, cause)
+        self._world.ledger.notice(member, self._world.now_ms, cause)
         if self.group.only_classic:
             self._downgrade(Reason(text, cause))
             return
@@ -232,7 +261,7 @@ class GroupCoordinator:
         self.group.topic_changed(self._world.partitions.topics[topic], created=created)
         self._look_ahead()
 
-    def enter(self, client: Client, beats_ms: float) -> None:
+    def enter(self, client: MemberClient, beats_ms: float) -> None:
         """Add one of the members at time 0, with a heartbeat at `beats_ms`; `begin` makes a group of them."""
         self.clients[client.member] = client
         self.beats.add(client.member, beats_ms, client.every_ms, moves=not client.classic)
@@ -245,25 +274,27 @@ class GroupCoordinator:
         group.begin(map(self._member, self.clients.values()), -world.scenario.settled_ms)
         self._epoch, self._computed, self.busy_ms = group.epoch, False, 0.0
         self.epochs.begin(self._targets.position)
-        owner = group.target.astype(np.int32)
-        world.partitions.give(owner, self._targets.position, 0.0, self.epochs.cause)
-        world.partitions.start(0.0)
+        now = world.ledger.now
+        owner, position = group.target.astype(np.int32), self._targets.position
+        change = Change.between(now.owner, now.position, owner, position)
+        world.ledger.own(*change, 0.0, self.epochs.cause)
+        world.ledger.begin(0.0)
         for number, client in self.clients.items():
             client.owned = client.assigned = group.members[number].assigned
 
-    def adopt(self, clients: Iterable[Client], generation: int) -> None:
+    def adopt(self, clients: Iterable[MemberClient], generation: int) -> None:
         """Make the members of a classic group those of this one, which has none yet.
 
         `generation` is that of the classic group.
         """
-        group, partitions = self.group, self._world.partitions
+        group, ledger = self.group, self._world.ledger
         members = []
         for client in clients:
             self.clients[client.member] = client
             member = self._member(client)
-            assigned = partitions.owned(client.member)
+            assigned = ledger.owned(client.member)
             member.assigned = frozenset(assigned.tolist())
-            self._targets.adopt(client.member, assigned, partitions.now.position[assigned])
+            self._targets.adopt(client.member, assigned, ledger.now.position[assigned])
             members.append(member)
         group.adopt(members, generation)
         self._epoch = group.epoch
@@ -305,19 +336,19 @@ class GroupCoordinator:
 
         They are the topics whose new partitions were noticed, and the member that came or went.
         """
-        partitions, now_ms = self._world.partitions, self._world.now_ms
+        partitions, ledger, now_ms = self._world.partitions, self._world.ledger, self._world.now_ms
         reasons = []
         noticed, self.group.noticed = sorted(self.group.noticed), set()
         if noticed:
             numbers = [partitions.topic(name) for name in noticed]
-            added = partitions.growth(numbers)
+            added = ledger.cause(partitions.growth(numbers))
             for number in numbers:
                 rows = np.arange(partitions.first[number], partitions.first[number + 1], dtype=np.int32)
-                new = (partitions.now.phase[rows] == Phase.UNNOTICED) & (partitions.now.owner[rows] < 0)
-                partitions.stand(rows[new].tolist(), now_ms, Phase.PAUSED, added)
-            reasons.append((partitions.causes[added], added))
+                new = (ledger.now.phase[rows] == Phase.UNNOTICED) & (ledger.now.owner[rows] < 0)
+                ledger.settle(rows[new].tolist(), now_ms, Phase.PAUSED, added)
+            reasons.append((ledger.causes[added], added))
         if text and (certain or not reasons):
-            reasons.append((text, partitions.cause(text) if cause is None else cause))
+            reasons.append((text, ledger.cause(text) if cause is None else cause))
         return reasons
 
     def _on_new_target(self) -> None:
@@ -325,20 +356,20 @@ class GroupCoordinator:
 
         Partitions wait for the assignor meanwhile.
         """
-        world, partitions = self._world, self._world.partitions
+        world, ledger = self._world, self._world.ledger
         if self.group.migrates:  # a member of the classic protocol joins again for every target
             self.group.news |= {number for number, member in self.group.members.items() if member.classic}
         change = self.epochs.replace_target(self._targets.position, self.group.news)
         if self.busy_ms <= world.now_ms:
             return
-        waiting = change.partitions[partitions.now.phase[change.partitions] == Phase.PAUSED]
-        partitions.stand(waiting.tolist(), world.now_ms, Phase.COMPUTING, None)
+        waiting = change.partitions[ledger.now.phase[change.partitions] == Phase.PAUSED]
+        ledger.settle(waiting.tolist(), world.now_ms, Phase.COMPUTING, None)
         self._timers.at(self.busy_ms, lambda: self._done_computing(waiting))
 
     def _done_computing(self, partitions: NDArray[np.int32]) -> None:
         """End the assignor's work; partitions that waited for it wait for their next owner to hear now."""
-        still = partitions[self._world.partitions.now.phase[partitions] == Phase.COMPUTING]
-        self._world.partitions.stand(still.tolist(), self._world.now_ms, Phase.PAUSED, None)
+        still = partitions[self._world.ledger.now.phase[partitions] == Phase.COMPUTING]
+        self._world.ledger.settle(still.tolist(), self._world.now_ms, Phase.PAUSED, None)
 
     def _look_ahead(self) -> None:
         """Set the timer for the next heartbeat of any member, if it would move the group.
@@ -419,7 +450,7 @@ class GroupCoordinator:
         """Expel a member that did not revoke or join again within its rebalance timeout."""
         name = self._world.memberships.consumers[member].name
         text = f"{name} did not give its partitions up in time"
-        cause = self._world.partitions.cause(text)
-        self._world.partitions.stop(member, self._world.now_ms, Phase.PAUSED, cause, committed=False)
+        cause = self._world.ledger.cause(text)
+        self._world.ledger.halt_member(member, self._world.now_ms, Phase.PAUSED, cause, committed=False)
         self.clients[member].on_expelled()
         self.leave(member, text, cause)

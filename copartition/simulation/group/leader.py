@@ -26,10 +26,10 @@ from assignors.weighted.assignor import CooperativeWeightedAssignor, WeightedAss
 from assignors.weighted.weights import Weights
 from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.group.members import Members, RebalanceNotifier
-from copartition.simulation.group.partitions import JOINING
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.events import Consumer
-from copartition.simulation.outcome.history import Rebalance, Step
+from copartition.simulation.ledger import JOINING
+from copartition.simulation.outcome.history import Change, Rebalance, Step
 from copartition.simulation.outcome.timeline import Phase
 from partitioning.topic_partition import TopicPartition
 
@@ -242,27 +242,29 @@ class Leader:
             absence: silent member -> number of the cause of its partitions' pauses.
             at_rest: True if everything was opened long ago, as in the group at time 0.
         """
-        world, members, partitions = self._world, self._members, self._world.partitions
+        world, members, ledger = self._world, self._members, self._world.ledger
         now_ms, rows = world.now_ms, members.rows
         if not answer.held:  # else the decision is still to come
             self._decision, self.strategy, self.counts = answer.decision, answer.strategy, answer.counts
             self.new = self.over = False
             self.gone.clear()
-        owner, position = partitions.places(answer.assignment, rows)
+        owner, position = world.history.places(answer.assignment, rows)
         living = members.living()
         cooperative = living[~members.eager[living]]
-        before = partitions.now.owner
+        before = ledger.now.owner
         losing = members.mask(before[before != owner])
         # A new process of a static member owns nothing, so it has nothing to give up.
         self.revoking = cooperative[losing[cooperative] & members.carries[cooperative]]
         kept = members.staying(before, owner, now_ms)
-        change, moved = partitions.give(owner, position, now_ms, cause)
-        partitions.go_on(kept, now_ms, JOINING)
+        change = Change.between(before, ledger.now.position, owner, position)
+        ledger.own(*change, now_ms, cause)
+        moved = world.history.count_moves(change)
+        ledger.read(kept, now_ms, JOINING)
         for member, why in absence.items():
             for phase in (Phase.PAUSED, Phase.COMPUTING):
-                partitions.wait(member, phase, now_ms, Phase.UNNOTICED, why)
+                ledger.settle_all(phase, now_ms, Phase.UNNOTICED, why, member=member)
         if at_rest:
-            partitions.start(now_ms)
+            ledger.begin(now_ms)
         else:
             self.open(living, cause)
         self._count_pauses(living, owner)
@@ -273,7 +275,7 @@ class Leader:
     def open(self, members: NDArray[np.int32], cause: int) -> None:
         """Let these members open the partitions that they were given and do not read yet."""
         now_ms = self._world.now_ms
-        self._world.partitions.open_all(members, now_ms, self._notifier.begins(members, now_ms), cause)
+        self._world.ledger.open_all(members, now_ms, self._notifier.begins(members, now_ms), cause)
 
     def topics(self) -> frozenset[str]:
         """Return the topics that at least one member subscribes to."""

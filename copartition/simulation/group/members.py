@@ -3,16 +3,15 @@
 import math
 from collections.abc import Callable
 from enum import Enum, auto
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from copartition.simulation.group.clients import WAKES_MS, Profile, draw_batches, draw_many
-from copartition.simulation.group.partitions import rows_where
 from copartition.simulation.group.timers import first_after, first_after_each, last_until
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.settings import Settings
+from copartition.simulation.ledger import rows_where
 
 _NONE = np.empty(0, np.int32)
 
@@ -25,27 +24,11 @@ class Members:
     `joins_ms` and `stands_ms` during a rebalance.
     """
 
-    base_ms: NDArray[np.float64]  # heartbeats are at this time plus multiples of `every_ms`
-    every_ms: NDArray[np.float64]  # the interval between a member's heartbeats, lateness included
-    metadata_ms: NDArray[np.float64]  # metadata is refreshed then, plus multiples of the maximum age
-    commit_ms: NDArray[np.float64]  # likewise its commits
-    assigned_ms: NDArray[np.float64]  # when it was last assigned something; NaN: before time 0
-    joins_ms: NDArray[np.float64]  # when it arrives at the present barrier; infinite: it does not
-    stands_ms: NDArray[np.float64]  # since or from when it stands still for the protocol; NaN: not
-    busy_ms: NDArray[np.float64]  # until when its application does not poll
-    alive: NDArray[np.bool_]  # whether its process runs and is awake
-    eager: NDArray[np.bool_]  # whether it gives everything up before it joins
-    keeps_beating: NDArray[np.bool_]  # heartbeats stay where they are in a rebalance
-    commits: NDArray[np.bool_]  # whether it commits offsets
-    commit_late_ms: NDArray[np.float64]  # `Profile.commit_late_ms`, NaN for None
-    background: NDArray[np.bool_]  # rejoins outside `poll`, see `Profile.joins_in_background`
-    reads_on: NDArray[np.bool_]  # whether it reads while it rejoins, unless it is eager
-    carries: NDArray[np.bool_]  # whether it rejoins with what the last assignment gave it
-
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self.rows = _NONE  # the members of the group now, in the order they joined; never changed in place
-        self._grow(64)
+        self._times, self._flags = np.zeros((9, 64)), np.zeros((7, 64), np.bool_)
+        self._name_columns()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -55,8 +38,7 @@ class Members:
 
     def make(self, member: int, late_ms: float, *, eager: bool, profile: Profile) -> None:
         """Describe a member that is about to join; `late_ms` is the lateness of its heartbeats."""
-        if member >= len(self.alive):
-            self._grow(2 * member)
+        self._make_room(member)
         self.every_ms[member] = self._settings.heartbeat_interval_ms + late_ms
         self.eager[member] = eager
         self.keeps_beating[member] = profile.keeps_beating
@@ -117,7 +99,9 @@ class Members:
         stood = rows[(self.stands_ms[rows] <= now_ms) & self.carries[rows] & ~self.eager[rows]]
         return rows_where((old == owner) & self.mask(stood)[owner]) if len(stood) else _NONE
 
-    def restart_beats(self, members: NDArray[np.int32], answered_ms: float, assigned_ms: float) -> None:
+    def restart_beats(
+        self, members: NDArray[np.int32], answered_ms: float | NDArray[np.float64], assigned_ms: float
+    ) -> None:
         """Set the next heartbeats of these members, whose JoinGroup is answered as the barrier has opened.
 
         Args:
@@ -163,14 +147,36 @@ class Members:
         every_ms = self._settings.auto_commit_interval_ms
         return max(beat_ms, last_until(float(self.commit_ms[member]), every_ms, now_ms))
 
-    def _grow(self, size: int) -> None:
-        """Make room for `size` members; the columns' names and types are the annotations of the class."""
-        for name, kind in Members.__annotations__.items():
-            column: NDArray[Any] = np.zeros(size, np.bool_ if "bool" in str(kind) else np.float64)
-            old = getattr(self, name, None)
-            if old is not None:
-                column[: len(old)] = old
-            setattr(self, name, column)
+    def _name_columns(self) -> None:
+        """Name the rows of `_times` and `_flags`, of which every column of a member is a view."""
+        (
+            self.base_ms,  # heartbeats are at this time plus multiples of `every_ms`
+            self.every_ms,  # the interval between a member's heartbeats, lateness included
+            self.metadata_ms,  # metadata is refreshed then, plus multiples of the maximum age
+            self.commit_ms,  # likewise its commits
+            self.assigned_ms,  # when it was last assigned something; NaN: before time 0
+            self.joins_ms,  # when it arrives at the present barrier; infinite: it does not
+            self.stands_ms,  # since or from when it stands still for the protocol; NaN: not
+            self.busy_ms,  # until when its application does not poll
+            self.commit_late_ms,  # `Profile.commit_late_ms`, NaN for None
+        ) = self._times
+        (
+            self.alive,  # whether its process runs and is awake
+            self.eager,  # whether it gives everything up before it joins
+            self.keeps_beating,  # heartbeats stay where they are in a rebalance
+            self.commits,  # whether it commits offsets
+            self.background,  # rejoins outside `poll`, see `Profile.joins_in_background`
+            self.reads_on,  # whether it reads while it rejoins, unless it is eager
+            self.carries,  # whether it rejoins with what the last assignment gave it
+        ) = self._flags
+
+    def _make_room(self, member: int) -> None:
+        """Make room for members up to this number, and as many again."""
+        if member >= len(self.alive):
+            more = 2 * member - len(self.alive)
+            self._times = np.pad(self._times, ((0, 0), (0, more)))
+            self._flags = np.pad(self._flags, ((0, 0), (0, more)))
+            self._name_columns()
 
 
 class State(Enum):
@@ -205,8 +211,8 @@ class RebalanceNotifier:
         members = self._members
         living = members.living()
         if len(living):
-            heard_ms = members.next_beats(living, now_ms) + self._costs.network_ms
-            self._respond(living, heard_ms)
+            beats_ms = members.next_beats(living, now_ms)
+            self._respond(living, beats_ms + self._world.network_each(living, beats_ms))
 
     def notify(self, member: int, heard_ms: float) -> None:
         """Let one member hear of the rebalance at `heard_ms`, and not when it was thought to."""
@@ -221,22 +227,25 @@ class RebalanceNotifier:
         stands_ms = members.stands_ms[living]
         stopped = stands_ms <= now_ms
         if np.count_nonzero(stopped):
-            self._world.partitions.stop_all(living[stopped], stands_ms[stopped], cause)
+            self._world.ledger.stop(living[stopped], stands_ms[stopped], cause)
 
     def begins(self, members: NDArray[np.int32], now_ms: float) -> NDArray[np.float64] | None:
         """Return the time at which each of these members begins to read what it got now; None: at once."""
         costs, random = self._costs, self._world.random
-        busy_ms = self._members.busy_ms[members]
+        # The answer to SyncGroup is with all members now, but for those whose network is slower than others'.
+        late_ms = (self._world.network_each(members, now_ms) - costs.network_ms) / 2
+        free_ms = np.maximum(self._members.busy_ms[members], now_ms + late_ms)
         if not costs.assign_ms and not costs.first_fetch_ms and not costs.partition_ms:
-            return np.maximum(busy_ms, now_ms) if np.count_nonzero(busy_ms > now_ms) else None
-        polls_ms = np.maximum(busy_ms, now_ms) + draw_many(costs.assign_ms, random, len(members))
+            return free_ms if np.count_nonzero(free_ms > now_ms) else None
+        polls_ms = free_ms + draw_many(costs.assign_ms, random, len(members))
         return polls_ms + draw_many(costs.first_fetch_ms, random, len(members))
 
     def after_revoking(self, members: NDArray[np.int32], now_ms: float) -> NDArray[np.float64]:
         """Return the arrival of JoinGroup from each of these members, once it has revoked what it must."""
         free_ms = np.maximum(self._members.busy_ms[members], now_ms)
         revoke_ms = draw_many(self._costs.revoke_ms, self._world.random, len(members))
-        return free_ms + revoke_ms + self._costs.network_ms / 2
+        ready_ms = free_ms + revoke_ms
+        return ready_ms + self._world.network_each(members, ready_ms) / 2
 
     def _respond(self, living: NDArray[np.int32], heard_ms: NDArray[np.float64]) -> None:
         """Set when these members stop and join, given when each hears of the rebalance, in milliseconds.
@@ -260,7 +269,7 @@ class RebalanceNotifier:
         if np.count_nonzero(stop):
             stands_ms = members.stands_ms[living]
             members.stands_ms[living] = np.where(stop, np.fmin(ready_ms, stands_ms), stands_ms)
-        joins_ms = ready_ms + costs.network_ms / 2
+        joins_ms = ready_ms + self._world.network_each(living, ready_ms) / 2
         if costs.revoke_ms:
             joins_ms = joins_ms + np.where(eager, draw_many(costs.revoke_ms, random, len(living)), 0.0)
         members.joins_ms[living] = joins_ms

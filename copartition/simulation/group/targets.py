@@ -14,10 +14,9 @@ from assignors.partition_list import PartitionColumns
 from assignors.registry import is_built_in
 from copartition.simulation.group.consumer_group import ConsumerGroup
 from copartition.simulation.group.leader import Decision, Decisions
-from copartition.simulation.group.partitions import Change
 from copartition.simulation.group.timers import DONE, Beats, Timers
 from copartition.simulation.group.world import World
-from copartition.simulation.outcome.history import Rebalance, Step
+from copartition.simulation.outcome.history import Change, Rebalance, Step
 from partitioning.java import string_hash
 from partitioning.kit.columns import bounds
 
@@ -194,8 +193,8 @@ class Epochs:
         self._group = group
         self._beats = beats
         self._timers = timers
-        self._owner = world.partitions.now.owner.copy()
-        self._position = world.partitions.now.position.copy()
+        self._owner = world.ledger.now.owner.copy()
+        self._position = world.ledger.now.position.copy()
         self._causes: list[tuple[str, int]] = []
         self._started_ms = 0.0
         # The present target, as if it were complete now; members that it waits for, as far as they are
@@ -215,7 +214,7 @@ class Epochs:
     def begin(self, position: NDArray[np.int32]) -> None:
         """Make the target of the group at time 0 its assignment, complete from the start."""
         text = "the group at the start"
-        self._causes = [(text, self._world.partitions.cause(text))]
+        self._causes = [(text, self._world.ledger.cause(text))]
         self._world.history.start, _ = self._new_target(position)
 
     def replace_target(self, position: NDArray[np.int32], touched: Iterable[int]) -> Change:
@@ -257,7 +256,7 @@ class Epochs:
     def end(self) -> None:
         """End the rebalance as the group goes on as a classic one, which begins with what each member has."""
         self.retire_target()
-        now = self._world.partitions.now
+        now = self._world.ledger.now
         self._world.history.goes_on(Change.between(self._owner, self._position, now.owner, now.position))
 
     def _new_target(self, position: NDArray[np.int32]) -> tuple[Rebalance, Change]:
@@ -278,7 +277,7 @@ class Epochs:
             frozenset().union(*map(group.topics_of, group.subscriptions)),
             {},
         )
-        texts, moved = tuple(text for text, _ in causes), partitions.count_moves(change)
+        texts, moved = tuple(text for text, _ in causes), self._world.history.count_moves(change)
         return self._world.note_rebalance(group.target_epoch, self._started_ms, texts, moved, step), change
 
     def _look(self) -> None:

@@ -118,10 +118,9 @@ class Beats:
 
     def __init__(self) -> None:
         self.rows: NDArray[np.int64] = np.empty(0, np.int64)  # the members of the group
-        self._base_ms = np.zeros(64)
-        self._every_ms = np.ones(64)
-        self._speaks = np.zeros(64, np.bool_)
-        self._moves = np.zeros(64, np.bool_)
+        self._times, self._flags = np.ones((2, 64)), np.zeros((2, 64), np.bool_)
+        self._base_ms, self._every_ms = self._times
+        self._speaks, self._moves = self._flags
 
     def add(self, member: int, base_ms: float, every_ms: float, *, moves: bool) -> None:
         """Add a member with a heartbeat at `base_ms` and one every `every_ms`.
@@ -129,9 +128,10 @@ class Beats:
         `moves`: True if the coordinator does more than answer it, as for the consumer protocol.
         """
         while member >= len(self._base_ms):
-            for column in ("_base_ms", "_every_ms", "_speaks", "_moves"):
-                old = getattr(self, column)
-                setattr(self, column, np.concatenate([old, np.ones_like(old)]))
+            self._times = np.concatenate([self._times, np.ones_like(self._times)], axis=1)
+            self._flags = np.concatenate([self._flags, np.zeros_like(self._flags)], axis=1)
+            self._base_ms, self._every_ms = self._times
+            self._speaks, self._moves = self._flags
         self.rows = np.append(self.rows, member)
         self._every_ms[member] = every_ms
         self._moves[member] = moves

@@ -4,21 +4,20 @@ The main loop (`copartition.simulation.run`) tells an engine what happens to pro
 a group coordinator with its members, decides who reads what and tells the partitions.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from copartition.simulation.group.memberships import Memberships
-from copartition.simulation.group.partitions import Partitions
 from copartition.simulation.inputs.events import Consumer
 from copartition.simulation.inputs.scenario import Scenario
+from copartition.simulation.ledger import Ledger, Partitions
 from copartition.simulation.outcome.history import History, Rebalance, Step
 from copartition.simulation.outcome.result import LogEntry
-from copartition.simulation.records.flow import Flow
 
 
 class Engine(Protocol):
@@ -73,8 +72,6 @@ class World:
     that the same event takes as long under every assignor.
     """
 
-    engine: Engine  # the group; set by whoever makes it
-
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
         # Names of the topics there are at the start, to which consumers subscribe that name none.
@@ -90,11 +87,14 @@ class World:
         self.subscriptions: dict[tuple[tuple[str, ...] | None, str | None], Consumer] = {}
         self._number: dict[str, int] = {}
         self._running: dict[int, None] = {}
+        self._slow: dict[
+            int, tuple[float, float]
+        ] = {}  # consumers whose network is slow: until when, how slow
         self.memberships = Memberships()  # every membership there ever was
         self.log: list[LogEntry] = []
         self.member_pause_ms = 0.0  # how long running consumers stood still for the protocol, summed
-        # Who has what, and what every partition is doing.
-        self.partitions = Partitions(scenario, self.memberships)
+        self.partitions = Partitions(scenario)  # the topics, and which partitions exist
+        self.ledger = Ledger(scenario, self.partitions, self.memberships)  # all that happens to partitions
         self.history = History(self.partitions, self.memberships)
         for consumer in scenario.consumers:
             self.start_process(consumer)
@@ -104,8 +104,8 @@ class World:
         number = self._number.setdefault(consumer.name, len(self.consumers))
         self.consumers[number : number + 1] = [consumer]
         self.varied |= consumer.assignors is not None
-        if consumer.capacity is not None and self.partitions.flow is not None:
-            self.partitions.flow.readers.consumers.has_capacity(number, consumer.capacity)
+        if consumer.capacity is not None and self.ledger.flow is not None:
+            self.ledger.flow.readers.consumers.has_capacity(number, consumer.capacity)
         self.subscriptions[consumer.topics, consumer.pattern] = consumer
         self._running[number] = None
         return number
@@ -117,9 +117,31 @@ class World:
         """
         interval_ms = self.scenario.settings.auto_commit_interval_ms
         first_ms = float(self.random.uniform(0, interval_ms))
-        if self.partitions.flow is not None:
-            self.partitions.flow.readers.consumers.has_committed(consumer, first_ms - interval_ms)
+        if self.ledger.flow is not None:
+            self.ledger.flow.readers.consumers.has_committed(consumer, first_ms - interval_ms)
         return first_ms
+
+    def slow_network(self, consumer: int, until_ms: float, network_ms: float) -> None:
+        """Let each request of a consumer take `network_ms` with its answer, until `until_ms`."""
+        self._slow[consumer] = until_ms, network_ms
+
+    def network_ms(self, consumer: int, at_ms: float) -> float:
+        """Return how long a request that a consumer sends then takes, with its answer, in milliseconds."""
+        normal_ms = self.scenario.costs.network_ms
+        if consumer not in self._slow:
+            return normal_ms
+        until_ms, slow_ms = self._slow[consumer]
+        # No request overtakes another one: what is on its way as the slow time ends arrives then.
+        return max(min(slow_ms, until_ms + normal_ms - at_ms), normal_ms)
+
+    def network_each(
+        self, members: NDArray[np.int32], at_ms: float | NDArray[np.float64]
+    ) -> float | NDArray[np.float64]:
+        """Return `network_ms` of the consumer behind each of these members; one number if all are alike."""
+        if not self._slow:
+            return self.scenario.costs.network_ms
+        times = zip(members.tolist(), np.broadcast_to(at_ms, members.shape).tolist(), strict=True)
+        return np.array([self.network_ms(int(self.memberships.consumer[member]), at) for member, at in times])
 
     def end_process(self, consumer: int) -> None:
         """Note that a consumer's process is gone; nothing happens if it was gone already."""
@@ -170,40 +192,3 @@ class World:
     def running(self) -> Sequence[Consumer]:
         """The consumers whose processes run, in the order in which they started."""
         return [self.consumers[number] for number in self._running]
-
-    @property
-    def members(self) -> int:
-        """The number of members of the group, with dead ones that are not missed yet."""
-        return self.engine.members
-
-    @property
-    def unread(self) -> int:
-        """The number of partitions that exist and are not read now."""
-        self._settle()
-        return self.partitions.now.unread
-
-    def lag(self) -> float:
-        """Return the records behind, over all partitions; NaN without a load."""
-        flow = self._settle()
-        return math.nan if flow is None else flow.lag()
-
-    def partition_lag(self) -> float:
-        """Return the records behind of the partition that is most behind; NaN without a load."""
-        flow = self._settle()
-        return math.nan if flow is None else flow.partition_lag()
-
-    def at_rest_ms(self) -> float:
-        """Return the time at which the last partition is open and has caught up, if nothing else happens.
-
-        An open transaction is waited for, too; a partition that never catches up is not.
-        """
-        self.now_ms = max(self.now_ms, self.partitions.now.open_at_ms())
-        flow = self._settle()
-        caught_up_ms = math.inf if flow is None else flow.caught_up_ms()
-        return caught_up_ms if caught_up_ms < math.inf else self.now_ms
-
-    def _settle(self) -> Flow | None:
-        """Bring partitions and records up to now; return the records, None without a load."""
-        self.engine.settle(self.now_ms)
-        self.partitions.settle(self.now_ms)
-        return self.partitions.flow

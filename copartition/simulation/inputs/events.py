@@ -137,6 +137,16 @@ class Stall:
 
 
 @dataclass(frozen=True, slots=True)
+class SlowNetwork:
+    """A consumer's network is slow: each of its requests takes `network_ms` with its answer."""
+
+    at_ms: When
+    consumer: str
+    for_ms: Duration
+    network_ms: Milliseconds
+
+
+@dataclass(frozen=True, slots=True)
 class Failover:
     """The group's coordinator goes away with its broker, and another broker loads the group."""
 
@@ -288,11 +298,16 @@ class CrashLoop:
     most_ms: Milliseconds = 300_000
 
 
-Primitive = Join | Leave | Crash | Grow | Create | SlowPoll | Stall | Failover | DuplicateInstance
+Primitive = (
+    Join | Leave | Crash | Grow | Create | SlowPoll | Stall | SlowNetwork | Failover | DuplicateInstance
+)
 """The events that the simulated cluster knows."""
 
-ByName = Leave | Crash | SlowPoll | Stall | DuplicateInstance | Restart | CrashLoop
+ByName = Leave | Crash | SlowPoll | Stall | SlowNetwork | DuplicateInstance | Restart | CrashLoop
 """The events that happen to one consumer that runs."""
+
+Lasting = SlowPoll | Stall | SlowNetwork
+"""Those of them that last for `for_ms`, which the agenda draws."""
 
 Rollout = RollingRestart | StatefulSetRoll | Deployment | ScaleTo
 """The events that change the whole group, once; one waits until the one before has ended."""
@@ -311,6 +326,7 @@ EVENTS: dict[str, type[Event]] = {
     "create": Create,
     "slow-poll": SlowPoll,
     "stall": Stall,
+    "slow-network": SlowNetwork,
     "failover": Failover,
     "duplicate-instance": DuplicateInstance,
     "restart": Restart,

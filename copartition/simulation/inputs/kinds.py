@@ -94,7 +94,7 @@ def near(value: object, candidates: Iterable[str]) -> str:
     return f"did you mean {close[0]!r}? ({there})" if close else there
 
 
-def milliseconds(text: str) -> float:
+def milliseconds_of(text: str) -> float:
     """Return the milliseconds that a text such as "30 s" stands for; `TIME` must match it.
 
     >>> milliseconds("1.5 min")
@@ -174,7 +174,7 @@ class _Number(Kind):
 
     def read(self, value: Any) -> Any:
         if self._time and isinstance(value, str) and self._time.fullmatch(value):
-            return milliseconds(value)
+            return milliseconds_of(value)
         return value
 
     def write(self, value: Any) -> Any:
@@ -478,7 +478,7 @@ def read_condition(text: object) -> Condition:
     if figure not in FIGURES:
         raise ValueError(f"no figure {figure!r}; {near(figure, FIGURES)}")
     above, below = (float(limit), None) if sign == ">" else (None, float(limit))
-    return Condition(figure, above, below, milliseconds(time) if time else 0)
+    return Condition(figure, above, below, milliseconds_of(time) if time else 0)
 
 
 def write_condition(condition: Condition) -> str:

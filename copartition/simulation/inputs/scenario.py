@@ -118,7 +118,7 @@ class Scenario:
         for name in ("topics", "consumers", "events"):
             if isinstance(listed := getattr(self, name), Iterable):
                 object.__setattr__(self, name, tuple(listed))
-        check(self)
+        check_scenario(self)
 
     @property
     def membership(self) -> str:
@@ -209,7 +209,7 @@ LOOK_MS = 1_000
 """The interval between two looks at conditions, in milliseconds."""
 
 
-def check(scenario: Scenario) -> None:
+def check_scenario(scenario: Scenario) -> None:
     """Raise `ScenarioError` if a scenario cannot be; the message says where the fault is and what to do."""
     check_fields(scenario, "$")
     for number, event in enumerate(scenario.events):
@@ -505,7 +505,7 @@ def check_instance(event: ByName, number: int, consumer: Consumer) -> None:
         raise _impossible(event, number, fault)
 
 
-class Cluster:
+class TopicCounts:
     """The number of partitions of every topic, by name, at a time."""
 
     def __init__(self, topics: Iterable[Topic]) -> None:
@@ -542,7 +542,7 @@ class _Course:
         self._consumers = {consumer.name: consumer for consumer in scenario.consumers}
         # When each consumer runs again; infinite for one that stays away.
         self._back_at = dict.fromkeys(self._consumers, -math.inf)
-        self._cluster = Cluster(scenario.topics)
+        self._cluster = TopicCounts(scenario.topics)
         self._unsure_consumers: set[str] = set()
         self._unsure_topics: set[str] = set()
         self._membership_unknown = False

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from assignors.group import Assignment
 from assignors.partition_list import PartitionList
 from copartition.simulation.group.memberships import Memberships
-from copartition.simulation.group.partitions import Change, Partitions
 from copartition.simulation.inputs.events import Consumer
-from partitioning.kit.columns import bounds
+from copartition.simulation.ledger import Partitions
+from partitioning.kit.columns import bounds, ranks
 from partitioning.topic_partition import TopicPartition
 
 
@@ -52,11 +52,42 @@ class Rebalance:
         return self.history.consumers(self.step)
 
 
+class Change(NamedTuple):
+    """The difference that one assignment makes, as columns of equal length.
+
+    `partitions` are flat indexes, ascending; `owner` is the member that has each now, -1 for none; `position`
+    is the place of each in the owner's list, from 0. A run keeps all changes, so they take two bytes a number
+    if the numbers fit.
+    """
+
+    partitions: NDArray[np.integer]
+    owner: NDArray[np.integer]
+    position: NDArray[np.integer]
+
+    @classmethod
+    def between(
+        cls,
+        old_owner: NDArray[np.int32],
+        old_position: NDArray[np.int32],
+        owner: NDArray[np.int32],
+        position: NDArray[np.int32],
+    ) -> "Change":
+        """Return the difference between the assignment of all partitions before and now.
+
+        All four columns have an element for each partition, by flat index.
+        """
+        rows = ((owner != old_owner) | (position != old_position)).nonzero()[0]
+        # `position` is less than the number of partitions, so it fits if these do.
+        fits = max(len(owner), int(owner.max(initial=0))) < 1 << 15
+        kind = np.int16 if fits else np.int32
+        return cls(rows.astype(kind), owner[rows].astype(kind), position[rows].astype(kind))
+
+
 class Step(NamedTuple):
     """The assignment that a rebalance decided, as its difference to the one before."""
 
     members: NDArray[np.int32]  # the memberships it is made of, in their order
-    change: Change  # what it changed, as `Partitions.give` returns it
+    change: Change  # what it changed
     counts: tuple[int, ...]  # partitions of each topic as its assignor knew them
     subscribed: frozenset[str]  # topics that some member subscribes to
     transferring: Mapping[TopicPartition, str]  # what it holds back, and the member id that will get each
@@ -74,6 +105,8 @@ class History:
         self.rebalances: list[Rebalance] = []  # the completed ones, in order
         self._topics = partitions.topics
         self._first = partitions.first
+        self._number = {name: number for number, name in enumerate(partitions.topics)}
+        self._last_consumer = np.full(partitions.total, -1, np.int32)  # who had each partition last
         self._memberships = memberships
         self._steps: list[Step] = []
         self._at = -1  # the step that `_owner` and `_position` show
@@ -90,6 +123,37 @@ class History:
         """Store a change that no rebalance caused, so that the next rebalance counts its moves from there."""
         counts = self._steps[-1].counts if self._steps else ()
         self._steps.append(Step(np.empty(0, np.int32), change, counts, frozenset(), {}))
+
+    def places(
+        self, assignment: Assignment, members: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the member of each partition, -1 for none, and the partition's place in that member's list.
+
+        Both have shape (partitions,). `members` are those of the assignment, most often in its order.
+        """
+        ids, topics, member, topic, partition = assignment.to_arrays()
+        owner = np.full(int(self._first[-1]), -1, np.int32)
+        position = np.zeros(len(owner), np.int32)
+        if len(member):
+            rows = self._first[[self._number[name] for name in topics]][topic]
+            rows += partition
+            if tuple(map(self._memberships.ids.__getitem__, members.tolist())) != ids:
+                members = np.array([self._memberships.serials[id_] for id_ in ids], np.int32)
+            owner[rows] = members[member]
+            position[rows] = ranks(member)
+        return owner, position
+
+    def count_moves(self, change: Change) -> int:
+        """Return how many of a change's partitions go from one consumer to another.
+
+        A partition that had no owner for a while counts from the last consumer that had it.
+        """
+        owned = change.owner >= 0
+        partitions = change.partitions[owned]
+        consumer = self._memberships.consumer[change.owner[owned]]
+        last = self._last_consumer[partitions]
+        self._last_consumer[partitions] = consumer
+        return int(np.count_nonzero((last >= 0) & (last != consumer)))
 
     def consumers(self, step: int) -> dict[str, Consumer]:
         """Return the consumer behind every member id of a step, in the order of its members."""

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from copartition.kit.words import count
 from copartition.simulation.group.leader import subscription
-from copartition.simulation.group.partitions import Partitions
 from copartition.simulation.group.world import World
 from copartition.simulation.growth import CURE, skipped_records
 from copartition.simulation.inputs.scenario import Scenario
-from copartition.simulation.outcome.phases import KINDS
+from copartition.simulation.ledger import Ledger
 from copartition.simulation.outcome.result import (
     Outage,
     RunSummary,
@@ -24,18 +23,20 @@ from copartition.simulation.outcome.result import (
     percentile,
 )
 from copartition.simulation.outcome.timeline import PHASE_NAMES, Phase
+from copartition.simulation.partition_states import KINDS
 from copartition.simulation.records.flow import RecordsResult
 
 
 def sum_up(world: World, unmet: Iterable[str]) -> SimulationResult:
-    """Return the result of a world at its end; `unmet` are the events whose condition never held."""
-    now_ms, scenario, partitions = world.now_ms, world.scenario, world.partitions
-    world.engine.settle(now_ms)
-    partitions.settle(now_ms)
+    """Return the result of a world at its end, up to which its ledger is brought.
+
+    `unmet` are the events whose condition never held.
+    """
+    now_ms, scenario, ledger = world.now_ms, world.scenario, world.ledger
     forsaken = scenario.until_ms is None and _is_forsaken(world)
-    double_read_ms = partitions.finish(now_ms)
-    records = partitions.flow.result(now_ms) if partitions.flow is not None else None
-    spent = partitions.now.spent.reshape(-1, KINDS)[: len(partitions.causes)]
+    double_read_ms = ledger.finish(now_ms)
+    records = ledger.flow.result(now_ms) if ledger.flow is not None else None
+    spent = ledger.now.spent.reshape(-1, KINDS)[: len(ledger.causes)]
     by_phase = spent.sum(axis=0)
     rebalances = world.history.rebalances
     summary = RunSummary(
@@ -45,10 +46,10 @@ def sum_up(world: World, unmet: Iterable[str]) -> SimulationResult:
         rebalancing_ms=float(sum(rebalance.completed_ms - rebalance.started_ms for rebalance in rebalances)),
         member_pause_ms=float(world.member_pause_ms),
         partition_pause_ms=float(by_phase.sum()),
-        longest_pause_ms=math.inf if forsaken else partitions.now.longest_ms,
+        longest_pause_ms=math.inf if forsaken else ledger.now.longest_ms,
         **_by_name(by_phase),
         moved_partitions=sum(rebalance.moved for rebalance in rebalances),
-        unassigned_partitions=partitions.now.unread,
+        unassigned_partitions=ledger.now.unread,
         double_read_ms=double_read_ms,
         peak_lag=None if records is None else float(records.lag.max(initial=0)),
         recovery_ms=None if records is None else float(records.recovery_ms.max(initial=0)),
@@ -58,10 +59,10 @@ def sum_up(world: World, unmet: Iterable[str]) -> SimulationResult:
     outages = tuple(
         Outage(cause, touched, **_by_name(parts), catch_up_ms=caught_up)
         for cause, touched, parts, caught_up in zip(
-            partitions.causes,
-            partitions.now.touched.tolist(),
+            ledger.causes,
+            ledger.now.touched.tolist(),
             spent.tolist(),
-            _catch_up(partitions, records),
+            _catch_up(ledger, records),
             strict=False,
         )
         if sum(parts) > 0
@@ -71,7 +72,7 @@ def sum_up(world: World, unmet: Iterable[str]) -> SimulationResult:
         scenario,
         world.history.start,
         tuple(rebalances),
-        partial(partitions.timeline, names, now_ms),
+        partial(ledger.timeline, names, now_ms),
         summary,
         outages,
         records,
@@ -85,26 +86,26 @@ def _by_name(spent: Sequence[float] | NDArray[np.float64]) -> dict[str, float]:
     return {f"{name}_ms": float(spent[phase]) for phase, name in PHASE_NAMES.items()}
 
 
-def _catch_up(partitions: Partitions, records: RecordsResult | None) -> list[float] | list[None]:
+def _catch_up(ledger: Ledger, records: RecordsResult | None) -> list[float] | list[None]:
     """Return the milliseconds for which partitions were further behind than before, by cause."""
     if records is None:
-        return [None] * len(partitions.causes)
+        return [None] * len(ledger.causes)
     partition, start, end = records.catch_ups.partition, records.catch_ups.start, records.catch_ups.end
     if len(partition) == 0:
-        return [0.0] * len(partitions.causes)
-    causes = partitions.now.causes_of(partition, start)
-    return np.bincount(causes, end - start, len(partitions.causes)).tolist()  # type: ignore[no-any-return]
+        return [0.0] * len(ledger.causes)
+    causes = ledger.now.causes_of(partition, start)
+    return np.bincount(causes, end - start, len(ledger.causes)).tolist()  # type: ignore[no-any-return]
 
 
 def _is_forsaken(world: World) -> bool:
     """Return whether a partition that a consumer of the run subscribes to is not, and never will be, read."""
-    partitions = world.partitions
-    if not partitions.now.unread:
+    partitions, states = world.partitions, world.ledger.now
+    if not states.unread:
         return False
     wanted = {
         name for consumer in world.consumers for name in subscription(consumer, world, partitions.counts)
     }
-    unread = partitions.now.phase > Phase.CONSUMING
+    unread = states.phase > Phase.CONSUMING
     return any(
         unread[start:end].any()
         for name, start, end in zip(partitions.topics, partitions.first, partitions.first[1:], strict=False)

@@ -3,17 +3,28 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from copartition.simulation.inputs.scenario import Scenario
-from copartition.simulation.records.calls import DROPPED, GIVEN_UP, READ, STALLED, Calls, CatchUps
 from copartition.simulation.records.curves import PartitionCurves
-from copartition.simulation.records.readers import Readers, Zombie
+from copartition.simulation.records.readers import (
+    DROPPED,
+    GIVEN_UP,
+    HAUNTED,
+    READ,
+    STALLED,
+    CatchUps,
+    Readers,
+    Round,
+    Zombie,
+)
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.integer]
+Slots = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,15 +70,174 @@ class RecordsResult:
     curves: PartitionCurves
 
 
+_Rows = tuple[Slots, Slots, Floats, int | Slots]
+"""A round, or rows of the same columns to which different things happen in their order."""
+
+
+class ReaderChanges:
+    """The changes of readers that the ledger had since the records were looked at last.
+
+    Consumers affect each other only through partitions that one gives up and another reads. So changes about
+    different consumers can happen together, stops before reads, and in the order in which they came if that
+    is in the order of time for each consumer. Only the change of a consumer that wakes up without its
+    partitions happens alone.
+
+    `_sorted` is True as long as all waiting changes are rounds in the order of time for each consumer; then
+    they need no sorting. The columns by consumer serve that check, and are kept from one look to the next.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[_Rows] = []
+        self._sorted = True  # whether these are all rounds, in the order of time
+        self._out_of_turn: list[tuple[NDArray[Any], ...]] = []  # columns of rows, the last one their turns
+        # By consumer: the latest time of a change, the round it was in last, when, and with what.
+        self._latest = np.zeros(64)
+        self._round = np.full(64, -1)
+        self._at = np.zeros(64)
+        self._kind = np.zeros(64, np.intp)
+        self._rounds = 0
+
+    def add(
+        self,
+        partition: NDArray[np.intp],
+        consumer: int | NDArray[np.integer],
+        at: float | NDArray[np.float64],
+        kind: int,
+        turn: NDArray[np.intp] | None = None,
+    ) -> None:
+        """Note that `kind` happens to these partitions, each of which is named once.
+
+        Args:
+            partition: flat indexes.
+            consumer: the consumer of each partition, or one for all.
+            at: the time of each in milliseconds, or one for all.
+            kind: the event, a number above.
+            turn: the turn of each partition's change, if changes are noted out of turn; `put_in_turn` is to
+                follow before any change without one.
+        """
+        if not len(partition):
+            return
+        consumers: Slots = _column(consumer, len(partition), np.intp)
+        times: Floats = _column(at, len(partition), np.float64)
+        if turn is not None:
+            self._out_of_turn.append((partition, consumers, times, np.full(len(partition), kind), turn))
+            return
+        self._waiting.append(Round(partition, consumers, times, kind))
+        self._sorted = self._sorted and self._follows(consumers, times)
+
+    def put_in_turn(self) -> None:
+        """Put the changes that were made with turns in the order of these."""
+        if not self._out_of_turn:
+            return
+        *changes, turn = map(np.concatenate, zip(*self._out_of_turn, strict=True))
+        self._out_of_turn = []
+        # A consumer that stops has begun before to read what it had opened by then.
+        order = np.lexsort((changes[-1] != READ, turn))
+        partition, consumer, at, kind = (column[order] for column in changes)
+        self._waiting.append((partition, consumer, at, kind))
+        self._sorted = False
+
+    def take(self) -> Iterator[Round]:
+        """Yield all changes, in rounds, and forget them."""
+        changes, self._waiting = self._waiting, []
+        if self._sorted:
+            yield from self._together(cast("list[Round]", changes))
+        else:
+            yield from _sort(changes)
+        self._sorted = True
+
+    def _follows(self, consumer: NDArray[np.intp], at: NDArray[np.float64]) -> bool:
+        """Return whether each consumer has one time here, not before one of an earlier change."""
+        last = int(consumer.max())
+        if last >= len(self._latest):
+            self._latest, self._at = (np.append(old, np.zeros(last + 1)) for old in (self._latest, self._at))
+            self._round = np.append(self._round, np.full(last + 1, -1))
+            self._kind = np.append(self._kind, np.zeros(last + 1, np.intp))
+        before = self._latest[consumer]
+        self._latest[consumer] = at
+        return not np.count_nonzero((before > at) | (self._latest[consumer] != at))
+
+    def _together(self, changes: list[Round]) -> Iterator[Round]:
+        """Yield changes that are in the order of time, as rounds in which no consumer has a second time.
+
+        At one time a consumer may give up and then read; that is their order within a round.
+        """
+        parts: dict[int, list[Round]] = {}
+        for change in changes:
+            alone = change.kind >= HAUNTED
+            if alone or not self._fits(change):
+                yield from _merge(parts)
+                parts = {}
+                self._rounds += 1
+            parts.setdefault(change.kind, []).append(change)
+            self._round[change.consumer] = self._rounds
+            self._at[change.consumer], self._kind[change.consumer] = change.at, change.kind
+            if alone:
+                yield from _merge(parts)
+                parts = {}
+        yield from _merge(parts)
+
+    def _fits(self, change: Round) -> bool:
+        """Return whether all of a change can happen in the present round, after the changes in it so far."""
+        consumer = change.consumer
+        apart = (self._at[consumer] != change.at) | (self._kind[consumer] >= change.kind)
+        return not np.count_nonzero(apart & (self._round[consumer] == self._rounds))
+
+
+def _column(value: Any, size: int, kind: type[np.generic]) -> NDArray[Any]:
+    """Return one value as a column of `size` elements; values that are a column already as they are."""
+    return np.asarray(value, kind) if isinstance(value, np.ndarray) else np.full(size, value, kind)
+
+
+def _merge(parts: dict[int, list[Round]]) -> Iterator[Round]:
+    """Yield the changes of a round, those of one kind as one."""
+    for kind, rounds in sorted(parts.items()):
+        if len(rounds) == 1:
+            yield rounds[0]
+        else:
+            partition, consumer, at = (
+                np.concatenate(column) for column in list(zip(*rounds, strict=True))[:3]
+            )
+            yield Round(partition, consumer, at, kind)
+
+
+def _sort(changes: list[_Rows]) -> Iterator[Round]:
+    """Yield rounds in the order of time, in which no consumer has a second time."""
+    partition, consumer, times = (np.concatenate(column) for column in list(zip(*changes, strict=True))[:3])
+    kind = np.concatenate([np.broadcast_to(kind, at.shape) for _, _, at, kind in changes])
+    order = np.argsort(times, kind="stable")
+    partition, consumer, times, kind = partition[order], consumer[order], times[order], kind[order]
+    waits = np.full(len(order), -1)
+    rows = np.argsort(consumer, kind="stable")
+    earlier, later = rows[:-1], rows[1:]
+    apart = (times[earlier] != times[later]) | (kind[earlier] > kind[later])
+    apart &= consumer[earlier] == consumer[later]
+    # Each row must be in a later round than the row it waits for: its consumer's row before, if the times
+    # differ.
+    waits[later[apart]] = earlier[apart]
+    alone = np.flatnonzero(kind >= HAUNTED)
+    waits[alone] = alone - 1
+    waits[alone[alone + 1 < len(waits)] + 1] = alone[alone + 1 < len(waits)]
+    # What a row or one before it waits for has been in an earlier round.
+    waits = np.maximum.accumulate(waits)
+    begin = 0
+    while begin < len(waits):
+        end = int(np.searchsorted(waits, begin))
+        for code in np.unique(kind[begin:end]).tolist():
+            which = np.flatnonzero(kind[begin:end] == code) + begin
+            yield Round(partition[which], consumer[which], times[which], code)
+        begin = end
+
+
 class Flow:
     """The records of a group: from who reads what, how many are behind, read twice and lost.
 
-    Calls are about partitions by flat index; each partition is named once in a call, and is named in calls in
-    the order of time. `at` is one time or one for each partition, in milliseconds. Calls about different
-    partitions may come in any order, as long as no call is for a time before the last `advance`, or after the
-    next one; calls for the same time happen in the order in which they were made.
+    Changes are about partitions by flat index; each one is named once in a change, and is named in changes in
+    the order of time. `at` is one time or one for each partition, in milliseconds. Changes about different
+    partitions may come in any order, if none is for a time before the last `advance`, or after the
+    next one; changes for the same time happen in the order in which they were made.
 
-    `_reader` and `_stands` are ahead of `readers`: they include the calls that wait for the next `advance`.
+    `_reader` and `_stands` are ahead of `readers`: they include the changes that wait for the next `advance`.
     """
 
     def __init__(self, scenario: Scenario, first: NDArray[np.int64], topics: Sequence[str]) -> None:
@@ -84,8 +254,8 @@ class Flow:
             np.concatenate([nothing, *(rates[topic] for topic in topics)]),
             np.concatenate([nothing, *waiting]),
         )
-        self._calls = Calls()
-        # Who reads each partition after all calls, happened or not, and whether that one stands still.
+        self._changes = ReaderChanges()
+        # Who reads each partition after all changes, happened or not, and whether that one stands still.
         self._reader = np.full(int(first[-1]), -1)
         self._stands = np.zeros(int(first[-1]), np.bool_)
         self._turns: NDArray[np.intp] | None = None
@@ -93,14 +263,14 @@ class Flow:
 
     @contextmanager
     def out_of_turn(self) -> Iterator[NDArray[np.intp]]:
-        """Let calls inside happen as if they had been made in the order of turns.
+        """Let changes inside happen as if they had been noted in the order of turns.
 
-        Yield a column with the turn of the next call about each partition, to be written to before that call.
+        Yield a column with the turn of each partition's next change, to be written to before that change.
         """
         self._turns = np.zeros(len(self._reader), np.intp)
         yield self._turns
         self._turns = None
-        self._calls.put_in_turn()
+        self._changes.put_in_turn()
 
     def born(self, partitions: Integers, at: float | Floats) -> None:
         """Let these partitions exist from now on.
@@ -123,7 +293,7 @@ class Flow:
         assert not np.count_nonzero(twice), "a partition has two readers"
         self._reader[slots] = consumer
         self._stands[slots] = False
-        self._call(slots, consumer, at, READ)
+        self._note(slots, consumer, at, READ)
 
     def stops(self, partitions: Integers, at: float | Floats, *, committed: bool) -> None:
         """Stop the reader of each of these partitions, which will not go on where it was.
@@ -155,14 +325,14 @@ class Flow:
         takes them over when the first becomes a zombie.
         """
         slots = np.asarray(zombie.partitions, np.intp)
-        self._calls.add(slots, zombie.consumer, zombie.start_ms, self.readers.haunt(zombie))
+        self._changes.add(slots, zombie.consumer, zombie.start_ms, self.readers.haunt(zombie))
 
     def advance(self, at: float) -> None:
-        """Make all calls up to `at`, which must be all there are."""
+        """Make all changes up to `at`, which must be all there are."""
         self._now = at
-        for call in self._calls.take():
-            assert not np.count_nonzero(call.at > at), "no call is made before its time"
-            self.readers.happen(call)
+        for change in self._changes.take():
+            assert not np.count_nonzero(change.at > at), "no change is made before its time"
+            self.readers.happen(change)
 
     def lag(self) -> float:
         """Return the records behind at the time of the last `advance`, over all partitions."""
@@ -204,15 +374,15 @@ class Flow:
         )
 
     def _stop(self, partitions: Integers, at: float | Floats, kind: int) -> None:
-        """Call a stop of the partitions that have a reader."""
+        """Change a stop of the partitions that have a reader."""
         slots = np.asarray(partitions, np.intp)
         reader = self._reader[slots]
         read = reader >= 0
         if np.count_nonzero(read) < len(read):
             slots, reader = slots[read], reader[read]
             at = at[read] if isinstance(at, np.ndarray) else at
-        self._call(slots, reader, at, kind)
+        self._note(slots, reader, at, kind)
 
-    def _call(self, slots: NDArray[np.intp], consumer: int | Integers, at: float | Floats, kind: int) -> None:
-        """Note a call, with the turn of each partition if calls are made out of turn."""
-        self._calls.add(slots, consumer, at, kind, None if self._turns is None else self._turns[slots])
+    def _note(self, slots: NDArray[np.intp], consumer: int | Integers, at: float | Floats, kind: int) -> None:
+        """Note a change, with the turn of each partition if changes are made out of turn."""
+        self._changes.add(slots, consumer, at, kind, None if self._turns is None else self._turns[slots])

@@ -1,10 +1,13 @@
-"""Keep who reads each partition, how far behind it is, its committed offset, and open transactions."""
+"""Keep of each partition its reader, how far behind it is, its outage and its committed offset."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from copartition.simulation.inputs.scenario import Scenario
-from copartition.simulation.records.calls import DROPPED, GIVEN_UP, HAUNTED, READ, STALLED, Outages, Round
 from copartition.simulation.records.curves import (
     GroupCurve,
     PartitionCurves,
@@ -18,6 +21,105 @@ from copartition.simulation.records.curves import (
 
 Floats = NDArray[np.float64]
 Slots = NDArray[np.intp]
+
+# What happens to a partition. Plain numbers, since these are columns.
+GIVEN_UP: Final = 0
+"""Its reader gives it up and had the occasion to commit."""
+DROPPED: Final = 1
+"""Its reader is gone, or has lost it without knowing."""
+STALLED: Final = 2
+"""Its reader stands still and may go on."""
+READ: Final = 3
+"""A consumer reads it."""
+HAUNTED: Final = 4
+"""A consumer that has lost it wakes up. Numbers from here on tell one such change from the next."""
+
+
+class Round(NamedTuple):
+    """One event that happens to these partitions at the same step; each consumer in it has one time.
+
+    `partition`, `consumer` and `at` are columns of equal length, times in milliseconds; `kind` is one of the
+    numbers above.
+    """
+
+    partition: NDArray[np.intp]
+    consumer: NDArray[np.intp]
+    at: NDArray[np.float64]
+    kind: int
+
+    def take(self, which: NDArray[np.bool_]) -> Round:
+        """Return the part of the round that a mask chooses."""
+        return Round(self.partition[which], self.consumer[which], self.at[which], self.kind)
+
+
+class CatchUps(NamedTuple):
+    """Stretches in which a partition was read but further behind than before its outage, as columns.
+
+    Partitions are flat indexes; `start` is before `end`, both in milliseconds.
+    """
+
+    partition: NDArray[np.int32]
+    start: Floats
+    end: Floats
+
+
+class Outages:
+    """The outage that each partition is in, until it is no further behind than before it.
+
+    An outage begins when a partition is no longer read. If it stops again before it has caught up, that is
+    still the same outage. Columns have an element for each partition; amounts are thousandths of records,
+    times milliseconds. `before` and `_since` have a meaning only while `open` is True.
+    """
+
+    def __init__(self, partitions: int) -> None:
+        self.open = np.zeros(partitions, np.bool_)
+        self.before = np.zeros(partitions)  # how far behind it was when that began
+        self.peak = np.zeros(partitions)  # the furthest behind it has been
+        self.peak_ms = np.zeros(partitions)  # when
+        self.recovery_ms = np.zeros(partitions)  # its longest outage that is over
+        self.catch_up_ms = np.zeros(partitions)  # how long it was read while it was in an outage
+        self._catch_ups = [CatchUps(np.empty(0, np.int32), np.empty(0), np.empty(0))]
+        self._since = np.zeros(partitions)
+
+    def begin(self, slots: Slots, behind: Floats, at: Floats) -> None:
+        """Begin the outages of these partitions, unless they are in one already."""
+        new = ~self.open[slots]
+        slots = slots[new]
+        self.open[slots] = True
+        self.before[slots] = behind[new]
+        self._since[slots] = at[new]
+
+    def note_level(self, slots: Slots, behind: Floats, at: Floats) -> None:
+        """Note how far behind these partitions are at `at`; the times told must include every peak."""
+        higher = behind > self.peak[slots]
+        if np.count_nonzero(higher):
+            slots = slots[higher]
+            self.peak[slots] = behind[higher]
+            self.peak_ms[slots] = at[higher]
+
+    def read(self, slots: Slots, since: Floats, until: Floats, back: Floats) -> None:
+        """Note that these were read from `since` to `until`, and end the outages that ended meanwhile.
+
+        `back` is the time at which each would be no further behind than before its outage; infinite: never.
+        """
+        affected = self.open[slots].nonzero()[0]
+        if not len(affected):
+            return
+        slots, since, until, back = slots[affected], since[affected], until[affected], back[affected]
+        end = np.minimum(back, until)
+        lasted = end > since
+        self.catch_up_ms[slots] += end - since
+        self._catch_ups.append(CatchUps(slots[lasted].astype(np.int32), since[lasted], end[lasted]))
+        over = back <= until
+        slots, back = slots[over], back[over]
+        self.open[slots] = False
+        self.recovery_ms[slots] = np.maximum(self.recovery_ms[slots], back - self._since[slots])
+
+    def catch_ups(self) -> CatchUps:
+        """Return every stretch in which a partition was read, but still in an outage."""
+        return CatchUps(*map(np.concatenate, zip(*self._catch_ups, strict=True)))
+
+
 _Sharing = tuple[Floats, Floats, Slots, Floats, Floats]
 
 
@@ -30,18 +132,9 @@ class Consumers:
     """
 
     def __init__(self, capacity: float) -> None:
-        self.capacity = np.full(1, capacity)  # records a second it can process: for all infinite, or for none
-        self.touched = np.zeros(1, np.bool_)  # whether this round concerns it
-        self.commits = np.zeros(1, np.bool_)  # whether it commits in this round
-        self.busy = np.zeros(1, np.bool_)  # whether it has been reading up to this round
-        self.now = np.zeros(1)  # when this round concerns it
-        self.clock = np.zeros(1)  # when its commit interval began
-        # As `clock`, of a consumer that has been reading for longer than the run: before time 0.
-        self.since = np.zeros(1)
-        # By how much its reading changes the slope of the group's lag, until when, and what this round adds.
-        self._drift = np.zeros(1)
-        self._until = np.zeros(1)
-        self._bend = np.zeros(1)
+        self._amounts, self._flags = np.zeros((7, 1)), np.zeros((3, 1), np.bool_)
+        self._name_columns()
+        self.capacity[:] = capacity
         self._who = np.empty(0, np.intp)
         self._make_room(31)  # at once for as many as most groups have
 
@@ -124,11 +217,30 @@ class Consumers:
         """Make room for consumers up to this number."""
         if last < len(self.now) - 1:
             return
-        size = 2 * last + 2
-        for name, column in vars(self).items():
-            if len(column) < size:
-                # Nobody, the last row, is as everybody is before anything happens.
-                setattr(self, name, np.concatenate([column, np.repeat(column[-1:], size - len(column))]))
+        more = 2 * last + 2 - len(self.now)
+        # Nobody, the last row, is as everybody is before anything happens.
+        self._amounts, self._flags = (
+            np.concatenate([columns, np.repeat(columns[:, -1:], more, axis=1)], axis=1)
+            for columns in (self._amounts, self._flags)
+        )
+        self._name_columns()
+
+    def _name_columns(self) -> None:
+        """Name the rows of `_amounts` and `_flags`, of which every column of a consumer is a view."""
+        (
+            self.capacity,  # records a second it can process: for all infinite, or for none
+            self.now,  # when this round concerns it
+            self.clock,  # when its commit interval began
+            self.since,  # as `clock`, of a consumer that has been reading since before time 0
+            self._drift,  # by how much its reading changes the slope of the group's lag
+            self._until,  # until when
+            self._bend,  # what this round adds to that slope
+        ) = self._amounts
+        (
+            self.touched,  # whether this round concerns it
+            self.commits,  # whether it commits in this round
+            self.busy,  # whether it has been reading up to this round
+        ) = self._flags
 
 
 class OpenTransactions:
@@ -293,7 +405,7 @@ class Readers:
             self._uncommitted[slots] = self._rate[slots] * uncommitted_ms
 
     def haunt(self, zombie: Zombie) -> int:
-        """Note a zombie, and return the kind of the call that lets it wake up."""
+        """Note a zombie, and return the kind of the change that lets it wake up."""
         self._zombies.append(zombie)
         return HAUNTED + len(self._zombies) - 1
 

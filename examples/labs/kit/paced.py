@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from confluent_kafka import Producer
 
-from copartition.models import Broker, LibrdkafkaSettings, simulate_librdkafka
+from copartition.models import BrokerTimes, LibrdkafkaSettings, simulate_librdkafka
 from examples.labs.kit import segments as seg
 from partitioning import TopicLayout, get_partitioner
 from partitioning.strategy import seeded
@@ -52,7 +52,7 @@ def predict(
         value_bytes,
         np.array(choose(strategy, "t", partitions, len(times_ms))),
         leaders=[0] * partitions,
-        brokers=[Broker(latency_ms=ROUND_TRIP_MS)],
+        brokers=[BrokerTimes(latency_ms=ROUND_TRIP_MS)],
         unkeyed=get_partitioner("sticky-by-time", linger_ms=stick_ms, random=seeded(1)).for_topic("t"),
         settings=settings,
     )

@@ -10,6 +10,8 @@ from confluent_kafka import Consumer
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
+from assignors.clients.kafka_python import finish_rejoin
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -54,6 +56,7 @@ class Reader(Thread):
         while not self._leaving.is_set():
             if sticky:
                 consumer.poll(timeout_ms=50)
+                finish_rejoin(consumer)
             else:
                 consumer.poll(0.05)
         consumer.close()

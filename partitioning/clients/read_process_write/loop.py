@@ -20,8 +20,13 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from partitioning.clients.confluent import PartitioningProducer
 from partitioning.clients.contact import cluster_metadata, connected_metadata
 from partitioning.clients.delivery import why_failed
-from partitioning.clients.read_process_write.member import Member, following, place
-from partitioning.clients.read_process_write.settings import LoopSettings, gave_up, meaning, took_too_long
+from partitioning.clients.read_process_write.member import LoopMember, following, record_place
+from partitioning.clients.read_process_write.settings import (
+    LoopSettings,
+    advised_error,
+    gave_up,
+    took_too_long,
+)
 from partitioning.clients.topics import ANY_PARTITION
 from partitioning.errors import (
     InvalidConfigError,
@@ -130,7 +135,7 @@ def read_process_write(
             finally:
                 _watch(settings.turn_s)
     except KafkaException as error:
-        if (explained := meaning(error.args[0], settings)) is None:
+        if (explained := advised_error(error.args[0], settings)) is None:
             raise
         raise explained from error
     finally:
@@ -148,7 +153,7 @@ def _run(
 
     The next process finishes or aborts what was left open.
     """
-    member = Member(consumer, settings.topics, settings.batch)
+    member = LoopMember(consumer, settings.topics, settings.batch)
     aborts = 0
     while not stopping.is_set():
         _watch(settings.turn_s)
@@ -163,7 +168,8 @@ def _run(
             aborts = 0
         except KafkaException as failed:
             error = why_failed(producer, failed.args[0])
-            if (explained := meaning(error, settings, {output.topic for output in outputs})) is not None:
+            topics = {output.topic for output in outputs}
+            if (explained := advised_error(error, settings, topics)) is not None:
                 raise explained from failed
             if not error.txn_requires_abort():
                 raise
@@ -196,7 +202,7 @@ def _process(
             _end_forked(process)
         now = time.monotonic()
         if now - before > settings.poll_s:
-            raise took_too_long(place(message), now - before, settings)
+            raise took_too_long(record_place(message), now - before, settings)
         if now - begun >= settings.poll_s / 2:
             return outputs, count
         if now - watched > _WATCH_AGAIN_S:
@@ -277,7 +283,7 @@ def _outputs(
 
 
 def _where(message: Message) -> str:
-    at = place(message)
+    at = record_place(message)
     return f"{at.topic}/{at.partition}/{at.offset}"
 
 

@@ -21,7 +21,7 @@ _READ_ON = (KafkaError._MAX_POLL_EXCEEDED, KafkaError._PARTITION_EOF)
 log = logging.getLogger("partitioning.clients.read_process_write")
 
 
-class Member:
+class LoopMember:
     """A member of the group.
 
     Args:
@@ -76,7 +76,7 @@ class Member:
     def _take(self, message: Message) -> None:
         # An answer to an old question where a partition begins, of before it was lost and got again, has
         # librdkafka 2.16 ask again half a second later, and start the partition there once more.
-        at = place(message)
+        at = record_place(message)
         of = at.topic, at.partition
         if of not in self._next:
             self._first[of] = at.offset
@@ -127,7 +127,7 @@ def _goes_back(of: tuple[str, int], offset: int, before: int) -> GaveUpError:
     )
 
 
-def place(message: Message) -> TopicPartition:
+def record_place(message: Message) -> TopicPartition:
     """Return where a record is."""
     topic, partition, offset = message.topic(), message.partition(), message.offset()
     assert topic is not None
@@ -138,7 +138,7 @@ def place(message: Message) -> TopicPartition:
 
 def following(messages: Iterable[Message]) -> list[TopicPartition]:
     """Return where to go on after these, in each partition."""
-    lasts = {(last.topic, last.partition): last for last in map(place, messages)}
+    lasts = {(last.topic, last.partition): last for last in map(record_place, messages)}
     return [TopicPartition(last.topic, last.partition, last.offset + 1) for last in lasts.values()]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, TopicPartition
 
-from partitioning.clients.delivery import milliseconds
+from partitioning.clients.delivery import time_setting
 from partitioning.clients.java_settings import librdkafka_security
 from partitioning.errors import (
     AccessError,
@@ -124,7 +124,7 @@ def _demand(which: str, config: Mapping[str, Any], needed: str, must: Mapping[st
 
 
 def _seconds(config: Mapping[str, Any], name: str, default: int) -> float:
-    return milliseconds(config, name, default, _MOST_MS, 1) / 1000
+    return time_setting(config, name, default, _MOST_MS, 1) / 1000
 
 
 _FENCED = {
@@ -145,7 +145,7 @@ _TOO_LARGE = (
 )
 
 
-def meaning(
+def advised_error(
     error: KafkaError, settings: LoopSettings, written: Iterable[str] = ()
 ) -> CopartitionError | None:
     """Return the error that names what to do; None if there is nothing to add, or another try may succeed.

@@ -46,6 +46,10 @@ _SLACK_S = 20.0
 def look_up(target: Target, admin: AdminClient | None = None) -> Target:
     """Return the target with what the cluster says of its topic, by `admin` if it is there already.
 
+    Args:
+        target: the version; its `topic_id` and `actual` are not known yet.
+        admin: a client that brokers have answered; None makes one.
+
     Raises:
         InvalidConfigError: librdkafka refuses the configuration.
         BrokerUnreachableError: no broker answers in time, or it refuses us.
@@ -82,12 +86,15 @@ def prepare(target: Target) -> Target:
     target = replace(target, begun=any(entry.partitions == target.partitions for entry in begun))
     tasks = range(min(target.partitions, target.actual))
     for partition in tasks:
+        # Every partition is asked about before a task runs: one that is refused would leave the others
+        # written.
         standing(target, partition, ledger[partition], anchor)
     begins = [partition for partition in tasks if ledger[partition] is None]
     for partition in _ask_while_coordinators_move(target, lambda: with_offsets(admin, target, begins)):
         # The transaction of a task that died may be open still, and comes to nothing.
         holds = partial(may_hold_records, admin, target, partition, fenced=False)
         check_begins(target, partition, partial(_ask_while_coordinators_move, target, holds))
+    # A version that is missing in some partition only, because its driver died, must be finished first.
     last = max((entry.version for entry in ledger.values() if entry is not None), default=target.version)
     behind = [partition for partition, entry in ledger.items() if entry and entry.version < last]
     if last < target.version and behind:
@@ -108,6 +115,7 @@ def place_for(target: Target) -> int:
     target = look_up(target, admin)
     check_alone(target, admin)
     ledger = _ledger(admin, target, target.actual).values()
+    # This version was begun: its rows must lie as they did then, whatever the topic has now.
     again = (entry.partitions for entry in ledger if entry and entry.version == target.version)
     return next(again, target.actual)
 
@@ -116,6 +124,12 @@ def check_after(target: Target) -> None:
     """Raise HalfWrittenError unless the ledger says that this version is in every partition.
 
     LedgerInUseError if another application has committed to the ledger.
+
+    Called when all tasks have ended well: then only a ledger that was changed from outside can lack a
+    partition.
+
+    Args:
+        target: the version that was written.
     """
     ledger = _ledger(_admin(target), target, target.partitions)
     lacking = [
@@ -156,6 +170,7 @@ def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, in
         settings = _ask_one(target, lambda: admin.describe_configs([resource]))
     except AccessError:
         return
+    # Without this check the write would wait for `delivery.timeout.ms` in every task and then fail.
     least = int(settings["min.insync.replicas"].value)
     if behind := [partition for partition, count in in_sync.items() if count < least]:
         raise NotEnoughReplicasError(
@@ -165,12 +180,23 @@ def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, in
 
 
 def _ledger(admin: AdminClient, target: Target, partitions: int) -> Mapping[int, Entry | None]:
-    """Return the entries of so many partitions, once no open transaction could change one."""
+    """Return the entries of so many partitions, once no open transaction could change one.
+
+    A transaction that stays open is ended, as its producer is dead: at that time no task of this version
+    runs.
+
+    Args:
+        admin: a client that brokers have answered.
+        target: the version.
+        partitions: how many partitions of the topic to ask about.
+    """
     ask = partial(committed, admin, target, range(partitions))
     try:
+        # First with little patience: a transaction that just ends makes the ledger readable in a moment.
         offsets = patiently(lambda _: check_readable(ask()), SILENT_S)
     except confluent_kafka.KafkaException:
         places = _ask_while_coordinators_move(target, ask)
+        # What stays unreadable has an open transaction that nobody ends: only its own id can.
         fence(target, [place.partition for place in places if place.error is not None])
         offsets = _ask_while_coordinators_move(target, lambda: check_readable(ask()))
     return ledger_entries(target, offsets)

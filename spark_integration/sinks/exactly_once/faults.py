@@ -45,6 +45,10 @@ def patiently(call: Callable[[float], Any], within_s: float = PATIENCE_S) -> Any
     """Return the result of a call, which gets the seconds it may take, once the cluster can answer it.
 
     KafkaException if it failed for good, or for too long.
+
+    Args:
+        call: gets the seconds that are left, at least 0.1.
+        within_s: how long an error that passes by itself is tried again.
     """
     deadline = time.monotonic() + within_s
     while True:
@@ -53,6 +57,7 @@ def patiently(call: Callable[[float], Any], within_s: float = PATIENCE_S) -> Any
         except confluent_kafka.KafkaException as error:
             if not is_passing(error.args[0]) or time.monotonic() >= deadline:
                 raise
+            # librdkafka may answer at once from what it knows; asking without a pause would keep a core busy.
             time.sleep(0.1)
 
 
@@ -80,7 +85,12 @@ def call_within(call: Callable[[], Any], within_s: float) -> Any:
 def begin(producer: Producer, topic: str) -> int:
     """Fence who had this transactional id before, end what that left open, and return the partition count.
 
-    KafkaException if the cluster does not answer, or has no such topic.
+    Args:
+        producer: has the transactional id, and is not initialised.
+        topic: whose partitions are counted.
+
+    Raises:
+        KafkaException: the brokers refuse, do not answer for `PATIENCE_S`, or have no such topic.
     """
 
     def ask(within_s: float) -> Any:
@@ -89,6 +99,7 @@ def begin(producer: Producer, topic: str) -> int:
             raise confluent_kafka.KafkaException(metadata.topics[topic].error)
         return metadata
 
+    # The connection stays, so the producer gets its id at once (see there).
     metadata = connected_metadata(partial(patiently, ask))
     patiently(producer.init_transactions)
     return len(metadata.topics[topic].partitions)
@@ -123,7 +134,13 @@ def is_fenced(error: KafkaError) -> bool:
 
 
 def meaning(error: KafkaError, app_id: str, topic: str) -> CopartitionError:
-    """Return the error that names what to do about it."""
+    """Return the error that names what to do about it.
+
+    Args:
+        error: of librdkafka.
+        app_id: who writes.
+        topic: the topic that is written.
+    """
     name, text = error.name(), error.str()
     if name == "TRANSACTIONAL_ID_AUTHORIZATION_FAILED":
         return AccessError(

@@ -92,10 +92,13 @@ def write_exactly_once(
         options["partition"] = partition
     elif profile is not None:
         options["profile"] = profile
+    # The topic is an option; a column of this name could say another one.
     written = [name for name in TYPES if name in df.columns and name != "topic"]
     check_columns({name: df.schema[name].dataType.simpleString() for name in written}, topic=topic)
     # The sink compares each row with its key, so the layout needs not to.
     routed = route(df, count, partition=AS_IT_IS)
+    # The record's own columns come last in the order: rows that are equal in `order_by` must not change
+    # places between two runs.
     columns = [order_by] if isinstance(order_by, str | Column) else order_by
     ordered = routed.sortWithinPartitions(*columns, *(sf.col(name) for name in written))
     register(df.sparkSession)

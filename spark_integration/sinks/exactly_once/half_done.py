@@ -51,6 +51,11 @@ def fence(target: Target, partitions: Sequence[int], *, within_s: float | None =
     In waves of 16 partitions. A wave takes a quarter of a second where the brokers answer (160 partitions of
     a local broker 2.2 s), and minutes where they do not. After `within_s` (None: no limit) no wave begins but
     the first. After `target.longest_transaction_s` the brokers have ended themselves what was open.
+
+    Args:
+        target: names the topic and the application.
+        partitions: those that may have something open.
+        within_s: seconds after which no further wave begins.
     """
     began = time.monotonic()
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -58,6 +63,7 @@ def fence(target: Target, partitions: Sequence[int], *, within_s: float | None =
             if first and within_s is not None and time.monotonic() - began > within_s:
                 return
             wave = partitions[first : first + _AT_ONCE]
+            # Iterated over, so that an error of a thread is raised here.
             for _ in pool.map(lambda partition: fence_one(target, partition, mend=True), wave):
                 pass
 
@@ -105,6 +111,7 @@ def end_half_done(target: Target, partition: int, producer: Producer) -> None:
     admin = admin_client(target)
     if not _is_open(admin, target, partition):
         return
+    # Where these two ends differ, a transaction is open in the partition itself.
     readable = end_of(admin, target, partition, committed=True)
     if readable == end_of(admin, target, partition, committed=False):
         # The entry that is in force while a transaction that would change it is open.
@@ -121,6 +128,8 @@ def end_half_done(target: Target, partition: int, producer: Producer) -> None:
     place = confluent_kafka.TopicPartition(target.topic, partition, 0)
     with closing(committed_reader(target)) as group:
         producer.begin_transaction()
+        # The offset is never committed: the abort that follows ends the open transaction in the ledger's
+        # partition.
         producer.send_offsets_to_transaction([place], group.consumer_group_metadata(), ANSWER_WITHIN_S)
         producer.abort_transaction(ANSWER_WITHIN_S)
 
@@ -133,6 +142,13 @@ def end_dropped(
     The next transaction of `producer` (as for `end_half_done`) there would commit it, beside the same rows
     written again. A transaction whose commit the ledger records is not touched: its records are in the last
     entry, and the next transaction does commit them.
+
+    Args:
+        admin: asks for the partition's ends.
+        target: the version that is to be written.
+        partition: the producer's own.
+        producer: writes the record that is aborted.
+        last: the partition's last entry in the ledger; None if it has none.
     """
     readable, end = (end_of(admin, target, partition, committed=level) for level in (True, False))
     if readable != end and _holds_just(target, partition, last):
@@ -140,6 +156,7 @@ def end_dropped(
 
 
 def _abort_in_partition(target: Target, partition: int, producer: Producer) -> None:
+    """Abort a transaction with one record in this partition: its marker ends what was left open there."""
     producer.begin_transaction()
     producer.produce(target.topic, key=b"aborted by copartition", partition=partition)
     producer.flush(ANSWER_WITHIN_S)  # what is still queued would be dropped, and the partition told nothing

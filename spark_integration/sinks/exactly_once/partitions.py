@@ -96,6 +96,7 @@ def may_hold_records(admin: AdminClient, target: Target, partition: int, *, fenc
     end = end_of(admin, target, partition, committed=False)
     if not end:
         return False
+    # A partition that begins above 0 has lost records.
     if _offsets(admin, target, [partition], "earliest")[0]:
         return True  # deleted by age or by hand
     with closing(committed_reader(target)) as reader:
@@ -118,6 +119,7 @@ def _offsets(
     *,
     committed: bool = False,
 ) -> list[int]:
+    """Return the first or last offset of these partitions, in order; waits while leaders move."""
     places = [(target.topic, partition) for partition in partitions]
 
     def ask(limit_s: float) -> list[int]:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from partitioning.clients.delivery import milliseconds
+from partitioning.clients.delivery import time_setting
 from partitioning.clients.ledger import FORMAT, Entry
 from partitioning.errors import InvalidConfigError, TopicChangedError
 from partitioning.keys import key_column
@@ -34,6 +34,10 @@ class Content:
     Of each column the lengths are hashed for themselves and the bytes for themselves: whole columns at a
     time, without a loop over records, and with the same result wherever a batch is cut. A column that is
     missing is one of nulls.
+
+    Attributes:
+        records: how many records there are so far.
+        _streams: a hash for each column's lengths and for its bytes, by name.
     """
 
     def __init__(self) -> None:
@@ -55,12 +59,15 @@ class Content:
         return whole.hexdigest()
 
     def _add(self, name: str, column: pa.Array) -> None:
+        """Hash one column: its lengths, -1 for a null, then its bytes; of headers both fields likewise."""
+        # Microseconds as they are: a null gets a number that no time has.
         if pa.types.is_timestamp(column.type):
             self._hash(name, column.cast(pa.int64()).fill_null(_NO_TIME).to_numpy())
             return
         nested = pa.types.is_nested(column.type)
         lengths = (pc.list_value_length if nested else pc.binary_length)(column)
         self._hash(f"{name}.length", lengths.cast(pa.int64()).fill_null(-1).to_numpy())
+        # A null slot may hide bytes, which another batch would not have.
         present = column.drop_null() if column.null_count else column
         if nested:
             for field in ("key", "value"):
@@ -69,6 +76,7 @@ class Content:
         self._hash(f"{name}.data", key_column(present).data)
 
     def _hash(self, name: str, data: Any) -> None:
+        """Feed bytes to the hash of this name."""
         self._streams.setdefault(name, sha256()).update(data)
 
 
@@ -83,6 +91,10 @@ class Target:
         rule: where keyed rows have to be; None if that is not known.
         first_version: the version that begins a ledger, whatever records there are; None if none is said
             to, so that version 0 begins one in partitions without records.
+        config: librdkafka's producer settings.
+        topic: its name.
+        app_id: who writes.
+        version: number of this version, 0 or more.
         begun: whether a part of this version is in already, placed for as many partitions as `partitions`.
     """
 
@@ -100,7 +112,7 @@ class Target:
     @property
     def longest_transaction_s(self) -> float:
         """Seconds that a transaction that no producer ends stays open at the brokers."""
-        return milliseconds(self.config, "transaction.timeout.ms", 60_000, 2**31 - 1) / 1000
+        return time_setting(self.config, "transaction.timeout.ms", 60_000, 2**31 - 1) / 1000
 
     def __str__(self) -> str:
         return f"version {self.version} of {self.app_id!r} in topic {self.topic!r}"
@@ -110,6 +122,12 @@ def target_of(options: SinkOptions, placed_for: int | None, rule: KeyRule | None
     """Return what was asked for, before the cluster is; `placed_for` is the rows' partition count, if known.
 
     InvalidConfigError if there is no topic, no name for what is written, or no `placed_for`.
+
+    Args:
+        options: of the write.
+        placed_for: for how many partitions rows were placed; None if it is not known.
+        rule: where keyed rows have to be.
+        stream: whether a stream asks, whose versions are its micro-batches.
     """
     once = options.once
     if once is None or once.stream != stream:
@@ -190,6 +208,13 @@ def check_begins(target: Target, partition: int, holds_records: Callable[[], boo
 
 
 def _check_follows(target: Target, partition: int, entry: Entry) -> None:
+    """Raise unless this version may follow what an entry of the ledger says.
+
+    Args:
+        target: the version.
+        partition: whose entry it is.
+        entry: what that partition holds.
+    """
     where = f"partition {partition}"
     if entry.topic_id != target.topic_id:
         raise TopicChangedError(
@@ -217,6 +242,7 @@ def _check_follows(target: Target, partition: int, entry: Entry) -> None:
 
 
 def _check_count(target: Target) -> None:
+    """Raise PartitionCountError if a new version's rows were placed for another count than the topic has."""
     if target.partitions != target.actual:
         raise PartitionCountError(
             f"{target}: rows were placed for {target.partitions} partitions, and the topic has "
@@ -266,7 +292,14 @@ def _before(target: Target, partition: int, anchor: Entry | None) -> int:
 
 
 def check_same(target: Target, partition: int, held: Entry, content: Content) -> None:
-    """Raise RerunDiffersError unless a rerun begins with the records that are in."""
+    """Raise RerunDiffersError unless a rerun begins with the records that are in.
+
+    Args:
+        target: the version.
+        partition: the one that is written.
+        held: what the ledger says that it holds of the version.
+        content: what the task has read so far.
+    """
     if content.records == held.records and (not held.records or content.digest() == held.digest):
         return
     if content.records != held.records:

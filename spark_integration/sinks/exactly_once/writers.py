@@ -41,6 +41,8 @@ class OnceBatchWriter(datasource.DataSourceArrowWriter):
     """Writes one version, exactly once."""
 
     def __init__(self, target: Target) -> None:
+        # In `__init__`: Spark makes the writer on the driver, and an error here fails the query before any
+        # task.
         self._target = prepare(target)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> datasource.WriterCommitMessage:
@@ -107,6 +109,7 @@ class OnceStreamWriter(StreamWriter):
                 "this Spark does not pass the micro-batch to a stream's tasks, which 'exactlyOnce' needs: "
                 "write in foreachBatch, with write_exactly_once()"
             )
+        # A stream's writer is made once; the micro-batch is known to its tasks only.
         target = replace(self._target, version=int(batch))
         write_partition(as_batches(items), target, task.partitionId())
         return _Written(task.partitionId())
@@ -116,6 +119,7 @@ class OnceStreamWriter(StreamWriter):
         target = replace(self._target, version=batchId)
         if left_out := _left_out(target, messages):
             write_empty(look_up(target), left_out)
+        # Of a stream this is asked at the end, as nothing runs on the driver before the tasks.
         check_alone(target)
         check_after(target)
 
@@ -125,10 +129,12 @@ class OnceStreamWriter(StreamWriter):
 
 
 def _fence_rest(target: Target, messages: Iterable[datasource.WriterCommitMessage | None]) -> None:
+    """End what tasks that did not report have left open, for as long as the brokers would take to do so."""
     fence(target, _left_out(target, messages), within_s=target.longest_transaction_s)
 
 
 def _task() -> TaskContext:
+    """Return Spark's context of this task."""
     return cast(TaskContext, TaskContext.get())
 
 

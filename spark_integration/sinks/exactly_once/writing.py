@@ -79,6 +79,7 @@ def write_partition(batches: Iterable[pa.RecordBatch], target: Target, partition
     """
     _check_task(target, partition)
     content, held = Content(), none_of(target)
+    # A batch is cut where the records end that are in: those before are compared, those after are written.
     rows = _cut(_of_partition(batches, target, partition), lambda: held.records)
     attempt = _Attempt(target, partition, content)
     try:
@@ -88,6 +89,7 @@ def write_partition(batches: Iterable[pa.RecordBatch], target: Target, partition
                 content.add(batch)
                 if content.records > held.records and not held.done:
                     attempt.produce(batch)
+                # All that is in has been read again: compare before anything is written behind it.
                 elif content.records >= held.records:
                     check_same(target, partition, held, content)
         if content.records < held.records:
@@ -126,6 +128,16 @@ class _Attempt:
 
     Waiting for rows must not keep a transaction open: then a timer ends it. It and the task take turns, each
     with the lock, and a task that has failed in its turn leaves nothing to commit.
+
+    Attributes:
+        _held: what the partition held of this version when the attempt began.
+        _failed: what ended the attempt, or None; set under the lock.
+        _stuck: whether a call to librdkafka did not return: the producer is left alone then.
+        _timer: ends the open transaction for its age; None while no transaction is open.
+        _ends: when the open transaction is due to end, in seconds of the monotonic clock.
+        _begun_at: how many records were counted when the open transaction began.
+        _since: the end of committed records then (`Entry.since`).
+        _last: the partition's entry in the ledger as it was read last, of any version.
     """
 
     def __init__(self, target: Target, partition: int, content: Content) -> None:
@@ -209,6 +221,7 @@ class _Attempt:
         limit_s = target.longest_transaction_s
         try:
             for call in (lambda within_s: send_offsets([place], group, within_s), end):
+                # First the offsets, then the commit; both may hang where a coordinator goes away.
                 call_within(partial(patiently, call, limit_s), limit_s + SLACK_S)
         except TimeoutError:
             self._stuck = True
@@ -270,6 +283,10 @@ class _Attempt:
         close(self._producer)
 
     def _standing(self, *, mend: bool = False) -> Entry:
+        """Return what the partition holds of this version.
+
+        With `mend`, what makes the ledger unreadable is ended first.
+        """
         self._last = entry = self._entry(self._partition, mend=mend)
         anchor = None
         if entry is None and self._partition:
@@ -277,6 +294,7 @@ class _Attempt:
         return standing(self._target, self._partition, entry, anchor)
 
     def _entry(self, partition: int, *, mend: bool) -> Entry | None:
+        """Return a partition's entry in the ledger, once no open transaction would change it."""
         place = confluent_kafka.TopicPartition(self._target.topic, partition)
 
         def ask(limit_s: float) -> Sequence[confluent_kafka.TopicPartition]:
@@ -295,6 +313,11 @@ class _Attempt:
         return ledger_entries(self._target, offsets)[partition]
 
     def _open(self, begun_at: int) -> None:
+        """Begin a transaction, note where readers of committed records stand, and start its timer.
+
+        Args:
+            begun_at: how many records of the version come before it.
+        """
         self._producer.begin_transaction()
         self._begun_at = begun_at
         place = confluent_kafka.TopicPartition(self._target.topic, self._partition)
@@ -308,7 +331,9 @@ class _Attempt:
         timer.start()
 
     def _end_for_age(self, timer: Timer) -> None:
+        """Commit the open transaction, unless it has ended or failed; runs in the timer's thread."""
         with self._lock:
+            # Another transaction may have begun while this thread waited for the lock.
             if self._timer is timer and self._failed is None:
                 try:
                     self.commit(done=False)
@@ -321,12 +346,14 @@ class _Attempt:
             raise self._failed
 
     def _stop_timer(self) -> None:
+        """Note that no transaction is open."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
 
 def _check_task(target: Target, partition: int) -> None:
+    """Raise RoutingError if this task's number is no partition's."""
     if partition >= target.partitions:
         raise RoutingError(
             f"{target}: task {partition} has no partition, as rows were placed for {target.partitions}: call "

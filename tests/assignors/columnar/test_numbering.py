@@ -15,8 +15,8 @@ from assignors.columnar.numbering import (
     OddGroup,
     Racks,
     Subscriptions,
-    hash_order,
     member_order,
+    members_by_hash,
 )
 from assignors.rules.group_spec import members_by_id, sorted_members
 from assignors.rules.sticky_structures import RackInfo
@@ -40,7 +40,7 @@ def test_members_are_in_the_orders_of_the_rules(group: Group) -> None:
     assert [ids[row] for row in member_order(group.members)] == [
         member.id for member in sorted_members(group)
     ]
-    assert [ids[row] for row in hash_order(ids)] == list(members_by_id(group))
+    assert [ids[row] for row in members_by_hash(ids)] == list(members_by_id(group))
 
 
 @given(groups)

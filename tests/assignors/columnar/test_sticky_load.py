@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from assignors import Member, Topic
 from assignors.columnar.numbering import Numbering, Subscriptions
-from assignors.columnar.sticky_general import Load, Readers
+from assignors.columnar.sticky_general import LoadHeaps, Subscribers
 
 
 def load(*sizes, idle=()):
     members = [Member(f"m{number}", ["t"]) for number in range(len(sizes))]
     takes_part = np.array([number not in idle for number in range(len(sizes))])
-    readers = Readers.of(Numbering.of(members, Subscriptions.of(members), [Topic("t", 1)]))
-    return Load(np.array(sizes), takes_part, readers)
+    readers = Subscribers.of(Numbering.of(members, Subscriptions.of(members), [Topic("t", 1)]))
+    return LoadHeaps(np.array(sizes), takes_part, readers)
 
 
 @given(sizes=st.lists(st.integers(0, 10**6), min_size=1, max_size=8), idle=st.sets(st.integers(0, 7)))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assignors import Group, Member, Topic
-from assignors.columnar.numbering import BrokerNumbering, OddGroup, Subscriptions, hash_order
+from assignors.columnar.numbering import BrokerNumbering, OddGroup, Subscriptions, members_by_hash
 from assignors.columnar.uniform_structures import Slots, Targets, recall_targets
 from assignors.group import Carried
 from assignors.rules.group_spec import GroupSpec
@@ -22,7 +22,7 @@ SPARSE = [*range(0, 80, 16), *range(1, 80, 13)]
 def targets_of(members: list[Member]) -> tuple[Targets, BrokerNumbering, list[int]]:
     """The targets of members, their numbering and the order in which the coordinator visits the members."""
     carried = Carried.of(members)
-    joined = hash_order(carried.column("id"))
+    joined = members_by_hash(carried.column("id"))
     recorded, sizes = recall_targets(carried, joined)
     subscriptions = Subscriptions.of(carried, joined.tolist())
     numbering = BrokerNumbering.of_cluster(TOPICS, carried, subscriptions, set(recorded.names))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from assignors.optimal.levels import find_levels
-from assignors.optimal.reading import Readers
+from assignors.optimal.reading import ClassTopics
 
 
 @pytest.mark.parametrize(
@@ -21,5 +21,5 @@ def test_topics_that_readers_connect_are_in_one_part(
     subscriptions: list[tuple[int, ...]], parts: list[int]
 ) -> None:
     size = np.full(4, len(subscriptions))
-    found = find_levels(size, Readers.of(subscriptions, 4)).part_of_topic
+    found = find_levels(size, ClassTopics.of(subscriptions, 4)).part_of_topic
     assert np.unique(found, return_inverse=True)[1].tolist() == parts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assignors import StreamsClassicStickyAssignor, StreamsGroup, StreamsMember, Subtopology
-from partitioning.errors import AssignorError, InvalidGroupError
+from partitioning.errors import AssignorError, InvalidConfigError, InvalidGroupError
 from partitioning.topic_partition import TopicPartition
 from tests.support.agreement import assert_agree
 from tests.support.tasks import classic_sticky_difference, golden_lines
@@ -17,6 +17,26 @@ OLD, NEW, THIRD = (f"{number:08x}-0000-4000-8000-000000000000" for number in (1,
 @pytest.mark.sampled
 def test_it_answers_as_the_class_of_kafka_streams_did() -> None:
     assert_agree(map(classic_sticky_difference, golden_lines("streams-classic-sticky", every=49)))
+
+
+@pytest.mark.sampled
+def test_it_answers_as_the_class_of_kafka_streams_before_4_4_did() -> None:
+    lives = golden_lines("streams-classic-sticky-4.3", every=15)
+    assert_agree(classic_sticky_difference(life, "4.3") for life in lives)
+
+
+@pytest.mark.parametrize(("version", "kept"), [("4.3", [2, 4]), ("4.4", [3, 4])])
+def test_what_a_process_keeps_of_an_uneven_number_follows_the_version(version: str, kept: list[int]) -> None:
+    tasks = [TopicPartition("0", number) for number in range(5)]
+    running = StreamsMember("a", OLD, active=tasks, offsets=dict.fromkeys(tasks, 7))
+    group = StreamsGroup([Subtopology("0", 5)], [running, StreamsMember("b", NEW), StreamsMember("c", NEW)])
+    answer = StreamsClassicStickyAssignor(kafka_version=version).assign(group)
+    assert [task.partition for task in answer.active[OLD]] == kept
+
+
+def test_an_unknown_version_is_refused_and_the_known_ones_are_named() -> None:
+    with pytest.raises(InvalidConfigError, match=r"kafka_version is '5\.0'; give one of 4\.3, 4\.4"):
+        StreamsClassicStickyAssignor(kafka_version="5.0")
 
 
 @pytest.mark.slow
@@ -33,7 +53,7 @@ def test_two_thousand_steps_are_recorded_with_state_standby_tasks_and_exceptions
     )
     assert {step.get("error") for _, step in steps} == {
         None,
-        "ArithmeticException",
+        "NullPointerException",
         "IllegalArgumentException",
     }
 
@@ -82,14 +102,23 @@ def test_an_order_that_is_not_that_of_all_tasks_is_refused(order: list[TopicPart
 
 
 @pytest.mark.parametrize(
-    ("group", "exception"),
+    ("version", "group", "exception"),
     [
-        (application(), "ArithmeticException"),
-        (StreamsGroup([], []), "ArithmeticException"),
-        (StreamsGroup([Subtopology("0", 46_342)], [StreamsMember("a", OLD)]), "IllegalArgumentException"),
+        ("4.4", application(), "NullPointerException"),
+        ("4.3", application(), "ArithmeticException"),
+        ("4.3", StreamsGroup([], []), "ArithmeticException"),
+        (
+            "4.4",
+            StreamsGroup([Subtopology("0", 46_342)], [StreamsMember("a", OLD)]),
+            "IllegalArgumentException",
+        ),
     ],
 )
-def test_what_the_jvm_throws_is_an_error(group: StreamsGroup, exception: str) -> None:
+def test_what_the_jvm_throws_is_an_error(version: str, group: StreamsGroup, exception: str) -> None:
     with pytest.raises(AssignorError) as caught:
-        StreamsClassicStickyAssignor().assign(group)
+        StreamsClassicStickyAssignor(kafka_version=version).assign(group)
     assert caught.value.jvm_exception == exception
+
+
+def test_since_4_4_nobody_with_nothing_to_do_is_no_error() -> None:
+    assert not StreamsClassicStickyAssignor().assign(StreamsGroup([], [])).active

@@ -37,7 +37,7 @@ def stories(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conformance, "STORIES", STORIES)
 
 
-@pytest.mark.heavy
+@pytest.mark.live
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_ours_keep_the_rules(name: str) -> None:
@@ -62,8 +62,16 @@ class InTurns:
         return lists
 
 
+@pytest.mark.live
 def test_a_faultless_strategy_passes() -> None:
     check_assignor(InTurns)
+
+
+class GoesByASet(InTurns):
+    def assign(self, group: Group) -> Assignment:
+        by_id = {member.id: member for member in group.members}
+        shuffled = super().lists(replace(group, members=[by_id[name] for name in set(by_id)]))
+        return Assignment.for_group(group, {name: shuffled[name] for name in by_id})
 
 
 class Exits(InTurns):
@@ -224,6 +232,7 @@ def _all(group: Group) -> list[str]:
         pytest.param(Exits, "raises SystemExit", id="exits"),
         pytest.param(RaisesUserData, "`user_data` of .* raises LookupError", id="user_data raises"),
         pytest.param(TextUserData, "`user_data` of .* gives 'text'; give bytes", id="user_data is text"),
+        pytest.param(GoesByASet, "another hash seed answers otherwise", marks=pytest.mark.live, id="set"),
         pytest.param(HoldsForEver, "still holds .* back 10 rebalances after", id="holds"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 
 from assignors.state import MemberIdentity
 from copartition.assignment_diff import Stop, WhatIf, diff, plan
-from copartition.assignment_diff.page import ROWS, diff_html, groups, heat, load, ownership, timeline
+from copartition.assignment_diff.page import ROWS, diff_html, heat, load, member_groups, ownership, timeline
 from copartition.assignment_diff.report.model import Shown, named_places
 from copartition.assignment_diff.report.verdict import fates, notes
 from tests.copartition.assignment_diff.states import group
@@ -125,13 +125,15 @@ def test_partitions_with_two_owners_are_not_called_kept(odd):
 
 
 def test_names_that_begin_alike_are_told_by_their_ends():
-    names = groups(diff(*[state([0, 1], name="a-very-long-deployment-7d9f-x{}")] * 2), np.arange(2), 30)
+    names = member_groups(
+        diff(*[state([0, 1], name="a-very-long-deployment-7d9f-x{}")] * 2), np.arange(2), 30
+    )
     assert names.names == ("…x0", "…x1", "nobody")
     assert names.shared == "a-very-long-deployment-7d9f-"
 
 
 def test_a_name_that_is_too_long_loses_its_middle():
-    (name, _) = groups(diff(*[state([0], name="x" * 30 + "-{}")] * 2), np.arange(1), 30).names
+    (name, _) = member_groups(diff(*[state([0], name="x" * 30 + "-{}")] * 2), np.arange(1), 30).names
     assert name == "xxxxxxxxxxx…xxxxxxxxxx-0"
 
 

@@ -171,5 +171,5 @@ def test_what_is_kept_of_a_group_on_its_way_is_both_states():
 
 def test_another_group_than_the_snapshot_holds_is_refused(snapshot):
     assert read_source(snapshot, group="billing").state.name == "billing"
-    with pytest.raises(SourceError, match=r"group.json: the snapshot holds the group 'billing', not 'other'"):
+    with pytest.raises(SourceError, match=r"group.json: the file holds the group 'billing', not 'other'"):
         read_pair(snapshot, "plan:range", group="other")

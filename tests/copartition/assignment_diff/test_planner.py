@@ -132,9 +132,11 @@ def test_current_is_the_strategy_that_the_group_uses():
     assert plan(as_range(strategy="roundrobin"), "current").strategy == "roundrobin"
 
 
-def test_current_needs_a_source_that_tells():
-    with pytest.raises(SourceError, match="plan:current: the source does not tell which assignor"):
-        plan(as_range(), "current")
+@pytest.mark.parametrize(("protocol", "default"), [(None, "range"), ("consumer", "uniform")])
+def test_current_is_the_default_if_no_source_tells(protocol, default):
+    planned = plan(as_range(protocol=protocol), "current")
+    assert planned.strategy == default
+    assert any(f"taken for {default!r}, the default" in text for text in planned.assumed)
 
 
 @pytest.mark.parametrize("assignor", ["range", "sticky"])

@@ -222,7 +222,7 @@ def test_no_group_and_no_topic_comes_of_it(broker: Kafka) -> None:
     with pytest.raises(UnknownTopicError):
         read("copartition-nowhere", servers)
     admin = AdminClient({"bootstrap.servers": servers})
-    groups = admin.list_consumer_groups(request_timeout=60).result().valid
+    groups = admin.list_consumer_groups(request_timeout=GENEROUS_S).result().valid
     assert "copartition-audit" not in {group.group_id for group in groups}
     assert "copartition-nowhere" not in admin.list_topics(timeout=GENEROUS_S).topics
 

@@ -37,7 +37,7 @@ def test_json_under_a_schema_says_its_value() -> None:
     registry = registry_client({"url": "mock://keys"})
     schema = '{"type": "object", "title": "User", "properties": {"id": {"type": "integer"}}}'
     key = JSONSerializer(schema, registry)({"id": 7}, SerializationContext("orders", MessageField.KEY))
-    assert KeyDecoder("json-schema", "orders", registry)(key, "registry") == LogicalKey("json", '{"id":7}')
+    assert KeyDecoder("jsonschema", "orders", registry)(key, "registry") == LogicalKey("json", '{"id":7}')
 
 
 @pytest.mark.parametrize("key", [b"\0\0\0\0\x63user", b"user", b"\0\0\0\0\1"])

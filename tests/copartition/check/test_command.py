@@ -11,7 +11,6 @@ from copartition.check.command import CHECKS
 from copartition.check.report import JoinNumbers
 from copartition.kit.number_checks import read_check
 from tests.copartition.check.invented import Topic
-from tests.support.pages import Page
 
 USERS = tuple(b"user-%d" % number for number in range(300))
 TOPICS = {
@@ -25,7 +24,7 @@ TOPICS = {
 class Reading:
     """Records of an invented topic, as the reader of a cluster gives them."""
 
-    compacted = False
+    compacted, header_schemas = False, ()
 
     def __init__(self, topic, selection):
         self.num_partitions, self._records = topic.count, topic.records
@@ -200,32 +199,6 @@ def test_markdown_of_topics(run, cluster):
     assert "| orders | 12 | 300 | 3,000 | java (murmur2) over 12 | sure | text |\n" in text
     assert "`librdkafka: partitioner=murmur2_random; " in text
     assert "<details><summary>Keys that are apart</summary>" in text
-
-
-def test_a_page_has_the_verdict_and_the_picture(run, cluster, tmp_path):
-    path = tmp_path / "join.html"
-    assert run("check", "orders", "dotnet", "--full", *cluster, "--html", path).exit_code == 1
-    page = Page(path.read_text(encoding="utf-8"))
-    assert "Can orders and dotnet be joined by partition? No. keys of orders are" in page.text
-    kinds = {each["class"] for each in page.all("path")}
-    assert kinds == {"same", "apart"}
-    assert len([each for each in page.all("rect") if each["class"] == "box"]) == 24
-    assert "<script" not in path.read_text(encoding="utf-8")
-
-
-def test_a_page_of_writers_draws_invented_keys(run, tmp_path):
-    path = tmp_path / "join.html"
-    run("check", *WRITERS, "--html", path)
-    text = Page(path.read_text(encoding="utf-8")).text
-    assert "Where 2,000 invented keys would be Not all partition counts were given" in text
-
-
-def test_a_page_of_a_plan_has_no_picture(run, tmp_path):
-    path = tmp_path / "plan.html"
-    run("check", *PLAN, "--html", path)
-    page = Page(path.read_text(encoding="utf-8"))
-    assert "What does growing a break?" in page.text
-    assert page.all("svg") == []
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """The comparison of keys, held against looking at each key."""
 
-from collections import Counter
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -131,21 +129,6 @@ def test_an_examples_key_is_one_of_a_batch_in_the_middle():
 def test_a_key_scattered_alike_over_every_topic_is_shown_apart():
     found = compared([(b"a", 2), (b"a", 8)], [(b"a", 2), (b"a", 8)])
     assert found.examples == ((b"a", (2, 8)),)
-
-
-@given(ROWS, ROWS)
-def test_pairs_of_partitions(one, other):
-    comparison = KeyComparison(2)
-    for number, rows in enumerate((one, other)):
-        comparison.add(number, records(rows))
-    found = comparison.pairs(0, 1)
-    *_, (first, second) = truth([one, other])
-    expected = Counter()
-    for key in first.keys() & second.keys():
-        expected.update({(min(first[key]), min(second[key])), (max(first[key]), max(second[key]))})
-    pairs = zip(found.one.tolist(), found.other.tolist(), strict=True)
-    assert dict(zip(pairs, found.keys.tolist(), strict=True)) == expected
-    assert found.keys.tolist() == sorted(found.keys.tolist(), reverse=True)
 
 
 @pytest.mark.parametrize("places", [(0, 2), (2, 0)])

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.assignment_diff import diff
 from copartition.assignment_diff.report.headline import headline
-from copartition.doctor.checks import CHECKS, Finding, Limits, exit_code, findings
+from copartition.doctor.checks import CHECKS, Finding, Limits, doctor_exit_code, findings
 from copartition.doctor.command import doctor
 from copartition.doctor.examination import Coordinator, Examination, Offsets
 from copartition.doctor.report import doctor_json, doctor_metrics
@@ -181,7 +181,7 @@ def finding_of(name: str, seen: Examination, limits: Limits = JOINED) -> Finding
 
 def test_a_healthy_group_is_healthy() -> None:
     assert set(statuses(HEALTHY).values()) == {"ok"}
-    assert exit_code(findings(HEALTHY, JOINED)) == 0
+    assert doctor_exit_code(findings(HEALTHY, JOINED)) == 0
 
 
 @pytest.mark.parametrize(("name", "seen", "told"), FAULTS)
@@ -189,7 +189,7 @@ def test_a_fault_is_found_with_advice_that_fits(name: str, seen: Examination, to
     finding = finding_of(name, seen)
     assert finding.status == "found"
     assert told in f"{finding.text} {finding.advice.why} {finding.advice.action}"
-    assert exit_code(findings(seen, JOINED)) == 1
+    assert doctor_exit_code(findings(seen, JOINED)) == 1
 
 
 GROWN = with_state(
@@ -333,7 +333,7 @@ def test_ok_is_said_only_of_what_the_source_shows(source: str) -> None:
     seen, may_be_ok, code = REDUCED[source]
     results = findings(seen, JOINED)
     assert {finding.check.name for finding in results if finding.status == "ok"} == may_be_ok
-    assert exit_code(results) == code
+    assert doctor_exit_code(results) == code
 
 
 @pytest.mark.parametrize(
@@ -406,7 +406,7 @@ def test_the_page_lists_the_checks() -> None:
 
 def test_labels_of_metrics_are_escaped() -> None:
     seen = with_state(replace(group(), name='a"b\\c\nd'))
-    metrics = doctor_metrics(seen, findings(seen, JOINED))
+    metrics = doctor_metrics([(seen, findings(seen, JOINED))])
     assert 'copartition_doctor_found{group="a\\"b\\\\c\\nd",check="lag"} 0\n' in metrics
     assert 'copartition_doctor_lag{group="a\\"b\\\\c\\nd",topic="orders",partition="0"} 5\n' in metrics
 

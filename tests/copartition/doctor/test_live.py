@@ -10,10 +10,11 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AclOperation, AdminClient, ResourceType
 
-from copartition.doctor.checks import Limits, exit_code, findings
-from copartition.doctor.examination import examine_live
+from copartition.doctor.checks import Limits, doctor_exit_code, findings
+from copartition.doctor.examination import examine_all, examine_live
 from copartition.groups.live.cluster import Cluster
 from copartition.kit.evidence import Missing
+from partitioning.errors import SourceError
 from tests.copartition.groups.worker import PythonWorker, read_or_nobody, settings, starting
 from tests.support.broker import Broker, Kafka
 from tests.support.encrypted import allowed
@@ -239,7 +240,7 @@ def test_a_planted_fault_is_found(broker, at_once, name, plant):
     first = at_once.pop((name, plant), None)
     every = first.result() if first else planted(broker, plant)
     assert name in {each.check.name for each in every if each.status == "found"}
-    assert exit_code(every) == 1
+    assert doctor_exit_code(every) == 1
 
 
 @pytest.mark.live
@@ -277,7 +278,7 @@ def test_healthy_groups_are_healthy(broker, workers):
     assert {group: [each.text for each in of if each.status == "found"] for group, of in every.items()} == {
         group: [] for group in groups
     }
-    assert {exit_code(of) for of in every.values()} == {0}
+    assert {doctor_exit_code(of) for of in every.values()} == {0}
 
 
 def test_records_in_new_partitions_are_counted(broker, workers):
@@ -328,7 +329,7 @@ def test_lag_of_a_topic_that_the_user_may_not_see_is_unknown(secured):
     assert f"--allow-principal User:guest --operation Describe --topic {secured.hidden}" in (
         of_guest["lag"].ground.remedy
     )
-    assert exit_code(told) == 2
+    assert doctor_exit_code(told) == 2
 
 
 def test_a_broker_tells_its_retention_and_its_groups(broker, workers):
@@ -337,3 +338,18 @@ def test_a_broker_tells_its_retention_and_its_groups(broker, workers):
     seen = examine_live(group, settings(broker), lambda: None, {})
     assert seen.retention_ms == 7 * 24 * 3_600_000
     assert seen.coordinator.groups >= 1
+
+
+def test_all_groups_of_a_cluster_are_examined_beside_those_that_cannot_be(broker, workers):
+    topic, group, gone = broker.create_topic(2), f"doctor-{uuid.uuid4()}", f"doctor-{uuid.uuid4()}"
+    nobody(broker, workers, group, topic)
+    nobody(broker, workers, gone, topic)
+    admin = AdminClient(settings(broker))
+
+    def delete_one():
+        admin.delete_consumer_groups([gone])[gone].result()
+
+    examined = examine_all(settings(broker), delete_one, {})
+    assert examined[group].state.status == "Empty"
+    assert isinstance(examined[gone], SourceError)
+    assert [*examined] == sorted(examined)

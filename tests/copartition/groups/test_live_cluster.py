@@ -4,7 +4,7 @@ import pytest
 
 from copartition.groups.live import cluster as module
 from copartition.groups.live.cluster import Cluster
-from copartition.kit.admin import Metadata
+from copartition.kit.admin import ClusterMetadata
 from copartition.kit.child import AdminError, ChildEndedError
 from partitioning.errors import BrokerUnreachableError, GroupNotFoundError, SourceError
 
@@ -13,7 +13,7 @@ FORBIDDEN = AdminError("GROUP_AUTHORIZATION_FAILED", "Broker: Group authorizatio
 DIED = ChildEndedError("the process that asks ended with signal 6: Assertion `eonce->refcnt > 0' failed.")
 
 
-EMPTY = Metadata({}, {})
+EMPTY = ClusterMetadata({}, {})
 
 
 class Child:

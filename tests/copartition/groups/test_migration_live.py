@@ -8,7 +8,7 @@ from copartition.groups.offers import offered_lists
 from copartition.kit.evidence import Evidence, Missing
 from copartition.migrate.migration import migrate_group, plan_migration
 from tests.copartition.groups.worker import read_or_nobody
-from tests.support.waiting import wait_for
+from tests.support.waiting import GENEROUS_S, wait_for
 
 CLASSIC = {
     "partition.assignment.strategy": "range",
@@ -68,7 +68,12 @@ def test_the_printed_command_gives_the_group_its_timeouts(broker):
     entries = [ConfigEntry(*pair, incremental_operation=AlterConfigOpType.SET) for pair in given.items()]
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     changed = ConfigResource(ConfigResource.Type.GROUP, group, incremental_configs=entries)
-    admin.incremental_alter_configs([changed], request_timeout=60)[changed].result()
+    admin.incremental_alter_configs([changed], request_timeout=GENEROUS_S)[changed].result()
     asked = ConfigResource(ConfigResource.Type.GROUP, group)
-    found = admin.describe_configs([asked], request_timeout=60)[asked].result()
-    assert {name: found[name].value for name in given} == given
+
+    def timeouts():
+        described = admin.describe_configs([asked], request_timeout=GENEROUS_S)[asked].result()
+        return {name: described[name].value for name in given}
+
+    # The answer comes before the broker that is asked has taken over the change.
+    wait_for(timeouts, lambda found: found == given)

@@ -13,7 +13,7 @@ from partitioning.errors import SourceError
 from tests.copartition.conftest import start
 from tests.copartition.groups.worker import settings
 from tests.support.broker import Broker, Kafka
-from tests.support.waiting import wait_for
+from tests.support.waiting import GENEROUS_S, wait_for
 
 __all__ = ["start"]
 
@@ -47,7 +47,7 @@ def test_a_watch_outlives_its_broker(alone, start, by, group):
     wait_for(lambda: json.loads(watch.stdout.readline())["name"], lambda name: name == "pod-0")
     member.close()
     watch.send_signal(signal.SIGINT)
-    _, err = watch.communicate(timeout=60)
+    _, err = watch.communicate(timeout=GENEROUS_S)
     assert (watch.returncode, err.splitlines()[-1].partition(",")[0]) == (
         0,
         "what came and went between two looks",

@@ -8,12 +8,12 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from copartition.kit.admin import (
     Admin,
+    ClusterMetadata,
     Commit,
     DescribedGroup,
     DescribedMember,
     DescribedTopic,
     JoinedMember,
-    Metadata,
 )
 
 
@@ -153,7 +153,7 @@ def test_metadata_leaves_out_topics_without_partitions(admin):
         brokers={7: Answer(id=7, host="h", port=9092)},
         topics={"t": Answer(partitions=partitions), "hidden": Answer(partitions={})},
     )
-    assert asked.metadata() == Metadata({7: ("h", 9092)}, {"t": (7, -1)})
+    assert asked.metadata() == ClusterMetadata({7: ("h", 9092)}, {"t": (7, -1)})
 
 
 def test_commits_and_ends_are_plain(admin):

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from copartition.kit import child as module
 from copartition.kit.child import AdminError, Child, ChildEndedError
 from partitioning.errors import BrokerUnreachableError, InvalidConfigError
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.live
 
@@ -63,10 +63,7 @@ def is_there(process):
 
 
 def wait_until_gone(process):
-    deadline = time.monotonic() + 60
-    while is_there(process):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: not is_there(process))
 
 
 def test_one_process_answers_all_questions_whatever_else_it_prints(child):
@@ -90,6 +87,18 @@ def test_an_answer_that_does_not_come_ends_the_process(child, monkeypatch):
     assert not is_there(first)
 
 
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C raises KeyboardInterrupt, even if the shell started these tests in the background.
+
+    A shell without job control has such a command ignore SIGINT, and Python leaves that as it is.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_while_it_is_asked_ends_the_process(child):
     first = child.ask("process")
     main = threading.main_thread().ident

@@ -3,10 +3,10 @@
 import pytest
 from rich.cells import cell_len
 
-from copartition.kit.grid import Column, Grid, shorten
+from copartition.kit.grid import Grid, GridColumn, shorten
 from tests.support.drawing import drawn
 
-COLUMNS = [Column("NAME", "name"), Column("N"), Column("", "word"), Column("WHICH", "list")]
+COLUMNS = [GridColumn("NAME", "name"), GridColumn("N"), GridColumn("", "word"), GridColumn("WHICH", "list")]
 
 
 def lines(*rows, width=80, full=False, columns=COLUMNS):
@@ -44,13 +44,13 @@ def test_of_a_long_list_three_lines_are_shown_and_a_mark():
 
 @pytest.mark.parametrize("width", [30, 40, 50])
 def test_names_give_way_where_there_is_no_room(width):
-    columns = [Column("FROM", "name"), Column("TO", "name"), Column("N")]
+    columns = [GridColumn("FROM", "name"), GridColumn("TO", "name"), GridColumn("N")]
     row = ("consumer-of-orders-1", "consumer-of-orders-2", "1")
     assert max(map(len, lines(row, width=width, columns=columns))) <= width
 
 
 def test_what_is_too_wide_is_not_lost():
-    columns = [Column("A"), Column("B"), Column("C")]
+    columns = [GridColumn("A"), GridColumn("B"), GridColumn("C")]
     assert lines(("1" * 20, "2" * 20, "3" * 20), width=40, columns=columns)[1].split() == [
         "1" * 20,
         "2" * 20,
@@ -70,3 +70,11 @@ def test_what_is_too_wide_is_not_lost():
 def test_a_long_name_keeps_its_beginning_and_its_end(name, width, shown):
     assert shorten(name, width) == shown
     assert cell_len(shown) <= width
+
+
+def test_no_cell_steers_the_terminal():
+    assert lines(("a\x1b[31m\u202e", "1", "", "b\u202e\udc80"))[1].split() == [
+        r"a\x1b[31m\u202e",
+        "1",
+        r"b\u202e\udc80",
+    ]

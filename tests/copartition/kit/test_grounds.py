@@ -37,8 +37,8 @@ def test_findings_and_checks_have_a_ground() -> None:
     assert {(kind.__module__.split(".")[1], kind.__name__) for kind in GROUNDED} >= {
         ("doctor", "Observation"),
         ("doctor", "Finding"),
-        ("transactions", "Finding"),
-        ("transactions", "Answer"),
+        ("transactions", "TransactionFault"),
+        ("transactions", "Judgement"),
     }
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from assignors.partition_list import PartitionList
-from copartition.kit.words import duration, partition_ranges, ranges
+from copartition.kit.words import duration, number_ranges, partition_ranges
 
 
 @pytest.mark.parametrize(
@@ -12,7 +12,7 @@ from copartition.kit.words import duration, partition_ranges, ranges
     [([], ""), ([3], "3"), ([0, 1, 2], "0-2"), ([0, 2, 3, 7], "0,2-3,7"), ([9, 10, 11, 13], "9-11,13")],
 )
 def test_runs_are_drawn_together(numbers, text):
-    assert ranges(np.array(numbers, np.int32)) == text
+    assert number_ranges(np.array(numbers, np.int32)) == text
 
 
 def test_topics_are_told_apart():

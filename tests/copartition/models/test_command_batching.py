@@ -76,16 +76,6 @@ def test_recorded_partitions_are_kept(file):
     assert lingering["requests"] == pytest.approx(2 * 300 / 8, abs=2)
 
 
-@pytest.mark.slow
-def test_a_page_has_a_picture_with_every_trial(tmp_path):
-    page = tmp_path / "page.html"
-    assert invoke(*RATE, "--html", page).exit_code == 0
-    trials = sum(len(client["trials"]) for client in read(*RATE)["clients"])
-    text = page.read_text()
-    assert text.count("<title>java, linger.ms=") + text.count("<title>librdkafka, linger.ms=") == trials
-    assert text.count('class="ring"') == 2
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -45,15 +45,15 @@ def read(folder: Path, text: str | bytes) -> dict[str, str]:
         ("  sasl.password\t=\thunter2", {"sasl.password": "hunter2"}),
         ("sasl.password = a=b:c d", {"sasl.password": "a=b:c d"}),
         ("sasl.password==x", {"sasl.password": "=x"}),
-        ("a\\:b\\=c=d", {"a:b=c": "d"}),
-        ("key=\\u00e9\\t\\\\", {"key": "é\t\\"}),
-        ("key=one, \\\n   two\nnext=3", {"key": "one, two", "next": "3"}),
-        ("key=one\\", {"key": "one"}),
-        ("# ours\n! theirs\n\n  # indented\nkey=#1", {"key": "#1"}),
-        ("key=1\r\nkey=2\r\n", {"key": "2"}),
-        (b"\xef\xbb\xbfkey=1", {"key": "1"}),
-        ("key=\nother:", {"key": "", "other": ""}),
-        ("key=a\u2028b", {"key": "a\u2028b"}),
+        ("a\\.b=d", {"a.b": "d"}),
+        ("a.key=\\u00e9\\t\\\\", {"a.key": "é\t\\"}),
+        ("a.key=one, \\\n   two\na.next=3", {"a.key": "one, two", "a.next": "3"}),
+        ("a.key=one\\", {"a.key": "one"}),
+        ("# ours\n! theirs\n\n  # indented\na.key=#1", {"a.key": "#1"}),
+        ("a.key=1\r\na.key=2\r\n", {"a.key": "2"}),
+        (b"\xef\xbb\xbfa.key=1", {"a.key": "1"}),
+        ("a.key=\nan.other:", {"a.key": "", "an.other": ""}),
+        ("a.key=a\u2028b", {"a.key": "a\u2028b"}),
         ("", {}),
     ],
 )
@@ -66,7 +66,7 @@ def test_a_file_is_read_as_java_reads_properties(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("key=1\n\nhunter2", "line 3 is not KEY=VALUE"),
+        ("a.key=1\n\nhunter2", "line 3 is not KEY=VALUE"),
         ("=hunter2", "line 1 is not KEY=VALUE"),
         (": hunter2", "line 1 is not KEY=VALUE"),
         ("hunter2 \\\n", "line 1 is not KEY=VALUE"),
@@ -90,9 +90,9 @@ def test_an_option_that_is_no_setting_is_named_and_not_shown(setting: str) -> No
 
 def test_an_option_wins_over_the_file_and_the_server_over_both(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
-    path.write_text("a=file\nb=file\nbootstrap.servers=file\n")
-    read_back = client_settings("server", ("b=option", "bootstrap.servers=option"), str(path))
-    assert read_back == {"a": "file", "b": "option", "bootstrap.servers": "server"}
+    path.write_text("an.a=file\na.b=file\nbootstrap.servers=file\n")
+    read_back = client_settings("server", ("a.b=option", "bootstrap.servers=option"), str(path))
+    assert read_back == {"an.a": "file", "a.b": "option", "bootstrap.servers": "server"}
 
 
 CLUSTERS = """
@@ -142,3 +142,19 @@ def test_a_line_of_the_file_that_is_no_setting_is_not_shown(clusters: Path) -> N
     with pytest.raises(click.BadParameter, match="line 1") as caught:
         client_settings(None, (), None, "prod")
     assert (caught.value.param_hint, SECRET in str(caught.value)) == ("--cluster", False)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        f'prod.sasl.jaas.config=ScramLoginModule required username="u"\n  password="{SECRET}";',
+        f'prod.sasl.jaas.config=ScramLoginModule required password="begin\n{SECRET} end";',
+        f"prod.sasl.password=begin\n{SECRET}=end",
+        f"prod.sasl.password=begin\n{SECRET}.{SECRET}=end",
+    ],
+)
+def test_a_value_that_goes_on_in_the_next_line_is_not_shown(clusters: Path, lines: str) -> None:
+    clusters.write_text(lines)
+    with pytest.raises(click.BadParameter) as caught:
+        client_settings(None, (), None, "production")
+    assert SECRET not in str(caught.value)

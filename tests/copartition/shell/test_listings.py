@@ -41,7 +41,7 @@ def test_one_profile_and_json(run):
     [
         (["key", "-n", "0"], "0 is not in the range"),
         (["key"], "Missing option"),
-        (["-n", "3"], "Missing argument"),
+        (["-n", "3"], "give each KEY as an argument"),
         (["key", "-n", "3", "--profile", "jav"], "no profile 'jav'; did you mean java"),
     ],
 )

@@ -111,7 +111,7 @@ def test_a_topic_that_no_member_reads_is_left_out():
 @pytest.mark.parametrize(
     ("state", "deploy", "fault"),
     [
-        (replace(captured(), strategy=None), None, "does not tell which assignor .* --assignor range"),
+        (replace(captured(), strategy=None, protocol="connect"), None, "workers of Kafka Connect"),
         (replace(group([], {}, {"t": 1}), strategy="range"), None, "the group has no members"),
         (captured(), "crash", "'crash' is none of rolling, surge, crash MEMBER, grow TOPIC=N; quote"),
         (captured(), "crash nobody", "--deploy crash nobody: the group has no such instance id"),

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from copartition.simulate_scenarios.report import assumptions, runs_json, simulation_json
+from copartition.simulate_scenarios.report import run_assumptions, runs_json, simulation_json
 from copartition.simulation import Runs
 from tests.support.results import SCENARIO, a_loaded_result, a_result
 
@@ -33,7 +33,7 @@ def test_a_run_carries_its_outages_by_cause():
 
 def test_a_run_carries_what_it_takes_for_granted():
     run = run_of(a_result())
-    assert run["assumptions"] == assumptions(SCENARIO)
+    assert run["assumptions"] == run_assumptions(SCENARIO)
     assert (run["scenario"], run["assignor"], run["members"], run["membership"]) == (
         "deploy",
         "cooperative-sticky",

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from copartition.simulate_scenarios.report import assumptions
+from copartition.simulate_scenarios.report import run_assumptions
 from copartition.simulation import Consumer, Costs, Exponential, Load, LogNormal, Settings, Uniform
 from tests.support.results import SCENARIO
 
@@ -72,4 +72,4 @@ from tests.support.results import SCENARIO
     ],
 )
 def test_what_is_taken_for_granted_is_said(change, said):
-    assert any(each.startswith(said) for each in assumptions(replace(SCENARIO, **change)))
+    assert any(each.startswith(said) for each in run_assumptions(replace(SCENARIO, **change)))

@@ -31,6 +31,7 @@ from copartition.simulation import (
     ScaleTo,
     Scenario,
     Settings,
+    SlowNetwork,
     SlowPoll,
     Stall,
     StatefulSetRoll,
@@ -116,7 +117,7 @@ class _Course:
     def event(self, kind, at_ms, now):  # noqa: C901, PLR0911 - a kind of event each
         """One event; None where it cannot be."""
         draw = self.draw
-        if kind in {Leave, Crash, SlowPoll, Stall, DuplicateInstance, Restart, CrashLoop}:
+        if kind in {Leave, Crash, SlowPoll, Stall, SlowNetwork, DuplicateInstance, Restart, CrashLoop}:
             return self._by_name(kind, at_ms, now)
         if kind is Join:
             away = [each for each in self.people if self.back_at[each.name] is None]
@@ -181,10 +182,12 @@ class _Course:
             return CrashLoop(at_ms, name, times, draw(LENGTHS), backoff, most)
         elif kind in {SlowPoll, Stall}:
             return kind(at_ms, name, draw(LENGTHS))
+        elif kind is SlowNetwork:
+            return SlowNetwork(at_ms, name, draw(LENGTHS), draw(TIMES))
         return kind(at_ms, name)
 
 
-BASIC = (Join, Leave, Crash, Restart, SlowPoll, Stall, Failover, DuplicateInstance, Grow, Create)
+BASIC = (Join, Leave, Crash, Restart, SlowPoll, Stall, SlowNetwork, Failover, DuplicateInstance, Grow, Create)
 WIDE = (RollingRestart, StatefulSetRoll, Deployment, ScaleTo, Autoscaler, CrashLoop)
 
 

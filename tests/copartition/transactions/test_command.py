@@ -15,7 +15,7 @@ from confluent_kafka.admin import AclOperation, AdminClient, ResourceType
 
 from copartition.groups.live.cluster import Cluster
 from copartition.transactions.command import transactions
-from copartition.transactions.looks import Look, Transaction, findings, look_at, transactions_of
+from copartition.transactions.looks import Look, Transaction, look_at, transaction_faults, transactions_of
 from tests.support import jars
 from tests.support.broker import JAVA, POM, Broker, Kafka
 from tests.support.encrypted import allowed
@@ -99,7 +99,7 @@ def test_a_second_producer_with_one_id_fences_the_first(broker: Kafka) -> None:
     after = look(servers, topic)
     own = [
         each
-        for each in findings(before, after, open_ms=60_000, servers=servers, transaction_version=2)
+        for each in transaction_faults(before, after, open_ms=60_000, servers=servers, transaction_version=2)
         if each.id == name
     ]
     assert [each.kind for each in own] == ["fenced"]
@@ -164,7 +164,9 @@ def test_a_decided_transaction_without_a_marker_is_named(nodes: Broker) -> None:
         looks = [Look(time.time() * 1000, coordinated(nodes), (), ("ids of a broker",)) for _ in range(2)]
     finally:
         nodes.resume(2)
-    problems = findings(*looks, open_ms=60_000, servers=nodes.bootstrap_servers, transaction_version=2)
+    problems = transaction_faults(
+        *looks, open_ms=60_000, servers=nodes.bootstrap_servers, transaction_version=2
+    )
     assert [(each.kind, each.id, each.partitions) for each in problems] == [
         ("marker missing", "decided", ((topic, 0),))
     ]
@@ -186,10 +188,10 @@ def test_a_transaction_that_no_coordinator_knows_is_ended_as_advised(nodes: Brok
     first, last = (look(servers, topic) for _ in range(2))
     assert last.partitions[0].behind == 2
     settings = {"open_ms": 60_000, "servers": servers, "transaction_version": 2}
-    [unknown] = findings(first, last, **settings)
+    [unknown] = transaction_faults(first, last, **settings)
     assert unknown.kind == "unknown owner"
     # Were it as old as no transaction may be, it would hang for certain.
-    [hanging] = findings(first, last._replace(at_ms=last.at_ms + 1e6), **settings)
+    [hanging] = transaction_faults(first, last._replace(at_ms=last.at_ms + 1e6), **settings)
     assert hanging.kind == "hanging"
     kafkas_tool(servers, *hanging.action.split()[3:])
     wait_until(lambda: not look(servers, topic).partitions)

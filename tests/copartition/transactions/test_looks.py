@@ -12,13 +12,13 @@ from rich.console import Console
 from copartition.kit.evidence import Missing
 from copartition.transactions.looks import (
     MOST_TIMEOUT_MS,
-    Finding,
     Look,
     OpenProducer,
     PartitionLook,
     Transaction,
-    findings,
-    judge,
+    TransactionFault,
+    judge_looks,
+    transaction_faults,
 )
 from copartition.transactions.report import print_transactions, transactions_json
 
@@ -35,9 +35,9 @@ def look(
     return Look(at_ms, transactions, partitions, ("the transactional ids of 1 broker",))
 
 
-def findings_of(first: Look, last: Look, version: int | None = 2, **settings: Any) -> list[Finding]:
+def findings_of(first: Look, last: Look, version: int | None = 2, **settings: Any) -> list[TransactionFault]:
     given = {"open_ms": 60_000, "servers": "localhost:9092", **settings}
-    return findings(first, last, transaction_version=version, **given)
+    return transaction_faults(first, last, transaction_version=version, **given)
 
 
 @pytest.mark.parametrize(("at_ms", "kinds"), [(60_000, []), (60_001, ["open long"])])
@@ -152,13 +152,13 @@ LONG = look(ONGOING, at_ms=90_000)
     ],
 )
 def test_nothing_is_wrong_only_if_everything_was_seen(first: Look, last: Look, code: int) -> None:
-    answer = judge(first, last, open_ms=60_000, servers="localhost:9092", transaction_version=2)
+    answer = judge_looks(first, last, open_ms=60_000, servers="localhost:9092", transaction_version=2)
     assert answer.exit_code == code
 
 
 def test_reports_name_evidence_and_what_is_missing() -> None:
     last = look(ONGOING, at_ms=90_000, partitions=(HELD,))._replace(missing_ids=(HIDDEN,))
-    answer = judge(last, last, open_ms=60_000, servers="localhost:9092", transaction_version=2)
+    answer = judge_looks(last, last, open_ms=60_000, servers="localhost:9092", transaction_version=2)
     told = json.loads(transactions_json(last, answer, None))
     assert told["missing"] == [{"what": HIDDEN.what, "remedy": HIDDEN.remedy}]
     assert told["evidence"] == ["the transactional ids of 1 broker"]

@@ -116,7 +116,13 @@ STREAMS = {
     "streams-classic-sticky": StreamsClassicStickyAssignor,
 }
 RACK_SETTINGS = [f"rack_aware_assignment_{name}" for name in ("strategy", "traffic_cost", "non_overlap_cost")]
-SETTINGS = (*RACK_SETTINGS, "max_warmup_replicas", "acceptable_recovery_lag", "rack_aware_assignment_tags")
+SETTINGS = (
+    *RACK_SETTINGS,
+    "kafka_version",
+    "max_warmup_replicas",
+    "acceptable_recovery_lag",
+    "rack_aware_assignment_tags",
+)
 
 
 class Exits(MuteAssignor):
@@ -181,7 +187,7 @@ def test_a_case_of_streams_says_all_that_its_answer_follows_from(strategy):
 
 @pytest.mark.parametrize("strategy", ["streams-high-availability", "streams-classic-sticky"])
 def test_racks_move_tasks_in_some_cases(strategy):
-    cases = [case for case in make_vectors(strategy, 120, seed=3) if "rack_aware_assignment_strategy" in case]
+    cases = [case for case in make_vectors(strategy, 200, seed=3) if "rack_aware_assignment_strategy" in case]
     without = [{name: value for name, value in case.items() if name not in RACK_SETTINGS} for case in cases]
     moved = [
         streams_answer(strategy, case) != streams_answer(strategy, plain)

@@ -5,7 +5,7 @@ import pytest
 from assignors.state import MemberIdentity
 from copartition.groups.names import Names
 from copartition.groups.snapshot import Step
-from copartition.watch.changes import Kind, Watch
+from copartition.watch.changes import ChangeKind, Watch
 from tests.copartition.watch.groups import group
 
 PREPARING, COMPLETING = "PreparingRebalance", "CompletingRebalance"
@@ -20,7 +20,7 @@ def watched(*seen):
     """The changes after the first step; each step is (at, since, state)."""
     watch = Watch()
     first, *others = [watch.see(Step(at, since, state)) for at, since, state in seen]
-    assert [change.kind for change in first] == [Kind.STATE]
+    assert [change.kind for change in first] == [ChangeKind.STATE]
     return [change for changes in others for change in changes]
 
 
@@ -29,7 +29,7 @@ def moves(changes):
     return [
         (each.source, each.target, [number for _, number in each.partitions], each.least_s, each.most_s)
         for each in changes
-        if each.kind is Kind.MOVED
+        if each.kind is ChangeKind.MOVED
     ]
 
 
@@ -142,24 +142,27 @@ def test_partitions_move_and_nobody_has_them_for_so_long(seen, expected):
 OTHERS = {
     "joined": (
         [(0, None, stable(a=[0])), (2, 1, stable(a=[0], b=[]))],
-        [(Kind.JOINED, "b", None, None, None, None)],
+        [(ChangeKind.JOINED, "b", None, None, None, None)],
     ),
     "left": (
         [(0, None, stable(a=[0], b10=[], b9=[])), (2, 1, stable(a=[0]))],
-        [(Kind.LEFT, "b9", None, None, None, None), (Kind.LEFT, "b10", None, None, None, None)],
+        [
+            (ChangeKind.LEFT, "b9", None, None, None, None),
+            (ChangeKind.LEFT, "b10", None, None, None, None),
+        ],
     ),
     "restarted": (
         [(0, None, stable(a_1=[0])), (2, 1, stable(a_2=[0]))],
         # No look shows how long a member was away that the coordinator goes on naming.
-        [(Kind.RESTARTED, "a", None, None, None, None)],
+        [(ChangeKind.RESTARTED, "a", None, None, None, None)],
     ),
     "grew": (
         [(0, None, stable(a=[0])), (2, 1, stable(count=6, a=[0]))],
-        [(Kind.GREW, "t", 4, 6, None, None)],
+        [(ChangeKind.GREW, "t", 4, 6, None, None)],
     ),
     "another assignor": (
         [(0, None, stable(a=[0])), (2, 1, group("Stable", "range", a=[0]))],
-        [(Kind.STRATEGY, None, "cooperative-sticky", "range", None, None)],
+        [(ChangeKind.STRATEGY, None, "cooperative-sticky", "range", None, None)],
     ),
     "no assignor while there is nobody": (
         [(0, None, stable()), (2, 1, group("Stable", None))],
@@ -173,9 +176,9 @@ OTHERS = {
             (9, 8, stable(a=[0])),
         ],
         [
-            (Kind.STATE, None, "Stable", PREPARING, None, None),
-            (Kind.STATE, None, PREPARING, COMPLETING, None, None),
-            (Kind.STATE, None, COMPLETING, "Stable", 5, 7),
+            (ChangeKind.STATE, None, "Stable", PREPARING, None, None),
+            (ChangeKind.STATE, None, PREPARING, COMPLETING, None, None),
+            (ChangeKind.STATE, None, COMPLETING, "Stable", 5, 7),
         ],
     ),
     "two rebalances are two lengths": (
@@ -187,10 +190,10 @@ OTHERS = {
             (15, 14, stable(a=[0])),
         ],
         [
-            (Kind.STATE, None, "Stable", PREPARING, None, None),
-            (Kind.STATE, None, PREPARING, "Stable", 2, 4),
-            (Kind.STATE, None, "Stable", PREPARING, None, None),
-            (Kind.STATE, None, PREPARING, "Stable", 1, 3),
+            (ChangeKind.STATE, None, "Stable", PREPARING, None, None),
+            (ChangeKind.STATE, None, PREPARING, "Stable", 2, 4),
+            (ChangeKind.STATE, None, "Stable", PREPARING, None, None),
+            (ChangeKind.STATE, None, PREPARING, "Stable", 1, 3),
         ],
     ),
 }

@@ -19,8 +19,7 @@ from partitioning.errors import InvalidConfigError, MisplacedRecordError, Unknow
 from partitioning.interface import Partitioner, TopicLayout
 from partitioning.sticky import Sticky
 from tests.partitioning.clients.strategies import Strategy, last
-
-GENEROUS_S = 20
+from tests.support.waiting import GENEROUS_S
 
 
 class Cluster:

@@ -30,7 +30,11 @@ def test_an_entry_of_a_later_format_is_known_by_its_number() -> None:
 
 @pytest.mark.parametrize(
     ("offset", "metadata"),
-    [(5, ""), (5, None), (5, "x"), (5, "[]"), (5, "{}"), (5, ENTRY.metadata()), (5, '{"version": 5}')],
+    [
+        *[(5, ""), (5, None), (5, "x"), (5, "[]"), (5, "{}"), (5, ENTRY.metadata()), (5, '{"version": 5}')],
+        (5, "[" * 100_000),
+        *[(7, json.dumps({**json.loads(ENTRY.metadata()), name: [1]})) for name in Entry.__slots__],
+    ],
 )
 def test_what_others_commit_is_no_entry(offset: int, metadata: str | None) -> None:
     with pytest.raises(ValueError, match="is no entry of a ledger"):

@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from partitioning.clients.read_process_write import ProducerRecord, loop, member
-from partitioning.clients.read_process_write.member import Member
+from partitioning.clients.read_process_write.member import LoopMember
 from partitioning.clients.read_process_write.settings import LoopSettings
 from partitioning.errors import (
     GaveUpError,
@@ -160,8 +160,8 @@ def lost(*partitions: int) -> Any:
     return call
 
 
-def reading(consumer: Any) -> Member:
-    return Member(consumer, ["source", "other"], 500)
+def reading(consumer: Any) -> LoopMember:
+    return LoopMember(consumer, ["source", "other"], 500)
 
 
 def places(records: Any) -> list[tuple[int, int]]:

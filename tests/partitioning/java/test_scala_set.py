@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from assignors.protocol import Reader, Writer
+from assignors.protocol import FieldWriter, Reader
 from partitioning.java import scala_set_order
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def test_a_broker_lists_topics_in_this_order(broker: Kafka, count: int) -> None:
 
 def _listed(servers: str, names: list[str]) -> list[str]:
     """The topics of a Metadata answer, version 1; one that does not exist is listed all the same."""
-    writer = Writer("a request")
+    writer = FieldWriter("a request")
     writer.int16(3)
     writer.int16(1)
     writer.int32(0)

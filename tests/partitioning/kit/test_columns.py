@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partitioning.kit.columns import group_rows, join, run_sizes, run_starts, sort_positions, sort_rows
+from partitioning.kit.columns import (
+    group_rows,
+    join_columns,
+    run_sizes,
+    run_starts,
+    sort_positions,
+    sort_rows,
+)
 
 wide = st.integers(-(2**31), 2**31 - 1)
 # Columns that fit into one integer together, each with a width of its own.
@@ -57,4 +64,4 @@ def test_grouping_more_members_than_16_bits_count():
 
 @pytest.mark.parametrize(("first", "second"), [([], []), ([1], []), ([], [2]), ([1], [2])])
 def test_joining(first, second):
-    assert join(np.array(first, int), np.array(second, int)).tolist() == first + second
+    assert join_columns(np.array(first, int), np.array(second, int)).tolist() == first + second

@@ -6,6 +6,8 @@ from importlib import import_module, metadata
 
 import pytest
 
+import assignors
+import copartition
 import partitioning
 import partitioning.hashing
 
@@ -25,6 +27,28 @@ def test_modules_are_found_in_their_package():
     assert printed("import partitioning.hashing\nprint(partitioning.hashing.__name__)") == [
         "partitioning.hashing"
     ]
+
+
+def test_the_distribution_has_the_names_of_all_packages():
+    assert copartition.partition_for_key is partitioning.partition_for_key
+    assert copartition.get_assignor is assignors.get_assignor
+
+
+@pytest.mark.live
+def test_a_name_of_another_package_loads_no_more_than_that_package():
+    loaded = printed("import sys\nfrom copartition import partition_for_key\nprint(*sys.modules)")
+    assert "partitioning.placement" in loaded
+    assert not {"assignors.api", "copartition.api"} & {*loaded}
+
+
+@pytest.mark.live
+def test_a_file_of_the_users_own_that_has_our_name_is_named(tmp_path):
+    (tmp_path / "partitioning.py").touch()
+    (tmp_path / "app.py").write_text("from copartition import partition_for_key")
+    run = subprocess.run(
+        [sys.executable, "app.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert f"that name is {tmp_path / 'partitioning.py'}: give that file another name" in run.stderr
 
 
 def test_a_name_that_is_not_there_is_told():

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from spark_integration.reading.cluster import Range
-from spark_integration.reading.pushdown import Wanted, wanted_by
+from spark_integration.reading.pushdown import Bounds, wanted_by
 
 datasource = pytest.importorskip("pyspark.sql.datasource")
 if not hasattr(datasource, "EqualTo"):
@@ -23,27 +23,27 @@ def condition(kind: str, column: str, value: Any) -> Any:
 @pytest.mark.parametrize(
     ("conditions", "wanted"),
     [
-        ([], Wanted()),
-        ([("EqualTo", "partition", 7)], Wanted(frozenset({7}))),
-        ([("EqualNullSafe", "partition", 7)], Wanted(frozenset({7}))),
-        ([("In", "partition", (7, 9))], Wanted(frozenset({7, 9}))),
-        ([("In", "partition", (7, 9)), ("EqualTo", "partition", 9)], Wanted(frozenset({9}))),
-        ([("EqualTo", "partition", 7), ("EqualTo", "partition", 9)], Wanted(frozenset())),
-        ([("GreaterThan", "partition", 7)], Wanted()),
-        ([("EqualTo", "offset", 5)], Wanted(first=5, end=6)),
-        ([("GreaterThan", "offset", 5), ("LessThanOrEqual", "offset", 9)], Wanted(first=6, end=10)),
-        ([("GreaterThanOrEqual", "offset", 5), ("LessThan", "offset", 9)], Wanted(first=5, end=9)),
-        ([("GreaterThanOrEqual", "timestamp", TIME)], Wanted(since_ms=TIME_MS - 1)),
-        ([("LessThan", "timestamp", TIME)], Wanted()),
-        ([("EqualTo", "topic", "orders"), ("EqualTo", "key", b"a")], Wanted()),
+        ([], Bounds()),
+        ([("EqualTo", "partition", 7)], Bounds(frozenset({7}))),
+        ([("EqualNullSafe", "partition", 7)], Bounds(frozenset({7}))),
+        ([("In", "partition", (7, 9))], Bounds(frozenset({7, 9}))),
+        ([("In", "partition", (7, 9)), ("EqualTo", "partition", 9)], Bounds(frozenset({9}))),
+        ([("EqualTo", "partition", 7), ("EqualTo", "partition", 9)], Bounds(frozenset())),
+        ([("GreaterThan", "partition", 7)], Bounds()),
+        ([("EqualTo", "offset", 5)], Bounds(first=5, end=6)),
+        ([("GreaterThan", "offset", 5), ("LessThanOrEqual", "offset", 9)], Bounds(first=6, end=10)),
+        ([("GreaterThanOrEqual", "offset", 5), ("LessThan", "offset", 9)], Bounds(first=5, end=9)),
+        ([("GreaterThanOrEqual", "timestamp", TIME)], Bounds(since_ms=TIME_MS - 1)),
+        ([("LessThan", "timestamp", TIME)], Bounds()),
+        ([("EqualTo", "topic", "orders"), ("EqualTo", "key", b"a")], Bounds()),
     ],
 )
-def test_filters_leave(conditions: list[tuple[str, str, Any]], wanted: Wanted) -> None:
+def test_filters_leave(conditions: list[tuple[str, str, Any]], wanted: Bounds) -> None:
     assert wanted_by([condition(*given) for given in conditions]) == wanted
 
 
 def test_a_filter_that_is_turned_round_leaves_all() -> None:
-    assert wanted_by([datasource.Not(condition("EqualTo", "partition", 7))]) == Wanted()
+    assert wanted_by([datasource.Not(condition("EqualTo", "partition", 7))]) == Bounds()
 
 
 class Clock:
@@ -56,12 +56,12 @@ class Clock:
 @pytest.mark.parametrize(
     ("wanted", "ranges"),
     [
-        (Wanted(), [Range("t", 0, 10, 50), Range("t", 1, 20, 60)]),
-        (Wanted(frozenset({1, 5})), [Range("t", 1, 20, 60)]),
-        (Wanted(first=15, end=55), [Range("t", 0, 15, 50), Range("t", 1, 20, 55)]),
-        (Wanted(since_ms=1), [Range("t", 0, 40, 50), Range("t", 1, 20, 0)]),
+        (Bounds(), [Range("t", 0, 10, 50), Range("t", 1, 20, 60)]),
+        (Bounds(frozenset({1, 5})), [Range("t", 1, 20, 60)]),
+        (Bounds(first=15, end=55), [Range("t", 0, 15, 50), Range("t", 1, 20, 55)]),
+        (Bounds(since_ms=1), [Range("t", 0, 40, 50), Range("t", 1, 20, 0)]),
     ],
 )
-def test_a_read_is_narrowed_to(wanted: Wanted, ranges: list[Range]) -> None:
+def test_a_read_is_narrowed_to(wanted: Bounds, ranges: list[Range]) -> None:
     cluster: Any = Clock()
     assert wanted.ranges(cluster, {("t", 0): 10, ("t", 1): 20}, {("t", 0): 50, ("t", 1): 60}) == ranges

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, libversion
 
-from assignors.protocol import Reader, Subscription, Writer, decode_assignment, encode_subscription
+from assignors.protocol import FieldWriter, Reader, Subscription, decode_assignment, encode_subscription
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class _Coordinator:
                 keys = b"".join(struct.pack(">hhh", each, *span) for each, span in _VERSIONS.items())
                 return struct.pack(">hi", 0, len(_VERSIONS)) + keys + (b"\0" * 4 if asked else b"")
             return struct.pack(">hB", 0, len(_VERSIONS) + 1) + keys + b"\0" * 5
-        writer = Writer("an answer")
+        writer = FieldWriter("an answer")
         match key:
             case 3:  # Metadata
                 wanted = request.int32()
@@ -102,12 +102,12 @@ class _Coordinator:
                 writer.int16(0)
         return writer.bytes()
 
-    def _node(self, writer: Writer, number: int) -> None:
+    def _node(self, writer: FieldWriter, number: int) -> None:
         writer.int32(number)
         writer.string("127.0.0.1")
         writer.int32(self.port)
 
-    def _metadata(self, writer: Writer, wanted: set[str] | None) -> None:
+    def _metadata(self, writer: FieldWriter, wanted: set[str] | None) -> None:
         writer.int32(len(self._brokers))
         for rack, number in self._brokers.items():
             self._node(writer, number)
@@ -131,7 +131,7 @@ class _Coordinator:
                     for replica in replicas:
                         writer.int32(replica)
 
-    def _join(self, writer: Writer) -> None:
+    def _join(self, writer: FieldWriter) -> None:
         members = self._group["members"]
         leader = next(member["id"] for member in members if member["topics"])
         writer.int32(0)

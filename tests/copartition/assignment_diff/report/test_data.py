@@ -102,9 +102,9 @@ def test_every_report_is_as_the_schema_says(any_diff, validate):
 @pytest.mark.parametrize(
     ("type_", "place"),
     [
-        (document.Document, lambda report: report),
+        (document.DiffDocument, lambda report: report),
         (document.Statuses, lambda report: report["statuses"]),
-        (document.Matching, lambda report: report["matching"]),
+        (document.MatchingData, lambda report: report["matching"]),
         (document.Filters, lambda report: report["filters"]),
         *(
             (type_, lambda report, key=key: report[key][0])

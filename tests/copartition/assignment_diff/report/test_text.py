@@ -197,7 +197,7 @@ def test_what_is_assumed_is_said_last(assuming):
         ({"members_after": None}, "group   6 -> at least 8 members "),
         (
             {"members_after": None},
-            "  Unknown: members without partitions after; capture them with --describe",
+            "  Unknown: members without partitions after; add a table: kafka-consumer-groups.sh",
         ),
         ({"spread_after": None, "idle_after": None}, "spread 0 -> unknown   idle 0 -> unknown "),
         ({"lag_moved": 1_234_567, "lag_moved_exact": True}, "lag moved 1,234,567"),

@@ -153,7 +153,7 @@ def test_two_owners_of_a_partition_survive_as_a_conflict():
             "holds 2 groups \\(g, h\\); name one with --group",
         ),
         (f"{HEADER}\n{row()}\n{MEMBERS}", "line 3: the file ends within a header"),
-        (f"{HEADER}\n{row()}\n{HEADER}\n{row()}", "line 3: a second table of offsets .* is at line 1"),
+        (f"{HEADER}\n{row()}\n{HEADER}\n{row(lag='9')}", "2 captures of the group 'g', taken at different"),
         (f"{MEMBERS}\n{member_row('t(0,1', '2')}", "line 2: cannot read the assignment 't\\(0,1'"),
         (f"{MEMBERS}\n{member_row('t(0,1)', '3')}", "line 2: c-1 has 3 partitions but 2 are listed"),
         (f"{MEMBERS}\n{member_row('t(0)', '1', consumer='-')}", "line 2: CONSUMER-ID is missing"),

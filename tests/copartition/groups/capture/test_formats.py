@@ -100,7 +100,7 @@ class Endless:
     ("content", "fault"),
     [
         (b"2026-01-01 INFO nothing of interest\n", "no output of kafka-consumer-groups"),
-        (b'{"no": "group"}\n', "no group snapshot, scenario or status of connectors"),
+        (b'{"no": "group"}\n', "no group snapshot, scenario, status of connectors or"),
         (b"\xff", "not UTF-8 text"),
         (b"a\0", "is binary|no output"),
         (gzip.compress(b"TOPIC", mtime=0), r"compressed \(gzip\)"),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from copartition.models import BatchingSettings, Broker, simulate_batching
+from copartition.models import BatchingSettings, BrokerTimes, simulate_batching
 from partitioning import get_partitioner, partition_batch
 from partitioning.strategy import seeded
 
@@ -38,7 +38,7 @@ def test_records_per_batch_agree_within_a_tenth(measured: dict[str, Any]) -> Non
         case["value_bytes"],
         placed,
         leaders=[0] * partitions,
-        brokers=[Broker(latency_ms=2)],
+        brokers=[BrokerTimes(latency_ms=2)],
         unkeyed=unkeyed,
         key_bytes=key_bytes,
         settings=BatchingSettings(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from copartition.models import BatchingResult, BatchingSettings, Broker, simulate_batching
+from copartition.models import BatchingResult, BatchingSettings, BrokerTimes, simulate_batching
 from partitioning import TopicLayout, get_partitioner
 from partitioning.errors import InvalidConfigError, InvalidLayoutError
 from partitioning.record_size import payload_size, record_size, varint_size
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from partitioning import TopicPartitioner
     from partitioning.keys import Keys
 
-FAST = Broker(latency_ms=5.0)
+FAST = BrokerTimes(latency_ms=5.0)
 # A broker near its limit: round-robin's one batch a record takes most of its time.
-BUSY = Broker(latency_ms=2.0, request_ms=0.5, batch_ms=1.0)
+BUSY = BrokerTimes(latency_ms=2.0, request_ms=0.5, batch_ms=1.0)
 
 
 def produce(
@@ -34,7 +34,7 @@ def produce(
     *,
     every_ms: float = 0.4,
     size: int = 512,
-    broker: Broker = FAST,
+    broker: BrokerTimes = FAST,
     **settings: float,
 ) -> BatchingResult:
     """One producer, records round-robin over the partitions of one broker."""
@@ -92,7 +92,7 @@ def sticky(batch_size: int = 16_384) -> TopicPartitioner:
 
 
 def unkeyed(
-    records: int, partitions: int, strategy: TopicPartitioner, broker: Broker, **settings: float
+    records: int, partitions: int, strategy: TopicPartitioner, broker: BrokerTimes, **settings: float
 ) -> BatchingResult:
     """512-byte records without a key, 2,500 a second, over three brokers."""
     return simulate_batching(
@@ -273,20 +273,20 @@ def test_with_one_in_flight_requests_do_not_overlap() -> None:
 
 
 def test_a_slow_broker_fills_batches() -> None:
-    quick = produce(2_000, 1, linger_ms=0, broker=Broker(latency_ms=1))
-    slow = produce(2_000, 1, linger_ms=0, broker=Broker(latency_ms=50))
+    quick = produce(2_000, 1, linger_ms=0, broker=BrokerTimes(latency_ms=1))
+    slow = produce(2_000, 1, linger_ms=0, broker=BrokerTimes(latency_ms=50))
     assert slow.records_per_batch > 5 * quick.records_per_batch
 
 
 def test_without_memory_send_blocks_and_nothing_is_lost() -> None:
-    result = produce(500, 4, every_ms=0.01, broker=Broker(latency_ms=100), buffer_memory=65_536)
+    result = produce(500, 4, every_ms=0.01, broker=BrokerTimes(latency_ms=100), buffer_memory=65_536)
     assert result.blocked_ms > 0
     assert result.timed_out == 0
 
 
 def test_send_gives_up_after_max_block_ms() -> None:
     result = produce(
-        500, 4, every_ms=0.01, broker=Broker(latency_ms=500), buffer_memory=65_536, max_block_ms=100
+        500, 4, every_ms=0.01, broker=BrokerTimes(latency_ms=500), buffer_memory=65_536, max_block_ms=100
     )
     assert result.timed_out > 0
     assert np.isnan(result.appended_ms[result.batch < 0]).all()
@@ -348,4 +348,4 @@ def test_a_setting_that_is_negative_or_not_finite_is_refused(setting: str, value
 )
 def test_a_broker_that_takes_no_such_time_is_refused(setting: str, value: float) -> None:
     with pytest.raises(InvalidConfigError, match=f"{setting} is {value}"):
-        Broker(**{setting: value})
+        BrokerTimes(**{setting: value})

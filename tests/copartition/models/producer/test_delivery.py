@@ -6,12 +6,12 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 
 from copartition.models import (
+    BatchTally,
     DeliveryResult,
     DeliverySettings,
     Fault,
     Faults,
     Outcome,
-    Tally,
     assess_delivery,
     delivery_settings,
     simulate_delivery,
@@ -351,7 +351,7 @@ def test_what_librdkafka_refuses_with_idempotence_is_refused(
 def test_an_assessment_counts_over_all_runs() -> None:
     faults = Faults(scripted={3: Fault.ACK_LOST})
     found = assess_delivery(9, 5, settings=PLAIN, faults=faults, client="librdkafka")
-    assert (found.duplicated, found.lost) == (Tally(5, 5, 1), Tally(0, 0, 0))
+    assert (found.duplicated, found.lost) == (BatchTally(5, 5, 1), BatchTally(0, 0, 0))
 
 
 def test_changes_of_leader_come_at_another_moment_in_each_run() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from confluent_kafka import Producer
 
-from copartition.models import BatchingResult, Broker, LibrdkafkaSettings, simulate_librdkafka
+from copartition.models import BatchingResult, BrokerTimes, LibrdkafkaSettings, simulate_librdkafka
 from partitioning import TopicLayout, get_partitioner
 from partitioning.errors import InvalidConfigError, InvalidLayoutError
 from partitioning.record_size import (
@@ -24,7 +24,7 @@ from partitioning.record_size import (
 from partitioning.strategy import seeded
 from partitioning.testing.mock_cluster import MockCluster
 
-FAST = Broker(latency_ms=4.0)
+FAST = BrokerTimes(latency_ms=4.0)
 
 
 def produce(
@@ -33,7 +33,7 @@ def produce(
     *,
     every_ms: float = 0.4,
     size: int = 512,
-    broker: Broker = FAST,
+    broker: BrokerTimes = FAST,
     **settings: float,
 ) -> BatchingResult:
     """One producer, records round-robin over the partitions of one broker."""
@@ -95,7 +95,7 @@ def test_with_one_in_flight_requests_do_not_overlap() -> None:
 
 
 def test_records_beyond_the_queue_are_refused() -> None:
-    result = produce(500, every_ms=0.01, broker=Broker(latency_ms=100), queue_buffering_max_messages=300)
+    result = produce(500, every_ms=0.01, broker=BrokerTimes(latency_ms=100), queue_buffering_max_messages=300)
     assert result.timed_out == 200
     assert np.isnan(result.appended_ms[300:]).all()
 

@@ -10,7 +10,7 @@ import pytest
 
 from copartition.models import (
     BatchingSettings,
-    Broker,
+    BrokerTimes,
     LibrdkafkaSettings,
     Tuning,
     simulate_batching,
@@ -38,7 +38,7 @@ def tune(
         PLACED if keyed else -1,
         limit_ms=limit_ms,
         leaders=[partition % 3 for partition in range(12)],
-        brokers=[Broker(**{"latency_ms": 2.0, **broker})] * 3,
+        brokers=[BrokerTimes(**{"latency_ms": 2.0, **broker})] * 3,
         client=client,
     )
 
@@ -59,7 +59,7 @@ def test_a_trial_of_java_is_what_its_model_says() -> None:
         512,
         PLACED,
         leaders=[partition % 3 for partition in range(12)],
-        brokers=[Broker(latency_ms=2)] * 3,
+        brokers=[BrokerTimes(latency_ms=2)] * 3,
         settings=BatchingSettings(linger_ms=10),
     )
     assert (trial.median_ms, trial.latency_ms) == tuple(result.latency_ms([50, 99]))
@@ -75,7 +75,7 @@ def test_a_trial_of_librdkafka_is_what_its_model_says() -> None:
         512,
         PLACED,
         leaders=[partition % 3 for partition in range(12)],
-        brokers=[Broker(latency_ms=2)] * 3,
+        brokers=[BrokerTimes(latency_ms=2)] * 3,
         settings=LibrdkafkaSettings(queue_buffering_max_ms=10),
     )
     assert (trial.latency_ms, trial.requests) == (result.latency_ms([99])[0], result.requests)
@@ -126,6 +126,6 @@ def test_the_same_seed_gives_the_same_answer() -> None:
     ],
 )
 def test_bad_input(change: dict[str, object], words: str) -> None:
-    good = {"times_ms": [0.0], "value_bytes": 9, "limit_ms": 9, "leaders": [0], "brokers": [Broker()]}
+    good = {"times_ms": [0.0], "value_bytes": 9, "limit_ms": 9, "leaders": [0], "brokers": [BrokerTimes()]}
     with pytest.raises(InvalidConfigError, match=words):
         tune_producer(**{**good, **change})  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from copartition.models.share_groups.partition import (
     ARCHIVED,
     AVAILABLE,
     REJECTED,
-    Lease,
+    AcquiredRecords,
     SharePartition,
 )
 from copartition.models.share_groups.run import (
@@ -54,7 +54,7 @@ def fetch_and_release(partition: SharePartition, most: int = 10) -> list[int]:
     return lease.offsets
 
 
-def end(partition: SharePartition, lease: Lease, state: int, *offsets: int) -> bool:
+def end(partition: SharePartition, lease: AcquiredRecords, state: int, *offsets: int) -> bool:
     return partition.acknowledge(lease, dict.fromkeys(offsets or lease.offsets, state))
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from copartition.kit.admin import Metadata
+from copartition.kit.admin import ClusterMetadata
 from copartition.shell.verbs.coordinator import coordinator
 from tests.support.commands import invoker
 
@@ -17,7 +17,7 @@ def run():
 @pytest.fixture
 def cluster(monkeypatch):
     """A cluster whose internal topics have four partitions, the last without a leader."""
-    metadata = Metadata(
+    metadata = ClusterMetadata(
         {broker: (f"kafka-{broker}", 9092) for broker in (7, 8, 9)},
         dict.fromkeys(("__consumer_offsets", "__transaction_state"), (7, 8, 9, -1)),
     )

@@ -24,7 +24,7 @@ from copartition.simulation import (
     simulate,
 )
 from copartition.simulation.group.consumer_protocol import ConsumerProtocol
-from copartition.simulation.group.world import World
+from copartition.simulation.run import Run
 from partitioning.errors import ScenarioError
 from tests.support.tiers import examples
 
@@ -77,8 +77,8 @@ def lives(draw):
 
 
 def lived(scenario):
-    """The result, and the world at its end; what holds at any time is checked after every step."""
-    worlds = []
+    """The result, and the run at its end; what holds at any time is checked after every step."""
+    runs = []
 
     def checked(engine):
         advance(engine)
@@ -89,17 +89,17 @@ def lived(scenario):
             # What a client has is its own until the coordinator has heard that it has not.
             assert clients[number].gone or clients[number].owned <= set(held)
 
-    def begun(world, made):
-        World.__init__(world, made)
-        worlds.append(world)
+    def begun(run, *arguments):
+        Run.__init__(run, *arguments)
+        runs.append(run)
 
-    world_type = type("Observed", (World,), {"__init__": begun})
+    run_type = type("Observed", (Run,), {"__init__": begun})
     with (
         mock.patch.object(ConsumerProtocol, "advance", checked),
-        mock.patch("copartition.simulation.run.World", world_type),
+        mock.patch("copartition.simulation.run.Run", run_type),
     ):
         try:
-            return simulate(scenario), worlds[0]
+            return simulate(scenario), runs[0]
         except ScenarioError as error:  # it was refused, so what it would have done next cannot happen
             if "is not running at that time" not in str(error):
                 raise
@@ -109,8 +109,9 @@ def lived(scenario):
 @settings(deadline=None, max_examples=examples(150))
 @given(lives())
 def test_a_group_comes_to_rest_with_every_partition_read_by_the_member_it_is_meant_for(scenario):
-    result, world = lived(scenario)
-    group, now = world.engine._coordinator.group, world.partitions.now
+    result, run = lived(scenario)
+    world = run.world
+    group, now = run.engine._coordinator.group, world.ledger.now
     running = {world.memberships.consumer[member] for member in group.members}
     assert running == {world.number_of(each.name) for each in world.running if group.members} or not running
     there = np.flatnonzero(now.phase)
@@ -129,8 +130,8 @@ def test_the_assignments_of_the_rebalances_are_those_of_the_targets():
     @given(lives())
     def compare_last(scenario):
         nonlocal compared
-        result, world = lived(scenario)
-        group = world.engine._coordinator.group
+        result, run = lived(scenario)
+        world, group = run.world, run.engine._coordinator.group
         for rebalance in result.rebalances:
             rebalance.assignment.to_arrays()
         last = result.rebalances[-1] if result.rebalances else None

@@ -49,7 +49,7 @@ from tests.spark_integration.sinks.exactly_once.rows import batches, forget, nex
 from tests.support.broker import Kafka
 from tests.support.reading import read_topic
 from tests.support.secured import Secured, settings
-from tests.support.waiting import GENEROUS_S, SOON_S, wait_until
+from tests.support.waiting import GENEROUS_S, SOON_S, wait_for, wait_until
 
 pytestmark = pytest.mark.needs("time")
 
@@ -201,6 +201,13 @@ def test_a_topic_with_too_few_replicas_in_sync_is_named(broker: Kafka) -> None:
     entry = ConfigEntry("min.insync.replicas", "2", incremental_operation=AlterConfigOpType.SET)
     change = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
     admin.incremental_alter_configs([change])[change].result()
+
+    def least_in_sync() -> str:
+        described = admin.describe_configs([change], request_timeout=SOON_S)[change].result()
+        return str(described["min.insync.replicas"].value)
+
+    # The answer comes before the broker that is asked has taken over the change.
+    wait_for(least_in_sync, lambda least: least == "2")
     with pytest.raises(NotEnoughReplicasError, match=r"2 replicas in sync .* and partition 0, 1 has fewer"):
         target(broker.bootstrap_servers, topic)
 

@@ -29,6 +29,7 @@ from spark_integration import (
 from spark_integration.errors import typed_error
 from tests.support.broker import Kafka
 from tests.support.reading import inversions, read_topic
+from tests.support.waiting import SOON_S, wait_until
 
 pytestmark = pytest.mark.needs("data sources")
 
@@ -47,8 +48,8 @@ def rows(spark: SparkSession, first: int = 0) -> DataFrame:
     )
 
 
-def write(df: DataFrame, broker: Kafka, topic: str, app_id: str, version: int) -> None:
-    options = {"kafka.bootstrap.servers": broker.bootstrap_servers, "topic": topic}
+def write(df: DataFrame, broker: Kafka, topic: str, app_id: str, version: int, **settings: str | int) -> None:
+    options = {"kafka.bootstrap.servers": broker.bootstrap_servers, "topic": topic, **settings}
     writer = df.write.format("copartition").options(**options)
     writer.option("txnAppId", app_id).option("txnVersion", version).mode("append").save()
 
@@ -163,14 +164,21 @@ def test_a_failed_write_is_repeated_without_a_copy(
     sound = routed(rows(spark), 3)
     failing = sound.mapInArrow(failing_once(tmp_path / "failed", 1), sound.schema)
     noted = failing.withMetadata("partition", sound.schema["partition"].metadata)
+    # Longer than the wait below: no broker ends the transaction of the failed task meanwhile.
+    timeout = {"kafka.transaction.timeout.ms": 900_000}
     with pytest.raises(Exception, match="a task of this test fails"):
-        write(noted, broker, topic, app_id, 0)
+        write(noted, broker, topic, app_id, 0, **timeout)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     places = [(topic, partition) for partition in range(3)]
-    readable, whole = (
-        list_offsets(admin, places, "latest", committed=committed, within_s=30) for committed in (True, False)
-    )
-    assert readable == whole, "no reader waits for what the failed task left"
+
+    def is_readable_to_its_end() -> bool:
+        readable, whole = (
+            list_offsets(admin, places, "latest", committed=committed, within_s=SOON_S)
+            for committed in (True, False)
+        )
+        return readable == whole
+
+    wait_until(is_readable_to_its_end)  # no reader waits for what the failed task left
     assert len(read_topic(broker.bootstrap_servers, topic)) < ROWS
     write(noted, broker, topic, app_id, 0)
     read = read_topic(broker.bootstrap_servers, topic)

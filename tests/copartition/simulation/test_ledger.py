@@ -1,6 +1,8 @@
 """What many members went through, told to the end and then looked at, or looked at after every step."""
 
+import re
 from dataclasses import astuple
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +12,9 @@ from hypothesis import strategies as st
 from assignors.group import Topic
 from copartition.simulation import Consumer, Costs, Load, Scenario
 from copartition.simulation.group.memberships import Memberships
-from copartition.simulation.group.partitions import Partitions
+from copartition.simulation.ledger import Ledger, Partitions
 from copartition.simulation.outcome.timeline import Phase
+from copartition.simulation.partition_states import TransitionKind
 from tests.support.tiers import sample
 
 PARTITIONS = 6
@@ -35,10 +38,9 @@ class Group:
         consumers = tuple(map(Consumer, NAMES))
         for number, consumer in enumerate(consumers):
             memberships.add(number, consumer)
-        self.partitions = Partitions(
-            Scenario((Topic("orders", PARTITIONS),), consumers, load=load, costs=costs), memberships
-        )
-        self.cause = self.partitions.cause("a rebalance")
+        scenario = Scenario((Topic("orders", PARTITIONS),), consumers, load=load, costs=costs)
+        self.ledger = Ledger(scenario, Partitions(scenario), memberships)
+        self.cause = self.ledger.cause("a rebalance")
         self.owned = [set() for _ in NAMES]
         self.looks = looks
 
@@ -51,21 +53,21 @@ class Group:
             self.tell("halt", lost, at_ms, phase, self.cause, committed=committed)
             owned.difference_update(lost)
         won = wanted - self.owned[member]
-        self.tell("stand", won, at_ms, Phase.HANDOVER, None)
+        self.tell("settle", won, at_ms, Phase.HANDOVER, None)
         if won:
-            self.tell("hand", won, member, at_ms, None if takes_ms is None else at_ms + takes_ms)
+            self.tell("open", won, member, at_ms, None if takes_ms is None else at_ms + takes_ms)
         self.owned[member] |= won
 
     def tell(self, what, *arguments, **more):
-        getattr(self.partitions, what)(*arguments, **more)
+        getattr(self.ledger, what)(*arguments, **more)
         if self.looks:
-            assert self.partitions.now
+            assert self.ledger.now
 
     def outcome(self, at_ms):
-        self.partitions.settle(at_ms)
-        self.partitions.finish(at_ms)
-        now, flow = self.partitions.now, self.partitions.flow
-        timeline = self.partitions.timeline(NAMES, at_ms)
+        self.ledger.catch_up(at_ms)
+        self.ledger.finish(at_ms)
+        now, flow = self.ledger.now, self.ledger.flow
+        timeline = self.ledger.timeline(NAMES, at_ms)
         records = () if flow is None else astuple(flow.result(at_ms))[:11]
         return [
             *(now.phase, now.owner, now.position, now.unread, now.longest_ms, now.touched, now.spent),
@@ -99,19 +101,27 @@ def test_a_member_that_dies_as_it_opens_the_last_partition_has_committed_the_oth
         for later_ms, change in course:
             at_ms += later_ms
             group.change(at_ms, change)
-        group.partitions.finish(60_000)
+        group.ledger.finish(60_000)
         # 1.2 s of seven records a second are all of the fourth partition, processed at once.
-        assert group.partitions.flow.result(60_000).aborted.tolist() == pytest.approx([0, 0, 0, 8.4, 0, 0])
+        assert group.ledger.flow.result(60_000).aborted.tolist() == pytest.approx([0, 0, 0, 8.4, 0, 0])
 
 
 def test_a_member_opens_partitions_one_after_the_other_by_their_numbers():
     group = Group(None, Costs(partition_ms=300), looks=False)
-    group.partitions.hand([5, 2], 0, 1_000.0, None)
-    group.partitions.hand([4], 1, 1_000.0, None)
-    group.partitions.hand([3], 0, 1_500.0, None)
-    assert group.partitions.now.position.tolist() == [0, 0, 0, 0, 0, 1]
-    group.partitions.finish(9_000)
-    timeline = group.partitions.timeline(NAMES, 9_000)
+    group.ledger.open([5, 2], 0, 1_000.0, None)
+    group.ledger.open([4], 1, 1_000.0, None)
+    group.ledger.open([3], 0, 1_500.0, None)
+    assert group.ledger.now.position.tolist() == [0, 0, 0, 0, 0, 1]
+    group.ledger.finish(9_000)
+    timeline = group.ledger.timeline(NAMES, 9_000)
     read = timeline.phase == Phase.CONSUMING
     begins = zip(timeline.partition[read].tolist(), timeline.start[read].tolist(), strict=True)
     assert dict(begins) == {2: 1_300, 3: 1_800, 4: 1_300, 5: 1_600}
+
+
+def test_the_glossary_has_every_kind_of_transition():
+    glossary = (Path(__file__).parents[3] / "docs/glossary.md").read_text(encoding="utf-8")
+    table = glossary.partition("## What happens to a partition in a simulation")[2]
+    assert re.findall(r"^\| ([a-z]+) \|", table, re.MULTILINE)[1:] == [
+        kind.name.lower() for kind in TransitionKind
+    ]

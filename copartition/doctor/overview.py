@@ -1,0 +1,109 @@
+"""The report on all groups of a cluster: a row for each group, the worst first; text and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from copartition.doctor.checks import SEVERITIES, doctor_exit_code
+from copartition.doctor.report import FORMAT_VERSION, doctor_document
+from copartition.kit.json import dump
+from copartition.kit.words import count
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from copartition.doctor.checks import Finding
+    from copartition.doctor.examination import Examination
+    from partitioning.errors import SourceError
+
+
+class ExaminedGroup(NamedTuple):
+    """A group of the cluster with the findings of all checks."""
+
+    name: str
+    examination: Examination
+    findings: Sequence[Finding]
+
+    @property
+    def faults(self) -> list[Finding]:
+        """The findings that found something, the most severe first, else in the order of the checks."""
+        found = (finding for finding in self.findings if finding.status == "found")
+        return sorted(found, key=lambda finding: SEVERITIES.index(finding.check.severity))
+
+    @property
+    def unknown(self) -> int:
+        """The number of checks whose answer is unknown."""
+        return sum(finding.status == "unknown" for finding in self.findings)
+
+
+def worst_first(groups: Sequence[ExaminedGroup]) -> list[ExaminedGroup]:
+    """Return the groups by the severity of their worst fault, then the number of faults, then the name."""
+
+    def rank(group: ExaminedGroup) -> tuple[int, int, str]:
+        faults = group.faults
+        severity = SEVERITIES.index(faults[0].check.severity) if faults else len(SEVERITIES)
+        return severity, -len(faults), group.name
+
+    return sorted(groups, key=rank)
+
+
+def overview_exit_code(groups: Sequence[ExaminedGroup], unread: Mapping[str, SourceError]) -> int:
+    """Return 1 if a check of any group found something, else 2 if one could not tell, else 0."""
+    codes = {doctor_exit_code(group.findings) for group in groups} | ({2} if unread else set())
+    return 1 if 1 in codes else max(codes, default=0)
+
+
+def overview_json(groups: Sequence[ExaminedGroup], unread: Mapping[str, SourceError]) -> str:
+    """Return the JSON document: the report of each group as for one alone, and why others were not read.
+
+    Args:
+        groups: the groups in the order of the report.
+        unread: the name of each group that was not read -> why.
+    """
+    document: dict[str, Any] = {
+        "format_version": FORMAT_VERSION,
+        "kind": "doctor-groups",
+        "groups": [doctor_document(group.examination, group.findings) for group in groups],
+        "unread": [{"group": name, "why": str(error)} for name, error in unread.items()],
+    }
+    return dump(document)
+
+
+def print_overview(
+    groups: Sequence[ExaminedGroup], unread: Mapping[str, SourceError], console: Console
+) -> None:
+    """Print a row for each group, and below the table each group that was not read, with the reason."""
+    from copartition.kit.grid import Grid, GridColumn, cell, note  # noqa: PLC0415 - JSON does without rich
+
+    ill = sum(bool(group.faults) for group in groups)
+    head = count(len(groups) + len(unread), "group"), f"{ill} with findings", f"{len(unread)} not read"
+    console.print(cell("   ".join(head), "bold"))
+    titles = [
+        GridColumn("GROUP", "name"),
+        *(GridColumn(title, "word") for title in ("PROTOCOL", "STRATEGY", "STATE")),
+        *(GridColumn(title) for title in ("MEMBERS", "FOUND", "UNKNOWN")),
+        GridColumn("FINDINGS", "list"),
+    ]
+    rows = [_row(group) for group in groups]
+    if rows:
+        console.print(Grid(titles, rows))
+    for name, error in unread.items():
+        console.print(note(f"{name}: {error}", "yellow"))
+    if ill:
+        console.print(note("for one of them: copartition doctor GROUP, with the same options"))
+
+
+def _row(group: ExaminedGroup) -> tuple[str, ...]:
+    """Return the cells of a group; those that its source does not tell are "unknown"."""
+    state = group.examination.state
+    return (
+        group.name,
+        state.protocol or "unknown",
+        state.strategy or "unknown",
+        state.status or "unknown",
+        str(len(state.members)),
+        str(len(group.faults)),
+        str(group.unknown),
+        ", ".join(finding.check.name for finding in group.faults),
+    )

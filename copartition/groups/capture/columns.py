@@ -1,0 +1,118 @@
+"""Know the columns of the tools' tables: which columns head which table, and what each may hold."""
+
+import re
+from collections.abc import Sequence
+
+from partitioning.kit.limits import MAX_ID
+
+_KINDS = [
+    ("offsets", {"TOPIC", "PARTITION", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID"}),
+    ("offsets", {"TOPIC", "PARTITION", "LAG", "MEMBER-ID", "HOST", "CLIENT-ID"}),  # of rpk
+    ("members", {"CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS"}),
+    ("state", {"ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"}),
+]
+"""The kinds of tables, each with the columns that head it in every release."""
+HEADERS = ("GROUP ", "TOPIC ", "CONSUMER-ID ", "COORDINATOR (ID) ")
+"""The first columns of these tables; before Kafka 2.4 none begins with GROUP."""
+TELLING = {"offsets": "PARTITION", "members": "HOST", "state": "ASSIGNMENT-STRATEGY"}
+"""For each kind of table, the column up to which a line must fit to be a row of it."""
+_WORD = re.compile(r"COORDINATOR \(ID\)|\S+")
+_NUMBER = re.compile(r"-|-?\d{1,19}")
+_LIST = r"[^\s()]*\(\d+(?:,\d+)*\)"
+_ASSIGNMENTS = re.compile(rf"-|{_LIST}(?:, ?{_LIST})*")
+_HOLDS = {
+    **dict.fromkeys(
+        ["PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "#PARTITIONS", "#MEMBERS"], _NUMBER
+    ),
+    **dict.fromkeys(["LEADER-EPOCH", "CURRENT-EPOCH", "TARGET-EPOCH", "GROUP-EPOCH"], _NUMBER),
+    **dict.fromkeys(["LOG-START-OFFSET", "TARGET-ASSIGNMENT-EPOCH"], _NUMBER),
+    **dict.fromkeys(
+        ["CURRENT-ASSIGNMENT", "TARGET-ASSIGNMENT"], re.compile(r"-|[^\s:]+:[\d,]+(;[^\s:]+:[\d,]+)*")
+    ),
+    "HOST": re.compile(r"-|/\S+"),
+    "ASSIGNMENT": _ASSIGNMENTS,
+    "COORDINATOR (ID)": re.compile(r"\S+ \(\d+\)"),
+    "TOPIC": re.compile(r"[A-Za-z0-9._-]+"),
+}
+"""A pattern for what a column may hold, for columns whose content is not any text."""
+_TEXT = re.compile(r"\S+")
+_MAY_BE_EMPTY = {"GROUP-INSTANCE-ID", "CURRENT-ASSIGNMENT"}
+"""Columns in which some versions print nothing.
+
+None of them is the last column: there an empty cell may be a row that was cut.
+"""
+COLUMN_NAMES = frozenset(
+    {
+        *_HOLDS,
+        *("GROUP", "CONSUMER-ID", "MEMBER-ID", "GROUP-INSTANCE-ID", "INSTANCE-ID", "CLIENT-ID", "ERROR"),
+        *("ASSIGNMENT-STRATEGY", "STATE", "UPGRADED"),
+    }
+)
+"""All column names that heads of these tables may have."""
+NOTICE = re.compile(
+    r"(Consumer group |Warning: |Error: |(java|org)\.[\w.$]{,200}: |\tat |\t\.\.\. |Caused by: |```|~~~)"
+)
+"""The beginning of a line that the tools, or Markdown's fences, put between tables."""
+COMMAND = re.compile(rf".*\bdescribe\b.{{0,2000}}?--group[ =]['\"]?([^'\"\s]{{1,{MAX_ID}}})")
+"""A line on which somebody typed the command, with the group's name."""
+
+
+def head_columns(line: str) -> tuple[str, dict[str, int]]:
+    """Return the kind of table that a line heads, "" for none, and the start of each word by name."""
+    words = [*_WORD.finditer(line)]
+    columns = {word.group(): word.start() for word in words}
+    kinds = (kind for kind, names in _KINDS if names <= columns.keys() and len(columns) == len(words))
+    return next(kinds, ""), columns
+
+
+def find_header(line: str) -> tuple[str, dict[str, int]]:
+    """Return the same for any line; a line that cannot be a header has no columns."""
+    return head_columns(line) if line.startswith(HEADERS) else ("", {})
+
+
+def squeeze(line: str) -> str:
+    """Return a line with one blank between its words."""
+    return " ".join(line.split())
+
+
+def fit_cells(words: Sequence[str], columns: Sequence[str]) -> list[str] | None:
+    """Return the cells of a row; None unless its words can be spread over the columns in exactly one way.
+
+    All ways are followed in parallel, column by column: each is (words used, cells so far).
+    """
+    ways: list[tuple[int, list[str]]] = [(0, [])]
+    for column in columns:
+        ways = [(end, [*cells, cell]) for at, cells in ways for end, cell in _next_cells(words, at, column)]
+    whole = [cells for at, cells in ways if at == len(words)]
+    return whole[0] if len(whole) == 1 else None
+
+
+def fitting_columns(words: Sequence[str], columns: Sequence[str]) -> tuple[int, int]:
+    """Return how many columns the words fill from the left at most, and how many words that takes."""
+    ends, most = {0}, (0, 0)
+    for number, column in enumerate(columns, 1):
+        ends = {end for at in ends for end, _ in _next_cells(words, at, column)}
+        if not ends:
+            break
+        most = number, max(ends)
+    return most
+
+
+def _next_cells(words: Sequence[str], at: int, column: str) -> list[tuple[int, str]]:
+    """Return what a column can hold from the word with index `at` on: (index after it, cell) pairs."""
+    holds = _HOLDS.get(column, _TEXT)
+    found = [(at, "")] if column in _MAY_BE_EMPTY else []
+    ends: Sequence[int] = range(at + 1, min(at + 2, len(words)) + 1)
+    if holds is _ASSIGNMENTS:  # a list of any length; its last word has no comma behind it
+        ends = [end for end in range(at + 1, len(words) + 1) if words[end - 1][-1:] != ","][:1]
+    for end in ends:
+        cell = " ".join(words[at:end])
+        if holds.fullmatch(cell):
+            found.append((end, cell))
+    return found
+
+
+def align(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a table with each column as wide as its longest cell and two blanks, the last column, too."""
+    widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
+    return ["".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]

@@ -1,0 +1,292 @@
+"""Read, or name, what other tools tell of groups: JSON of web interfaces, metrics, and tables without owners.
+
+A description of a group in JSON is read whatever tool gave it, by what its fields hold: members with their
+partitions, or partitions with their members. Whatever has no members is refused by the name of its tool, as
+no answer about who reads what can stand on it.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
+from copartition.groups.capture.connect import connector_answer
+from copartition.groups.capture.table import AGAIN
+from copartition.groups.rows import Rows
+from partitioning.errors import SourceError
+from partitioning.kit.formats import decode_json
+from partitioning.kit.limits import (
+    MAX_GROUP_MEMBERS,
+    MAX_ID,
+    MAX_OFFSET,
+    MAX_PARTITION,
+    MAX_TOPIC_NAME,
+    check_partitions,
+)
+
+ASK_FOR_MEMBERS = (
+    "capture the group with kafka-consumer-groups.sh --describe --group GROUP > group.txt and "
+    "kafka-consumer-groups.sh --describe --members --verbose --group GROUP >> group.txt, or ask the cluster: "
+    "live:GROUP -b HOST:PORT"
+)
+"""The ways to a capture that shows who has which partition."""
+
+_TEXTS = {
+    r"(?m)^(?:# (?:HELP|TYPE) )?(?:kafka_consumer_?group|kminion_kafka|burrow_kafka)_\w+": (
+        "these are metrics of an exporter, which count lags and name no members"
+    ),
+    r"(?mi)^group\s+topic\s+pid\s+offset\s+logsize\s+lag\s+owner": (
+        "this is the output of ConsumerOffsetChecker, whose owners kept their offsets in ZooKeeper"
+    ),
+    r"(?m)^\s*GROUP\s+TOPIC\s+PARTITION\s+LAG\s+LAG %\s+COMMITTED OFFSET": (
+        "this is the output of rpk cluster offsets, which shows neither hosts nor members without partitions"
+    ),
+    r"(?m)^Group ID:\s.*\nState:\s": (
+        "this is the output of kaf group describe, which names members by their client ids only"
+    ),
+    r"(?m)^Metadata for (?:all topics|\S+) \(from broker": (
+        "this is the output of kcat -L, which shows no groups"
+    ),
+    r"(?m)^Topic: ?\S+\s+(?:TopicId: ?\S+\s+)?PartitionCount": (
+        "this is the output of kafka-topics --describe, which shows no groups"
+    ),
+}
+"""Texts of other tools by a pattern, each with what it is and why it is no group to look at."""
+
+_ROW = re.compile(r"(?m)^\S+ +\S+ +(?:\d+ +(?:\d+|-) +(?:\d+|-) +(?:\d+|-) +\S+ +/\S+|/\S+ +\S+ +\d+ )")
+"""A row of the table of offsets or of members."""
+
+
+def refuse_text(text: str) -> None:
+    """Refuse a text that is no capture, by the name of the tool that printed it.
+
+    Raises:
+        SourceError: always; its words depend on what the text shows.
+    """
+    for pattern, what in _TEXTS.items():
+        if re.search(pattern, text):
+            raise SourceError(f"{what}; {ASK_FOR_MEMBERS}")
+    if _ROW.search(text):
+        raise SourceError(
+            "these are rows of kafka-consumer-groups --describe without their header; copy the line that "
+            "begins with GROUP (TOPIC in old releases), too"
+        )
+    raise SourceError(NO_OUTPUT)
+
+
+NO_OUTPUT = (
+    "this is no output of kafka-consumer-groups --describe or rpk group describe: no header with TOPIC or "
+    f"CONSUMER-ID; {ASK_FOR_MEMBERS}"
+)
+NO_GROUP = (
+    "this JSON is no group snapshot, scenario, status of connectors or description of a group with its "
+    f"members and partitions; {ASK_FOR_MEMBERS}"
+)
+
+
+def parse_json(text: str) -> GroupState:
+    """Return the group that another tool's JSON describes.
+
+    Raises:
+        SourceError: the JSON has no group with members and partitions; the message names its tool if known.
+    """
+    try:
+        value = decode_json(text)
+    except ValueError as error:
+        # Some tools print one object a line; the first one tells which tool it was.
+        try:
+            value = decode_json(text.lstrip().split("\n", 1)[0])
+        except ValueError:
+            raise SourceError(f"no whole JSON: {error}; {AGAIN}") from error
+    if (connector := connector_answer(value)) is not None:
+        return connector
+    if what := _tool_without_members(value):
+        raise SourceError(f"this is {what}; {ASK_FOR_MEMBERS}")
+    for found in _described(value):
+        return found
+    raise SourceError(NO_GROUP)
+
+
+def _tool_without_members(value: Any) -> str | None:
+    """Return what a JSON is that tells of a group and names no members; None for any other."""
+    first = value[0] if isinstance(value, list) and value else value
+    if not isinstance(first, dict):
+        return None
+    keys, status = first.keys(), first.get("status")
+    if status in ("success", "error") and "data" in keys:
+        return "an answer of Prometheus, which counts lags and names no members"
+    if (isinstance(status, dict) and "partitions" in status) or {"error", "message", "request"} <= keys:
+        return "Burrow's answer about a consumer, which has hosts in place of members"
+    if {"version", "partitions"} <= keys and "groupId" not in keys:
+        return "a plan of kafka-reassign-partitions: replicas of partitions, no members"
+    if {"name", "topic", "offsets"} <= keys:
+        return "the output of kt group, which has offsets and no members"
+    return None
+
+
+_MEMBER = ("consumerid", "memberid", "id", "name")
+_CLIENT = ("clientid",)
+_HOST = ("host", "clienthost")
+_INSTANCE = ("groupinstanceid", "instanceid")
+_TOPIC = ("topic", "topicname", "name")
+_PARTITION = ("partition", "partitionid", "id")
+_LAG = ("lag", "consumerlag", "messagesbehind", "currentlag", "offsetlag")
+_LISTS = ("assignments", "assignment", "assignedpartitions", "topicpartitions", "partitions")
+_GROUP = ("groupid", "group", "groupname", "consumergroupid", "id", "name")
+_STATE = ("state", "groupstate", "status")
+_STRATEGY = ("partitionassignor", "assignor", "balancer", "protocol")
+_STATUSES = {
+    name.upper(): name
+    for name in ("Stable", "Empty", "Dead", "PreparingRebalance", "CompletingRebalance", "Assigning")
+} | {"RECONCILING": "Reconciling"}
+"""Kafka's names of states by their letters in capitals, as web interfaces print them."""
+
+
+class _Place(NamedTuple):
+    """A partition in a list, its lag (`UNKNOWN_LAG`), and the entry that it stands in."""
+
+    topic: str
+    partition: int
+    lag: int
+    entry: Mapping[str, Any]
+
+
+def _described(value: Any) -> Iterator[GroupState]:
+    """Yield the groups that a JSON describes: objects with members that have partitions, or the other way."""
+    if isinstance(value, dict):
+        flat = {re.sub(r"[_-]", "", key.lower()): content for key, content in value.items()}
+        members = [content for content in flat.values() if _are_members(content)]
+        partitions = [content for content in flat.values() if _are_owned(content)]
+        if members or partitions:
+            yield _group(flat, members[0] if members else (), partitions[0] if partitions else ())
+        else:
+            for content in value.values():
+                yield from _described(content)
+    elif isinstance(value, list):
+        if _are_owned(value):
+            yield _group(_flat(value[0]), (), value)
+        for content in value:
+            yield from _described(content)
+
+
+def _flat(entry: Any) -> dict[str, Any]:
+    """Return an object with its keys in small letters and without `_` and `-`; {} for anything else."""
+    if not isinstance(entry, dict):
+        return {}
+    return {re.sub(r"[_-]", "", key.lower()): content for key, content in entry.items()}
+
+
+def _first(entry: Mapping[str, Any], names: Iterable[str]) -> Any:
+    """Return the first of these fields that the object has; None if it has none of them."""
+    return next((entry[name] for name in names if entry.get(name) is not None), None)
+
+
+def _are_members(value: Any) -> bool:
+    """Return True for a list of members, each with an id and a list of partitions."""
+    if not (isinstance(value, list) and value):
+        return False
+    return all(
+        isinstance(_first(entry, _MEMBER), str)
+        and isinstance(_first(entry, _CLIENT + _HOST), str)
+        and isinstance(_first(entry, _LISTS), list | dict)
+        for entry in map(_flat, value)
+    )
+
+
+def _are_owned(value: Any) -> bool:
+    """Return True for a list of partitions, of which at least one names its member."""
+    if not (isinstance(value, list) and value):
+        return False
+    entries = [*map(_flat, value)]
+    placed = all(
+        isinstance(_first(entry, _TOPIC), str) and isinstance(_first(entry, _PARTITION), int)
+        for entry in entries
+    )
+    return placed and any(isinstance(_first(entry, _MEMBER[:2]), str) for entry in entries)
+
+
+def _group(facts: Mapping[str, Any], members: Sequence[Any], partitions: Sequence[Any]) -> GroupState:
+    """Return the group of one description.
+
+    Args:
+        facts: the object that describes it, its keys in small letters.
+        members: its members, each with its partitions; empty if it lists none.
+        partitions: its partitions, each with its member if it has one; empty if it lists none.
+
+    Raises:
+        SourceError: a partition or a member is there twice or is none.
+    """
+    places = [place for entry in partitions for place in _places(entry)]
+    rows, lags = Rows(), {(place.topic, place.partition): place.lag for place in places}
+    held: set[tuple[str, int]] = set()
+    for entry in map(_flat, members):
+        rows.member(_identity(entry))
+        for place in _places(_first(entry, _LISTS)):
+            rows.partition(
+                place.topic, place.partition, _identity(entry).id, lags.get(place[:2], UNKNOWN_LAG)
+            )
+            held.add(place[:2])
+    owners = {} if members else {id(place.entry): _identity(place.entry) for place in places if _owner(place)}
+    for identity in dict.fromkeys(owners.values()):
+        rows.member(identity)
+    for place in places:
+        if place[:2] not in held:
+            owner = owners.get(id(place.entry))
+            rows.partition(place.topic, place.partition, owner and owner.id, place.lag)
+    counted = _first(facts, ("members", "memberscount", "consumers"))
+    listed = len({member.id for member in owners.values()})
+    hidden = counted - listed if isinstance(counted, int) and listed <= counted <= MAX_GROUP_MEMBERS else 0
+    state = rows.state(
+        members_complete=bool(members) or (isinstance(counted, int) and counted == listed),
+        name=_text(_first(facts, _GROUP)),
+        status=_STATUSES.get(re.sub(r"[_ ]", "", str(_first(facts, _STATE) or "")).upper()),
+        warnings=("read from another tool's JSON, which may not show partitions without an owner",),
+    )
+    check_partitions(len(state.partition), SourceError, "the group")
+    return replace(state, strategy=_text(_first(facts, _STRATEGY)), unlisted=0 if members else hidden)
+
+
+def _owner(place: _Place) -> bool:
+    """Return True if the entry of a partition names a member."""
+    return bool(_text(_first(place.entry, _MEMBER[:2])))
+
+
+def _identity(entry: Mapping[str, Any]) -> MemberIdentity:
+    """Return the member that an entry names."""
+    host = _text(_first(entry, _HOST))
+    return MemberIdentity(
+        _text(_first(entry, _MEMBER)) or "",
+        _text(_first(entry, _INSTANCE)),
+        _text(_first(entry, _CLIENT)),
+        host and host.removeprefix("/"),
+    )
+
+
+def _places(value: Any) -> Iterator[_Place]:
+    """Yield the partitions of a list, of one entry of it, or of an object of lists by topic.
+
+    Raises:
+        SourceError: a topic, a number or a lag that none can be.
+    """
+    if isinstance(value, list):
+        for entry in value:
+            yield from _places(entry)
+        return
+    entry = _flat(value)
+    topic, numbers = _first(entry, _TOPIC), _first(entry, ("partitions", *_PARTITION))
+    if topic is None:
+        for name, listed in value.items() if isinstance(value, dict) else ():
+            yield from _places({"topic": name, "partitions": listed})
+        return
+    lag = _first(entry, _LAG)
+    for number in numbers if isinstance(numbers, list) else [numbers]:
+        if not (isinstance(topic, str) and isinstance(number, int) and 0 <= number <= MAX_PARTITION):
+            raise SourceError(f"{str(topic)[:MAX_TOPIC_NAME]}-{str(number)[:40]} is no partition; {AGAIN}")
+        known = isinstance(lag, int) and abs(lag) <= MAX_OFFSET
+        yield _Place(topic, number, lag if known else UNKNOWN_LAG, entry)
+
+
+def _text(value: Any) -> str | None:
+    """Return a text that is not empty, of `MAX_ID` characters at most; None for anything else."""
+    return value[:MAX_ID] if isinstance(value, str) and value not in {"", "-"} else None

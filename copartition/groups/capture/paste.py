@@ -1,0 +1,384 @@
+"""Bring a paste back into the form that the tools print: whole rows, in columns, and nothing else.
+
+People paste tables as their terminals, tickets and chats leave them: quoted with `>`, behind the name of a
+container, with pipes between the cells, wrapped at the width of a terminal, in colours, and with the next
+prompt or kubectl's last word below them. Every line keeps its place, so that errors name the line of the
+paste: a line that was joined to the one before it, or that is no row, becomes a blank one.
+
+Rows whose columns got lost are read by words, and only if that is possible in one way: no name has a blank,
+and what a column may hold shows where an empty one is. Nothing that could be a row is ever dropped.
+"""
+
+import csv
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from copartition.groups.capture.columns import (
+    COLUMN_NAMES,
+    COMMAND,
+    HEADERS,
+    NOTICE,
+    TELLING,
+    align,
+    find_header,
+    fit_cells,
+    fitting_columns,
+    head_columns,
+    squeeze,
+)
+from copartition.groups.capture.table import AGAIN, NOTHING
+from copartition.kit.words import count
+from partitioning.errors import SourceError
+
+_COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+_SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u200b": None, "\ufeff": None})
+_IN_HEADERS = ("PARTITION", "CONSUMER-ID", "STRATEGY", "LIENT-ID", "MEMBER-ID")
+"""Words that the headers of these tables have, or the first piece of one that is wrapped; rows have none."""
+_FIRST_COLUMN = re.compile(
+    r"(?<![^\s|\u2502\u2503])(?:GROUP|TOPIC|CONSUMER-ID|COORDINATOR \(ID\))(?=[\s|\u2502\u2503,;])"
+)
+_BARS = re.compile("[|\u2502\u2503]")
+_OWN_BAR = re.compile(r"[|\u2502\u2503]\s*$")
+_RULE = re.compile(r"[\s|+:=\-\u2500-\u257f]+")
+"""A line that only draws the frame of a table."""
+_DIGIT = re.compile(r"[0-9]")
+_MOST_PIECES = 6
+"""Lines that one row may be wrapped over."""
+_MOST_LINES = 20_000
+"""Lines of a text that is read by words, or whose rows are wrapped: it was pasted by hand."""
+_REMARK = re.compile(
+    r"exit|logout|EOF|done|\^[CD].*|\s*(?:real|user|sys)\s+\d.*"
+    r"|\S*[$#%>\u276f\u279c]"
+    r"|\[[^\]\n]*\][$#%](?: .*)?|(?:\([\w.-]+\) )?[\w.!' -]{1,80}@[^$#%>\n]{1,200}[$#%>](?: .*)?"
+    r"|(?:bash|sh|zsh|ksh)-[\d.]+[$#](?: .*)?|PS [A-Z]:[^>\n]*>.*|[A-Z]:\\[^>\n]*>.*|[$#%>\u276f\u279c] .*"
+    r"|pod [\"/].*|.*\b(?:condition met|deleted)|command terminated with .*|Defaulted container .*"
+    r"|If you don't see a command prompt.*|Picked up \w+:.*|OpenJDK .*"
+    r"|(?:WARNING|Note|NOTE|DEBUG|INFO|WARN|ERROR|SLF4J)\b.*"
+    r"|\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*|\[?\d\d:\d\d:\d\d[\]., ].*"
+)
+"""What shells, kubectl, the JVM and loggers print beside a table, told by its words."""
+
+
+class Paste(NamedTuple):
+    """A text as the tools print it, and what a reader must know of how it came to that, as sentences."""
+
+    text: str
+    notes: tuple[str, ...] = ()
+
+
+def straighten(text: str) -> Paste:
+    """Return a pasted text with its tables as the tools print them; one that needs nothing stays as it is."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+    if "\x1b" in text:
+        text = _COLOURS.sub("", text)
+    if not text.isascii():
+        text = text.translate(_SPACES)
+    lines = text.split("\n")
+    headers = _header_lines(text)
+    notes = []
+    for number in headers:
+        _without_prefix(lines, number)
+        _without_frame(lines, number)
+        if note := _without_wrapping(lines, number):
+            notes.append(note)
+    remarks = _blank_remarks(lines, headers)
+    if remarks:
+        more = f", nor are {len(remarks) - 1} more" if len(remarks) > 1 else ""
+        first, line = remarks[0]
+        notes.append(f"line {first + 1} is no row and was left out: {line.strip()[:80]!r}{more}")
+    return Paste("\n".join(lines), tuple(dict.fromkeys(notes)))
+
+
+def shows_header(lines: Sequence[str]) -> bool:
+    """Return True if one of the lines may be a header, whatever was done to it: the head of a long text."""
+    return any(len(_names(line)) > 2 for line in lines)
+
+
+def _header_lines(text: str) -> list[int]:
+    """Return the indices of the lines that may be headers, or the first pieces of headers, in order.
+
+    The text is searched for a few words; to look at each line would take longer than to read the rows.
+    """
+    found: dict[int, None] = {}
+    for word in _IN_HEADERS:
+        line = place = 0
+        while (at := text.find(word, place)) >= 0:
+            line += text.count("\n", place, at)
+            found[line] = None
+            place = at
+            end = text.find("\n", at)
+            if end < 0:
+                break
+            line, place = line + 1, end + 1
+    return sorted(found)
+
+
+def _without_prefix(lines: list[str], number: int) -> None:
+    """Take off what stands before every line, such as `> ` or a container's name, if the header has it.
+
+    Times in front of the lines differ from each other, but only in their digits.
+    """
+    line = lines[number]
+    found = _FIRST_COLUMN.search(line)
+    if found is None or not found.start() or len(_names(line[found.start() :])) < 3:
+        return
+    prefix = line[: found.start()]
+    if _BARS.search(line, found.start()):  # the table's own frame begins with a bar, which is no prefix
+        prefix = _OWN_BAR.sub("", prefix)
+    if not prefix:
+        return
+    width, shape, bare = len(prefix), _DIGIT.sub("0", prefix), prefix.rstrip()
+    for index, other in enumerate(lines):
+        if _DIGIT.sub("0", other[:width]) == shape:
+            lines[index] = other[width:]
+        elif other.rstrip() == bare:
+            lines[index] = ""
+
+
+def _names(line: str) -> list[str]:
+    """Return the names of columns in a line, in its order."""
+    words = re.split(r"[\s|\u2502\u2503,;]+", line)
+    return [word for word in words if word in COLUMN_NAMES]
+
+
+def _without_frame(lines: list[str], number: int) -> None:
+    """Put a table with bars, commas or semicolons between its cells into columns.
+
+    Raises:
+        SourceError: a row has another number of cells than the header.
+    """
+    delimiter = next((sign for sign in ("|", "\u2502", "\u2503", ",", ";") if sign in lines[number]), None)
+    if delimiter is None:
+        return
+    header = _split(lines[number], delimiter)
+    if not head_columns(" ".join(header))[0]:
+        return
+    places, rows = [number], [header]
+    for index in range(number + 1, len(lines)):
+        line = lines[index]
+        if _RULE.fullmatch(line):
+            lines[index] = ""
+        elif delimiter not in line:
+            if line.strip():
+                break
+        else:
+            cells = _split(line, delimiter)
+            if head_columns(" ".join(cells))[0]:
+                break  # the next table, which has a turn of its own
+            if len(cells) != len(header):
+                raise SourceError(
+                    f"line {index + 1}: the row has {count(len(cells), 'cell')}, the header {len(header)}: "
+                    f"it is cut off; {AGAIN}"
+                )
+            places.append(index)
+            rows.append([cell or NOTHING for cell in cells])
+    for index, row in zip(places, align(rows), strict=True):
+        lines[index] = row
+
+
+def _split(line: str, delimiter: str) -> list[str]:
+    """Return the cells of a line, without the frame at its ends."""
+    if delimiter in ",;":
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])]
+    inner = line.strip().removeprefix(delimiter).removesuffix(delimiter)
+    return [cell.strip() for cell in inner.split(delimiter)]
+
+
+def _without_wrapping(lines: list[str], number: int) -> str | None:
+    """Join the pieces of rows that a narrow terminal has wrapped; return what was done, None if nothing.
+
+    A terminal cuts at its width, so that pieces but the last are equally long; a chat breaks at blanks.
+
+    Raises:
+        SourceError: the header is wrapped, and a row cannot be joined.
+    """
+    first = lines[number]
+    if head_columns(squeeze(first))[0] or len(_names(first)) < 3 or not first.startswith(HEADERS):
+        return None
+    end = next((index for index in range(number, len(lines)) if not lines[index].strip()), len(lines))
+    places = [
+        index for index in range(number, min(end, number + _MOST_LINES)) if not _is_remark(lines[index])
+    ]
+    width = max(len(lines[index]) for index in places)
+    for pieces in range(2, _MOST_PIECES + 1):
+        head = _joined(lines, places[:pieces], width, None)
+        following = places[pieces] if pieces < len(places) else None
+        if head is not None and (following is None or not {*lines[following].split()} <= COLUMN_NAMES):
+            break
+    else:
+        return None
+    names = [*find_header(squeeze(head))[1]]
+    for rows in (_row_starts(lines, places[pieces:], names), _chunks(places[pieces:], pieces)):
+        joined = [_joined(lines, row, width, names) for row in rows]
+        if all(row is not None for row in joined):
+            break
+    else:
+        at = next(row[0] for row, text in zip(rows, joined, strict=True) if text is None)
+        raise SourceError(
+            f"line {at + 1}: the table is wrapped, and this row cannot be joined; widen the terminal and "
+            f"{AGAIN}"
+        )
+    for row, text in zip([places[:pieces], *rows], [head, *joined], strict=True):
+        for index in row:
+            lines[index] = ""
+        lines[row[0]] = text or ""
+    return f"rows that were wrapped over {pieces} lines were joined"
+
+
+def _joined(
+    lines: Sequence[str], places: Sequence[int], width: int, names: Sequence[str] | None
+) -> str | None:
+    """Return pieces as one line: a header if `names` is None, else a row of these columns.
+
+    None if they are neither.
+    """
+    parts = [lines[place] for place in places]
+    cut = "".join(part.ljust(width) for part in parts[:-1]) + parts[-1]
+    for text in (cut, " ".join(parts)):
+        squeezed = squeeze(text)
+        if find_header(squeezed)[0] if names is None else fit_cells(squeezed.split(" "), names):
+            return text
+    return None
+
+
+def _row_starts(lines: Sequence[str], places: Sequence[int], names: Sequence[str]) -> list[list[int]]:
+    """Return the pieces of each row; a row begins where a line fits the first columns."""
+    telling = 1 + min(names.index(name) for name in TELLING.values() if name in names)
+    rows: list[list[int]] = []
+    for place in places:
+        if not rows or fitting_columns(lines[place].split(), names)[0] >= telling:
+            rows.append([])
+        rows[-1].append(place)
+    return rows
+
+
+def _chunks(places: Sequence[int], size: int) -> list[list[int]]:
+    """Return the places in lists of this size; the last one may be shorter."""
+    return [[*places[start : start + size]] for start in range(0, len(places), size)]
+
+
+def _is_remark(line: str) -> bool:
+    """Return True if a line is a shell's, kubectl's or a logger's by its words."""
+    return _REMARK.fullmatch(line.strip()) is not None
+
+
+def _blank_remarks(lines: list[str], headers: Iterable[int]) -> list[tuple[int, str]]:
+    """Blank the lines between rows, or below them, that are none; return them with their indices.
+
+    A line that is unlike any row ends its table. If rows follow it nevertheless, it is left where it is, so
+    that the reader of the table names it: it may be a row that was damaged.
+    """
+    starts = [number for number in headers if find_header(squeeze(lines[number]))[0]]
+    remarks: list[tuple[int, str]] = []
+    for start, end in pairwise([*starts, len(lines)]):
+        remarks += _remarks_of_table(lines, start, end)
+    for index, _ in remarks:
+        lines[index] = ""
+    return remarks
+
+
+def _remarks_of_table(lines: Sequence[str], start: int, end: int) -> list[tuple[int, str]]:
+    """Return the lines below the header with index `start` that are no rows, up to the index `end`.
+
+    The first line below a header is a row, unless its words show whose it is.
+    """
+    columns = head_columns(lines[start])[1]
+    telling = next(name for name in TELLING.values() if name in columns)
+    at = columns[telling]
+    grouped = "GROUP" in columns
+    wide = [*columns.values()][1]
+    found: list[tuple[int, str]] = []
+    doubtful: list[tuple[int, str]] = []
+    firsts: set[str] = set()
+    rows = 0
+    for index in range(start + 1, end):
+        line = lines[index]
+        # Nearly all lines are rows in their columns, which three characters show.
+        if line[at - 1 : at] == " " and line[at : at + 1] in _FIRST_OF_CELL and line[wide - 1 : wide] == " ":
+            firsts.add(line[:wide].rstrip())
+        elif not line.strip() or NOTICE.match(line) or COMMAND.match(line):
+            continue
+        elif line.startswith("GROUP ") and not grouped:
+            break  # rpk's summary of the next group
+        elif _is_remark(line):
+            found.append((index, line))
+            continue
+        elif rows and not _may_be_row(line, [*columns], telling, firsts if grouped else None):
+            doubtful.append((index, line))
+            continue
+        else:
+            firsts.add(line.split()[0])
+        rows += 1
+        doubtful.clear()
+    return found + doubtful
+
+
+_FIRST_OF_CELL = frozenset("0123456789-/")
+"""Characters with which cells of the columns in `TELLING` begin."""
+
+
+def _may_be_row(line: str, columns: Sequence[str], telling: str, firsts: set[str] | None) -> bool:
+    """Return True if a line may be a row, or what is left of one.
+
+    Args:
+        line: the line, which is not blank.
+        columns: the names of the columns.
+        telling: the column up to which a line must fit to be a row, damaged or not.
+        firsts: the groups of the other rows; None if the table names no group.
+    """
+    words = line.split()
+    filled, used = fitting_columns(words, columns)
+    if filled > columns.index(telling):
+        return True
+    if firsts and any(line.startswith(first) for first in firsts):
+        return True
+    if firsts:  # the tools print a table for each group: a row that was cut within its group's name
+        return len(words) == 1 and any(first.startswith(words[0]) for first in firsts)
+    return used == len(words)
+
+
+def realign(text: str) -> str | int | None:
+    """Return the text with its columns aligned, each line in its place.
+
+    None if nothing changes. A number is the line of the first row that can be read in no way or in more than
+    one way, counted from 1.
+    """
+    lines = text.split("\n")
+    if len(lines) > _MOST_LINES:
+        return None
+    if lines[-1]:  # without an end the last row may be cut
+        return None
+    positions: list[str] = []
+    rows: list[list[str]] = []
+    # Blank lines within a table keep their places: they may be those of joined lines.
+    blanks: list[int] = []
+    for number, line in enumerate([*lines, ""], 1):
+        words = squeeze(line)
+        kind, _ = find_header(words)
+        summary = line.startswith("GROUP ") and bool(rows) and rows[0][0] != "GROUP"  # rpk's, of the next
+        if kind or summary or number > len(lines) or NOTICE.match(line) or COMMAND.match(line):
+            positions += _with_blanks(rows, blanks)
+            rows, blanks = ([[*find_header(words)[1]]], []) if kind else ([], [])
+            positions += [] if rows else [line]
+        elif rows and words:
+            cells = fit_cells(words.split(" "), rows[0])
+            if cells is None:
+                return number
+            rows.append(cells)
+        elif rows:
+            blanks.append(len(rows) + len(blanks))
+        else:
+            positions.append(line)
+    again = "\n".join(positions[:-1])
+    return None if again == text else again
+
+
+def _with_blanks(rows: Sequence[Sequence[str]], blanks: Iterable[int]) -> list[str]:
+    """Return an aligned table with blank lines at these indices."""
+    table = align(rows) if rows else []
+    for blank in blanks:
+        table.insert(blank, "")
+    return table

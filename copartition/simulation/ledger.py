@@ -1,0 +1,375 @@
+"""Keep the ledger of a run: every transition of every partition, in the order in which it was decided.
+
+A group (`copartition.simulation.group`) decides and writes; nobody else changes a partition. What a partition
+is doing now, how long it stood still, how many records wait in it and its timeline are folds over the ledger:
+`PartitionStates` reads the transitions in their order, `Flow` reads who reads what since when. They are
+brought up to the ledger's end when somebody looks, as many transitions together take less time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copartition.simulation.group.memberships import Memberships
+from copartition.simulation.inputs.events import Create, Grow
+from copartition.simulation.inputs.scenario import Scenario
+from copartition.simulation.outcome.timeline import Phase, Rows, Timeline, Zombies
+from copartition.simulation.partition_states import PartitionStates, Transition, TransitionKind, fold
+from copartition.simulation.records.flow import Flow
+from copartition.simulation.records.readers import Zombie
+from partitioning.kit.columns import bounds, range_numbers
+from partitioning.topic_partition import TopicPartition
+
+JOINING = (Phase.PAUSED, Phase.COMPUTING)
+"""The phases that a partition goes through while its reader rejoins."""
+
+
+def rows_where(mask: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """Return the flat indexes of a mask's partitions, ascending, as int32."""
+    return mask.nonzero()[0].astype(np.int32)
+
+
+def rows_of(partitions: Collection[int]) -> NDArray[np.int32]:
+    """Return a set of flat indexes as a column, ascending, as int32."""
+    return np.array(sorted(partitions), np.int32)
+
+
+class Partitions:
+    """The topics of a run, and their partitions by flat index, `first[topic] + number`.
+
+    `counts` says which partitions exist now; topics keep room for all they will ever get.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        counts = {topic.name: topic.partitions for topic in scenario.topics}
+        most = dict(counts)
+        for event in scenario.events:
+            if isinstance(event, Create | Grow):
+                counts.setdefault(event.topic, 0)
+                most[event.topic] = max(most.get(event.topic, 0), event.partitions)
+        self.topics = tuple(counts)  # names; topics created later at the end
+        self.counts = list(counts.values())  # how many partitions each topic has now; 0 before it is created
+        # Index of each topic's first partition, and the number of all.
+        self.first = bounds(np.array([most[name] for name in self.topics], np.int64))
+        self.total = int(self.first[-1])  # how many partitions there will ever be
+        self._number = {name: number for number, name in enumerate(self.topics)}
+
+    def present(self) -> NDArray[np.int32]:
+        """Return the flat indexes of the partitions that exist now, ascending."""
+        return range_numbers(self.first[:-1], np.array(self.counts, np.int64)).astype(np.int32)
+
+    def topic(self, name: str) -> int:
+        """Return the number of a topic, by its name."""
+        return self._number[name]
+
+    def name(self, partition: int) -> TopicPartition:
+        """Return the topic and number of a partition, by its flat index."""
+        topic = int(np.searchsorted(self.first, partition, side="right")) - 1
+        return TopicPartition(self.topics[topic], partition - int(self.first[topic]))
+
+    def matching(self, pattern: str, counts: Sequence[int]) -> tuple[str, ...]:
+        """Return the existing topics that a pattern matches as a whole.
+
+        A topic exists if `counts` is not 0 for it.
+        """
+        return tuple(
+            name
+            for name, count in zip(self.topics, counts, strict=True)
+            if count and re.fullmatch(pattern, name)
+        )
+
+    def growth(self, topics: Iterable[int]) -> str:
+        """Return a cause in words: the group has noticed that these topics have more partitions."""
+        counts = (f"{self.topics[topic]} to {self.counts[topic]}" for topic in topics)
+        return f"partitions added ({', '.join(counts)})"
+
+    def grow(self, topic: str, count: int) -> NDArray[np.int32]:
+        """Create a topic, or give it more partitions; return the flat indexes of these, ascending."""
+        number = self._number[topic]
+        start = int(self.first[number])
+        new = np.arange(start + self.counts[number], start + count, dtype=np.int32)
+        self.counts[number] = count
+        return new
+
+
+class Ledger:
+    """The transitions of a run, and what follows from them.
+
+    Partitions are flat indexes, members numbers of `Memberships`, causes numbers of `causes`, times
+    milliseconds. Transitions must be in the order of time for each partition; about different partitions they
+    may come in any order. A transition about a collection of partitions waits until somebody looks, and then
+    happens together with others like it; so a group that speaks of a few partitions at a time gives
+    collections, and one that speaks of many gives columns.
+    """
+
+    def __init__(self, scenario: Scenario, partitions: Partitions, memberships: Memberships) -> None:
+        # What pauses are for, by number; a text may be bettered while the run goes on.
+        self.causes: list[str] = []
+        self._partitions = partitions
+        self._memberships = memberships
+        self._partition_ms = scenario.costs.partition_ms
+        self.transitions: list[Transition] = []  # all of them; only methods of this class append
+        self._folded = 0  # how many of them `_states` and `_flow` have
+        self._flow = None if scenario.load is None else Flow(scenario, partitions.first, partitions.topics)
+        self._states = PartitionStates(partitions.total, memberships, self._partition_ms, flow=self._flow)
+        self._zombies: list[Zombie] = []
+        self.born(partitions.present(), 0.0, Phase.PAUSED, self.cause("nobody in the group"))
+
+    @property
+    def now(self) -> PartitionStates:
+        """The state of every partition after all transitions so far."""
+        self._fold()
+        return self._states
+
+    @property
+    def flow(self) -> Flow | None:
+        """The records after all transitions so far; None without a load."""
+        self._fold()
+        return self._flow
+
+    def cause(self, text: str) -> int:
+        """Return the number of a new cause for which partitions are not read.
+
+        `causes[number]` may be reworded later.
+        """
+        self.causes.append(text)
+        return len(self.causes) - 1
+
+    def owned(self, member: int) -> NDArray[np.int32]:
+        """Return the partitions that a member was given last, ascending; they may not be read yet."""
+        return rows_where(self.now.owner == member)
+
+    # The seven kinds of transitions, as `TransitionKind` defines them.
+
+    def born(self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int) -> None:
+        """Let partitions exist from now on; no consumer reads them."""
+        self._write(TransitionKind.SETTLE, partitions, at_ms, phase, cause)
+
+    def own(
+        self,
+        partitions: NDArray[np.integer],
+        owner: NDArray[np.integer],
+        position: NDArray[np.integer],
+        at_ms: float,
+        cause: int,
+    ) -> None:
+        """Give partitions to other members, or other places in their lists; who loses one stops for `cause`.
+
+        `owner` has the member of each partition, -1 for none; `position` its place in that member's list.
+        """
+        moved = partitions[self.now.owner[partitions] != owner].astype(np.int32)
+        self._write(TransitionKind.STOP, moved, at_ms, Phase.PAUSED, cause)
+        self._write(TransitionKind.OWN, partitions, at_ms, member=owner, position=position)
+
+    def open(self, partitions: Collection[int], member: int, at_ms: float, begins_ms: float | None) -> None:
+        """Give a member these unread partitions, which it opens in the order of their numbers.
+
+        It begins to read at `begins_ms`; None: at once.
+        """
+        self._write(
+            TransitionKind.OPEN, partitions, at_ms, Phase.HANDOVER, member=member, begins_ms=begins_ms
+        )
+
+    def open_all(
+        self, members: NDArray[np.int32], at_ms: float, begins_ms: NDArray[np.float64] | None, cause: int
+    ) -> None:
+        """Let members open the partitions that they were given and that nobody reads, for this cause.
+
+        `begins_ms` is the time at which each member begins to read; None: at once.
+        """
+        now = self.now
+        partitions = now.waiting_for(members)
+        if len(partitions) and begins_ms is not None:
+            begins_ms = now.by_member(members, begins_ms)[now.owner[partitions]]
+        self._write(TransitionKind.OPEN, partitions, at_ms, Phase.HANDOVER, cause, begins_ms=begins_ms)
+
+    def read(
+        self, rows: NDArray[np.int32], at_ms: float, phases: Sequence[Phase] = (Phase.UNNOTICED,)
+    ) -> None:
+        """Let the owners of these partitions read them again, if they stand still in one of these phases."""
+        again = rows[np.isin(self.now.phase[rows], phases)] if len(rows) else rows
+        self._write(TransitionKind.READ, again, at_ms)
+
+    def begin(self, now_ms: float) -> None:
+        """Let all owners read their partitions, which they opened long before time 0."""
+        rows = rows_where(self.now.owner >= 0)
+        self._write(TransitionKind.READ, rows, now_ms)
+        if self.flow is not None:
+            self.flow.readers.has_read(rows, self._memberships.consumer[self.now.owner[rows]])
+
+    def stop(self, members: NDArray[np.int32], at_ms: NDArray[np.float64], cause: int) -> None:
+        """Stop the partitions of members that rejoin, those of each member at its time."""
+        now = self.now
+        until = now.by_member(members, at_ms)
+        partitions = (~np.isnan(until[now.owner])).nonzero()[0]
+        self._write(TransitionKind.STOP, partitions, until[now.owner[partitions]], Phase.PAUSED, cause)
+
+    def halt(
+        self, partitions: Collection[int], at_ms: float, phase: Phase, cause: int, *, committed: bool | None
+    ) -> None:
+        """Stop these partitions, also those that are being opened, and move all of them into this phase.
+
+        `committed` is True if the reader could commit before, False if it could not, None if it stands still
+        and may go on.
+        """
+        self._halt(partitions, at_ms, phase, cause, committed, settles=True)
+
+    def halt_member(
+        self, member: int, at_ms: float, phase: Phase, cause: int, *, committed: bool | None
+    ) -> NDArray[np.int32]:
+        """Stop what a member reads, and return that, with what it would read if it did not stand still.
+
+        The arguments are as in `halt`; what stands still already keeps its phase.
+        """
+        had = self.owned(member)
+        read = had[self.now.read_by_owner(had, at_ms)]
+        self._halt(had, at_ms, phase, cause, committed, settles=False)
+        return read
+
+    def settle(self, partitions: Collection[int], at_ms: float, phase: Phase, cause: int | None) -> None:
+        """Move partitions that stand still into another phase; `cause` None keeps the cause of each."""
+        self._write(TransitionKind.SETTLE, partitions, at_ms, phase, cause)
+
+    def settle_all(
+        self, old: Phase, at_ms: float, phase: Phase, cause: int, *, member: int | None = None
+    ) -> None:
+        """Move everything that stands still in one phase into another one; with `member`, what that has."""
+        still = self.now.phase == old
+        if member is not None:
+            still &= self.now.owner == member
+        self._write(TransitionKind.SETTLE, rows_where(still), at_ms, phase, cause)
+
+    def notice(self, member: int, at_ms: float, cause: int, *, committed: bool = False) -> None:
+        """Let the group learn that the unread partitions of a member (-1: of no member) are not read."""
+        unnoticed = rows_where((self.now.owner == member) & (self.now.phase == Phase.UNNOTICED))
+        self._halt(unnoticed, at_ms, Phase.PAUSED, cause, committed, settles=True)
+
+    # Second readers.
+
+    def zombie(
+        self, partitions: NDArray[np.int32], member: int, start_ms: float, end_ms: float, *, reads: bool
+    ) -> None:
+        """Let a member read on what is no longer its own.
+
+        If not `reads`, it gets no new records and is only busy with the ones in its hands. Nothing happens
+        unless `end_ms` is later than `start_ms`.
+        """
+        if len(partitions) == 0 or start_ms >= end_ms:
+            return
+        consumer = int(self._memberships.consumer[member])
+        self.now.watch(partitions)
+        zombie = Zombie(partitions, consumer, start_ms, end_ms)
+        if reads and self.flow is not None:
+            self.flow.zombie(zombie)
+        self._zombies.append(zombie)
+
+    def end_process(self, consumer: int, at_ms: float) -> None:
+        """End a consumer's process; what it reads on without owning it, it no longer does."""
+        for zombie in self._zombies:
+            if zombie.consumer == consumer and zombie.end_ms > at_ms:
+                zombie.end_ms = at_ms
+
+    # What follows from the transitions.
+
+    def catch_up(self, now_ms: float) -> None:
+        """Complete the handovers that are over by now, and bring the records up to now."""
+        self.now.settle(now_ms)
+        if self.flow is not None:
+            self.flow.advance(now_ms)
+
+    def finish(self, now_ms: float) -> float:
+        """End the run; return the time for which partitions had two readers, in milliseconds, summed."""
+        self.now.finish(now_ms)
+        if not self._zombies:
+            return 0.0
+        partition, start, end = self.now.reads_of_watched()
+        twice = 0.0
+        for zombie in self._zombies:
+            of = np.isin(partition, zombie.partitions)
+            both = np.minimum(end[of], min(zombie.end_ms, now_ms)) - np.maximum(start[of], zombie.start_ms)
+            twice += float(both[both > 0].sum())
+        return twice
+
+    def timeline(self, consumers: tuple[str, ...], until_ms: float) -> Timeline:
+        """Return the life of every partition up to the end of the run; `consumers` are names by number."""
+        rows: Rows = []
+        states = PartitionStates(self._partitions.total, self._memberships, self._partition_ms, rows=rows)
+        fold(self.transitions, states, None)
+        states.finish(until_ms)
+        nothing = tuple(np.empty(0, kind) for kind in (np.int32, np.float64, np.int8, np.int32))
+        parts = list(map(list, zip(nothing, *rows, strict=True)))
+        rows.clear()
+
+        def column() -> NDArray[Any]:
+            # There may be millions of rows: parts are let go of as soon as they are joined.
+            joined: NDArray[Any] = np.concatenate(parts.pop(0))
+            return joined
+
+        partition = column()  # rows are in the order in which they ended: when the partition's next one began
+        order = np.argsort(partition, kind="stable")
+        partition, start, phase, cause = partition[order], column()[order], column()[order], column()[order]
+        del order
+        end = np.full(len(start), until_ms)
+        end[:-1] = start[1:]
+        end[:-1][partition[1:] != partition[:-1]] = until_ms
+        read = phase == Phase.CONSUMING
+        consumer = np.full(len(start), -1, np.int32)
+        consumer[read] = self._memberships.consumer[cause[read]]
+        cause[read] = -1
+        topics, first, zombies = (
+            self._partitions.topics,
+            self._partitions.first,
+            self._second_readers(until_ms),
+        )
+        columns = partition, start, end, phase, consumer
+        return Timeline(topics, first, consumers, *columns, tuple(self.causes), cause, zombies)
+
+    def _second_readers(self, until_ms: float) -> Zombies:
+        """Return the stretches in which consumers read partitions that were not theirs."""
+        reading = [zombie for zombie in self._zombies if zombie.start_ms < min(zombie.end_ms, until_ms)]
+        sizes = np.array([len(zombie.partitions) for zombie in reading], np.intp)
+        ends_ms = [min(zombie.end_ms, until_ms) for zombie in reading]
+        return Zombies(
+            np.concatenate([np.empty(0, np.int32), *(zombie.partitions for zombie in reading)]),
+            np.repeat(np.array([zombie.start_ms for zombie in reading], np.float64), sizes),
+            np.repeat(np.array(ends_ms, np.float64), sizes),
+            np.repeat(np.array([zombie.consumer for zombie in reading], np.int32), sizes),
+        )
+
+    def _halt(
+        self,
+        partitions: Collection[int] | NDArray[np.int32],
+        at_ms: float,
+        phase: Phase,
+        cause: int,
+        committed: bool | None,
+        *,
+        settles: bool,
+    ) -> None:
+        """Write that readers stall (`committed` None) or lose these partitions; see `halt`."""
+        kind = TransitionKind.STALL if committed is None else TransitionKind.LOSE
+        self._write(kind, partitions, at_ms, phase, cause, committed=bool(committed), settles=settles)
+
+    def _write(
+        self,
+        kind: TransitionKind,
+        partitions: Collection[int] | NDArray[np.integer],
+        at_ms: float | NDArray[np.float64],
+        phase: Phase = Phase.CONSUMING,
+        cause: int | None = None,
+        **more: Any,
+    ) -> None:
+        """Append a transition, if it is about any partition."""
+        if len(partitions):
+            self.transitions.append(Transition(kind, partitions, at_ms, phase, cause, **more))
+
+    def _fold(self) -> None:
+        """Bring the folds up to the ledger's end."""
+        if self._folded < len(self.transitions):
+            new, self._folded = self.transitions[self._folded :], len(self.transitions)
+            fold(new, self._states, self._flow)

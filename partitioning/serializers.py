@@ -1,0 +1,537 @@
+"""Keys as the producers' serializers write them: a partitioner hashes these bytes, not what they stand for.
+
+The number 42 as a long, as an int, as a text and as a JSON document are keys of four kinds, in partitions of
+their own. `key_serializer` makes the bytes of one kind: those of Kafka's own serializers (numbers, texts,
+UUIDs), of Kafka Connect's JsonConverter, which Debezium uses ("json"), and of the serializers of a schema
+registry.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+import struct
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from io import BytesIO
+from typing import Any, Literal, TypeAlias, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partitioning.errors import InvalidConfigError, InvalidKeyError, MissingDependencyError
+
+UUID_PATTERN = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+"""A UUID as Java writes and reads it, 36 characters."""
+
+HEADER: Literal["header"] = "header"
+"""The `schema_id` of a serializer that sends the id in a header of the record, and not in the key."""
+
+KeyValue: TypeAlias = str | int | float | bytes | uuid.UUID | Mapping[str, Any] | Sequence[Any]
+"""A value that some type of key can have."""
+SchemaId: TypeAlias = int | Literal["header"] | None
+"""The registry's number of a schema; "header" if it is not in the key; None for a type without a registry."""
+
+MAX_SCHEMA_ID = 2**31 - 1
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"]+')
+_SPELLED_BY_JACKSON = re.compile("\\\\(?:u[0-9a-f]{4}|.)|[\U00010000-\U0010ffff]")
+"""What Jackson writes otherwise than Python in a text: an escape, whole, or a character beyond 16 bits."""
+_PLAIN_FLOATS = 1e-3, 1e7
+"""Between these Java and Python spell a floating-point number alike: beyond them Java writes 1.0E7."""
+
+
+def big_endian(values: NDArray[Any], size: int) -> bytes:
+    """Return numbers as Java's serializers write them: `size` bytes each, the highest byte first.
+
+    Args:
+        values: integers that fit, or floating-point numbers.
+        size: bytes of one number: 2, 4 or 8.
+    """
+    kind = "f" if values.dtype.kind == "f" else "i"
+    if kind == "f" and size == 8:
+        # Java's DoubleSerializer writes one NaN for all (`doubleToLongBits`); FloatSerializer keeps their
+        # bits.
+        values = np.where(np.isnan(values), np.nan, values)
+    return values.astype(f">{kind}{size}").tobytes()
+
+
+def string_key(value: object) -> bytes:
+    """Return the UTF-8 bytes of a text, as `StringSerializer`; InvalidKeyError for what is no text."""
+    if not isinstance(value, str):
+        raise InvalidKeyError(f"a string key is a text, not {type(value).__name__}")
+    # Bytes of the command line that are no UTF-8 arrive as surrogates, and leave as they came.
+    return value.encode("utf-8", "surrogateescape")
+
+
+def integer_key(value: object, *, size: int = 4) -> bytes:
+    """Return an integer in `size` bytes, the highest first.
+
+    2 bytes are those of `ShortSerializer`, 4 of `IntegerSerializer`, 8 of `LongSerializer`.
+
+    >>> integer_key(42).hex(), integer_key(-1, size=8).hex()
+    ('0000002a', 'ffffffffffffffff')
+
+    Raises:
+        InvalidKeyError: it is no integer, or does not fit.
+    """
+    bound = 1 << 8 * size - 1
+    if not isinstance(value, int) or isinstance(value, bool) or not -bound <= value < bound:
+        raise InvalidKeyError(f"{value!r:.60} is no integer of {size} bytes: {-bound} to {bound - 1}")
+    return value.to_bytes(size, "big", signed=True)
+
+
+def float_key(value: object, *, size: int = 8) -> bytes:
+    """Return a floating-point number in `size` bytes, as `FloatSerializer` (4) or `DoubleSerializer` (8).
+
+    Raises:
+        InvalidKeyError: it is no number, or too large for a float.
+    """
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise InvalidKeyError(f"{value!r:.60} is no number")
+    try:
+        struct.pack(">f" if size == 4 else ">d", value)
+    except OverflowError:
+        raise InvalidKeyError(f"{value!r:.60} is too large for a number of {size} bytes") from None
+    return big_endian(np.array([value], np.float64), size)
+
+
+def uuid_key(value: str | uuid.UUID) -> bytes:
+    """Return the 36 characters of a UUID in lower case, as `UUIDSerializer`.
+
+    Raises:
+        InvalidKeyError: it is another text.
+    """
+    if re.fullmatch(UUID_PATTERN, str(value)) is None:
+        raise InvalidKeyError(f"{value!r:.60} is no UUID such as 0a1b2c3d-0000-4fff-8abc-0123456789ab")
+    return str(value).lower().encode()
+
+
+def json_key(value: object) -> bytes:
+    """Return a value as a JSON document without spaces, as Connect's JsonConverter without schemas.
+
+    >>> json_key("A"), json_key({"id": 42})
+    (b'"A"', b'{"id":42}')
+
+    Raises:
+        InvalidKeyError: it is no value of JSON, or has a number that clients spell differently.
+    """
+    _refuse_floats(value)
+    try:
+        return compact_json(json.dumps(value, ensure_ascii=False, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise InvalidKeyError(f"{value!r:.60} is no JSON document: {error}") from None
+
+
+def compact_json(document: str) -> bytes:
+    r"""Return a JSON document without the spaces between its parts, and its texts as Jackson writes them.
+
+    Names and numbers stay as they are and in their order: a producer that writes 1.0 writes another key than
+    one that writes 1.
+
+    >>> compact_json('{"id": 1.50, "name": "\u00e9"}')
+    b'{"id":1.50,"name":"\xc3\xa9"}'
+    """
+    return "".join(map(_token, _JSON_TOKEN.findall(document))).encode("utf-8", "surrogatepass")
+
+
+def framed(payload: bytes, schema_id: object, indexes: bytes = b"") -> bytes:
+    r"""Return a payload as a schema registry's serializer sends it as a key.
+
+    >>> framed(b"\x02A", 7).hex(), framed(b"\x02A", "header").hex()
+    ('00000000070241', '0241')
+
+    Args:
+        payload: what the serializer of the format wrote.
+        schema_id: the registry's number of the schema, which goes before the payload in five bytes; "header"
+            if it goes into a header of the record (`header_schema_id_serializer`), so that the key is only
+            the payload.
+        indexes: of Protobuf, which message of the schema it is; they go where the id goes.
+
+    Raises:
+        InvalidConfigError: the id is no number of a schema.
+    """
+    if schema_id == HEADER:
+        return payload
+    if not isinstance(schema_id, int) or not 0 <= schema_id <= MAX_SCHEMA_ID:
+        raise InvalidConfigError(
+            f"schema_id is {schema_id!r:.40}: give the registry's number of the schema, 0 to "
+            f"{MAX_SCHEMA_ID}, or {HEADER!r} if the producer sends it in a header"
+        )
+    return struct.pack(">bI", 0, schema_id) + indexes + payload
+
+
+@dataclass(frozen=True, slots=True)
+class KeySerializer:
+    """Serializes keys of one type; `key_serializer` makes one.
+
+    >>> long = key_serializer("long")
+    >>> long.of(42) == long.of_text("42") == bytes([0, 0, 0, 0, 0, 0, 0, 42])
+    True
+
+    Attributes:
+        key_type: one of `KEY_TYPES`.
+    """
+
+    key_type: str
+    _read: Callable[[str], Any]
+    _write: Callable[[Any], bytes]
+
+    def of(self, value: Any) -> bytes | None:
+        """Return the bytes of a value; None, the null key, of None.
+
+        Raises:
+            InvalidKeyError: the value has another type, or does not fit.
+        """
+        return None if value is None else self._write(value)
+
+    def of_text(self, text: str) -> bytes:
+        """Return the bytes of a value that is written as a text, as on the command line or in a CSV file.
+
+        For "json", "avro", "protobuf" and "jsonschema" the text is a JSON document; a text that is none is
+        the string that it is: A stands for "A".
+
+        Raises:
+            InvalidKeyError: the text is no value of this type.
+        """
+        return self._write(self._read(text))
+
+
+def key_serializer(
+    key_type: str, *, schema: bytes | str | None = None, schema_id: SchemaId = None
+) -> KeySerializer:
+    """Return what serializes keys of a type.
+
+    >>> key_serializer("json").of_text('{"id": 42}'), key_serializer("integer").of(42).hex()
+    (b'{"id":42}', '0000002a')
+
+    Args:
+        key_type: one of `KEY_TYPES`.
+        schema: of "avro" the schema in JSON; of "protobuf" a FileDescriptorSet, which `protoc
+            --include_imports --descriptor_set_out` writes: keys are the first message of its last file.
+        schema_id: of a type with a schema registry, as `framed` takes it.
+
+    Raises:
+        InvalidConfigError: there is no such type, it lacks a schema or an id, has one that it cannot use, or
+            the schema cannot be read.
+        MissingDependencyError: "avro" without fastavro, "protobuf" without protobuf.
+    """
+    if key_type not in KEY_TYPES:
+        raise InvalidConfigError(f"no key type {key_type!r}; give one of {', '.join(KEY_TYPES)}")
+    if (schema_id is not None) != (key_type in WITH_REGISTRY):
+        raise InvalidConfigError(
+            f"{key_type} keys need the schema's number in the registry, or {HEADER!r}"
+            if key_type in WITH_REGISTRY
+            else f"{key_type} keys have no schema id; it is for {', '.join(WITH_REGISTRY)}"
+        )
+    if (schema is not None) != (key_type in _WITH_SCHEMA):
+        raise InvalidConfigError(
+            f"{key_type} keys need their schema"
+            if key_type in _WITH_SCHEMA
+            else f"{key_type} keys need no schema; it is for {', '.join(_WITH_SCHEMA)}"
+        )
+    if schema_id is None:
+        return KeySerializer(key_type, *_PLAIN[key_type])
+    framed(b"", schema_id)  # refuses an id before the first key
+    # One zero byte of Protobuf says that a key is the first message of its schema.
+    indexes = b"\0" if key_type == "protobuf" else b""
+    read: Callable[[str], Any] = _json_or_text
+    write: Callable[[Any], bytes] = _json_alike
+    if key_type == "avro":
+        read, write = _avro(schema or "")
+    elif key_type == "protobuf":
+        read, write = json_or_text, _protobuf(schema or b"")
+    return KeySerializer(key_type, read, lambda value: framed(write(value), schema_id, indexes))
+
+
+@overload
+def serialize_key(
+    value: KeyValue, key_type: str, *, schema: bytes | str | None = None, schema_id: SchemaId = None
+) -> bytes: ...
+@overload
+def serialize_key(
+    value: KeyValue | None, key_type: str, *, schema: bytes | str | None = None, schema_id: SchemaId = None
+) -> bytes | None: ...
+def serialize_key(
+    value: KeyValue | None, key_type: str, *, schema: bytes | str | None = None, schema_id: SchemaId = None
+) -> bytes | None:
+    """Return the bytes of one key, as `key_serializer` makes them: what `partition_for_key` takes.
+
+    >>> [partition_for_key(serialize_key(21, kind), 12) for kind in ("long", "integer", "json")]
+    [10, 3, 0]
+
+    Args:
+        value: of the type: an int, a float, a text, a `uuid.UUID`, a JSON value. None is the null key.
+        key_type: one of `KEY_TYPES`.
+        schema: as `key_serializer` takes it.
+        schema_id: as `key_serializer` takes it.
+
+    Raises:
+        InvalidKeyError: the value has another type, or does not fit.
+        InvalidConfigError: as `key_serializer`.
+        MissingDependencyError: as `key_serializer`.
+    """
+    return key_serializer(key_type, schema=schema, schema_id=schema_id).of(value)
+
+
+def forms_of(text: str, schema_id: int | None = None) -> Iterator[tuple[str, bytes]]:
+    """Yield each form that a key written as a text may have, with its bytes, likelier forms first.
+
+    For somebody who has a key and a partition, and looks for the serializer. No form is yielded twice, and
+    none whose bytes an earlier form has.
+
+    Args:
+        text: the key as a person writes it.
+        schema_id: the registry's number of the key's schema, if it has one and it is known.
+    """
+    seen = set[bytes]()
+    for name, serialize in _forms(schema_id):
+        try:
+            key = serialize(text)
+        except (InvalidKeyError, ValueError):  # this text has no such form
+            continue
+        if key not in seen:
+            seen.add(key)
+            yield name, key
+
+
+def json_or_text(text: str) -> Any:
+    """Return the value of a JSON document, or the text itself if it is none."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return text
+
+
+class _Document(str):
+    """A JSON document in the spelling that it came in: numbers are not read and written anew."""
+
+    __slots__ = ()
+
+
+def _json_or_text(text: str) -> Any:
+    # The surest spelling of a document's numbers is the one that the user gave.
+    value = json_or_text(text)
+    return text if value is text else _Document(text)
+
+
+def _json_payload(value: Any) -> bytes:
+    return compact_json(value) if isinstance(value, _Document) else json_key(value)
+
+
+def _json_alike(value: Any) -> bytes:
+    """Return a JSON document that Java's serializer and confluent-kafka's write alike; refuse another one."""
+    written = _json_payload(value)
+    if odd := re.search(rb"(?<!\\)(?:\\\\)*\\u(?:[0-9A-F]*[A-F]|D[89])[0-9A-F]*", written):
+        raise InvalidKeyError(
+            f"Java's serializer and confluent-kafka's spell {odd[0].decode()} differently: serialize the key "
+            "as the producer does, and give its bytes"
+        )
+    return written
+
+
+def _token(token: str) -> str:
+    """Return one part of a JSON document as Jackson writes it."""
+    if token[0] != '"':
+        return token
+    return _SPELLED_BY_JACKSON.sub(
+        _as_jackson, json.dumps(json.loads(token, strict=False), ensure_ascii=False)
+    )
+
+
+def _as_jackson(match: re.Match[str]) -> str:
+    """Return an escape with upper-case digits, and a character beyond 16 bits as two escapes."""
+    written = match[0]
+    if written[0] == "\\":
+        return rf"\u{written[2:].upper()}" if len(written) > 2 else written
+    halves = written.encode("utf-16-be").hex().upper()
+    return rf"\u{halves[:4]}\u{halves[4:]}"
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no value of JSON")
+
+
+def _refuse_floats(value: object) -> None:
+    if isinstance(value, float) and value and not _PLAIN_FLOATS[0] <= abs(value) < _PLAIN_FLOATS[1]:
+        raise InvalidKeyError(
+            f"{value!r} is spelled differently by Java and Python; give the document as a text, as the "
+            "producer writes it"
+        )
+    if isinstance(value, dict | list | tuple):
+        for part in value.values() if isinstance(value, dict) else value:
+            _refuse_floats(part)
+
+
+def _integer(text: str) -> int:
+    if _INTEGER.fullmatch(text) is None:
+        raise InvalidKeyError(f"{text!r:.60} is no integer")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    try:
+        return float("_" if "_" in text else text)
+    except ValueError:
+        raise InvalidKeyError(f"{text!r:.60} is no number") from None
+
+
+def _hex(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise InvalidKeyError(f"{text!r:.60} is not hexadecimal: give two digits for each byte") from None
+
+
+def _base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidKeyError(f"{text!r:.60} is not base64") from None
+
+
+def _bytes(value: object) -> bytes:
+    if not isinstance(value, bytes):
+        raise InvalidKeyError(f"{value!r:.60} is {type(value).__name__}, not bytes")
+    return value
+
+
+_PLAIN: dict[str, tuple[Callable[[str], Any], Callable[[Any], bytes]]] = {
+    "string": (str, string_key),
+    "integer": (_integer, integer_key),
+    "long": (_integer, partial(integer_key, size=8)),
+    "short": (_integer, partial(integer_key, size=2)),
+    "float": (_number, partial(float_key, size=4)),
+    "double": (_number, float_key),
+    "uuid": (str, uuid_key),
+    "json": (_json_or_text, _json_payload),
+    "hex": (_hex, _bytes),
+    "base64": (_base64, _bytes),
+}
+"""Types without a schema: what reads a text, and what writes a value."""
+
+WITH_REGISTRY = ("avro", "protobuf", "jsonschema")
+"""Types that a schema registry's serializers write."""
+_WITH_SCHEMA = ("avro", "protobuf")
+"""Types whose bytes follow from a schema; those of "jsonschema" are its JSON, whatever the schema says."""
+
+KEY_TYPES = (*_PLAIN, *WITH_REGISTRY)
+"""Every type that `key_serializer` takes.
+
+>>> KEY_TYPES[:7]
+('string', 'integer', 'long', 'short', 'float', 'double', 'uuid')
+"""
+
+
+def _avro(schema: bytes | str) -> tuple[Callable[[str], Any], Callable[[Any], bytes]]:
+    """Return what reads a text and what writes a value by an Avro schema."""
+    try:
+        from fastavro import parse_schema, schemaless_writer  # noqa: PLC0415 - optional
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError("avro keys need the package fastavro: pip install fastavro") from error
+    try:
+        parsed = parse_schema(json.loads(schema))
+    except Exception as error:
+        raise InvalidConfigError(f"the Avro schema cannot be read: {error!r:.200}") from error
+
+    def write(value: Any) -> bytes:
+        payload = BytesIO()
+        try:
+            schemaless_writer(payload, parsed, value, strict_allow_default=True)
+        except Exception as error:  # noqa: BLE001 - fastavro raises what comes up for a value of another type
+            raise InvalidKeyError(f"{value!r:.60} does not fit the Avro schema: {error}") from None
+        return payload.getvalue()
+
+    kind = parsed.get("type") if isinstance(parsed, dict) else parsed
+    return (str if kind == "string" else json_or_text), write
+
+
+def _protobuf(descriptors: bytes | str) -> Callable[[Any], bytes]:
+    """Return what writes a value as the first message of the last file of a FileDescriptorSet."""
+    try:
+        from google.protobuf import (  # noqa: PLC0415 - optional
+            descriptor_pb2,
+            descriptor_pool,
+            json_format,
+            message_factory,
+        )
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            "protobuf keys need the package protobuf: pip install protobuf"
+        ) from error
+    try:
+        files = descriptor_pb2.FileDescriptorSet.FromString(descriptors).file
+        pool = descriptor_pool.DescriptorPool()
+        for file in files:
+            pool.Add(file)
+        name = ".".join(filter(None, (files[-1].package, files[-1].message_type[0].name)))
+        message = message_factory.GetMessageClass(pool.FindMessageTypeByName(name))
+    except Exception as error:
+        raise InvalidConfigError(
+            "the Protobuf schema cannot be read; give what `protoc --include_imports "
+            f"--descriptor_set_out=FILE` writes: {error!r:.200}"
+        ) from error
+
+    def write(value: Any) -> bytes:
+        try:
+            written = json_format.ParseDict(value, message())
+        except Exception as error:  # noqa: BLE001 - it raises what comes up for a value that is no object
+            raise InvalidKeyError(f"{value!r:.60} is no message {name}: {error}") from None
+        return bytes(written.SerializeToString(deterministic=True))
+
+    return write
+
+
+def _forms(schema_id: int | None) -> Iterator[tuple[str, Callable[[str], bytes]]]:
+    """Yield the forms that `forms_of` tries, each with a function from the text to the bytes."""
+    for key_type in _PLAIN:
+        yield key_type, key_serializer(key_type).of_text
+        if key_type == "string":
+            yield "json, a string", json_key
+            yield "json with its schema, a string", partial(_with_schema, "string")
+    for kind in ("int32", "int64"):
+        yield f"json with its schema, {kind}", partial(_with_schema, kind)
+    yield "uuid in upper case", lambda text: uuid_key(text).decode().upper().encode()
+    yield "uuid, 16 bytes", lambda text: uuid.UUID(uuid_key(text).decode()).bytes
+    for kind, write in (("string", _avro_string), ("long", _avro_long)):
+        yield f"avro {kind}, id in a header", write
+        if schema_id is not None:
+            yield f"avro {kind}, schema id {schema_id}", partial(_before, schema_id, write)
+    if schema_id is not None:
+        document = key_serializer("jsonschema", schema_id=schema_id)
+        yield f"jsonschema, schema id {schema_id}", document.of_text
+        yield f"jsonschema, a string, schema id {schema_id}", partial(_before, schema_id, json_key)
+
+
+def _before(schema_id: int, write: Callable[[str], bytes], text: str) -> bytes:
+    return framed(write(text), schema_id)
+
+
+def _with_schema(kind: str, text: str) -> bytes:
+    """Return what Connect's JsonConverter writes with `schemas.enable`, its default, which Debezium keeps."""
+    payload = json_key(text) if kind == "string" else str(_integer(text)).encode()
+    return b'{"schema":{"type":"%s","optional":false},"payload":%s}' % (kind.encode(), payload)
+
+
+def _avro_string(text: str) -> bytes:
+    key = string_key(text)
+    return _zigzag(len(key)) + key
+
+
+def _avro_long(text: str) -> bytes:
+    return _zigzag(int.from_bytes(integer_key(_integer(text), size=8), "big", signed=True))
+
+
+def _zigzag(number: int) -> bytes:
+    """Return an integer of 64 bits as Avro writes it: small ones, below 0 too, in few bytes."""
+    rest = number << 1 ^ number >> 63
+    written = bytearray()
+    while rest > 0x7F:
+        written.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    return bytes((*written, rest))
