@@ -9,9 +9,9 @@ from partitioning.errors import InvalidConfigError
 from partitioning.hashing.modulo import SignRule
 from partitioning.profiles import find_profile
 from partitioning.topic_partition import checked_partition_count
+from spark_integration import keys
 from spark_integration.errors import RecordError, error_text
 from spark_integration.hash_columns import hash_column
-from spark_integration.keys import serialized_key
 
 PARTITIONS = "copartition.partitions"
 """Metadata of a partition column: the partition count it was computed for."""
@@ -76,7 +76,7 @@ def kafka_partition(
     array or a map Spark itself refuses the plan (DATATYPE_MISMATCH). `typed_error` makes both a ColumnError.
     """
     rule, count = find_profile(profile), checked_partition_count(num_partitions)
-    key_bytes = serialized_key(key)
+    key_bytes = keys.key_bytes(key)
     if rule.null == "empty":
         key_bytes = sf.coalesce(key_bytes, sf.lit(b""))
     # A null from here on is a row that the client does not hash.

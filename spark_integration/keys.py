@@ -28,7 +28,7 @@ from spark_integration.shipping import send_by_value
 send_by_value("partitioning.serializers")  # `big_endian`, inside the function that uses it
 
 
-def serialized_key(column: Column | str) -> Column:
+def key_bytes(column: Column | str) -> Column:
     """Return the bytes of a string or binary column; for any other type a column that fails each task.
 
     Spark itself refuses a struct, an array or a map, as it plans the query.

@@ -49,18 +49,18 @@ def first_wait_s(config: Mapping[str, str]) -> float:
     return min(patience_s(config), _LONGEST_S)
 
 
-def existing_topics(config: Mapping[str, str]) -> Topics:
+def existing_topics(config: Mapping[str, str], within_s: float = ANSWER_WITHIN_S) -> Topics:
     """Return every topic that this client may see.
 
     Args:
         config: librdkafka's settings; those of security may be Java's.
-        timeout_s: seconds for a cluster that does not answer.
+        within_s: seconds for a cluster that does not answer.
 
     Raises:
         InvalidConfigError: librdkafka refuses the configuration, or it names no broker.
-        BrokerUnreachableError: no broker answers in the time that records have, or it refuses us.
+        BrokerUnreachableError: no broker answers in time, or it refuses us.
     """
-    admin, topics = _ask(config, first_wait_s(config), None)
+    admin, topics = _ask(config, within_s, None)
     counts = {name: len(topic.partitions) for name, topic in topics.items() if topic.partitions}
     return Topics(counts, _ids(admin, counts))
 
@@ -169,18 +169,21 @@ def _address(config: Mapping[str, str]) -> str:
     return next((config[name] for name in _ADDRESSES if config.get(name)), "")
 
 
-def checked_topics(options: SinkOptions, computed_for: int | None) -> Topics:
+def checked_topics(options: SinkOptions, computed_for: int | None, within_s: float) -> Topics:
     """Return the topics that `options` allow to be written.
 
-    `computed_for` is the count of the rows' partition column; None if that is not known.
+    Args:
+        options: the write.
+        computed_for: the count of the rows' partition column; None if that is not known.
+        within_s: seconds for a cluster that does not answer.
 
     Raises:
         UnknownTopicError: the cluster has no such topic.
         PartitionCountError: the topic has another count than `options` or the column say.
     """
     if options.topic is None:
-        return existing_topics(options.config)
-    admin, topics = _ask(options.config, first_wait_s(options.config), options.topic)
+        return existing_topics(options.config, within_s)
+    admin, topics = _ask(options.config, within_s, options.topic)
     actual = len(partitions_of(options.topic, topics[options.topic], options.config))
     # Both are compared with the cluster: an option could hide that the column was made for another count.
     for count in (options.partitions, computed_for):

@@ -19,7 +19,13 @@ from partitioning.errors import InvalidConfigError
 from spark_integration.columns import LANES, PARTITIONS
 from spark_integration.errors import ColumnError, RoutingError
 from spark_integration.shipping import PLACEMENT, send_by_value
-from spark_integration.sinks.cluster import Topics, check_same_topics, checked_topics
+from spark_integration.sinks.cluster import (
+    ANSWER_WITHIN_S,
+    Topics,
+    check_same_topics,
+    checked_topics,
+    first_wait_s,
+)
 from spark_integration.sinks.delivery import deliver
 from spark_integration.sinks.exactly_once.target import Target, target_of
 from spark_integration.sinks.exactly_once.writers import OnceBatchWriter, OnceStreamWriter, StreamWriter
@@ -52,7 +58,7 @@ class KafkaSink(datasource.DataSource):
         destination = _destination(schema, self.options)
         if destination.sink.once is not None:
             return OnceBatchWriter(destination.target(stream=False))
-        return _BatchWriter(destination.checked())
+        return _BatchWriter(destination.checked(ANSWER_WITHIN_S))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> datasource.DataSourceStreamWriter:  # noqa: ARG002, N802
         """Called by Spark on the driver, twice a micro-batch; every output mode appends."""
@@ -70,7 +76,7 @@ class _Destination:
         sink: the options.
         noted: the count that the partition column's metadata notes.
         rule: where keyed rows have to be.
-        counts: partitions of each topic that may be written; empty before the cluster was asked.
+        topics: the topics that may be written; none before the cluster was asked.
     """
 
     sink: SinkOptions
@@ -78,9 +84,9 @@ class _Destination:
     rule: KeyRule | None
     topics: Topics = field(default=Topics({}, {}))
 
-    def checked(self) -> _Destination:
-        """Return the same with the topics of the cluster; errors as of `checked_topics`."""
-        return replace(self, topics=checked_topics(self.sink, self.noted))
+    def checked(self, within_s: float) -> _Destination:
+        """Return the same with the topics of the cluster; arguments and errors as of `checked_topics`."""
+        return replace(self, topics=checked_topics(self.sink, self.noted, within_s))
 
     def target(self, *, stream: bool) -> Target:
         """Return the version that is to be written exactly once; errors as of `target_of`."""
@@ -133,7 +139,9 @@ class _StreamWriter(StreamWriter):
     def _ask(self) -> None:
         # The driver asks once a micro-batch: this instance is pickled for each of its tasks.
         if not self._destination.topics.counts:
-            self._destination = self._destination.checked()
+            # The stream has written before, so brokers that do not answer are away, not misspelt.
+            destination = self._destination
+            self._destination = destination.checked(first_wait_s(destination.sink.config))
 
     def _take(self, items: Iterator[Any]) -> datasource.WriterCommitMessage:
         return self._destination.take(items)

@@ -345,5 +345,5 @@ def test_an_address_without_a_broker_is_reported(cluster: MockCluster) -> None:
     servers = cluster.bootstrap_servers
     cluster.close()
     with pytest.raises(BrokerUnreachableError, match=r"given up to 1 s: .*Connection refused") as caught:
-        existing_topics({"bootstrap.servers": servers, "delivery.timeout.ms": "1000"})
+        existing_topics({"bootstrap.servers": servers}, 1)
     assert str(caught.value).count("Connection refused") == 1  # librdkafka says so at each of its tries

@@ -84,7 +84,7 @@ def test_a_topic_the_user_may_not_see_is_not_there_for_him(secured: Secured) -> 
 
 def test_a_wrong_password_is_told_once(secured: Secured) -> None:
     with pytest.raises(BrokerUnreachableError, match="Invalid username or password") as caught:
-        existing_topics(settings(secured, password="wrong"))
+        existing_topics(settings(secured, password="wrong"), 3)
     assert str(caught.value).count("Invalid username") == 1
     assert "wrong" not in str(caught.value)
 

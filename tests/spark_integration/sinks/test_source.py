@@ -22,13 +22,19 @@ ROWS = StructType([StructField("value", BinaryType()), StructField("partition", 
 OPTIONS = {"kafka.bootstrap.servers": "127.0.0.1:1", "topic": "t"}
 
 
+waits: list[float] = []
+"""Seconds that each question could take."""
+
+
 @pytest.fixture
 def counts_asked(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     """How often the cluster was asked, each time for which count; it has no topic of 7 partitions."""
     questions: list[int | None] = []
+    waits.clear()
 
-    def answer(_options: SinkOptions, computed_for: int | None) -> Topics:
+    def answer(_options: SinkOptions, computed_for: int | None, within_s: float) -> Topics:
         questions.append(computed_for)
+        waits.append(within_s)
         if computed_for == 7:
             raise UnknownTopicError("there is none")
         return Topics({"t": 6}, {})
@@ -54,7 +60,7 @@ def test_a_batch_is_checked_before_a_task_starts_and_asks_nothing_when_all_is_wr
     cloudpickle.dumps(writer)
     writer.commit([None])
     writer.abort([None])
-    assert counts_asked == [None]
+    assert (counts_asked, waits) == ([None], [10])
 
 
 def test_a_micro_batch_asks_once_for_the_writer_of_its_tasks(counts_asked: list[int | None]) -> None:
@@ -62,7 +68,7 @@ def test_a_micro_batch_asks_once_for_the_writer_of_its_tasks(counts_asked: list[
     for _ in range(2):  # Spark packs it twice
         cloudpickle.dumps(writer)
     assert writer._destination.topics.counts == {"t": 6}
-    assert counts_asked == [6]
+    assert (counts_asked, waits) == ([6], [120])
 
 
 def test_to_commit_or_abort_a_micro_batch_nothing_is_asked(counts_asked: list[int | None]) -> None:
