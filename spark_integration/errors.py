@@ -9,6 +9,8 @@ from copartition.check.verdict import JoinVerdict
 from partitioning.errors import CopartitionError, InvalidConfigError
 
 _RAISED = re.compile(r"\b(?:partitioning|assignors|copartition|spark_integration)\.(?:\w+\.)*(\w+): (.+)")
+_IN_A_COLUMN = re.compile(r"(?:\[USER_RAISED_EXCEPTION\] |RuntimeException: )copartition (\w+): (.+)")
+"""An error that a column of ours raised in the JVM. Its text alone also stands in the plans of failed streams."""
 _SQLSTATE = re.compile(r" SQLSTATE: \w{5}$")
 _NOT_REGISTERED = re.compile(r"\[DATA_SOURCE_NOT_FOUND\].*\bcopartition\b")
 _REFUSED = re.compile(r"\[DATATYPE_MISMATCH\.(\w+)\](.*)")
@@ -104,7 +106,7 @@ class RerunDiffersError(ExactlyOnceError):
 
 def error_text(kind: type[CopartitionError], message: str) -> str:
     """Return the text with which a column fails its task, so that `typed_error` finds the class again."""
-    return f"spark_integration.{kind.__name__}: {message}"
+    return f"copartition {kind.__name__}: {message}"
 
 
 def serializing_advice(spark_type: str) -> str:
@@ -151,7 +153,7 @@ def typed_error(error: BaseException) -> CopartitionError | None:
 def _meaning(text: str) -> CopartitionError | None:
     """Return the error that a text of Spark's is about; None if it is about none of ours."""
     # What is raised while another exception is handled comes last, and it is what the task ended with.
-    for name, message in reversed(_RAISED.findall(text)):
+    for name, message in (*reversed(_RAISED.findall(text)), *_IN_A_COLUMN.findall(text)):
         kind = next((kind for kind in _kinds(CopartitionError) if kind.__name__ == name), None)
         if kind is not None:
             return kind(_SQLSTATE.sub("", message.rstrip()))

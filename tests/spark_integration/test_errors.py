@@ -61,10 +61,12 @@ spark_integration.errors.RecordError: second"""
         ("partitioning.errors.BrokerUnreachableError: away", BrokerUnreachableError, "away"),
         ("spark_integration.errors.InventedError: what", type(None), None),
         (
-            "[USER_RAISED_EXCEPTION] spark_integration.RecordError: column 'p' holds 7 SQLSTATE: P0001",
+            "[USER_RAISED_EXCEPTION] copartition RecordError: column 'p' holds 7 SQLSTATE: P0001",
             RecordError,
             "column 'p' holds 7",
         ),
+        ("java.lang.RuntimeException: copartition RoutingError: a row", RoutingError, "a row"),
+        ("raise_error(map(errorMessage, concat(copartition RecordError: column)))", type(None), None),
         ("ValueError: of somebody else", type(None), None),
     ],
 )
