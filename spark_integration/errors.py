@@ -10,7 +10,7 @@ from partitioning.errors import CopartitionError, InvalidConfigError
 
 _RAISED = re.compile(r"\b(?:partitioning|assignors|copartition|spark_integration)\.(?:\w+\.)*(\w+): (.+)")
 _IN_A_COLUMN = re.compile(r"(?:\[USER_RAISED_EXCEPTION\] |RuntimeException: )copartition (\w+): (.+)")
-"""An error that a column of ours raised in the JVM. Its text alone also stands in the plans of failed streams."""
+"""An error that a column of ours raised in the JVM. Its text alone is in the plans of failed streams, too."""
 _SQLSTATE = re.compile(r" SQLSTATE: \w{5}$")
 _NOT_REGISTERED = re.compile(r"\[DATA_SOURCE_NOT_FOUND\].*\bcopartition\b")
 _REFUSED = re.compile(r"\[DATATYPE_MISMATCH\.(\w+)\](.*)")
