@@ -27,88 +27,55 @@ what, and what is known of the members.
 PartitionList([('orders', 1), ('orders', 3)])
 """
 
-from assignors.connect import ConnectRound
-from assignors.explanation import Explainer, Explanation, explain
-from assignors.group import Assignment, AssignmentArrays, Group, Member, StickyUserData, Topic
-from assignors.interface import (
-    Assignor,
-    Reason,
-    RebalanceProtocol,
-    Recorder,
-    RecordingAssignor,
-    RememberingAssignor,
-    Step,
-)
-from assignors.optimal.quality import AssignmentQuality, quality
-from assignors.partition_list import PartitionList
-from assignors.protocol import (
-    Subscription,
-    decode_assignment,
-    decode_sticky_user_data,
-    decode_subscription,
-    encode_assignment,
-    encode_sticky_user_data,
-    encode_subscription,
-)
-from assignors.registry import get_assignor, list_assignors, register_assignor
-from assignors.share import ShareAssignment, SimpleAssignor
-from assignors.state import GroupState, MemberIdentity
-from assignors.streams.application import ProcessAssignment
-from assignors.streams.classic_sticky import StreamsClassicStickyAssignor
-from assignors.streams.high_availability import StreamsHighAvailabilityAssignor
-from assignors.streams.sticky import (
-    StreamsAssignment,
-    StreamsGroup,
-    StreamsMember,
-    StreamsStickyAssignor,
-    Subtopology,
-)
+from assignors.registry import get_assignor as get_assignor
+from assignors.group import Group as Group
+from assignors.group import Member as Member
+from assignors.group import Topic as Topic
+from assignors.group import Assignment as Assignment
+from assignors.partition_list import PartitionList as PartitionList
+from assignors.explanation import explain as explain
+from assignors.optimal.quality import quality as quality
+from assignors.registry import list_assignors as list_assignors
+from assignors.protocol import encode_subscription as encode_subscription
+from assignors.protocol import decode_subscription as decode_subscription
+from assignors.protocol import Subscription as Subscription
+from assignors.protocol import encode_assignment as encode_assignment
+from assignors.protocol import decode_assignment as decode_assignment
+from assignors.protocol import encode_sticky_user_data as encode_sticky_user_data
+from assignors.protocol import decode_sticky_user_data as decode_sticky_user_data
+from assignors.registry import register_assignor as register_assignor
 
-__all__ = [  # noqa: RUF022 - in the order in which people need them
-    "get_assignor",
-    "Group",
-    "Member",
-    "Topic",
-    "Assignment",
-    "PartitionList",
-    "explain",
-    "quality",
-    "list_assignors",
-    "encode_subscription",
-    "decode_subscription",
-    "Subscription",
-    "encode_assignment",
-    "decode_assignment",
-    "encode_sticky_user_data",
-    "decode_sticky_user_data",
-    "register_assignor",
-    # What plug-ins implement, and what they get
-    "Assignor",
-    "RebalanceProtocol",
-    "RememberingAssignor",
-    "RecordingAssignor",
-    "Recorder",
-    "Reason",
-    "Step",
-    "StickyUserData",
-    # A group as seen from outside
-    "GroupState",
-    "MemberIdentity",
-    # Connect, share groups and streams groups
-    "ConnectRound",
-    "SimpleAssignor",
-    "ShareAssignment",
-    "StreamsStickyAssignor",
-    "StreamsGroup",
-    "StreamsMember",
-    "Subtopology",
-    "StreamsAssignment",
-    "StreamsHighAvailabilityAssignor",
-    "StreamsClassicStickyAssignor",
-    "ProcessAssignment",
-    # Results
-    "AssignmentArrays",
-    "AssignmentQuality",
-    "Explainer",
-    "Explanation",
-]
+# What plug-ins implement, and what they get
+from assignors.interface import Assignor as Assignor
+from assignors.interface import RebalanceProtocol as RebalanceProtocol
+from assignors.interface import RememberingAssignor as RememberingAssignor
+from assignors.interface import RecordingAssignor as RecordingAssignor
+from assignors.interface import Recorder as Recorder
+from assignors.interface import Reason as Reason
+from assignors.interface import Step as Step
+from assignors.group import StickyUserData as StickyUserData
+
+# A group as seen from outside
+from assignors.state import GroupState as GroupState
+from assignors.state import MemberIdentity as MemberIdentity
+
+# Connect, share groups and streams groups
+from assignors.connect import ConnectRound as ConnectRound
+from assignors.share import SimpleAssignor as SimpleAssignor
+from assignors.share import ShareAssignment as ShareAssignment
+from assignors.streams.sticky import StreamsStickyAssignor as StreamsStickyAssignor
+from assignors.streams.sticky import StreamsGroup as StreamsGroup
+from assignors.streams.sticky import StreamsMember as StreamsMember
+from assignors.streams.sticky import Subtopology as Subtopology
+from assignors.streams.sticky import StreamsAssignment as StreamsAssignment
+from assignors.streams.high_availability import (
+    StreamsHighAvailabilityAssignor as StreamsHighAvailabilityAssignor,
+)
+from assignors.streams.classic_sticky import StreamsClassicStickyAssignor as StreamsClassicStickyAssignor
+from assignors.streams.application import ProcessAssignment as ProcessAssignment
+
+# Results
+from assignors.group import AssignmentArrays as AssignmentArrays
+from assignors.optimal.quality import AssignmentQuality as AssignmentQuality
+from assignors.explanation import Explainer as Explainer
+from assignors.explanation import Explanation as Explanation

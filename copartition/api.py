@@ -5,19 +5,12 @@ project
 imports from here.
 """
 
-from copartition.assignment_diff.compare import AssignmentDiff, diff
-from copartition.simulation import Scenario, SimulationResult, simulate, simulate_seeds
-from partitioning.errors import DiffError, ScenarioError, SourceError
-
-# In the order in which people need them.
-__all__ = [  # noqa: RUF022
-    "diff",
-    "simulate",
-    "Scenario",
-    "AssignmentDiff",
-    "SimulationResult",
-    "simulate_seeds",
-    "DiffError",
-    "ScenarioError",
-    "SourceError",
-]
+from copartition.assignment_diff.compare import diff as diff
+from copartition.simulation import simulate as simulate
+from copartition.simulation import Scenario as Scenario
+from copartition.assignment_diff.compare import AssignmentDiff as AssignmentDiff
+from copartition.simulation import SimulationResult as SimulationResult
+from copartition.simulation import simulate_seeds as simulate_seeds
+from partitioning.errors import DiffError as DiffError
+from partitioning.errors import ScenarioError as ScenarioError
+from partitioning.errors import SourceError as SourceError

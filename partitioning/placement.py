@@ -25,6 +25,7 @@ from partitioning.profiles import (
     ProfileName,
     Rule,
     find_profile,
+    known_profile,
 )
 from partitioning.topic_partition import checked_partition_count
 
@@ -158,9 +159,9 @@ def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = 
     try:
         return _rules[profile](key, num_partitions)
     except (TypeError, ValueError, OverflowError):  # a null, or something the caller must hear about
-        rule = PROFILES.get(profile)
+        rule = known_profile(profile)
     except KeyError:  # one of the first keys, or a plug-in
-        rule = PROFILES.get(profile)
+        rule = known_profile(profile)
         if rule is not None and ("confluent_kafka" in sys.modules or next(_first_keys) > _IMPORT_PAYS_AT):
             _rules[profile] = _native_rule(rule) or partial(_place, rule)
     if rule is not None:
@@ -198,12 +199,13 @@ def partition_batch(
         MisplacedRecordError: the plug-in chose a partition that does not exist.
     """
     count = checked_partition_count(num_partitions)
-    if profile not in PROFILES:
+    rule = known_profile(profile)
+    if rule is None:
         return placed_by_plug_in(profile, key_column(keys), count)
     parts = [np.empty(0, np.int32)]
     for column in key_chunks(keys):
         try:
-            parts.append(_place_column(PROFILES[profile], column, count))
+            parts.append(_place_column(rule, column, count))
         except NotTextError as error:
             row = error.row + sum(map(len, parts))
             raise InvalidKeyError(f"profile {profile!r} hashes text: key in row {row} is not UTF-8") from None
@@ -216,6 +218,8 @@ def _place_column(rule: Profile, column: KeyColumn, count: int) -> NDArray[np.in
     NotTextError if a key is not UTF-8 and this profile hashes text.
     """
     hashes = HASHES[rule.hash].column(column.offsets, column.data)
+    # Nulls and empty keys are hashed with the rest, as no bytes, and overwritten afterwards: to take them out
+    # first would copy the column.
     partitions = partitions_of(hashes, count, rule.sign)
     if rule.empty == "unkeyed":
         partitions[column.empty] = UNKEYED

@@ -11,6 +11,8 @@ from partitioning.errors import UnknownStrategyError
 from partitioning.kit.packages import read_data
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from partitioning.hashing import HashName
     from partitioning.hashing.modulo import SignRule
 
@@ -108,16 +110,96 @@ PROFILES = {profile.name: profile for profile in (Profile(**row) for row in _ROW
 """
 
 
-def find_profile(name: str) -> Profile:
-    """Return the profile of this name; UnknownStrategyError if there is none."""
-    try:
+class ClientName(NamedTuple):
+    """Describes what a name of a client or tool stands for.
+
+    Attributes:
+        name: the name, as its project spells it.
+        client: the client whose settings it has, as `copartition check --writer` calls it; None if its rule
+            is not known here.
+        profile: the name of the profile of its default; None if that does not look at keys, or is not known.
+        source: where that is said.
+    """
+
+    name: str
+    client: str | None
+    profile: str | None
+    source: str
+
+
+def letters_of(name: str) -> str:
+    """Return the name without case and punctuation: people write kafka_js, KafkaJS and kafka-js."""
+    return "".join(filter(str.isalnum, name.lower()))
+
+
+CLIENT_NAMES = {
+    letters_of(name): ClientName(name, row["client"], row["profile"], row["source"])
+    for row in json.loads(read_data(__package__, "names.json"))
+    for name in (*filter(None, [row["client"]]), *row["names"])
+}
+"""What each name of a client or tool stands for, by its letters and digits in small letters.
+
+The one table of names for all commands.
+
+>>> CLIENT_NAMES["kcat"].profile, CLIENT_NAMES["filebeat"].profile
+('librdkafka', 'sarama-reference')
+"""
+
+
+def known_profile(name: str) -> Profile | None:
+    """Return the profile of this name, or that of the client or tool; None if neither is known.
+
+    >>> known_profile("confluent-kafka-python") is PROFILES["librdkafka"]
+    True
+    """
+    if name in PROFILES:
         return PROFILES[name]
-    except KeyError:
-        raise _no_profile(str(name)) from None
+    known = CLIENT_NAMES.get(letters_of(str(name)))
+    return None if known is None or known.profile is None else PROFILES[known.profile]
 
 
-# These come before names of a close spelling: "murmur2" may mean Java's client or librdkafka's, so both are
-# named.
+def find_profile(name: str) -> Profile:
+    """Return the profile of this name, or that of the client or tool.
+
+    Raises:
+        UnknownStrategyError: there is none; the message says what is known of the name.
+    """
+    profile = known_profile(name)
+    if profile is None:
+        raise _no_profile(str(name))
+    return profile
+
+
+def near_names(name: str, names: Collection[str]) -> list[str]:
+    """Return the names that this one may be a slip of the pen for; [] if none is as near as that.
+
+    A client that is only called alike has another rule, so that only a letter or two may differ.
+    """
+    same = [other for other in names if letters_of(other) == letters_of(name)]
+    letters = 1 if len(name) < 8 else 2
+    alike = [
+        other
+        for other in names
+        if abs(len(other) - len(name)) <= letters
+        # confluent-kafka-rust is no slip for confluent-kafka-go: the last words must be alike, too.
+        and get_close_matches(name.rpartition("-")[2], [other.rpartition("-")[2]], cutoff=0.6)
+    ]
+    return same or get_close_matches(name, alike, n=1, cutoff=0.75)
+
+
+def about_client(name: str) -> str | None:
+    """Return what is known of a client that has no profile, as the end of a sentence; None if nothing is."""
+    known = CLIENT_NAMES.get(letters_of(name))
+    if known is None or known.profile is not None:
+        return None
+    if known.client is not None:
+        return f"{known.name}'s default does not look at keys ({known.source}); name the one that is set"
+    return (
+        f"{known.name} places keys by {known.source}, a rule that no profile has; copartition audit TOPIC "
+        "shows whether another one fits"
+    )
+
+
 _MEANT = {
     "murmur2": ("java", "librdkafka-murmur2"),
     "murmur2_random": ("librdkafka-murmur2-random",),
@@ -125,10 +207,8 @@ _MEANT = {
     "consistent_random": ("librdkafka",),
     "fnv1a": ("librdkafka-fnv1a",),
     "fnv1a_random": ("librdkafka-fnv1a-random",),
-    "confluent-kafka": ("librdkafka",),
-    "kafka-clients": ("java",),
 }
-"""Names that people use: hashes, librdkafka's values of `partitioner`, and packages of clients."""
+"""Names that people use of hashes, and of librdkafka's values of `partitioner`."""
 
 
 def _no_profile(name: str) -> UnknownStrategyError:
@@ -142,8 +222,11 @@ def _no_profile(name: str) -> UnknownStrategyError:
             "key alone are taken by partition_for_key, partition_batch, grow, `keyed` of partitioners and "
             "`copartition partition` (docs/plugins.md)"
         )
-    names = [*PROFILES, *plug_ins]
-    lower = name.lower()  # all names are
-    close = [lower] if lower in names else _MEANT.get(lower) or get_close_matches(lower, names, n=3)
-    close = close or sorted(names)
-    return UnknownStrategyError(f"no profile {name!r}; did you mean {', '.join(close)}?")
+    if about := about_client(name):
+        own = [profile for profile in PROFILES if profile.startswith(f"{name}-")]
+        return UnknownStrategyError(f"no profile {name!r}: {about}{': ' * bool(own)}{', '.join(own)}")
+    names = [*PROFILES, *plug_ins, *(known.name for known in CLIENT_NAMES.values())]
+    if close := _MEANT.get(name) or near_names(name, names):
+        return UnknownStrategyError(f"no profile {name!r}; did you mean {', '.join(close)}?")
+    every = ", ".join(sorted({*PROFILES, *plug_ins}))
+    return UnknownStrategyError(f"no profile {name!r}; names are {every}, and those of clients and tools")

@@ -2,10 +2,10 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Generic, TypeVar
 
 from partitioning.errors import UnknownStrategyError
+from partitioning.kit.near import near
 from partitioning.plug_ins import PlugIns, StrategyInfo, check_config, signature_of, summary_of
 
 S = TypeVar("S")
@@ -51,9 +51,7 @@ class Registry(Generic[S]):
         if name in (plug_ins := self.plug_ins.names()):
             return self.plug_ins.get(name, **config)
         names = sorted([*self._built_in, *plug_ins])
-        close = get_close_matches(name, names, n=3)
-        hint = f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(names)}"
-        raise UnknownStrategyError(f"no {self.plug_ins.kind} {name!r}; {hint}")
+        raise UnknownStrategyError(f"no {self.plug_ins.kind} {name!r}; {near(name, names)}")
 
     def infos(self) -> list[StrategyInfo]:
         """List every strategy by name; one that cannot be used with its fault."""

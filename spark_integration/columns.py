@@ -98,7 +98,7 @@ def kafka_partition(
         partition = sf.coalesce(partition, fails.cast("int"))
     elif nulls != "null":
         raise InvalidConfigError(f"nulls is {nulls!r}; give 'spread', 'error' or 'null'")
-    notes: dict[str, int | str] = {PARTITIONS: count, PROFILE: profile, NULLS: nulls}
+    notes: dict[str, int | str] = {PARTITIONS: count, PROFILE: rule.name, NULLS: nulls}
     if isinstance(key, str):
         notes[KEY] = key
     return partition.alias("partition", metadata=notes)

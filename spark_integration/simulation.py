@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
-from difflib import get_close_matches
 from itertools import count, islice, product
 from os import PathLike
 from typing import Any
@@ -18,6 +17,7 @@ from copartition.simulation import Consumer, Join, RunSummary, Scenario, Setting
 from copartition.simulation.inputs.settings import dotted
 from partitioning.errors import CopartitionError, MissingDependencyError, ScenarioError
 from partitioning.kit.limits import check_members
+from partitioning.kit.near import near
 from partitioning.topic_partition import is_integer
 
 _SETTINGS = {dotted(setting.name): setting.name for setting in fields(Settings)}
@@ -86,8 +86,7 @@ def in_cell(error: object, cell: Mapping[str, Any]) -> ScenarioError:
 def _values(name: str, values: Iterable[Any]) -> list[Any]:
     """Return the values of one axis; ScenarioError if there is no such axis, or they are not of its type."""
     if name not in AXES:
-        close = get_close_matches(str(name), AXES) or sorted(AXES)
-        raise ScenarioError(f"a grid has no axis {name!r}; did you mean {', '.join(close)}?")
+        raise ScenarioError(f"a grid has no axis {name!r}; {near(name, sorted(AXES))}")
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         raise ScenarioError(f"the grid's {name} is {values!r}; give a list of values")
     axis_values = list(values)

@@ -56,7 +56,7 @@ def in_table_of_answers() -> set[str]:
 
 
 def clients() -> list[dict[str, Any]]:
-    """The clients of `check --writer`, each with its names and ways, the default way first."""
+    """The clients of `check --writer`, each with its name and ways, the default way first."""
     return list(tomllib.loads(text_of(CHECK))["clients"])
 
 
@@ -67,7 +67,7 @@ def set_by_check() -> set[str]:
 
 def defaults() -> set[str]:
     """Each client's default, in backticks if it is a profile; the client's name if it does not hash keys."""
-    ways = {client["names"][0]: client["ways"][0].get("profile") for client in clients()}
+    ways = {client["name"]: client["ways"][0].get("profile") for client in clients()}
     return {f"`{profile}`" if profile else name for name, profile in ways.items()}
 
 

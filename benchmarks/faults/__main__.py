@@ -6,8 +6,6 @@ and `benchmarks/faults.md` is written anew.
 
 from __future__ import annotations
 
-import argparse
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,33 +13,16 @@ from benchmarks.faults.environment import Environment
 from benchmarks.faults.page import page
 from benchmarks.faults.run import run
 from benchmarks.faults.saved import Saved
-from benchmarks.faults.scenarios import SCENARIOS
+from benchmarks.faults.scenarios import SCENARIOS, Scenario
 
 SINKS = {"at least once": False, "exactly once": True}
-
-
-def _cell(run: dict[str, Any]) -> tuple[int, int, int]:
-    return list(SCENARIOS).index(run["scenario"]), list(SINKS).index(run["sink"]), run["seed"]
-
-
 HERE = Path(__file__).parent
-SAVED = Saved(HERE, HERE.parent / "faults.md", page, _cell)
+SAVED = Saved(HERE, HERE.parent / "faults.md", page, SCENARIOS, "sink", SINKS)
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(prog="python -m benchmarks.faults", description=__doc__)
-    options.add_argument("--seeds", type=int, nargs="+", default=[0], help="one run of each cell for each")
-    options.add_argument("--only", action="append", choices=SCENARIOS, help="a scenario; several are allowed")
-    options.add_argument("--sink", choices=SINKS, help="only this one")
-    chosen = options.parse_args()
-    with Environment() as environment:
-        for seed in chosen.seeds:
-            for name in chosen.only or SCENARIOS:
-                for sink in [chosen.sink] if chosen.sink else SINKS:
-                    done = run(name, SCENARIOS[name], environment, exactly_once=SINKS[sink], seed=seed)
-                    print(json.dumps(done), flush=True)
-                    SAVED.add(done)
+def _run(name: str, scenario: Scenario, environment: Environment, sink: str, seed: int) -> dict[str, Any]:
+    return run(name, scenario, environment, exactly_once=SINKS[sink], seed=seed)
 
 
 if __name__ == "__main__":
-    main()
+    SAVED.measure(__doc__, Environment, _run)

@@ -14,7 +14,7 @@ from signal import SIGKILL
 from typing import TYPE_CHECKING, Self
 
 from benchmarks.faults.cluster import Cluster
-from benchmarks.faults.scenarios import COORDINATOR, TWO_NODES
+from benchmarks.faults.scenarios import COORDINATOR
 from tests.support.broker import Broker, Kafka, dies_with_us
 from tests.support.proxy import Proxy
 from tests.support.spark import LOGGING
@@ -136,7 +136,7 @@ class Environment:
 
     def broker(self, scenario: Scenario) -> Broker:
         """The cluster for a scenario."""
-        return self._two_nodes if scenario.racks == TWO_NODES else self._one_node
+        return self._two_nodes if scenario.nodes == 2 else self._one_node
 
     def drivers(self, scenario: Scenario) -> Drivers:
         """Drivers with such executors as a scenario asks for."""
@@ -148,7 +148,7 @@ class Environment:
 
     @cached_property
     def _two_nodes(self) -> Broker:
-        broker = self._stack.enter_context(Broker(racks=TWO_NODES))
+        broker = self._stack.enter_context(Broker(racks=("rack0", "rack1")))
         Kafka(broker.bootstrap_servers).create_coordinators(COORDINATOR)
         return broker
 

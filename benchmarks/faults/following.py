@@ -3,61 +3,56 @@
 from __future__ import annotations
 
 import json
+import sys
+import tempfile
 import time
-from dataclasses import dataclass
+from pathlib import Path
 from signal import SIGCONT
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.faults import hits
-from benchmarks.faults.brokers import Place, Site, nothing
+from benchmarks.faults.brokers import Site
 from benchmarks.faults.processes import Processes
+from benchmarks.faults.watching import Stalls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
-
-@dataclass(frozen=True)
-class Faults(Place):
-    """One kind of fault.
-
-    Attributes:
-        kind: what these faults are counted as.
-        faults: one after the other; each strikes one process, at a drawn call.
-        strike: what is done while a process waits.
-        mend: what undoes it, `lasts_s` after the process goes on.
-        lasts_s: as above; of a process that stands still, for how long.
-        replaced: whether a process of the same name is started while one stands still.
-    """
-
-    kind: str
-    faults: tuple[str, ...]
-    strike: Callable[[Any], object] = nothing
-    mend: Callable[[Any], object] = nothing
-    lasts_s: float = 0.0
-    replaced: bool = False
+    from benchmarks.faults.brokers import Brokers
+    from benchmarks.faults.scenario import Scenario
 
 
 class Following(Site):
-    """A site whose processes are kept running, and struck.
+    """A site whose processes are kept running, and struck; a benchmark says what they do and what is counted.
 
     Attributes:
         folder: of the run.
         processes: of the run.
+        watched: the topic whose readers may stand still, and how many partitions it has at first.
     """
 
-    def __init__(self, site: Site, faults: Faults, module: str, folder: Path) -> None:
+    watched: tuple[str, int]
+
+    def run(self) -> str:
+        """Strike as the plan says until the processes have done their work; what became of them."""
+        raise NotImplementedError
+
+    def counted(self, struck: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """What the topics hold in the end, as `measured.json` has it; `struck` are the faults that struck."""
+        raise NotImplementedError
+
+    def __init__(self, site: Site, scenario: Scenario, module: str, folder: Path) -> None:
         super().__init__(site.broker, site.proxy, site.clients)
         self.folder = folder
         self.processes = Processes(module, folder)
-        self._faults = faults
+        self._scenario = scenario
         self._frozen: dict[int, float] = {}  # when to wake a process
         self._mend_at: list[float] = []
         self._struck = 0
 
     def plan(self, **more: Any) -> None:
         """Write down for the processes what is to happen."""
-        plan = {"faults": self._faults.faults, "servers": self.clients["bootstrap.servers"], **more}
+        plan = {"faults": self._scenario.faults, "servers": self.clients["bootstrap.servers"], **more}
         (self.folder / "plan.json").write_text(json.dumps(plan))
 
     @property
@@ -82,14 +77,14 @@ class Following(Site):
 
     def _strike(self, hit: dict[str, Any]) -> None:
         if hit["fault"] == "freeze":
-            self._frozen[hit["pid"]] = time.monotonic() + self._faults.lasts_s
-            if self._faults.replaced:
+            self._frozen[hit["pid"]] = time.monotonic() + self._scenario.lasts_s
+            if self._scenario.replaced:
                 processes = self.processes
                 processes.replaced.append(processes.running.pop(hit["name"]))
         elif hit["fault"] == "wait":
-            self._faults.strike(self)
+            self._scenario.strike(self)
             (self.folder / f"done-{hit['number']:03}").touch()
-            self._mend_at.append(time.monotonic() + self._faults.lasts_s)
+            self._mend_at.append(time.monotonic() + self._scenario.lasts_s)
 
     def _wake(self, *, at_once: bool = False) -> None:
         now = time.monotonic()
@@ -101,4 +96,47 @@ class Following(Site):
                         process.send_signal(SIGCONT)
         if self._mend_at and (at_once or now >= max(self._mend_at)):
             self._mend_at = []
-            self._faults.mend(self)
+            self._scenario.mend(self)
+
+
+def run_scenario(
+    name: str,
+    scenario: Scenario,
+    brokers: Brokers,
+    make: Callable[[Site, Path], Following],
+    settles_s: int = 0,
+) -> dict[str, Any]:
+    """Run a scenario, and count.
+
+    Args:
+        name: of the scenario.
+        scenario: it.
+        brokers: where it runs.
+        make: makes the run from its site and folder.
+        settles_s: seconds within which readers must go on after the end; 0: nobody waits for them.
+    """
+    started = time.monotonic()
+    with (
+        brokers.site(scenario) as site,
+        tempfile.TemporaryDirectory(prefix="copartition-faults-") as folder,
+    ):
+        running = make(site, Path(folder))
+        try:
+            with Stalls(running.broker.bootstrap_servers, *running.watched) as stalls:
+                outcome = running.run()
+                if settles_s and not stalls.settled(within_s=settles_s):
+                    outcome += ", readers stand still"
+        finally:
+            running.end()
+        if outcome != "finished":
+            print(f"{name}, {outcome}: see {running.processes.keep_logs(name)}", file=sys.stderr)
+        struck = hits.read(Path(folder))
+        return {
+            "outcome": outcome,
+            "struck": len(struck),
+            "open": sum(hit["open"] > 0 for hit in struck),
+            **running.counted(struck),
+            "longest_stall_s": round(stalls.longest_s, 1),
+            "seconds": round(time.monotonic() - started),
+            "events": running.processes.errors(),
+        }

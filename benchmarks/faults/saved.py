@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 Json = dict[str, Any]
@@ -24,13 +26,52 @@ class Saved:
         folder: of `measured.json` and `soak.json`.
         page: the page's file.
         written: the page for the runs and the soak, or for None where there was no soak.
-        cell: where a run stands in the table; a later run of a cell replaces the earlier one.
+        scenarios: what strikes, by name, in the order of the table.
+        way: the field of a run that says what is struck, such as "sink".
+        ways: its values, in the order of the table.
     """
 
     folder: Path
     page: Path
     written: Callable[[list[Json], Json | None], str]
-    cell: Callable[[Json], tuple[int, int, int]]
+    scenarios: Mapping[str, Any]
+    way: str
+    ways: Collection[str]
+
+    def cell(self, run: Json) -> tuple[int, int, int]:
+        """Where a run stands in the table; a later run of a cell replaces the earlier one."""
+        return [*self.scenarios].index(run["scenario"]), [*self.ways].index(run[self.way]), run["seed"]
+
+    def measure(
+        self,
+        about: str | None,
+        place: Callable[[], AbstractContextManager[Any]],
+        run: Callable[[str, Any, Any, str, int], Json],
+        skipped: Collection[tuple[str, str]] = (),
+    ) -> None:
+        """Run the cells that the command line asks for, and save each run.
+
+        Args:
+            about: what the program does, for its help.
+            place: gives where scenarios run, for the time of all runs.
+            run: runs the scenario of this name there, in one of the ways, with a seed.
+            skipped: (way, scenario) that are not run.
+        """
+        options = argparse.ArgumentParser(prog=f"python -m benchmarks.{self.folder.name}", description=about)
+        options.add_argument(
+            "--seeds", type=int, nargs="+", default=[0], help="one run of each cell for each"
+        )
+        options.add_argument("--only", action="append", choices=self.scenarios, help="a scenario; repeatable")
+        options.add_argument(f"--{self.way}", action="append", choices=self.ways, help="repeatable")
+        chosen = vars(options.parse_args())
+        with place() as where:
+            for seed in chosen["seeds"]:
+                for way in chosen[self.way] or self.ways:
+                    for name in chosen["only"] or self.scenarios:
+                        if (way, name) not in skipped:
+                            done = run(name, self.scenarios[name], where, way, seed)
+                            print(json.dumps(done), flush=True)
+                            self.add(done)
 
     def runs(self) -> list[Json]:
         """The runs that were measured, in the order of their cells."""

@@ -26,7 +26,7 @@ def main() -> None:
     options.add_argument("--minutes", type=float, default=10)
     chosen = options.parse_args()
     samples = []
-    stream = Scenario((), batches=FOREVER, stream=True)
+    stream = Scenario("soak", (), batches=FOREVER, stream=True)
     with (
         Environment() as environment,
         under_way("soak", stream, environment, exactly_once=True, seed=0) as running,

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import sys
-import tempfile
 import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from kafka.partitioner.default import murmur2
 
-from benchmarks.faults import hits
 from benchmarks.faults.checking import Verdict, check
-from benchmarks.faults.following import Following
-from benchmarks.faults.watching import Stalls, read
+from benchmarks.faults.following import Following, run_scenario
+from benchmarks.faults.watching import read
 from benchmarks.loop_faults.scenarios import TRANSACTION_S
 from benchmarks.loop_faults.worker import POISONED
 from partitioning.clients.confluent import PartitioningProducer
 from tests.support.broker import Kafka
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from benchmarks.faults.brokers import Brokers, Site
     from benchmarks.loop_faults.scenarios import Scenario
 
@@ -67,6 +66,7 @@ class Run(Following):
         }
         self._kafka = Kafka(self.broker.bootstrap_servers)
         self.topics = {name: self._kafka.create_topic(count) for name, count in counts.items()}
+        self.watched = self.topics["target"], TARGET_PARTITIONS
         self._partitions = SOURCE_PARTITIONS
         self.group = f"loop-{self.topics['source']}"
         self.plan(
@@ -104,6 +104,14 @@ class Run(Following):
         self._kafka.grow_topic(self.topics["source"], self._partitions)
         servers, first = self.broker.bootstrap_servers, len(self.written)
         self.written |= fill(servers, self.topics["source"], GROWN_RECORDS, first)
+
+    def counted(self, struck: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """The records, the faults inside a transaction, and what is wrong with the outputs."""
+        return {
+            "records": sum(self.written.values()),
+            "in_transaction": sum(hit["in_transaction"] for hit in struck),
+            **asdict(self.verdict()),
+        }
 
     def verdict(self) -> Verdict:
         """What is wrong with the outputs and with the dead letters, together."""
@@ -161,41 +169,10 @@ def run(
     records: int = RECORDS,
 ) -> dict[str, Any]:
     """Run a scenario, and count."""
-    started = time.monotonic()
-    with (
-        brokers.site(scenario) as site,
-        tempfile.TemporaryDirectory(prefix="copartition-loop-faults-") as folder,
-    ):
-        running = Run(
-            scenario,
-            site,
-            Path(folder),
-            transactions=transactions,
-            seed=f"{seed}/{name}",
-            records=records,
-        )
-        servers, target = running.broker.bootstrap_servers, running.topics["target"]
-        try:
-            with Stalls(servers, target, TARGET_PARTITIONS) as stalls:
-                outcome = running.run()
-                if not stalls.settled(within_s=60):
-                    outcome += ", readers stand still"
-        finally:
-            running.end()
-        if outcome != "finished":
-            print(f"{name}, {outcome}: see {running.processes.keep_logs(name)}", file=sys.stderr)
-        struck = hits.read(Path(folder))
-        return {
-            "scenario": name,
-            "loop": "transactions" if transactions else "at least once",
-            "seed": seed,
-            "outcome": outcome,
-            "records": sum(running.written.values()),
-            "struck": len(struck),
-            "open": sum(hit["open"] > 0 for hit in struck),
-            "in_transaction": sum(hit["in_transaction"] for hit in struck),
-            **asdict(running.verdict()),
-            "longest_stall_s": round(stalls.longest_s, 1),
-            "seconds": round(time.monotonic() - started),
-            "events": running.processes.errors(),
-        }
+
+    def make(site: Site, folder: Path) -> Run:
+        return Run(scenario, site, folder, transactions=transactions, seed=f"{seed}/{name}", records=records)
+
+    loop = "transactions" if transactions else "at least once"
+    done = run_scenario(name, scenario, brokers, make, settles_s=60)
+    return {"scenario": name, "loop": loop, "seed": seed, **done}

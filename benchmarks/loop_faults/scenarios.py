@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from signal import SIGKILL, SIGTERM
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.faults import scenario
 from benchmarks.faults.brokers import (
     Site,
     cut,
@@ -16,7 +17,6 @@ from benchmarks.faults.brokers import (
     start,
     stop,
 )
-from benchmarks.faults.following import Faults
 from tests.support.proxy import ADD_OFFSETS, END_TXN, OFFSET_COMMIT, PRODUCE, TXN_OFFSET_COMMIT
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ SECURED, OTHER_BROKERS = "kills with SASL and TLS", "kills with other versions o
 
 
 @dataclass(frozen=True)
-class Scenario(Faults):
+class Scenario(scenario.Scenario):
     """One kind of fault, and the consumers that it strikes.
 
     Attributes:

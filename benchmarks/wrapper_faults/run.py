@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-import tempfile
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka.partitioner.default import murmur2
 
-from benchmarks.faults import hits
-from benchmarks.faults.following import Following
-from benchmarks.faults.watching import Stalls, read
+from benchmarks.faults.following import Following, run_scenario
+from benchmarks.faults.watching import read
 from benchmarks.wrapper_faults.diary import KEYS, Verdict, judge, read_lives
 from tests.support.broker import Kafka
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from benchmarks.faults.brokers import Brokers, Site
     from benchmarks.wrapper_faults.scenarios import Scenario
 
@@ -44,6 +43,7 @@ class Run(Following):
         super().__init__(site, scenario, "benchmarks.wrapper_faults.worker", folder)
         self._kafka = Kafka(self.broker.bootstrap_servers)
         self.topic = self._kafka.create_topic(PARTITIONS)
+        self.watched = self.topic, PARTITIONS
         self.counts = [PARTITIONS]
         self.plan(
             topic=self.topic,
@@ -69,6 +69,12 @@ class Run(Following):
         self.counts.append(self.counts[-1] + 2)
         self._kafka.grow_topic(self.topic, self.counts[-1])
 
+    def counted(self, struck: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """The records, and what became of them."""
+        del struck
+        records = sum(len(life.produced) for life in read_lives(self.folder).values())
+        return {"records": records, **self.verdict()._asdict()}
+
     def verdict(self) -> Verdict:
         """What became of the records."""
         lives = read_lives(self.folder)
@@ -79,30 +85,8 @@ class Run(Following):
 
 def run(name: str, scenario: Scenario, brokers: Brokers, *, writer: str, seed: int) -> dict[str, Any]:
     """Run a scenario, and count."""
-    started = time.monotonic()
-    with (
-        brokers.site(scenario) as site,
-        tempfile.TemporaryDirectory(prefix="copartition-wrapper-faults-") as folder,
-    ):
-        running = Run(scenario, site, Path(folder), writer, f"{seed}/{name}")
-        try:
-            with Stalls(running.broker.bootstrap_servers, running.topic, PARTITIONS) as stalls:
-                outcome = running.run()
-        finally:
-            running.end()
-        if outcome != "finished":
-            print(f"{name}, {outcome}: see {running.processes.keep_logs(name)}", file=sys.stderr)
-        struck = hits.read(Path(folder))
-        return {
-            "scenario": name,
-            "writer": writer,
-            "seed": seed,
-            "outcome": outcome,
-            "records": sum(len(life.produced) for life in read_lives(Path(folder)).values()),
-            "struck": len(struck),
-            "open": sum(hit["open"] > 0 for hit in struck),
-            **running.verdict()._asdict(),
-            "longest_stall_s": round(stalls.longest_s, 1),
-            "seconds": round(time.monotonic() - started),
-            "events": running.processes.errors(),
-        }
+
+    def make(site: Site, folder: Path) -> Run:
+        return Run(scenario, site, folder, writer, f"{seed}/{name}")
+
+    return {"scenario": name, "writer": writer, "seed": seed, **run_scenario(name, scenario, brokers, make)}

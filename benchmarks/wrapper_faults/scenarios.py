@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from signal import SIGKILL, SIGTERM
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.faults import scenario
 from benchmarks.faults.brokers import Site, cut, delay, down, drop, silence, start, stop
-from benchmarks.faults.following import Faults
 from tests.support.proxy import PRODUCE
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ KILL = ("kill", "kill", "kill soon")
 
 
 @dataclass(frozen=True)
-class Scenario(Faults):
+class Scenario(scenario.Scenario):
     """One kind of fault, and the producer that it strikes.
 
     Attributes:

@@ -3,7 +3,6 @@
 Without pairs of members, every restart reads as if everything had moved.
 """
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from assignors.interface import Reason
 from assignors.partition_list import PartitionList
 from assignors.state import MemberIdentity
+from copartition.kit.words import natural
 from partitioning.errors import DiffError
 
 _FIELDS = {"instance-id": "instance_id", "client-id": "client_id", "member-id": "id", "host": "host"}
@@ -266,19 +266,6 @@ def _names(
         f"{name} ({'before' if other < 0 else 'after'})" if times[name] > 1 else name
         for name, (_, other) in zip(names, identities, strict=True)
     ]
-
-
-def natural(name: str) -> list[tuple[int, str]]:
-    """Return a key by which names sort as people count: "worker-9" before "worker-10".
-
-    Numbers compare by their digits, without zeros in front; of any length, as no number is converted.
-
-    >>> sorted(["worker-10", "worker-9"], key=natural)
-    ['worker-9', 'worker-10']
-    """
-    parts = re.split(r"([0-9]+)", name)
-    parts[1::2] = [number.lstrip("0") for number in parts[1::2]]
-    return [(len(part) if place % 2 else -1, part) for place, part in enumerate(parts)]
 
 
 class Action(IntEnum):

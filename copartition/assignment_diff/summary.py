@@ -238,7 +238,7 @@ def parse_check(text: str) -> NumberCheck:
     """Return the check of a text: the name of a number of `Summary`, a comparison, and a limit.
 
     >>> parse_check("moved_pct<=10")
-    Check(name='moved_pct', comparison='<=', limit=10.0)
+    NumberCheck(name='moved_pct', comparison='<=', limit=10.0)
 
     Raises:
         DiffError: see `copartition.kit.number_checks.read_check`.

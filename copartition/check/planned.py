@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Literal
 
 from copartition.check.verdict import WEIGHTS, JoinReason, JoinVerdict, Remedy, answer_of, checked_topics
@@ -10,6 +9,7 @@ from copartition.check.writers import ClientWriter, Placement, placement, rule_n
 from copartition.kit.words import count, list_names
 from partitioning.errors import InvalidConfigError
 from partitioning.growth import check_growth, expected_share
+from partitioning.kit.near import near
 from partitioning.topic_partition import checked_partition_count
 
 _ASSUMED = (
@@ -221,9 +221,8 @@ def plan_growth(
             raise InvalidConfigError(f"how many partitions has {topic}? no count is given for it")
     for topic, partitions in plan.items():
         if topic not in topics:
-            near = get_close_matches(topic, topics, n=3) or [*topics]
             raise InvalidConfigError(
-                f"no join has the topic {topic}, which is to grow; did you mean {', '.join(near)}?"
+                f"no join has the topic {topic}, which is to grow; {near(topic, topics)}"
             )
         # Kafka's topics never shrink.
         check_growth(counts[topic], partitions)

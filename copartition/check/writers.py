@@ -1,14 +1,22 @@
 """Tell where clients put records by their settings, if two agree, and the setting that makes them agree."""
 
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 from typing import NamedTuple
 
 from copartition.audit.search import placing_of
 from copartition.audit.topic_audit import Writer
 from partitioning.errors import InvalidConfigError, UnknownStrategyError
+from partitioning.kit.near import near
 from partitioning.kit.packages import read_toml
-from partitioning.profiles import PROFILES, Profile, find_profile
+from partitioning.profiles import (
+    CLIENT_NAMES,
+    PROFILES,
+    Profile,
+    about_client,
+    find_profile,
+    letters_of,
+    near_names,
+)
 
 
 class Placement(NamedTuple):
@@ -93,13 +101,14 @@ class ClientWriter(NamedTuple):
 def _clients() -> dict[str, tuple[Setting, ...]]:
     """Return the table of clients, from clients.toml; clients that are set alike share one entry."""
     clients: dict[str, tuple[Setting, ...]] = {}
-    for alike in read_toml(__package__, "clients.toml")["clients"]:
+    for client in read_toml(__package__, "clients.toml")["clients"]:
         ways = [
             Setting(way.get("settings", {}), PROFILES[way["profile"]] if "profile" in way else None)
-            for way in alike["ways"]
+            for way in client["ways"]
         ]
-        clients |= dict.fromkeys(alike["names"], tuple(ways))
-    return clients
+        clients[client["name"]] = tuple(ways)
+    named = {known.name: clients[known.client] for known in CLIENT_NAMES.values() if known.client is not None}
+    return clients | named
 
 
 CLIENTS = _clients()
@@ -122,10 +131,7 @@ def parse_writer(text: str) -> ClientWriter:
             f"writer {text!r} is not TOPIC=CLIENT[,SETTING=VALUE...], such as "
             "orders=librdkafka,partitioner=murmur2_random"
         )
-    if client not in CLIENTS:
-        raise UnknownStrategyError(
-            f"writer {text!r}: no client {client!r} is known; {_near(client, CLIENTS)}"
-        )
+    ways = _ways_of(client, text)
     settings = {}
     for pair in pairs:
         name, separator, value = pair.partition("=")
@@ -136,7 +142,6 @@ def parse_writer(text: str) -> ClientWriter:
         # Java's users give a class with its package.
         settings[name] = value.rpartition(".")[2]
     # All settings that were given must be those of one way: a client takes some of them only together.
-    ways = CLIENTS[client]
     for way in ways:
         if way.settings == settings:
             return ClientWriter(topic, client, settings, way.profile)
@@ -144,20 +149,32 @@ def parse_writer(text: str) -> ClientWriter:
         values = {way.settings[name]: None for way in ways if name in way.settings}
         if not values:
             names = {name: None for way in ways for name in way.settings}
-            hint = _near(name, names) if names else "none of its settings decides where a keyed record goes"
+            hint = near(name, names) if names else "none of its settings decides where a keyed record goes"
             raise InvalidConfigError(
                 f"writer {text!r}: {client} has no setting {name!r} that is known; {hint}"
             )
         if value not in values:
             raise InvalidConfigError(
-                f"writer {text!r}: what {name}={value} does is not known; {_near(value, values)}"
+                f"writer {text!r}: what {name}={value} does is not known; {near(value, values)}"
             )
     raise InvalidConfigError(f"writer {text!r}: {client} does not take these settings together")
 
 
+def _ways_of(client: str, writer: str) -> tuple[Setting, ...]:
+    """Return the ways of a client by any of its names; the error for an unknown one names the writer."""
+    known = CLIENT_NAMES.get(letters_of(client))
+    if known is not None and known.client is not None:
+        return CLIENTS[known.client]
+    if about := about_client(client):
+        raise UnknownStrategyError(f"writer {writer!r}: {about}")
+    close = near_names(client, CLIENTS)
+    hint = f"did you mean {', '.join(close)}?" if close else f"names are {', '.join(CLIENTS)}"
+    raise UnknownStrategyError(f"writer {writer!r}: no client {client!r} is known; {hint}")
+
+
 def setting_for(client: str, wanted: Placement) -> str | None:
     """Return how a client is set to place keyed records so; None if no setting that is known does it."""
-    for way in CLIENTS[client]:
+    for way in _ways_of(client, client):
         if way.profile is not None and placement(way.profile, wanted.num_partitions) == wanted:
             return _settings_text(way.settings) or "the default partitioner"
     return None
@@ -176,9 +193,3 @@ def clients_of(profiles: Collection[str]) -> list[str]:
 def _settings_text(settings: Mapping[str, str]) -> str:
     """Return settings as NAME=VALUE, with spaces between."""
     return " ".join(f"{name}={value}" for name, value in settings.items())
-
-
-def _near(name: str, names: Collection[str]) -> str:
-    """Return which names are close, or all of them."""
-    close = get_close_matches(name, names, n=3)
-    return f"did you mean {', '.join(close)}?" if close else f"names are {', '.join(names)}"

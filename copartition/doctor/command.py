@@ -23,8 +23,8 @@ from copartition.shell.options import (
 )
 
 if TYPE_CHECKING:
-    from copartition.doctor.checks import Limits
     from copartition.doctor.examination import Examination
+    from copartition.doctor.observing import Limits
     from partitioning.errors import SourceError
 
 
@@ -82,8 +82,9 @@ def doctor(
     """
     from pathlib import Path  # noqa: PLC0415 - help and completion do without
 
-    from copartition.doctor.checks import Limits, doctor_exit_code, findings  # noqa: PLC0415
+    from copartition.doctor.checks import doctor_exit_code, findings  # noqa: PLC0415
     from copartition.doctor.examination import Examination, examine_all, examine_live  # noqa: PLC0415
+    from copartition.doctor.observing import Limits  # noqa: PLC0415
     from copartition.doctor.report import (  # noqa: PLC0415
         doctor_html,
         doctor_json,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from copartition.doctor.checks import SEVERITIES, doctor_exit_code
+from copartition.doctor.checks import doctor_exit_code
+from copartition.doctor.observing import SEVERITIES
 from copartition.doctor.report import FORMAT_VERSION, doctor_document
 from copartition.kit.json import dump
 from copartition.kit.words import count
@@ -13,8 +14,8 @@ from copartition.kit.words import count
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from copartition.doctor.checks import Finding
     from copartition.doctor.examination import Examination
+    from copartition.doctor.observing import Finding
     from partitioning.errors import SourceError
 
 

@@ -17,8 +17,8 @@ from copartition.kit.words import count, list_names, without_ids
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from copartition.doctor.checks import Finding
     from copartition.doctor.examination import Examination
+    from copartition.doctor.observing import Finding
 
 FORMAT_VERSION = "1.0"
 """Version of the JSON document: a minor version adds fields and renames none."""

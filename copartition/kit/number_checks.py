@@ -3,11 +3,11 @@
 import math
 import re
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from typing import Protocol
 
 from copartition.kit.words import COMPARISON, COMPARISONS
 from partitioning.errors import DiffError
+from partitioning.kit.near import near
 
 _CHECK = re.compile(rf"\s*(\w+)\s*({COMPARISON})\s*(-?\d+(?:\.\d+)?)\s*")
 
@@ -85,9 +85,7 @@ def read_check(text: str, numbers: type) -> NumberCheck:
         raise DiffError(f"check {text!r} is not of the form NAME<=NUMBER, such as {names[0]}<=10")
     name, comparison, limit = match.groups()
     if name not in names:
-        # Without a close name all are listed.
-        close = get_close_matches(name, names) or names
-        raise DiffError(f"check {text!r}: no number {name!r}; did you mean {', '.join(close)}?")
+        raise DiffError(f"check {text!r}: no number {name!r}; {near(name, names)}")
     # A long row of digits becomes infinity, with which any check would pass or fail.
     if not math.isfinite(float(limit)):
         raise DiffError(f"check {text[:60]!r}: the limit is larger than a number can be")

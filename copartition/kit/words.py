@@ -92,6 +92,19 @@ def without_ids(names: dict[str, str]) -> dict[str, str]:
     return short if len(set(short.values())) == len(set(names.values())) else names
 
 
+def natural(name: str) -> list[tuple[int, str]]:
+    """Return a key by which names sort as people count: "worker-9" before "worker-10".
+
+    Numbers compare by their digits, without zeros in front; of any length, as no number is converted.
+
+    >>> sorted(["worker-10", "worker-9"], key=natural)
+    ['worker-9', 'worker-10']
+    """
+    parts = re.split(r"([0-9]+)", name)
+    parts[1::2] = [number.lstrip("0") for number in parts[1::2]]
+    return [(len(part) if place % 2 else -1, part) for place, part in enumerate(parts)]
+
+
 def number_ranges(numbers: NDArray[np.integer]) -> str:
     """Return ascending numbers as text, with runs drawn together.
 

@@ -226,17 +226,16 @@ def _find(plan: str) -> Path:
         ScenarioError: there is neither; the message names ready scenarios of a similar name.
     """
     # Help and completion do without these.
-    from difflib import get_close_matches  # noqa: PLC0415
     from pathlib import Path  # noqa: PLC0415
 
     from copartition.simulation.inputs.file import ready_scenarios  # noqa: PLC0415
+    from partitioning.kit.near import near  # noqa: PLC0415
 
     path, ready = Path(plan), ready_scenarios()
     if path.is_file() or path.suffix or len(path.parts) > 1:
         return path
     if plan not in ready:
-        close = get_close_matches(plan, ready) or ready
-        raise ScenarioError(f"no file and no ready scenario {plan!r}; did you mean {', '.join(close)}?")
+        raise ScenarioError(f"no file and no ready scenario {plan!r}; {near(plan, ready)}")
     return ready[plan].path
 
 

@@ -13,10 +13,11 @@ import numpy as np
 
 from assignors.partition_list import NOTHING, PartitionList
 from assignors.state import GroupState, MemberIdentity
-from copartition.assignment_diff.changes import Flow, natural
+from copartition.assignment_diff.changes import Flow
 from copartition.assignment_diff.compare import diff
 from copartition.groups.names import Names
 from copartition.groups.snapshot import Step
+from copartition.kit.words import natural
 from partitioning.errors import SourceError
 from partitioning.topic_partition import TopicPartition
 

@@ -60,15 +60,16 @@ def why(
 ) -> None:
     """Find why groups rebalanced, from LOGS: each rebalance with its cause, its causer, and what avoids it.
 
-    LOGS are of brokers (Kafka 2.4 to 4.x) and of clients (Java, librdkafka, kafka-python, aiokafka), several
-    together, whole or a pasted piece, gzip too; - is standard input. librdkafka logs most with debug=cgrp.
-    live:GROUP is what a cluster's __consumer_offsets keeps of a group; it is only read.
-    The exit code is 1 if a group rebalanced, 0 if none did, and 2 if the logs show no group.
+    LOGS are of brokers (Kafka 1.0 to 4.x) and of clients (Java, Connect, librdkafka, kafka-python, aiokafka),
+    several together, whole or a pasted piece, in JSON, CSV or another wrapper, gzip too; - is standard input.
+    librdkafka logs most with debug=cgrp. live:GROUP is what a cluster's __consumer_offsets keeps of a group;
+    it is only read. The exit code is 1 if a group rebalanced or the logs show a fault of a member, 0 if
+    neither, and 2 if the logs show no group, or only lines of groups that are not understood.
     """
     from copartition.why.cures import cures, scenario_or_why_not  # noqa: PLC0415
     from copartition.why.evidence import read_evidence  # noqa: PLC0415
     from copartition.why.rebalances import histories  # noqa: PLC0415
-    from copartition.why.report import print_why, why_json  # noqa: PLC0415 - help and completion do without
+    from copartition.why.report import describe_unread, print_why, why_json  # noqa: PLC0415 - help and completion do without
 
     if live := [log.removeprefix("live:") for log in logs if log.startswith("live:")]:
         from copartition.why.offsets_topic import read_topic, topic_history  # noqa: PLC0415 - needs a cluster
@@ -78,14 +79,18 @@ def why(
         group, full = live[0], True
         groups = [topic_history(group, read_topic(group, config))]
         groups = [group for group in groups if group.rebalances or group.others]
+        unread = None
     else:
-        groups = histories(read_evidence(logs, group))
+        reading = read_evidence(logs, group)
+        groups, unread = histories(reading), reading.unread
     if group is not None:
         groups = [history for history in groups if history.name == group]
     if not groups:
+        which = f"the group {group}" if group else "a group"
+        rest = f"; {describe_unread(unread)}" if unread else ""
         raise click.ClickException(
-            f"the logs show nothing of {f'the group {group}' if group else 'a group'}: they must hold lines "
-            "of a broker's group coordinator or of a consumer"
+            f"the logs show nothing of {which}: they must hold lines of a broker's group coordinator or of a "
+            f"consumer{rest}"
         )
     if as_scenario:
         from copartition.simulation.inputs.file import scenario_yaml  # noqa: PLC0415 - few ask for it
@@ -104,6 +109,9 @@ def why(
         from copartition.why.report import why_html  # noqa: PLC0415 - needs the extra "report"
 
         write(why_html(answers), html)
-    output.show(partial(print_why, answers, full=full), json=partial(why_json, answers))
-    if any(group.rebalances for group in groups):
+    output.show(partial(print_why, answers, unread, full=full), json=partial(why_json, answers, unread))
+    if any(group.rebalances or any(other.finding for other in group.others) for group in groups):
         ctx.exit(1)
+    # Lines of a group that were not understood may hold a rebalance, so that "none" is not known.
+    if unread is not None:
+        ctx.exit(2)

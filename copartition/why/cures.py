@@ -4,6 +4,7 @@ Times that end with `_s` are seconds, those with `_ms` milliseconds. A number of
 is always computed by the simulation, or said to be unknown.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -34,13 +35,15 @@ class Cure(NamedTuple):
     Attributes:
         cause: of which cause; None for restarts, which have two: a member leaves, and joins again.
         rebalances: how many of the shown ones.
-        advice: what to do.
+        do: what to do, in a few words.
+        advice: what to do, at length.
         price: what that costs.
         simulated: how many rebalances it leaves, computed; None if that is not computed.
     """
 
     cause: Cause | None
     rebalances: int
+    do: str
     advice: str
     price: str
     simulated: str | None = None
@@ -70,23 +73,41 @@ def _all_cures(history: GroupHistory, logged: CapturedScenario | str) -> Iterato
     name, session_ms = session_of(history, settings)
     back = [seconds for seconds in returns(history.rebalances) if seconds.away_s <= LONGEST_RESTART_S]
     restarts = [seconds.away_s for seconds in back if seconds.closed]
-    if restarts:
+    # Members of a share group are never static, those of a Streams group only since Kafka 4.4.
+    if restarts and history.protocol not in {"share", "streams"}:
         session_ms = max(session_ms, 1000 * ceil(max(restarts) + DEFAULT_HEARTBEAT_S))
         times = f"{count(len(restarts), 'restart')}, {duration(1000 * max(restarts))} at most"
         yield Cure(
             None,
             2 * len(restarts),
+            "set group.instance.id",
             f"{times}: set group.instance.id and {name}={session_ms:.0f}",
             "a member that crashes is noticed only after that session",
             simulated(history, logged, {name: f"{session_ms:.0f}"}, static=True),
         )
-    for name, about in _CURES.items():
-        cause = Cause[name.upper()]
+    for key, about in _CURES.items():
+        cause = Cause[key.upper()]
         if counts[cause]:
             answer = _longer_polls(history, logged) if cause is Cause.POLL else None
             # A session long enough for a paused process would only hide that it was paused.
             revived = cause is Cause.EXPIRED and any(not seconds.closed for seconds in back)
-            yield Cure(cause, counts[cause], about["back" if revived else "advice"], about["price"], answer)
+            which = (
+                "back" if revived else "gone" if cause is Cause.TOPICS and _lost_topics(history) else "advice"
+            )
+            advice = about[which].replace("session.timeout.ms", name)
+            do = about["do"] if which == "advice" else about.get(f"{which}_do", about["do"])
+            yield Cure(cause, counts[cause], do, advice, about["price"], answer)
+
+
+def _lost_topics(history: GroupHistory) -> bool:
+    """Return whether a client says that it has fewer topics than before, and none says that it has more."""
+    counts = [
+        (int(match[1]), int(match[2]))
+        for rebalance in history.rebalances
+        if rebalance.cause is Cause.TOPICS
+        and (match := re.search(r"from (\d{1,9}) to (\d{1,9}) topic", rebalance.reason))
+    ]
+    return bool(counts) and all(after < before for before, after in counts)
 
 
 def _longer_polls(history: GroupHistory, logged: CapturedScenario | str) -> str:
@@ -100,7 +121,11 @@ def _longer_polls(history: GroupHistory, logged: CapturedScenario | str) -> str:
         event.for_ms for event in events if isinstance(event, SlowPoll) and isinstance(event.for_ms, float)
     ]
     if not polls:
-        reason = logged if isinstance(logged, str) else "no member that polled too late joined again"
+        reason = (
+            logged
+            if isinstance(logged, str)
+            else "no member that polled too late is seen to join again in a rebalance of its own"
+        )
         return simulated(history, reason, {}, static=False)
     longest = f"{1000 * ceil(max(polls) / 1000 + 1)}"
     answer = simulated(history, logged, {"max.poll.interval.ms": longest}, static=False)
@@ -133,6 +158,8 @@ def scenario_or_why_not(
     """
     if history.protocol == "consumer":
         return "the simulation of the consumer protocol counts other epochs than its coordinator logs"
+    if history.protocol in {"share", "streams"}:
+        return f"{history.protocol} groups are not simulated"
     if len(history.rebalances) > MOST_SIMULATED:
         return f"the log shows more than {MOST_SIMULATED} rebalances"
     try:
@@ -228,7 +255,7 @@ def scenario_of(
     )
     if left_out:
         assumed.append(f"left out, as the logs do not tell enough: {', '.join(left_out)}")
-    static = {member for _, what, member, _ in history.others if what == REPLACED and member}
+    static = {member for _, what, member, *_ in history.others if what == REPLACED and member}
     consumers = {member: Consumer(member, static=member in static) for _, _, member in happened}
     # An expired session or a late poll began one timeout before the coordinator's line.
     early = [(at - _before(cause, settings, session[1]), cause, member) for at, cause, member in happened]
@@ -274,7 +301,7 @@ def _happened(history: GroupHistory) -> list[_Happened]:
     ]
     rows += [
         _Happened(1000 * at, Cause.REPLACED, member)
-        for at, what, member, _ in history.others
+        for at, what, member, *_ in history.others
         if what == REPLACED and at is not None and member is not None
     ]
     return sorted(rows, key=lambda row: row.at_ms)
@@ -282,8 +309,10 @@ def _happened(history: GroupHistory) -> list[_Happened]:
 
 def session_of(history: GroupHistory, settings: Settings) -> tuple[str, float]:
     """Return the setting that decides how long a silent member stays in the group, and its value in ms."""
-    if history.protocol == "consumer":
-        return "group.consumer.session.timeout.ms", settings.group_consumer_session_timeout_ms
+    if history.protocol in {"consumer", "share", "streams"}:
+        # The broker's setting for each kind of group; the default is the same for all of them.
+        name = f"group.{history.protocol}.session.timeout.ms"
+        return name, settings.group_consumer_session_timeout_ms
     return "session.timeout.ms", settings.session_timeout_ms
 
 

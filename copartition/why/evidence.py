@@ -1,118 +1,48 @@
-"""Lines of logs as evidence on a group, by the patterns of `patterns.toml` for brokers and four clients."""
+"""Read lines of logs as evidence on groups, by the messages of brokers and four clients.
 
+`unpack.py` takes a line apart, `messages.py` finds what a program said, and this module says which group,
+member and generation it is about.
+"""
+
+import codecs
 import gzip
-import json
 import re
 import sys
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
 from enum import StrEnum, auto
-from functools import cache, cached_property, partial
+from functools import partial
 from io import BufferedReader
+from itertools import pairwise
 from typing import IO, NamedTuple, cast
 
+from copartition.why.messages import Match, concerns_a_group, find, stranger
+from copartition.why.unpack import stamp_of, unpack
 from partitioning.errors import SourceError
-from partitioning.kit.packages import read_toml
 
 LONGEST_LINE = 1 << 16
 """The bytes of a line that are read; what follows counts as another line."""
-
-_STAMP = re.compile(
-    r"(?:%\d\|(?P<epoch>\d{9,11}\.\d+)\|)"  # librdkafka: seconds since 1970
-    r"|(?P<date>\d{4}[-/]\d\d[-/]\d\d)[T ](?P<time>\d\d:\d\d:\d\d)(?:[.,:](?P<part>\d{1,9}))?"
-    r"(?: ?(?P<zone>Z|UTC|[+-]\d\d:?\d\d))?"
-)
-_SEARCHED = 120
-"""The characters of a line in which its time may begin: container runtimes and log4j write before it."""
+MOST_EVIDENCE = 1_000_000
+"""The most lines that say something: all are kept, some hundred bytes each, to put them in order."""
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A line of a log.
 
     Attributes:
         file: its path.
         number: from 1.
-        text: the line, without its end.
-
-    >>> Line("server.log", 1, "[2025-03-01 00:00:01,500] INFO ...").at
-    1740787201.5
+        at: when it was written, seconds since 1970, see `unpack.py`; None if it has no time.
+        zoned: whether the line says in which zone its time is. If not, the time was taken for UTC.
     """
 
     file: str
     number: int
-    text: str
-
-    @cached_property
-    def at(self) -> float | None:
-        """The time when the line was written, seconds since 1970; None if it has none.
-
-        A time that names no zone is taken for UTC.
-        """
-        stamp = _STAMP.search(self.text, 0, _SEARCHED)
-        if stamp is None:
-            return None
-        if stamp["epoch"]:
-            return float(stamp["epoch"])
-        zone = (stamp["zone"] or "Z").replace("UTC", "+00:00").replace("Z", "+00:00")
-        text = f"{stamp['date'].replace('/', '-')}T{stamp['time']}{zone}"
-        try:
-            whole = datetime.fromisoformat(text)
-        except ValueError:  # the 31st of February
-            return None
-        return whole.astimezone(UTC).timestamp() + float(f"0.{stamp['part'] or 0}")
-
-    @property
-    def zoned(self) -> bool:
-        """True if the time of the line says in which zone it is, and for a line without a time."""
-        stamp = _STAMP.search(self.text, 0, _SEARCHED)
-        return stamp is None or bool(stamp["epoch"] or stamp["zone"])
-
-
-def read_lines(path: str, hints: Sequence[bytes]) -> Iterator[Line]:
-    """Yield the lines of a log in which one of these occurs; `-` is standard input, gzip is recognized.
-
-    Raises:
-        SourceError: the file cannot be read, or its compressed data are broken.
-    """
-    try:
-        with _open(path) as file:
-            for number, raw in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
-                if any(hint in raw for hint in hints):
-                    yield Line(path, number, _unpacked(raw).decode(errors="backslashreplace").rstrip("\r\n"))
-    except (OSError, EOFError, zlib.error) as error:
-        raise SourceError(
-            f"{path}: {error.strerror or error if isinstance(error, OSError) else error}"
-        ) from error
-
-
-def _unpacked(raw: bytes) -> bytes:
-    """Return the line that Docker's json-file driver has packed; any other as it is."""
-    if not raw.startswith(b'{"log":"'):
-        return raw
-    try:
-        return str(json.loads(raw)["log"]).encode(errors="backslashreplace")
-    except ValueError:
-        return raw
-
-
-@contextmanager
-def _open(path: str) -> Iterator[IO[bytes]]:
-    """Return the bytes of a file or of standard input, unpacked if they are gzip; the end closes the file.
-
-    Gzip is told by its first two bytes, not by the name, so that standard input may be packed, too.
-    """
-    with ExitStack() as stack:
-        file = sys.stdin.buffer if path == "-" else stack.enter_context(open(path, "rb"))  # noqa: PTH123
-        packed = cast("BufferedReader", file).peek(2)[:2] == b"\x1f\x8b"
-        yield cast("IO[bytes]", stack.enter_context(gzip.open(file))) if packed else file
-
-
-MOST_EVIDENCE = 1_000_000
-"""The most lines that say something: all are kept, some hundred bytes each, to put them in order."""
+    at: float | None = None
+    zoned: bool = True
 
 
 class Kind(StrEnum):
@@ -121,19 +51,25 @@ class Kind(StrEnum):
     PREPARING = auto()
     """A classic group's rebalance begins; `text` is the coordinator's reason."""
     STABILIZED = auto()
-    """All have joined; `text` is how many."""
+    """All have joined; `text` is how many, if the line has it (since Kafka 2.7)."""
     ASSIGNED = auto()
     """The leader's assignment has come."""
     EMPTIED = auto()
     """The group has no member any more."""
     EPOCH = auto()
-    """A KIP-848 group has a new epoch; `text` is the hash of its topics' metadata, if the line has it."""
+    """A group has a new epoch; `text` is the hash of its topics' metadata, if the line has it."""
     TARGET = auto()
-    """The broker has assigned for an epoch; `text` is the assignor."""
+    """The broker has assigned for an epoch; `assignor` did it."""
     METADATA = auto()
-    """The subscribed topics have changed: partitions, or which topics match."""
+    """The subscribed topics have changed: partitions, or which topics match; `text` is how, if known."""
     SUBSCRIPTION = auto()
     """A member subscribes to other topics."""
+    SETTINGS = auto()
+    """A Streams group is assigned by other settings, such as another number of standby tasks."""
+    STALE = auto()
+    """A member of a Streams group has an older topology than the group."""
+    CONVERTED = auto()
+    """The group has another protocol from now on."""
     LOADED = auto()
     """A broker has become the group's coordinator."""
     JOINED = auto()
@@ -154,10 +90,20 @@ class Kind(StrEnum):
     """A member has no assignor that all others have."""
     COORDINATOR = auto()
     """A client has lost its coordinator, or has another one now."""
+    COMMIT = auto()
+    """A commit was refused, because the member was no longer in the group or a rebalance was under way."""
+    LOST = auto()
+    """A client gave its partitions up, because it was no longer in the group."""
     REJOINING = auto()
     """A client joins again; `text` is why."""
+    BEHIND = auto()
+    """A worker of Kafka Connect joins again, as it has not read the config topic as far as its leader."""
+    REVOKING = auto()
+    """A client gives partitions back before it joins again: it was a member; `text` begins with them."""
+    SUBSCRIBED = auto()
+    """A client's topics are others; `text` is from how many to how many. It is kept for `METADATA`."""
     MEMBER_JOINED = auto()
-    """A client's JoinGroup was answered; `text` is the assignor, if the line has it."""
+    """A client's JoinGroup was answered."""
     MEMBER_SYNCED = auto()
     """A client has its assignment."""
     MEMBER_EPOCH = auto()
@@ -175,7 +121,12 @@ class Evidence(NamedTuple):
         client: `client.id` or `group.instance.id`; None if the line has only the member id.
         generation: the generation, or the epoch (KIP-848).
         text: see `Kind`.
+        assignor: the strategy, if the line has it.
         broker: whether a broker wrote it.
+        protocol: the kind of group whose words these are: "classic", "consumer", "share", "streams", or
+            "modern" for those that all but classic ones share; None if a client's line does not tell.
+        handle: the client that wrote it, as its file tells clients apart; later lines of one often name
+            neither its group nor its member id nor its generation.
     """
 
     kind: Kind
@@ -185,163 +136,328 @@ class Evidence(NamedTuple):
     client: str | None = None
     generation: int | None = None
     text: str = ""
+    assignor: str | None = None
     broker: bool = False
+    protocol: str | None = None
+    handle: str = ""
 
 
-class Pattern(NamedTuple):
-    """A phrase that is looked for first, and the pattern of a line that has it."""
+class Unread(NamedTuple):
+    """Lines that speak of groups in words that no message here has.
 
-    phrase: str
-    kind: Kind
-    pattern: re.Pattern[str]
-
-
-_PIECE = re.compile(r"\{([A-Z_]+)\}")
-
-
-@cache
-def log_patterns() -> dict[str, tuple[Pattern, ...]]:
-    """Return the patterns of `patterns.toml` by writer: broker, java, librdkafka or python.
-
-    Patterns of a writer are tried in their order, and the first that fits decides. Names in braces stand for
-    the pieces of the file, which may contain further names.
+    Attributes:
+        number: how many.
+        line: where the first one stands.
+        text: the first one.
+        program: the client whose words these are, one that is not read here; None if that is unknown.
     """
-    tables = read_toml(__package__, "patterns.toml")
-    pieces = tables.pop("pieces")
 
-    def whole(pattern: str) -> str:
-        return _PIECE.sub(lambda piece: whole(pieces[piece[1]]), pattern)
-
-    return {
-        writer: tuple(
-            Pattern(row["phrase"], Kind(row["kind"]), re.compile(whole(row["pattern"]))) for row in rows
-        )
-        for writer, rows in tables.items()
-    }
+    number: int
+    line: Line
+    text: str
+    program: str | None = None
 
 
-_JAVA_PREFIX = re.compile(
-    r"\[Consumer (?:instanceId=(?P<instance>[^,]+), )?clientId=(?P<client>[^,]+), groupId=(?P<group>.+?)\] "
+@dataclass(slots=True)
+class Reading:
+    """The evidence of several logs.
+
+    Attributes:
+        statements: what lines say, file by file, in the order in which they were written.
+        unread: lines of groups that were not understood; None if there are none.
+        newest_first: the files whose last line is the oldest.
+    """
+
+    statements: list[Evidence] = field(default_factory=list)
+    unread: Unread | None = None
+    newest_first: list[str] = field(default_factory=list)
+
+
+HINTS = (
+    b"roup",
+    b"eartbeat",
+    b"member_id",
+    b"member.id",
+    b"Metadata for topic",
+    b"FencedInstance",
+    b" poll ",
 )
-_LIBRDKAFKA_CLIENT = re.compile(r"(?<![^\s|\[\]#])(?P<client>[^\s|\[\]#]+)#consumer-\d+")
-_ANY_GROUP = re.compile(r'Group "(?P<group>.+?)"')
-HINTS = (b"roup", b" poll ", b"eartbeat", b"member_id", b"Metadata for topic", b"FencedInstance")
-"""Parts of lines, searched in gigabytes: each line that fits a pattern has one, few others do."""
+"""Parts of lines, searched in gigabytes: each line that has a message has one."""
+WORDS = tuple(
+    b"ebalanc|e-balanc|ALANC|oining|oined |joins |eneration|epoch|eave|eaving| left |Loaded | failed|expired"
+    b"|errored|enced|FENCED| poll|session|effective|topics|ssigned|Member|JoinGroup|SyncGroup|oordinator"
+    b'|member|rotocol|Converted|onfigurations|etadata|onfig state| commit|evok|Group "|Group \\\\'.split(b"|")
+)
+"""Parts of messages, at least one of each: a line without any is left unread."""
 
 
-@dataclass
-class _Voice:
-    """One client that writes into a log, and what its earlier lines said of it.
+def read_evidence(paths: Sequence[str], group: str | None = None) -> Reading:
+    """Return what several logs say; `-` is standard input, gzip and UTF-16 are recognized.
 
-    Later lines of the client often name neither its group nor its member id nor its generation.
-    """
-
-    group: str | None = None
-    member: str | None = None
-    generation: int | None = None
-
-
-def read_evidence(paths: Sequence[str], group: str | None = None) -> Iterator[Evidence]:
-    """Yield what several logs say, file by file, in the order of their lines.
-
-    A line that names no group is given whatever `group` is: if the logs are of one group, it is of that
-    group.
+    A line that names no group is of the only group that its client names in that file.
 
     Args:
         paths: the logs.
         group: a group; what is said of others is left out.
 
     Raises:
-        SourceError: a file cannot be read, or too many lines say something.
+        SourceError: a file cannot be read, its compressed data are broken, or too many lines say something.
     """
-    count = 0
+    reading = Reading()
     for path in paths:
-        voices: dict[str, _Voice] = {}
-        for line in read_lines(path, HINTS):
-            for statement in _say(line, voices):
-                if group is None or statement.group in {group, None}:
-                    yield statement
-                    count += 1
-                if count > MOST_EVIDENCE:
-                    raise SourceError(
-                        f"{path}: line {line.number}: more than {MOST_EVIDENCE:,} lines concern groups; name "
-                        "one with --group, or give a shorter piece of the log"
-                    )
+        log = _Log(path, group)
+        try:
+            with _open(path) as file:
+                before = b""
+                for number, raw in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
+                    if any(hint in raw for hint in HINTS) and any(word in raw for word in WORDS):
+                        log.add(number, raw, before)
+                        if len(reading.statements) + len(log.statements) > MOST_EVIDENCE:
+                            raise SourceError(
+                                f"{path}: line {number}: more than {MOST_EVIDENCE:,} lines concern groups; "
+                                "name one with --group, or give a shorter piece of the log"
+                            )
+                    before = raw
+        except (OSError, EOFError, zlib.error, UnicodeError) as error:
+            raise SourceError(
+                f"{path}: {error.strerror or error if isinstance(error, OSError) else error}"
+            ) from error
+        log.close(reading)
+    return reading
 
 
-def _say(line: Line, voices: dict[str, _Voice]) -> Iterator[Evidence]:
-    """Yield what a line says, at most one statement; `voices` are the clients of this file, kept up to date.
+@contextmanager
+def _open(path: str) -> Iterator[IO[bytes]]:
+    """Return the bytes of a file or of standard input in UTF-8, unpacked if they are gzip; the end closes it.
 
-    A line is tried as the writer's whose mark it has: Java's prefix, librdkafka's thread, a broker's pattern;
+    Gzip is told by its first two bytes, not by the name, so that standard input may be packed, too; UTF-16,
+    which PowerShell writes, by its mark.
+    """
+    with ExitStack() as stack:
+        file = sys.stdin.buffer if path == "-" else stack.enter_context(open(path, "rb"))  # noqa: PTH123
+        mark = cast("BufferedReader", file).peek(2)[:2]
+        if mark == b"\x1f\x8b":
+            yield cast("IO[bytes]", stack.enter_context(gzip.open(file)))
+        elif mark in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}:
+            yield cast("IO[bytes]", codecs.EncodedFile(file, "utf-8", "utf-16"))
+        else:
+            yield file
+
+
+_MOST_SHOWN = 300
+"""The characters of an unread line that are kept to be shown."""
+
+
+class _Log:
+    """One log that is read: what its lines say, and which clients and groups it names."""
+
+    def __init__(self, path: str, group: str | None) -> None:
+        self.path = path
+        self.group = group
+        self.statements: list[Evidence] = []
+        self.groups: dict[str, set[str]] = defaultdict(set)  # that a client names, by its handle
+        self.unread: Unread | None = None
+
+    def add(self, number: int, raw: bytes, before: bytes) -> None:
+        """Read a line; `before` is the line before it, which may have its time."""
+        for record in unpack(raw):
+            said = next(filter(None, (_say(text) for text in record.texts)), None)
+            if said is not None:
+                at = stamp_of(record, said.text, said.match.start, before)
+                self._keep(said, Line(self.path, number, at and at.at, at is None or at.zoned))
+                continue
+            for text in record.texts:
+                if quoted := _ANY_GROUP.search(text):
+                    self.groups[_librdkafka_handle(text)].add(quoted["group"])
+            program = stranger(record.texts[-1])
+            if program or any(map(concerns_a_group, record.texts)):
+                shown = record.texts[-1][:_MOST_SHOWN]
+                first = self.unread or Unread(0, Line(self.path, number), shown, program)
+                self.unread = first._replace(number=first.number + 1)
+
+    def _keep(self, said: "_Saying", line: Line) -> None:
+        """Keep what a line says, if it may be of the group that is asked for."""
+        fields = said.match.fields
+        kind = Kind(said.match.kind)
+        text = fields.get("text") or ""
+        if kind is Kind.EXPIRED and "within" in text:
+            kind = Kind.LATE
+        group = fields.get("group") or said.group
+        if group is not None:
+            self.groups[said.handle].add(group)
+            if self.group not in {None, group}:
+                return
+        generation = fields.get("generation")
+        self.statements.append(
+            Evidence(
+                kind,
+                line,
+                group,
+                fields.get("member"),
+                fields.get("client") or said.client,
+                None if generation is None else int(generation),
+                text,
+                fields.get("assignor"),
+                said.broker,
+                said.protocol,
+                said.handle,
+            )
+        )
+
+    def close(self, reading: Reading) -> None:
+        """Add what the log says to a reading, in the order in which it was written."""
+        if _newest_first(self.statements):
+            self.statements.reverse()
+            reading.newest_first.append(self.path)
+        reading.statements += filter(None, map(_Voices(self.groups).complete, _next_days(self.statements)))
+        if self.unread:
+            first = reading.unread or self.unread._replace(number=0)
+            reading.unread = first._replace(number=first.number + self.unread.number)
+
+
+@dataclass(slots=True)
+class _Voice:
+    """One client that writes into a log, and what its earlier lines said of it."""
+
+    member: str | None = None
+    generation: int | None = None
+    text: str = ""
+
+
+class _Voices:
+    """The clients of one log: they complete what their lines leave out."""
+
+    def __init__(self, groups: dict[str, set[str]]) -> None:
+        self.only = {handle: min(names) for handle, names in groups.items() if len(names) == 1}
+        self.voices: dict[str, _Voice] = defaultdict(_Voice)
+
+    def complete(self, statement: Evidence) -> Evidence | None:
+        """Return a statement with the group, member and generation that its client named before.
+
+        None if the statement is only kept for a later one.
+        """
+        if statement.broker:
+            return statement
+        voice = self.voices[statement.handle]
+        if statement.kind is Kind.SUBSCRIBED:
+            voice.text = statement.text
+            return None
+        voice.member = statement.member or voice.member
+        # The answer to SyncGroup names no generation: it is that of the JoinGroup before it.
+        synced = statement.kind is Kind.MEMBER_SYNCED
+        generation = statement.generation or (voice.generation if synced else None)
+        voice.generation = statement.generation or voice.generation
+        return statement._replace(
+            group=statement.group or self.only.get(statement.handle),
+            member=voice.member,
+            generation=generation,
+            text=voice.text if statement.kind is Kind.METADATA else statement.text,
+        )
+
+
+def _newest_first(statements: Sequence[Evidence]) -> bool:
+    """Return whether a log begins with its last line, as exports of collectors do.
+
+    Times tell; without them generations that fall, or an assignment that comes right before its join.
+    """
+    times = [statement.line.at for statement in statements if statement.line.at is not None]
+    if times:
+        steps = [later - earlier for earlier, later in pairwise(times)]
+        return sum(step < 0 for step in steps) > sum(step > 0 for step in steps)
+    joined, synced = Kind.MEMBER_JOINED, Kind.MEMBER_SYNCED
+    order = 0
+    for earlier, later in pairwise(statements):
+        if earlier.handle == later.handle:
+            kinds = earlier.kind, later.kind
+            order += (kinds == (joined, synced)) - (kinds == (synced, joined))
+    numbers = [statement.generation for statement in statements if statement.generation is not None]
+    order += sum((later > earlier) - (later < earlier) for earlier, later in pairwise(numbers))
+    return order < 0
+
+
+_DAY_S = 86_400.0
+
+
+def _next_days(statements: Sequence[Evidence]) -> Iterator[Evidence]:
+    """Yield statements whose times of day, without a date, go on after midnight."""
+    days, last = 0.0, 0.0
+    for statement in statements:
+        line = statement.line
+        if line.at is None or line.at >= _DAY_S:
+            yield statement
+            continue
+        if line.at < last - _DAY_S / 2:
+            days += _DAY_S
+        last = line.at
+        yield statement._replace(line=line._replace(at=line.at + days)) if days else statement
+
+
+class _Saying(NamedTuple):
+    """A message that a text has, and who wrote it."""
+
+    match: Match
+    text: str
+    group: str | None = None
+    client: str | None = None
+    handle: str = ""
+    broker: bool = False
+    protocol: str | None = None
+
+
+_JAVA_PREFIX = re.compile(
+    r"\[(?P<program>(?>[A-Z][\w ]{0,40}?(?= (?:instanceId|clientId)=))) "
+    r"(?:instanceId=(?>(?P<instance>.+?)(?=, clientId=)), )?"
+    r"clientId=(?>(?P<client>.+?)(?=, groupId=)), groupId=(?>(?P<group>.+?)(?=\](?:\s|$)))\]\s*+"
+)
+_ANY_GROUP = re.compile(r'Group "(?P<group>[^"]++)"')
+_BROKER = ("classic", "consumer", "modern", "share", "streams")
+
+
+def _say(text: str) -> _Saying | None:
+    """Return what a text says; None if it has no message.
+
+    A text is tried as the writer's whose mark it has: Java's prefix, librdkafka's thread, a broker's words;
     any other may be of a Python client.
     """
-    text = line.text
-    if prefix := _JAVA_PREFIX.search(text):
+    if "groupId=" in text and (prefix := _java_prefix(text)) is not None:
+        match = find("java", text, prefix.end())
         name = prefix["instance"] or prefix["client"]
-        voice = voices.setdefault(name, _Voice())
-        voice.group = prefix["group"]
-        yield from _client(line, "java", text[prefix.end() :], name, voice)
-    elif "[thrd:" in text or ("#consumer-" in text and 'Group "' in text):  # librdkafka, in whatever form
-        named = _LIBRDKAFKA_CLIENT.search(text)
-        client = named["client"] if named else None
-        voice = voices.setdefault(client or "", _Voice())
-        if quoted := _ANY_GROUP.search(text):
-            voice.group = quoted["group"]
-        yield from _client(line, "librdkafka", text, client, voice)
-    elif (matched := _match("broker", text)) is not None:
-        kind, match = matched
-        fields = match.groupdict()
-        if kind is Kind.EXPIRED and "within" in (fields.get("text") or ""):
-            kind = Kind.LATE
-        group = fields.get("group") or fields.get("old_group")
-        yield _evidence(kind, line, group, fields, broker=True)
-    else:
-        yield from _client(line, "python", text, None, voices.setdefault("", _Voice()))
+        protocol = "share" if prefix["program"] == "ShareConsumer" else None
+        return match and _Saying(
+            match, text, prefix["group"], name, f"{name} {prefix['group']}", protocol=protocol
+        )
+    if "[thrd:" in text or "#consumer-" in text:  # librdkafka, in whatever form
+        match = find("librdkafka", text)
+        group = _ANY_GROUP.search(text)
+        handle = _librdkafka_handle(text)
+        client = handle.rpartition("#")[0] or None
+        return match and _Saying(match, text, group and group["group"], client, handle)
+    for protocol in _BROKER:
+        if (match := find(protocol, text)) is not None:
+            return _Saying(match, text, broker=True, protocol=protocol)
+    match = find("python", text)
+    return match and _Saying(match, text)
 
 
-def _match(writer: str, text: str) -> tuple[Kind, re.Match[str]] | None:
-    """Return the kind and the match of the first pattern of a writer that fits; None if none does."""
-    for phrase, kind, pattern in log_patterns()[writer]:
-        # A plain phrase is far quicker to search than the pattern, and most lines have none.
-        if phrase in text and (match := pattern.search(text)):
-            return kind, match
-    return None
+def _java_prefix(text: str) -> re.Match[str] | None:
+    """Return the match of the prefix with which a Java client begins its message."""
+    place = text.find("clientId=")
+    if (instance := text.find("instanceId=", 0, place)) >= 0:
+        place = instance
+    start = text.rfind("[", 0, max(place, 0))
+    return _JAVA_PREFIX.match(text, start) if start >= 0 else None
 
 
-def _client(line: Line, writer: str, text: str, client: str | None, voice: _Voice) -> Iterator[Evidence]:
-    """Yield what a client's line says; nothing if no pattern fits.
+def _librdkafka_handle(text: str) -> str:
+    """Return the name that librdkafka gives a client's handle, such as app#consumer-1; "" if it is not there.
 
-    The group, the member and the generation that the line does not name are those of its earlier lines.
+    A client id may have blanks, so it begins behind the sign that separates it from what stands before.
     """
-    matched = _match(writer, text)
-    if matched is None:
-        return
-    kind, match = matched
-    fields = match.groupdict()
-    voice.group = fields.get("group") or voice.group
-    voice.member = fields.get("member") or voice.member
-    if fields.get("generation"):
-        voice.generation = int(fields["generation"])
-    # The answer to SyncGroup names no generation: it is that of the JoinGroup before it.
-    if kind is Kind.MEMBER_SYNCED:
-        fields["generation"] = voice.generation
-    yield _evidence(
-        kind, line, voice.group, {**fields, "member": voice.member, "client": client}, broker=False
-    )
-
-
-def _evidence(
-    kind: Kind, line: Line, group: str | None, fields: dict[str, str | None], *, broker: bool
-) -> Evidence:
-    """Return the statement of a line; `fields` are the named groups of the pattern that fits."""
-    generation = fields.get("generation")
-    return Evidence(
-        kind,
-        line,
-        group,
-        fields.get("member"),
-        fields.get("client"),
-        None if generation is None else int(generation),
-        (fields.get("text") or "").strip(),
-        broker,
-    )
+    place = text.find("#consumer-")
+    if place < 0:
+        return ""
+    head = text[:place]
+    begin = max(head.rfind("|"), head.rfind("["), head.rfind(": ") + 1 if ": " in head else -1)
+    name = head[begin + 1 :] if begin >= 0 else head.rpartition(" ")[2]
+    number = re.compile(r"\d*+").match(text, place + len("#consumer-"))
+    return f"{name.strip()}#{number[0] if number else ''}"

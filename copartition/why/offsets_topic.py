@@ -135,7 +135,7 @@ def topic_history(group: str, records: Iterable[Written]) -> GroupHistory:
         # Compaction leaves gaps in the offsets: from the first gap on, records may be missing.
         history.whole = history.whole and offset == number
         if key.startswith(own, 2):
-            line = Line(f"{OFFSETS_TOPIC}-{partition}", offset, "")
+            line = Line(f"{OFFSETS_TOPIC}-{partition}", offset)
             where = f"{line.file} offset {offset}"
             rest = AnswerReader(key[2 + len(own) :], f"the key at {where}")
             content = None if value is None else AnswerReader(value, f"the value at {where}")

@@ -1,4 +1,4 @@
-"""The rebalances of each group that logs show: when each began, why, by whom, and how long its phases took.
+"""Find the rebalances of each group in logs: when each began, why, by whom, and how long its phases took.
 
 A broker's log is the spine if there is one, as the coordinator writes down every rebalance; clients then
 say what it could not know, such as an application that did not poll. Without it, the generations that members
@@ -7,21 +7,26 @@ joined are the rebalances. Times are seconds since 1970, lengths of time seconds
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
 from typing import NamedTuple
 
 from assignors.group import name_in
-from copartition.kit.words import count
-from copartition.why.evidence import Evidence, Kind, Line
+from copartition.kit.words import count, natural
+from copartition.why.evidence import Evidence, Kind, Line, Reading
+from copartition.why.unpack import is_dated
 from partitioning.kit.packages import read_toml
 
 OFFSETS_TOPIC = "__consumer_offsets"
 UNNAMED = "a group without a name"
 """The name of the only group if no line names it."""
 REPLACED = "static member back, no rebalance"
+CUT_OFF = "its beginning is not in these logs"
+"""The reason of a rebalance of which the logs have only the end."""
+ONLY_CLIENTS = "only clients' logs: what other members did is not known"
+"""Assumed of a group of which no broker's line was read."""
 NEAR_S = 15.0
 """The time that a client's line and its coordinator's may be apart: clocks differ, messages take time."""
 
@@ -31,6 +36,7 @@ class Cause(StrEnum):
 
     JOINED = "joined"
     LEFT = "left"
+    CRASHED = "crashed and came back"
     EXPIRED = "session expired"
     POLL = "poll interval exceeded"
     LATE = "did not rejoin in time"
@@ -42,6 +48,8 @@ class Cause(StrEnum):
     ASSIGNOR = "assignors or protocol changed"
     COORDINATOR = "coordinator moved"
     STORING = "assignment not stored"
+    BEHIND = "config topic read late"
+    SETTINGS = "assignment settings changed"
     GONE = "left or failed"
     UNKNOWN = "unknown"
 
@@ -65,7 +73,7 @@ class Rebalance:
         leader: which member led a classic group then, as far as `__consumer_offsets` says.
         names: who the members were then, as it says.
 
-    >>> line = Line("server.log", 7, "")
+    >>> line = Line("server.log", 7)
     >>> rebalance = Rebalance(3, Cause.JOINED, "app-1", "", line, began=100.0, joined=103.0, ended=103.5)
     >>> rebalance.join_s, rebalance.sync_s
     (3.0, 0.5)
@@ -101,12 +109,21 @@ class Rebalance:
 
 
 class Other(NamedTuple):
-    """An event that is no rebalance, and worth a line: when, what, and who."""
+    """An event that is no rebalance, and worth a line.
+
+    Attributes:
+        at: when, seconds since 1970.
+        what: what happened.
+        member: to whom.
+        line: where that stands.
+        finding: whether something went wrong that the logs show no rebalance of.
+    """
 
     at: float | None
     what: str
     member: str | None
     line: Line
+    finding: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +132,8 @@ class GroupHistory:
 
     Attributes:
         name: its id.
-        protocol: "classic" or "consumer" (KIP-848); None if no rebalance is shown.
+        protocol: "classic", "consumer" (KIP-848), "share" (KIP-932) or "streams" (KIP-1071), the last one if
+            the group changed it; None if the logs do not tell.
         rebalances: in order.
         others: what was no rebalance.
         assumed: what the logs do not tell, and was taken for granted.
@@ -141,28 +159,47 @@ def name_of(member: str | None) -> str | None:
     return name_in(member or "") or member
 
 
-def histories(evidence: Iterable[Evidence]) -> list[GroupHistory]:
+_DEFAULT_NAME = re.compile(
+    r"rdkafka|sarama|kgo|kafkajs|kafka-node-client|console-consumer|consumer-(?:.+-)?\d+"
+    r"|(?:aiokafka|kafka-python)-[\d.]+(?:dev\d*)?"
+)
+
+
+def is_default_name(name: str | None) -> bool:
+    """Return whether a name is what a client library calls each of its members that gets no name.
+
+    Members of one such name may be of many processes, so that it does not tell who came back.
+
+    >>> is_default_name("rdkafka"), is_default_name("consumer-billing-1"), is_default_name("billing-1")
+    (True, True, False)
+    """
+    return name is not None and _DEFAULT_NAME.fullmatch(name) is not None
+
+
+def histories(reading: Reading) -> list[GroupHistory]:
     """Return what logs show of each group, by name.
 
     Lines that name no group belong to the only group that is named; if several are named, such lines are left
     out, and `GroupHistory.assumed` says so.
 
     Args:
-        evidence: what lines say, file by file, see `read_evidence`.
+        reading: what lines say, file by file, see `read_evidence`.
 
     Returns:
-        A history for each group that a line names, in the order of names.
+        A history for each group that a line names, in the natural order of names.
     """
-    evidence = list(evidence)
-    named = {statement.group for statement in evidence if statement.group}
+    named = {statement.group for statement in reading.statements if statement.group}
     only = UNNAMED if not named else min(named) if len(named) == 1 else None
     by_group: dict[str, list[Evidence]] = defaultdict(list)
-    for statement in evidence:
+    for statement in reading.statements:
         if group := statement.group or only:
             by_group[group].append(statement)
-    left_out = sum(1 for statement in evidence if statement.group is None) if only is None else 0
+    left_out = sum(1 for statement in reading.statements if statement.group is None) if only is None else 0
     assumed = [f"{count(left_out, 'line')} without a group's name left out"] if left_out else []
-    return [_history(group, by_group[group], assumed) for group in sorted(by_group)]
+    assumed += [
+        f"{path} begins with its last line, and was read from its end" for path in reading.newest_first
+    ]
+    return [_history(group, by_group[group], assumed) for group in sorted(by_group, key=natural)]
 
 
 def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> GroupHistory:
@@ -171,25 +208,28 @@ def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> Gr
     If every line has a time, lines of all files are put in the order of time; else they stay as they are.
     """
     assumed = [*assumed]
+    times = [statement.line.at for statement in evidence]
     if not all(statement.line.zoned for statement in evidence):
         assumed.append("times without a zone are UTC")
-    if any(statement.line.at is None for statement in evidence):
+    if any(at is None for at in times):
         assumed.append("lines without a time are in the order of their files")
+    elif len({is_dated(at) for at in times if at is not None}) > 1:
+        assumed.append("lines have a date or have none, so they are in the order of their files")
     else:
         evidence = sorted(evidence, key=lambda statement: statement.line.at or 0.0)
+    if any(at is not None and not is_dated(at) for at in times):
+        assumed.append(
+            "times without a date, or without a year, are of one day or year, and go on after its end"
+        )
     broker = [statement for statement in evidence if statement.broker]
     clients = [statement for statement in evidence if not statement.broker]
-    if any(statement.kind is Kind.PREPARING for statement in broker):
-        protocol, rebalances = "classic", list(_classic(broker))
-    elif any(statement.kind is Kind.EPOCH for statement in broker):
-        protocol, rebalances = "consumer", list(_consumer(broker))
-    else:
-        epochs = any(client.kind is Kind.MEMBER_EPOCH for client in clients)
-        protocol, rebalances = "consumer" if epochs else "classic", list(_by_clients(clients))
-    if broker and clients:
+    rebalances = _by_broker(evidence)
+    if not rebalances:
+        rebalances = list(_by_clients(clients))
+    elif clients:
         names = {client.member: client.client for client in clients if client.member and client.client}
         assignors = {
-            client.generation: client.text for client in clients if client.kind is Kind.MEMBER_JOINED
+            client.generation: client.assignor for client in clients if client.kind is Kind.MEMBER_JOINED
         }
         hints = [
             (client, cause, client.line.at)
@@ -198,9 +238,37 @@ def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> Gr
         ]
         rebalances = [_refined(_renamed(rebalance, names, assignors), hints) for rebalance in rebalances]
     if not broker and clients:
-        assumed.append("only clients' logs: what other members did is not known")
-    return GroupHistory(
-        group, protocol if rebalances else None, tuple(rebalances), tuple(_others(evidence)), tuple(assumed)
+        assumed.append(ONLY_CLIENTS)
+    others = tuple(_others(evidence, shown=bool(rebalances)))
+    return GroupHistory(group, _protocol(evidence), tuple(rebalances), others, tuple(assumed))
+
+
+def _protocol(evidence: Sequence[Evidence]) -> str | None:
+    """Return the kind of group that lines are about, the last one that they name; None if they name none.
+
+    Words of share groups that consumer groups have, too, count as these only if no line says otherwise.
+    """
+    named = [statement.protocol for statement in evidence if statement.protocol]
+    certain = [protocol for protocol in named if protocol != "modern"]
+    if certain:
+        return certain[-1]
+    if named or any(statement.kind is Kind.MEMBER_EPOCH for statement in evidence):
+        return "consumer"
+    return "classic" if any(statement.kind in _CLASSIC_KINDS for statement in evidence) else None
+
+
+_CLASSIC_KINDS = {Kind.MEMBER_JOINED, Kind.MEMBER_SYNCED, Kind.REJOINING}
+"""Statements that only clients of classic groups make."""
+
+
+def _by_broker(evidence: Sequence[Evidence]) -> list[Rebalance]:
+    """Return the rebalances in the log of a coordinator, of whatever kinds the group was, in order."""
+    broker = [statement for statement in evidence if statement.broker]
+    classic = [statement for statement in broker if statement.protocol == "classic"]
+    modern = [statement for statement in broker if statement.protocol != "classic"]
+    place = {statement.line: place for place, statement in enumerate(broker)}
+    return sorted(
+        (*_classic(classic), *_consumer(modern)), key=lambda rebalance: place.get(rebalance.line, 0)
     )
 
 
@@ -236,66 +304,113 @@ _COMINGS = {
 def _classic(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
     """Yield rebalances by the log of a classic group's coordinator.
 
-    A rebalance lasts from its PREPARING line to the line of its assignment, or to the next PREPARING line.
+    A rebalance lasts from its PREPARING line to the line of its assignment, or to the next PREPARING line. A
+    log that begins in the middle of one has only its end.
     """
-    now: Rebalance | None = None
-    reasons: dict[str, Cause] = {}  # how members left, by member id
+    log = _ClassicLog()
     for statement in evidence:
+        yield from log.read(statement)
+    if log.now is not None:
+        yield log.now
+
+
+class _ClassicLog:
+    """The lines of a classic group's coordinator that were read until now."""
+
+    def __init__(self) -> None:
+        self.now: Rebalance | None = None  # the one that is under way
+        self.causer: str | None = None  # the member id in its reason
+        self.ended: int | None = None  # the generation of the last one that has ended
+        self.before: list[Evidence] = []  # who came and went since then
+        self.reasons: dict[str, Cause] = {}  # how members left, by member id
+
+    def read(self, statement: Evidence) -> Iterator[Rebalance]:
+        """Read a line; yield a rebalance that has ended."""
         if statement.kind is Kind.LEFT and statement.member:
-            reasons[statement.member] = _client_cause(statement) or Cause.LEFT
+            self.reasons[statement.member] = _client_cause(statement) or Cause.LEFT
         if statement.kind is Kind.PREPARING:
-            if now is not None:
-                yield now
-            now = _begun(statement, reasons)
-        elif now is not None:
-            now = _continued(now, statement, reasons)
-            if statement.kind in {Kind.ASSIGNED, Kind.EMPTIED}:
-                yield now
-                now = None
-    if now is not None:
-        yield now
+            if self.now is not None:
+                yield self.now
+            cause, self.causer = _cause(statement.text)
+            self.now = _begun(statement, cause, self.causer, self.reasons)
+            # The coordinator notes that a member has failed before it prepares, once for each that has.
+            self._go_on([earlier for earlier in self.before if earlier.kind is Kind.EXPIRED])
+        elif statement.kind in _COMINGS and (self.now is None or self.now.joined is not None):
+            # Once all have joined, who comes or goes causes the next rebalance, whose first line names it.
+            self.before.append(statement)
+        elif self.now is not None:
+            self._go_on([statement])
+        elif statement.kind in _ENDS and statement.generation != self.ended:
+            self.now, self.causer = _cut_off(statement), None
+            self._go_on([*self.before, statement])
+        if self.now is not None and statement.kind in {Kind.ASSIGNED, Kind.EMPTIED}:
+            yield self.now
+            self.ended, self.now = self.now.generation, None
+
+    def _go_on(self, statements: Sequence[Evidence]) -> None:
+        """Add lines to the rebalance that is under way."""
+        for statement in statements:
+            if self.now is not None:
+                self.now = _continued(self.now, statement, self.causer, self.reasons)
+        self.before = []
 
 
-def _begun(statement: Evidence, reasons: Mapping[str, Cause]) -> Rebalance:
-    """Return a rebalance by its first line; `reasons` are how members left, by member id.
+_ENDS = {Kind.STABILIZED, Kind.ASSIGNED, Kind.EMPTIED}
+"""Statements of a coordinator that come after the beginning of a rebalance."""
 
-    The line has the generation that ends: the rebalance makes the next one.
+
+def _cut_off(statement: Evidence) -> Rebalance:
+    """Return a rebalance of which only the end is logged: in generation 1 all members joined."""
+    cause = (
+        Cause.JOINED if statement.generation == 1 and statement.kind is not Kind.EMPTIED else Cause.UNKNOWN
+    )
+    return Rebalance(statement.generation, cause, None, CUT_OFF, statement.line, None)
+
+
+def _begun(statement: Evidence, cause: Cause, member: str | None, reasons: Mapping[str, Cause]) -> Rebalance:
+    """Return a rebalance by its first line, with the cause and member id that its reason names.
+
+    The line has the generation that ends: the rebalance makes the next one. `reasons` are how members left,
+    by member id.
     """
-    cause, member = _cause(statement.text)
     cause = reasons.get(member or "", cause) if cause is Cause.LEFT else cause
     generation = (statement.generation or 0) + 1
     return Rebalance(generation, cause, name_of(member), statement.text, statement.line, statement.line.at)
 
 
-def _continued(now: Rebalance, statement: Evidence, reasons: Mapping[str, Cause]) -> Rebalance:
+def _continued(
+    now: Rebalance, statement: Evidence, causer: str | None, reasons: Mapping[str, Cause]
+) -> Rebalance:
     """Return a rebalance with one more line of its coordinator.
 
     Args:
         now: the rebalance until now.
         statement: the line's statement.
+        causer: the member id of who caused it.
         reasons: how members left, by member id.
     """
     at = statement.line.at
     if statement.kind is Kind.STABILIZED:
-        return replace(
-            now, joined=at, members=int(statement.text), generation=statement.generation or now.generation
-        )
+        members = int(statement.text) if statement.text else None
+        return replace(now, joined=at, members=members, generation=statement.generation or now.generation)
     if statement.kind in {Kind.ASSIGNED, Kind.EMPTIED}:
         return replace(now, ended=at, members=0 if statement.kind is Kind.EMPTIED else now.members)
-    who = statement.client or name_of(statement.member)
-    # Once all have joined, who comes or goes causes the next rebalance, whose first line names it.
-    if statement.kind not in _COMINGS or now.joined is not None or who == now.member:
+    if statement.kind not in _COMINGS or statement.member == causer:
         return now
+    who = statement.client or name_of(statement.member)
     cause = (
         reasons[statement.member]
         if statement.kind is Kind.LEFT and statement.member
         else _COMINGS[statement.kind]
     )
+    # A process that crashed comes back as a new member while its old one is still waited for.
+    if (who, now.cause, cause) == (now.member, Cause.JOINED, Cause.EXPIRED) and not is_default_name(who):
+        return replace(now, cause=Cause.CRASHED)
     return replace(now, also=(*now.also, (cause, who)))
 
 
 def _consumer(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
-    """Yield new epochs by the log of a KIP-848 group's coordinator.
+    """Yield new epochs by the log of the coordinator of a consumer, share or Streams group.
 
     What members did since the epoch before is the cause of an epoch: the first is `cause`, the others are
     `also`. An epoch lasts until the target of the same epoch is there.
@@ -307,6 +422,7 @@ def _consumer(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
         Kind.REPLACED: Cause.REPLACED,
         Kind.METADATA: Cause.TOPICS,
         Kind.SUBSCRIPTION: Cause.SUBSCRIPTION,
+        Kind.SETTINGS: Cause.SETTINGS,
     }
     for statement in evidence:
         if statement.kind in causes:
@@ -331,7 +447,7 @@ def _consumer(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
             )
             hash_before, pending = statement.text or hash_before, []
         elif statement.kind is Kind.TARGET and now is not None and statement.generation == now.generation:
-            yield replace(now, ended=statement.line.at, assignor=statement.text)
+            yield replace(now, ended=statement.line.at, assignor=statement.assignor)
             now = None
     if now is not None:
         yield now
@@ -360,23 +476,15 @@ def _by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
             last[statement.generation] = place
     here: set[str] = set()
     since = 0
+    reached_generation: int | None = None
     order = sorted(last.items(), key=lambda item: item[1])
     ends = [until for _, until in order[1:]] + [len(evidence)]
     for (generation, until), next_until in zip(order, ends, strict=False):
-        window = evidence[since : until + 1]
-        joins = [
+        # A second member, or a second logger, says late that it joined a generation that is past.
+        window = [
             statement
-            for statement in window
-            if statement.kind in _JOINS and statement.generation == generation
-        ]
-        cause, first = _first_cause(window, here)
-        times = [join.line.at for join in joins if join.line.at is not None]
-        began = [
-            statement.line.at
-            for statement in window
-            if statement.line.at is not None
-            and statement.kind is not Kind.MEMBER_SYNCED
-            and (statement.kind is not Kind.MEMBER_EPOCH or statement.generation == generation)
+            for statement in evidence[since : until + 1]
+            if statement.kind not in _REACHED or statement.generation in {None, generation}
         ]
         synced = [
             statement.line.at
@@ -385,25 +493,70 @@ def _by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
             and statement.generation == generation
             and statement.line.at is not None
         ]
-        yield Rebalance(
-            generation,
-            cause,
-            None if first is None else first.client or name_of(first.member),
-            cause.value if first is None or first.kind in _JOINS else first.text or cause.value,
-            (first or joins[0]).line,
-            min(began, default=None),
-            max(times, default=None),
-            max(synced, default=None),
-            assignor=next((join.text for join in joins if join.text), None),
-        )
-        since = until + 1
+        # A member that leaves and joins again makes two generations, of which it joins the second.
+        skipped = 0 if reached_generation is None else generation - reached_generation - 1
+        if skipped > 0 and (back := _back_again(window)):
+            yield _made_by(window[:back], here, generation - 1 if skipped == 1 else None)
+            window = window[back:]
+        made = _made_by(window, here, generation)
+        yield replace(made, ended=max(synced, default=None))
+        since, reached_generation = until + 1, generation
     # What came after the last generation has no logged end.
-    rest = evidence[since:]
-    cause, first = _first_cause(rest, here)
-    first = first or next(filter(_follows, rest), None)
-    if first is not None:
-        member = None if cause is Cause.UNKNOWN else first.client or name_of(first.member)
-        yield Rebalance(None, cause, member, first.text or cause.value, first.line, first.line.at)
+    rest = [statement for statement in evidence[since:] if statement.kind not in _REACHED]
+    made = _made_by(rest, here, None)
+    if made.cause is not Cause.UNKNOWN or any(map(_follows, rest)):
+        yield replace(made, joined=None)
+
+
+def _made_by(window: Sequence[Evidence], here: set[str], generation: int | None) -> Rebalance:
+    """Return the rebalance that made a generation, by what clients said until they had joined it.
+
+    Args:
+        window: what they said, at least one statement if there is a generation.
+        here: the clients that are in the group; it is kept up to date.
+        generation: the number; None if no line has it.
+    """
+    cause, first = _first_cause(window, here)
+    follows = next(filter(_follows, window), None)
+    joins = [join for join in window if join.kind in _JOINS and join.generation == generation]
+    line = first or follows or next(iter(joins or window), None)
+    timed = [statement for statement in window if statement.line.at is not None]
+    began = [statement.line.at for statement in timed if statement.kind in _BEGINS]
+    joined = [join.line.at for join in joins if join.line.at is not None]
+    # Without a line of its beginning, how long a member took to join is unknown; an epoch has no such time.
+    known = began and joined
+    reason = first if first is not None and first.kind not in _JOINS else follows if first is None else None
+    return Rebalance(
+        generation,
+        cause,
+        None if first is None or cause is Cause.UNKNOWN else first.client or name_of(first.member),
+        (reason and reason.text) or cause.value,
+        line.line if line else Line("", 0),
+        min((at for at in began or joined if at is not None), default=None),
+        max(joined) if known else None,
+        assignor=next((join.assignor for join in joins if join.assignor), None),
+    )
+
+
+def _back_again(window: Sequence[Evidence]) -> int | None:
+    """Return where a client that left in a window begins to join again; None if none does both."""
+    gone: dict[str, float | None] = {}
+    for place, statement in enumerate(window):
+        who, at = _who(statement), statement.line.at
+        if statement.kind in {Kind.POLL, Kind.LEFT}:
+            gone.setdefault(who, at)
+        elif statement.kind is Kind.REJOINING and who in gone:
+            left = gone[who]
+            # What it says as it leaves is no return: "consumer pro-actively leaving the group".
+            if not statement.text or (at is not None and left is not None and at - left > 1.0):
+                return place
+    return None
+
+
+_REACHED = {*_JOINS, Kind.MEMBER_SYNCED}
+"""Statements of a client that has reached a generation, or its assignment."""
+_BEGINS = {Kind.REJOINING, Kind.BEHIND, Kind.LEFT, Kind.POLL, Kind.EXPIRED, Kind.METADATA}
+"""Statements of a client with which a rebalance may begin."""
 
 
 def _who(statement: Evidence) -> str:
@@ -426,29 +579,41 @@ def _first_cause(window: Sequence[Evidence], here: set[str]) -> tuple[Cause, Evi
             here.discard(_who(statement))
         elif cause is Cause.JOINED:
             cause = None  # its join tells the same
-        elif _follows(statement):
-            here.add(_who(statement))  # only a member hears that
+        elif _follows(statement) or (statement.kind is Kind.REVOKING and _HAS_SOME.search(statement.text)):
+            here.add(_who(statement))  # only a member hears that, or has partitions to give back
         if first[1] is None and cause is not None:
             first = (cause, statement)
     return first
 
 
+_HAS_SOME = re.compile(r"-\d|partition=\d")
+"""A partition in a list of them, as Java and Python print it."""
+_FOLLOWS = re.compile(r"is (?:already )?rebalancing|rebalance in|another rebalance")
+
+
 def _follows(statement: Evidence) -> bool:
     """Return whether a member says that its group rebalances, which others caused."""
-    return (
-        statement.kind is Kind.REJOINING
-        and re.search(r"is (?:already )?rebalancing|rebalance in", statement.text) is not None
-    )
+    return statement.kind is Kind.REJOINING and follows(statement.text)
 
 
-_BY_KIND = {Kind.POLL: Cause.POLL, Kind.EXPIRED: Cause.EXPIRED, Kind.METADATA: Cause.TOPICS}
+def follows(reason: str) -> bool:
+    """Return whether the words of a client say that others caused a rebalance."""
+    return _FOLLOWS.search(reason) is not None
+
+
+_BY_KIND = {
+    Kind.POLL: Cause.POLL,
+    Kind.EXPIRED: Cause.EXPIRED,
+    Kind.METADATA: Cause.TOPICS,
+    Kind.BEHIND: Cause.BEHIND,
+}
 _CLIENT_REASONS = (
     (re.compile(r"poll.*(?:timeout|exceeded|expired)"), Cause.POLL),
     (re.compile(r"etadata.*changed"), Cause.TOPICS),
     (re.compile(r"subscription has changed"), Cause.SUBSCRIPTION),
-    (re.compile(r"revoke|redistribute previously owned|follow-up"), Cause.FOLLOW_UP),
+    (re.compile(r"revoke|redistribute previously owned|ollow-up"), Cause.FOLLOW_UP),
     (re.compile(r"UNKNOWN_MEMBER_ID|timed out"), Cause.EXPIRED),
-    (re.compile(r"given member-id"), Cause.JOINED),
+    (re.compile(r"given member-id|valid member id|MemberIdRequired"), Cause.JOINED),
 )
 """Words of clients, tried in order, with the cause that they name."""
 
@@ -471,7 +636,7 @@ _OPEN: dict[Cause, frozenset[Cause]] = {
 
 
 def _renamed(
-    rebalance: Rebalance, names: Mapping[str, str], assignors: Mapping[int | None, str]
+    rebalance: Rebalance, names: Mapping[str, str], assignors: Mapping[int | None, str | None]
 ) -> Rebalance:
     """Return a rebalance with what clients' logs name.
 
@@ -508,19 +673,40 @@ def _refined(rebalance: Rebalance, hints: Sequence[tuple[Evidence, Cause, float]
     return replace(rebalance, cause=cause, reason=nearest.text or cause.value, line=nearest.line)
 
 
-def _others(evidence: Sequence[Evidence]) -> Iterator[Other]:
-    """Yield what was no rebalance; of many equal ones in a row the first."""
-    words = {
-        Kind.REPLACED: REPLACED,
-        Kind.LOADED: "coordinator moved or restarted",
-        Kind.FENCED: "fenced: another process has its group.instance.id",
-        Kind.MISMATCH: "refused: no assignor that all members have",
-        Kind.COORDINATOR: "lost its coordinator",
-    }
+_NOT_SHOWN = "; the rebalance after that is not in these logs"
+_OTHERS = {
+    Kind.REPLACED: REPLACED,
+    Kind.LOADED: "coordinator moved or restarted",
+    Kind.CONVERTED: "the group has another protocol from now on",
+    Kind.FENCED: "was fenced: another process has its group.instance.id",
+    Kind.MISMATCH: "was refused: no assignor that all members have",
+    Kind.COORDINATOR: "lost its coordinator",
+    Kind.COMMIT: "had a commit refused: it was not in the group any more, or the group was rebalancing; "
+    "most often it polled too late",
+    Kind.LOST: "gave its partitions up: it was not in the group any more",
+    Kind.STALE: "has an older topology than its Streams group",
+}
+"""Statements that form no rebalance, in words."""
+_GONE = {
+    Kind.EXPIRED: f"was silent for its session and removed from the group{_NOT_SHOWN}",
+    Kind.LATE: f"did not rejoin in time and was removed from the group{_NOT_SHOWN}",
+    Kind.LEFT: f"left{_NOT_SHOWN}",
+    Kind.JOINED: f"joined{_NOT_SHOWN}",
+}
+"""Statements of a broker that a rebalance follows, in words for logs that do not have it."""
+_FINDINGS = {Kind.FENCED, Kind.MISMATCH, Kind.COMMIT, Kind.LOST, Kind.STALE, *_GONE}
+
+
+def _others(evidence: Sequence[Evidence], *, shown: bool) -> Iterator[Other]:
+    """Yield what was no rebalance; of many equal ones in a row the first.
+
+    `shown` says whether the logs show rebalances: if they do, who came and went is in them.
+    """
+    words = _OTHERS if shown else _OTHERS | _GONE
     rows = [statement for statement in evidence if statement.kind in words]
     for (kind, member), some in groupby(rows, key=lambda row: (row.kind, row.client or name_of(row.member))):
         first = next(some)
-        yield Other(first.line.at, words[kind], member, first.line)
+        yield Other(first.line.at, words[kind], member, first.line, kind in _FINDINGS)
 
 
 class Return(NamedTuple):
@@ -541,13 +727,14 @@ class Return(NamedTuple):
 def returns(rebalances: Sequence[Rebalance]) -> list[Return]:
     """Return the members that closed or fell silent and came back, in the order in which they did.
 
-    A name that several members have at a time tells nothing, so its comings and goings are left out. A member
-    of a KIP-848 group that comes back under the same member id was no other process.
+    A name that several members have at a time tells nothing, and neither does one that a client library
+    gives, so their comings and goings are left out. A member of a KIP-848 group that comes back under the
+    same member id was no other process.
 
     Args:
         rebalances: of one group, in order.
 
-    >>> line = Line("server.log", 7, "")
+    >>> line = Line("server.log", 7)
     >>> left = Rebalance(4, Cause.LEFT, "app-1", "", line, began=10.0)
     >>> returns([left, Rebalance(5, Cause.JOINED, "app-1", "", line, began=12.5)])
     [Return(member='app-1', away_s=2.5, closed=True)]
@@ -557,7 +744,7 @@ def returns(rebalances: Sequence[Rebalance]) -> list[Return]:
     back = []
     for rebalance in rebalances:
         for cause, member in ((rebalance.cause, rebalance.member), *rebalance.also):
-            if member is None or rebalance.began is None:
+            if member is None or rebalance.began is None or is_default_name(member):
                 continue
             if cause is Cause.JOINED:
                 here[member] += 1

@@ -1,4 +1,4 @@
-"""Reports on rebalances: text, JSON, and a page with a lane for each member over time.
+"""Report on rebalances: text, JSON, and a page with a lane for each member over time.
 
 All tell the same; text and page leave out the earliest rebalances of a group that has many.
 """
@@ -13,10 +13,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from copartition.kit.json import attributes_of, dump, utc_time, whole_milliseconds
 from copartition.kit.page import LETTER, WIDTH, Tick, Window, render, ticks
-from copartition.kit.words import Table, count, duration, visible, without_ids
+from copartition.kit.words import Table, count, duration, list_names, visible, without_ids
 from copartition.why.cures import DEFAULT_HEARTBEAT_S, Cure
-from copartition.why.evidence import Line
-from copartition.why.rebalances import Cause, GroupHistory, Other, Rebalance
+from copartition.why.evidence import Line, Unread
+from copartition.why.rebalances import (
+    CUT_OFF,
+    ONLY_CLIENTS,
+    Cause,
+    GroupHistory,
+    Other,
+    Rebalance,
+    follows,
+    is_default_name,
+)
+from copartition.why.unpack import is_dated, moment_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,14 +49,20 @@ COLUMNS = {
 """The columns of a rebalance's row, with the kind of each; the last one lists who else came or went."""
 
 
-def why_json(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]]) -> str:
+def why_json(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]], unread: Unread | None = None) -> str:
     """Return all that is known, for programs; lengths of time are milliseconds, and unknown ones null.
 
     Args:
         groups: each with its cures.
+        unread: lines of groups that were not understood.
     """
     return dump(
-        {"format_version": FORMAT_VERSION, "kind": "why", "groups": [_group(*group) for group in groups]}
+        {
+            "format_version": FORMAT_VERSION,
+            "kind": "why",
+            "groups": [_group(*group) for group in groups],
+            "unread": unread and {"lines": unread.number, "text": unread.text, **_source(unread.line)},
+        }
     )
 
 
@@ -54,12 +70,13 @@ def _group(history: GroupHistory, cures: Sequence[Cure]) -> dict[str, Any]:
     """Return a group as plain values of JSON."""
     return {
         "name": history.name,
+        "verdict": verdict(history, cures),
         "protocol": history.protocol,
         "causes": dict(Counter(rebalance.cause.value for rebalance in history.rebalances)),
         "rebalances": [_rebalance(rebalance) for rebalance in history.rebalances],
         "others": [
-            {"at": at and utc_time(at), "what": what, "member": member, **_source(line)}
-            for at, what, member, line in history.others
+            {"at": _json_time(at), "what": what, "member": member, "finding": finding, **_source(line)}
+            for at, what, member, line, finding in history.others
         ],
         "cures": [cure._asdict() for cure in cures],
         "assumed": list(history.assumed),
@@ -70,7 +87,7 @@ def _rebalance(rebalance: Rebalance) -> dict[str, Any]:
     """Return a rebalance as plain values of JSON; lengths of time are milliseconds."""
     return {
         "generation": rebalance.generation,
-        "began": rebalance.began and utc_time(rebalance.began),
+        "began": _json_time(rebalance.began),
         **attributes_of(rebalance, "cause", "member", "reason"),
         "join_ms": whole_milliseconds(rebalance.join_s),
         "sync_ms": whole_milliseconds(rebalance.sync_s),
@@ -82,44 +99,179 @@ def _rebalance(rebalance: Rebalance) -> dict[str, Any]:
     }
 
 
-def print_why(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]], console: Console, *, full: bool) -> None:
-    """Print for each group a line that counts causes, a line for each rebalance, then what avoids them.
+def _json_time(at: float | None) -> str | None:
+    """Return a time in UTC, or as much of it as is known; None if nothing is."""
+    return None if at is None else utc_time(at) if is_dated(at) else moment_of(at)
+
+
+def print_why(
+    groups: Sequence[tuple[GroupHistory, Sequence[Cure]]],
+    unread: Unread | None,
+    console: Console,
+    *,
+    full: bool,
+) -> None:
+    """Print for each group its verdict, a line for each rebalance, then what avoids them.
 
     Args:
         groups: each with its cures.
+        unread: lines of groups that were not understood.
         console: where to.
         full: whether all rebalances and all other events are shown, not only the last ones.
     """
     from copartition.kit.grid import Grid, GridColumn, cell, note  # noqa: PLC0415 - JSON does without rich
 
     columns = [GridColumn(*item) for item in COLUMNS.items()]
+    if len(groups) > 1:
+        console.print(cell(verdict_of_all(groups), "bold"))
+        console.print()
     for place, (history, cures) in enumerate(groups):
         if place:
             console.print()
-        console.print(cell(f"{history.name}   {head_of(history)}", "bold"))
+        console.print(cell(verdict(history, cures), "bold"))
         causes = Counter(rebalance.cause.value for rebalance in history.rebalances)
+        counts = ", ".join(f"{name} {number}" for name, number in causes.most_common())
+        if head := "; ".join(filter(None, (PROTOCOLS.get(history.protocol or ""), counts))):
+            console.print(note(head, ""))
         if causes:
-            console.print(note(", ".join(f"{name} {number}" for name, number in causes.most_common()), ""))
             shown = history.rebalances if full else history.rebalances[-MOST_SHOWN:]
             console.print(Grid(columns, [rebalance_row(rebalance) for rebalance in shown], full=full))
             # A table that is cut must say so, or its first row looks like the first rebalance.
             if hidden := len(history.rebalances) - len(shown):
                 console.print(note(f"{count(hidden, 'earlier rebalance')} not shown: --full"))
-        for text in describe_others(history.others if full else history.others[-5:]):
-            console.print(note(text))
-        for cure in cures:
-            console.print(
-                note(f"{cure.advice} ({count(cure.rebalances, 'rebalance')}; price: {cure.price})", "green")
-            )
-            if cure.simulated is not None:
-                console.print(note(cure.simulated))
-        for text in notes_of(history):
-            console.print(note(text))
+        for text, style in _below(history, cures, full=full):
+            console.print(note(text, style))
+    if unread is not None:
+        console.print(note(describe_unread(unread), "dim"))
+
+
+def _below(history: GroupHistory, cures: Sequence[Cure], *, full: bool) -> Iterator[tuple[str, str]]:
+    """Yield the lines below a group's table, each with its style."""
+    for text in describe_others(history.others if full else history.others[-5:]):
+        yield text, "dim"
+    for cure in cures:
+        yield f"{cure.advice} ({count(cure.rebalances, 'rebalance')}; price: {cure.price})", "green"
+        if cure.simulated is not None:
+            yield cure.simulated, "dim"
+    for text in notes_of(history):
+        yield text, "dim"
+
+
+PROTOCOLS = {
+    "classic": "classic",
+    "consumer": "consumer protocol (KIP-848)",
+    "share": "share group (KIP-932)",
+    "streams": "Streams group (KIP-1071)",
+}
+"""The kinds of groups, in words."""
+_BECAUSE = {
+    Cause.JOINED: "{who} joined",
+    Cause.LEFT: "{who} left",
+    Cause.CRASHED: "{who} crashed and came back",
+    Cause.EXPIRED: "the session of {who} expired",
+    Cause.POLL: "{who} polled too late",
+    Cause.LATE: "{who} did not rejoin in time",
+    Cause.TOPICS: "topics or their partitions changed",
+    Cause.SUBSCRIPTION: "{who} subscribed to other topics",
+    Cause.REPLACED: "{who} was replaced",
+    Cause.FENCED: "another process has the group.instance.id of {who}",
+    Cause.FOLLOW_UP: "a cooperative rebalance has a second round",
+    Cause.ASSIGNOR: "assignors or the protocol changed",
+    Cause.COORDINATOR: "the coordinator moved",
+    Cause.STORING: "the coordinator could not store the assignment",
+    Cause.BEHIND: "{who} had not read the config topic to its end",
+    Cause.SETTINGS: "the settings of the group changed",
+    Cause.GONE: "{who} left or failed",
+}
+"""Causes in words; the others are not known."""
+
+
+def verdict(history: GroupHistory, cures: Sequence[Cure]) -> str:
+    """Return one sentence: how many rebalances in which time, the cause of most of them, and what to do.
+
+    Without a rebalance it is about the first fault that the logs show, or says that they show none.
+    """
+    name = visible(history.name)
+    shown = history.rebalances
+    if not shown:
+        finding = next((other for other in history.others if other.finding), None)
+        if finding is None:
+            return f"{name}: the logs show no rebalance"
+        return (
+            f"{name}: no rebalance in these logs, but {visible(finding.member or 'a member')} {finding.what}"
+        )
+    head = f"{name}: {rebalances_in_time(history)}"
+    counts = Counter(cause for cause, _ in _blamed(shown))
+    restarts = next((cure for cure in cures if cure.cause is None), None)
+    # Of causes that are as frequent, one that something can be done about comes first.
+    ranked = sorted(counts, key=lambda cause: (counts[cause], cause is not Cause.JOINED), reverse=True)
+    if restarts is not None and restarts.rebalances >= counts[ranked[0]]:
+        return f"{head}, {restarts.rebalances} because members restarted: {restarts.do}"
+    parts = []
+    if ranked[0] not in _BECAUSE:
+        parts.append(f"{_part(counts[ranked[0]], len(shown))}for a reason that these logs do not show")
+    if (cause := next((cause for cause in ranked if cause in _BECAUSE), None)) is not None:
+        members = dict.fromkeys(member for other, member in _blamed(shown) if other is cause)
+        do = next((cure.do for cure in cures if cure.cause is cause), None)
+        because = _BECAUSE[cause].format(who=_names(list(members)))
+        parts.append(f"{_part(counts[cause], len(shown))}because {because}{f': {do}' if do else ''}")
+    return f"{head}, {'; '.join(parts)}"
+
+
+def _blamed(rebalances: Sequence[Rebalance]) -> Iterator[tuple[Cause, str | None]]:
+    """Yield the cause of each rebalance and its member; a return is put down to why the member had gone."""
+    gone: dict[str | None, Cause] = {}
+    for rebalance in rebalances:
+        cause, member = rebalance.cause, rebalance.member
+        if cause is Cause.JOINED and member in gone:
+            cause = gone.pop(member)
+        elif cause in {Cause.POLL, Cause.EXPIRED, Cause.LATE} and member and not is_default_name(member):
+            gone[member] = cause
+        yield cause, member
+
+
+def _part(number: int, all_: int) -> str:
+    """Return how many of all rebalances: nothing for the only one, "all" for all of several."""
+    return "" if all_ == 1 else "all " if number == all_ else f"{number} "
+
+
+def _names(members: Sequence[str | None]) -> str:
+    """Return the names of members, up to two, or how many there are."""
+    names = [visible(member) for member in members if member is not None]
+    if not names:
+        return "a member"
+    return " and ".join(names) if len(names) < 3 else f"{len(names)} members"
+
+
+def verdict_of_all(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]]) -> str:
+    """Return one sentence on several groups: how many rebalances, and the verdict on the one with most."""
+    total = sum(len(history.rebalances) for history, _ in groups)
+    faulty = [
+        visible(history.name) for history, _ in groups if any(other.finding for other in history.others)
+    ]
+    if not total:
+        faults = f", but faults of members in {list_names(faulty, 5)}" if faulty else ""
+        return f"{len(groups)} groups, no rebalance in these logs{faults}"
+    worst = max(groups, key=lambda group: len(group[0].rebalances))
+    return f"{len(groups)} groups, {count(total, 'rebalance')}; most in {verdict(*worst)}"
+
+
+def describe_unread(unread: Unread) -> str:
+    """Return a sentence on lines of groups that were not understood, with the first one."""
+    speak = "line speaks" if unread.number == 1 else "lines speak"
+    text = visible(unread.text if len(unread.text) <= 120 else f"{unread.text[:118]}..")
+    strange = "in words that are not read here"
+    by = f"in words of {unread.program}, whose logs are not read here" if unread.program else strange
+    where = f"{unread.line.file}:{unread.line.number}"
+    return f"{unread.number:,} {speak} of groups {by}; the first is {where}: {text}"
 
 
 def describe_others(others: Sequence[Other]) -> list[str]:
     """Return a line for each event that was no rebalance: its time if that is known, the member, and what."""
-    return ["  ".join(filter(None, (_clock(at), member, what))) for at, what, member, _ in others]
+    return [
+        "  ".join(filter(None, (moment_of(at), visible(member or ""), what)))
+        for at, what, member, *_ in others
+    ]
 
 
 def head_of(history: GroupHistory, between: str = "   ") -> str:
@@ -127,13 +279,22 @@ def head_of(history: GroupHistory, between: str = "   ") -> str:
 
     `between` stands between the two.
     """
-    times = [rebalance.began for rebalance in history.rebalances if rebalance.began is not None]
-    span = f" in {duration(1000 * (max(times) - min(times)))}" if len(times) > 1 else ""
-    protocol = {"classic": "classic", "consumer": "consumer protocol (KIP-848)"}.get(
-        history.protocol or "", ""
+    return between.join(filter(None, (PROTOCOLS.get(history.protocol or ""), rebalances_in_time(history))))
+
+
+def rebalances_in_time(history: GroupHistory) -> str:
+    """Return how many rebalances there were, and from the beginning of the first to the end of the last."""
+    times = [
+        at
+        for rebalance in history.rebalances
+        for at in (rebalance.began, rebalance.joined, rebalance.ended)
+        if at is not None
+    ]
+    span = (
+        f" in {duration(1000 * (max(times) - min(times)))}" if len(history.rebalances) > 1 and times else ""
     )
-    rebalances = f"{count(len(history.rebalances), 'rebalance')}{span}"
-    return between.join(filter(None, (protocol, rebalances)))
+    noun = "new assignment" if history.protocol == "share" else "rebalance"
+    return f"{count(len(history.rebalances), noun)}{span}"
 
 
 def rebalance_row(rebalance: Rebalance) -> tuple[str, ...]:
@@ -148,7 +309,7 @@ def rebalance_row(rebalance: Rebalance) -> tuple[str, ...]:
         also += f", members {', '.join(rebalance.names)}"
     return (
         "" if rebalance.generation is None else str(rebalance.generation),
-        _clock(rebalance.began) or (rebalance.ended and f"ended {_clock(rebalance.ended)}") or "",
+        moment_of(rebalance.began) or (rebalance.ended and f"ended {moment_of(rebalance.ended)}") or "",
         rebalance.cause.value,
         visible(rebalance.member or ""),
         _length(rebalance.join_s),
@@ -161,28 +322,87 @@ def rebalance_row(rebalance: Rebalance) -> tuple[str, ...]:
 def notes_of(history: GroupHistory) -> list[str]:
     """Return what the answer rests on, a sentence each: assumptions, late polls, and what "unknown" means."""
     notes = [f"assumed: {text}" for text in history.assumed]
-    late = [rebalance for rebalance in history.rebalances if (rebalance.join_s or 0) > DEFAULT_HEARTBEAT_S]
-    if late and history.protocol == "classic":
+    if late := _waited(history):
         notes.append(
-            f"{count(len(late), 'rebalance')} waited for members longer than {DEFAULT_HEARTBEAT_S:g} s, the "
-            "default of heartbeat.interval.ms, within which a member that polls joins again: some polled late"
+            f"{count(late, 'rebalance')} waited for members longer than {DEFAULT_HEARTBEAT_S:g} s, the "
+            "default of heartbeat.interval.ms, within which a member that polls joins again: a member polled "
+            "late, or its heartbeats are rarer"
         )
-    if any(rebalance.cause is Cause.UNKNOWN and not rebalance.names for rebalance in history.rebalances):
+    unknown = [rebalance for rebalance in history.rebalances if rebalance.cause is Cause.UNKNOWN]
+    if any(rebalance.reason == CUT_OFF for rebalance in unknown):
+        notes.append(
+            "unknown: the logs have only the end of that rebalance; its cause stands in earlier lines"
+        )
+    if any(follows(rebalance.reason) for rebalance in unknown):
+        notes.append(
+            "unknown: these members followed a rebalance that others began; the broker's log, or that of the "
+            "other members, names the cause"
+        )
+    if any(
+        not rebalance.names and rebalance.reason != CUT_OFF and not follows(rebalance.reason)
+        for rebalance in unknown
+    ):
         notes.append(
             "unknown: the member joined again and its client gave no reason (KIP-800; Java does); that "
             "client's own log may tell"
         )
+    came, went = (
+        {
+            member
+            for rebalance in history.rebalances
+            for cause, member in _events(rebalance)
+            if cause in causes
+        }
+        for causes in ({Cause.JOINED}, _GOES)
+    )
+    shared = sorted(member for member in came & went if member and is_default_name(member))
+    if shared:
+        notes.append(
+            f"{', '.join(map(visible, shared[:3]))}: the name that a client library gives members without "
+            "one, so that members may share it; which process came back is unknown: give each a client.id"
+        )
+    if history.protocol == "share":
+        notes.append(
+            "partitions of a share group have many readers by design: a new assignment stops none of them"
+        )
+    if history.protocol == "streams":
+        notes.append(
+            "a Streams group assigns tasks, and no member waits for others to join: a new epoch moves tasks"
+        )
     return notes
+
+
+def _events(rebalance: Rebalance) -> tuple[tuple[Cause, str | None], ...]:
+    """Return who came and went in a rebalance, and how; its own cause is the first."""
+    return ((rebalance.cause, rebalance.member), *rebalance.also)
+
+
+def _waited(history: GroupHistory) -> int:
+    """Return how many rebalances waited for a member that was there and joined late.
+
+    Those are left out that waited for another reason: a group that was empty waits
+    group.initial.rebalance.delay.ms, an only member waits for nobody, a member that expired was gone.
+    """
+    waited = 0
+    empty = False
+    for rebalance in history.rebalances:
+        causes = [cause for cause, _ in _events(rebalance)]
+        waited += (
+            history.protocol == "classic"
+            and ONLY_CLIENTS not in history.assumed
+            and (rebalance.join_s or 0) > DEFAULT_HEARTBEAT_S
+            and not empty
+            and rebalance.generation != 1
+            and rebalance.members not in {1, causes.count(Cause.JOINED)}
+            and not {*causes} & {Cause.EXPIRED, Cause.LATE, Cause.CRASHED}
+        )
+        empty = rebalance.members == 0
+    return waited
 
 
 def _length(seconds: float | None) -> str:
     """Return a length of time in words; "unknown" if it is None."""
     return "unknown" if seconds is None else duration(1000 * seconds)
-
-
-def _clock(at: float | None) -> str:
-    """Return a date and a time of day in UTC; empty if it is None."""
-    return "" if at is None else datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _source(line: Line) -> dict[str, Any]:
@@ -242,6 +462,7 @@ def _section(history: GroupHistory, cures: Sequence[Cure]) -> dict[str, object]:
     return {
         "history": history,
         "head": head_of(history, ", "),
+        "verdict": verdict(history, cures),
         "causes": Counter(rebalance.cause for rebalance in history.rebalances).most_common(),
         "picture": picture_of(shown),
         "table": Table(titles, rows, {0, 4, 5, 6}),
@@ -265,7 +486,7 @@ def picture_of(rebalances: Sequence[Rebalance]) -> Picture | None:
     marks: dict[str | None, list[tuple[Rebalance, Cause]]] = defaultdict(list)
     steps: dict[str | None, list[tuple[float, float]]] = defaultdict(list)
     for rebalance, began in timed:
-        for cause, member in ((rebalance.cause, rebalance.member), *rebalance.also):
+        for cause, member in _events(rebalance):
             marks[member].append((rebalance, cause))
             steps[member].append((began, 1 if cause is Cause.JOINED else -(cause in _GOES)))
         # A rebalance without members ends the stay of all, also of those whose leave no line shows.

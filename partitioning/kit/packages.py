@@ -19,9 +19,12 @@ def version() -> str:
 
 
 def public_names(module: ModuleType) -> list[str]:
-    """Return the names that a module offers: its `__all__`, or all that it has imported, but no modules."""
+    """Return the names that a module offers: its `__all__`, or all that it has imported, but no modules.
+
+    They are in the order of `__all__`, or in that of the imports.
+    """
     imported = (name for name, value in vars(module).items() if not isinstance(value, ModuleType))
-    return getattr(module, "__all__", None) or sorted(name for name in imported if name[0] != "_")
+    return getattr(module, "__all__", None) or [name for name in imported if name[0] != "_"]
 
 
 def load_lazily(package: str, *others: str) -> None:

@@ -178,7 +178,7 @@ def profile_of(profile_name: str | None, notes: Mapping[str, Any]) -> str | None
     """
     noted: str | None = notes.get(PROFILE)
     if profile_name is not None:
-        find_profile(profile_name)
+        profile_name = find_profile(profile_name).name  # a client has several names
         if noted not in {None, profile_name}:
             raise InvalidConfigError(
                 f"profile is {profile_name!r}, and column 'partition' was computed with profile {noted!r}: "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from functools import cache
 from typing import get_args
@@ -12,13 +13,16 @@ from partitioning import partition_batch, partition_for_key, placement
 from partitioning.errors import UnknownStrategyError
 from partitioning.hashing import HASHES
 from partitioning.keys import key_column
+from partitioning.kit.packages import read_data
 from partitioning.profiles import (
     _MEANT,
+    CLIENT_NAMES,
     PROFILES,
     HashesBytes,
     HashesEveryKey,
     HashesSomeKeys,
     find_profile,
+    known_profile,
 )
 from tests.support.tiers import sample
 from tools.oracle.clients import golden
@@ -70,9 +74,12 @@ def test_a_profile_that_nobody_could_ask_says_so():
     assert [name for name, profile in PROFILES.items() if not profile.checked] == ["ruby-kafka"]
 
 
-def test_an_unknown_profile_is_refused():
-    with pytest.raises(UnknownStrategyError, match="did you mean kafkajs"):
-        find_profile("kafka-js")
+@pytest.mark.parametrize(
+    ("name", "meant"), [("kafkjs", "kafkajs"), ("LIBRDKAFKA_MURMUR2", "librdkafka-murmur2")]
+)
+def test_a_slip_of_the_pen_is_refused_with_what_was_meant(name, meant):
+    with pytest.raises(UnknownStrategyError, match=f"did you mean {meant}"):
+        find_profile(name)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +88,6 @@ def test_an_unknown_profile_is_refused():
         ("murmur2", "java, librdkafka-murmur2"),
         ("consistent_random", "librdkafka"),
         ("murmur2_random", "librdkafka-murmur2-random"),
-        ("confluent-kafka", "librdkafka"),
     ],
 )
 def test_names_that_people_use_lead_to_the_right_one(name, meant):
@@ -105,3 +111,45 @@ def test_a_type_names_the_profiles_that_it_says(names, null_decides, empty_decid
         if (profile.null != "unkeyed", profile.empty == "hashed") == (null_decides, empty_decides)
     ]
     assert list(get_args(names)) == found
+
+
+ASKED = {
+    **dict.fromkeys(
+        ["kcat", "kafkacat", "karafka", "confluent-kafka-python", "confluent_kafka"], "librdkafka"
+    ),
+    **dict.fromkeys(["spring", "Quarkus", "kafka-streams", "spark", "debezium"], "java"),
+    **dict.fromkeys(["goka", "kaf", "telegraf"], "sarama"),
+    "fluentd": "ruby-kafka",
+    "filebeat": "sarama-reference",
+    "faust": "aiokafka",
+    "kafka_js": "kafkajs",
+}
+
+
+@pytest.mark.parametrize(("name", "profile"), ASKED.items())
+def test_a_client_or_tool_leads_to_its_rule(name, profile):
+    assert find_profile(name) is PROFILES[profile]
+    assert partition_for_key(b"order-42", 1009, profile=name) == partition_for_key(
+        b"order-42", 1009, profile=profile
+    )
+
+
+def test_a_name_leads_to_one_client_and_says_where_that_stands():
+    rows = json.loads(read_data("partitioning", "names.json"))
+    names = [name for row in rows for name in (*filter(None, [row["client"]]), *row["names"])]
+    assert len(CLIENT_NAMES) == len(names)
+    assert all(known.source and known.profile in {None, *PROFILES} for known in CLIENT_NAMES.values())
+    assert not [name for name in PROFILES if (known_profile(name) or PROFILES["java"]).name != name]
+
+
+@pytest.mark.parametrize("name", ["confluent-kafka-rust", "kafkaesque", "kafka", "librd", "php"])
+def test_no_hint_names_a_client_that_is_only_called_alike(name):
+    with pytest.raises(UnknownStrategyError) as refused:
+        find_profile(name)
+    assert "did you mean" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("name", "said"), [("brod", "erlang:phash2"), ("kafka-go", "does not look at keys")])
+def test_a_client_without_a_rule_is_named(name, said):
+    with pytest.raises(UnknownStrategyError, match=said):
+        find_profile(name)

@@ -135,10 +135,10 @@ MISTAKES: dict[str, tuple[Callable[[DataFrame], object], type[CopartitionError],
         InvalidConfigError,
         "config has 'kafka.bootstrap.servers': .* write 'bootstrap.servers'",
     ),
-    "a profile in capitals": (
-        lambda df: df.select(kafka_partition("key", 3, profile="JAVA")),
+    "a profile with a slip of the pen": (
+        lambda df: df.select(kafka_partition("key", 3, profile="jaba")),
         UnknownStrategyError,
-        r"no profile 'JAVA'; did you mean java\?",
+        r"no profile 'jaba'; did you mean java\?",
     ),
     "a column for its name": (
         lambda df: route(df, 3, by=sf.col("partition")),  # type: ignore[arg-type]

@@ -62,10 +62,11 @@ def check_logs(logs: Sequence[bytes]) -> None:
     paths = [Path(FOLDER.name, f"{number}.log") for number in range(len(logs))]
     for path, content in zip(paths, logs, strict=True):
         path.write_bytes(content)
-    groups = histories(read_evidence([*map(str, paths)]))
+    reading = read_evidence([*map(str, paths)])
+    groups = histories(reading)
     answers = [(each, cures(each, scenario_or_why_not(each, {}, "range", {}))) for each in groups]
-    why_json(answers)
-    print_why(answers, Console(file=StringIO(), width=100), full=True)
+    why_json(answers, reading.unread)
+    print_why(answers, reading.unread, Console(file=StringIO(), width=100), full=True)
     for group in groups:
         scenario_of(group, {"orders": 6}, "range", {})
 

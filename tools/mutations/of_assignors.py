@@ -522,22 +522,22 @@ ROWS = [
         CAPTURE,
     ),
     # What is not seen is not called fine.
-    ("copartition/doctor/checks.py", "if not above:", "if False:", DOCTOR),
-    ("copartition/doctor/checks.py", "if not growing:", "if False:", DOCTOR),
-    ("copartition/doctor/checks.py", "if not still:", "if False:", DOCTOR),
+    ("copartition/doctor/offset_checks.py", "if not above:", "if False:", DOCTOR),
+    ("copartition/doctor/offset_checks.py", "if not growing:", "if False:", DOCTOR),
+    ("copartition/doctor/offset_checks.py", "if not still:", "if False:", DOCTOR),
     (
-        "copartition/doctor/checks.py",
+        "copartition/doctor/offset_checks.py",
         "if not (group.state.complete and group.owned):",
         "if not group.owned:",
         DOCTOR,
     ),
     (
-        "copartition/doctor/checks.py",
+        "copartition/doctor/member_checks.py",
         "if is_even(balance) and not (group.state.members_complete or group.state.unlisted):",
         "if False:",
         DOCTOR,
     ),
-    ("copartition/doctor/checks.py", "if not left:", "if False:", DOCTOR),
+    ("copartition/doctor/offset_checks.py", "if not left:", "if False:", DOCTOR),
     (
         "copartition/assignment_diff/needed.py",
         "return bool(balance.loads) and balance.loads == balance.best_loads",

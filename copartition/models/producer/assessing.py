@@ -84,7 +84,7 @@ def assess_delivery(
         InvalidConfigError: what `simulate_delivery` refuses, or more than `MOST_BATCHES` over all runs.
 
     >>> assess_delivery(10, 2).lost
-    Tally(batches=0, runs=0, most=0)
+    BatchTally(batches=0, runs=0, most=0)
     """
     check_bounds("batches", batches, 1, INT_MAX)
     check_bounds("runs", runs, 1, INT_MAX)

@@ -148,7 +148,7 @@ def simulate_batching(
             time or size out of range, or a strategy that wants to hear of both bytes and new batches.
         InvalidLayoutError: a partition or leader that does not exist.
 
-    >>> result = simulate_batching([0, 1, 2], 100, 0, leaders=[0], brokers=[Broker(latency_ms=2.0)])
+    >>> result = simulate_batching([0, 1, 2], 100, 0, leaders=[0], brokers=[BrokerTimes(latency_ms=2.0)])
     >>> result.requests, result.latency_ms([100]).tolist()
     (1, [4.0])
     """

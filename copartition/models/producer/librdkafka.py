@@ -92,7 +92,7 @@ def simulate_librdkafka(
             nobody.
         InvalidLayoutError: a partition or leader that does not exist.
 
-    >>> result = simulate_librdkafka([0, 1, 2], 100, 0, leaders=[0], brokers=[Broker(latency_ms=2.0)])
+    >>> result = simulate_librdkafka([0, 1, 2], 100, 0, leaders=[0], brokers=[BrokerTimes(latency_ms=2.0)])
     >>> result.requests, result.records.tolist()
     (1, [3])
     """

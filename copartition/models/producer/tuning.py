@@ -113,7 +113,7 @@ def tune_producer(
         InvalidLayoutError: a partition or leader that does not exist.
 
     >>> times = list(range(0, 200, 2))
-    >>> tuning = tune_producer(times, 100, 0, limit_ms=20, leaders=[0], brokers=[Broker(latency_ms=1.0)])
+    >>> tuning = tune_producer(times, 100, 0, limit_ms=20, leaders=[0], brokers=[BrokerTimes(latency_ms=1.0)])
     >>> tuning.best.linger_ms
     17.0
     """

@@ -94,7 +94,7 @@ def partition(
     serializer = key_serializer(key_type, schema=_schema(schema_file), schema_id=number)
     encoded = given.serialize(serializer)
     # A file may have a million keys: of these only the rule of Java, unless others are asked for.
-    names = list(profiles) or (["java"] if file else list(PROFILES))
+    names = [_profile_name(name) for name in profiles] or (["java"] if file else list(PROFILES))
     places = {
         name: [
             None if place < 0 else place
@@ -253,6 +253,14 @@ def _shown(key: Any) -> str:
     if not isinstance(key, str):
         return json.dumps(key)
     return key.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _profile_name(name: str) -> str:
+    """Return the name of the profile of a client or tool; any other name as it is."""
+    from partitioning.profiles import known_profile  # noqa: PLC0415 - help does without
+
+    profile = known_profile(name)
+    return name if profile is None else profile.name
 
 
 @command("copartition profiles")

@@ -31,13 +31,12 @@ from copartition.simulation.inputs.durations import (
 from copartition.simulation.inputs.events import REFUSED, Condition
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_ID
+from partitioning.kit.near import LISTED, listing
 
 UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}
 """Milliseconds of each unit that a length of time may be written in."""
 NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?"
 TIME = rf"{NUMBER} *(?:{'|'.join(UNITS)})"
-LISTED = 20
-"""Names of one message; a near one is looked for among fifty times as many."""
 
 
 class _PythonRepr(Repr):
@@ -89,8 +88,7 @@ def near(value: object, candidates: Iterable[str]) -> str:
     """
     names = list(candidates)
     close = get_close_matches(value, names[: 50 * LISTED], n=1) if isinstance(value, str) else []
-    more = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
-    there = f"there are {', '.join(names[:LISTED]) or 'none'}{more}"
+    there = f"there are {listing(names)}"
     return f"did you mean {close[0]!r}? ({there})" if close else there
 
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from copartition.simulation.outcome.timeline import Timeline
 from copartition.simulation.records.flow import RecordsResult
 from partitioning.errors import ScenarioError
 from partitioning.kit.columns import bounds
+from partitioning.kit.near import near
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +273,7 @@ def _limit(name: str, text: str | float, summaries: Sequence[RunSummary]) -> _Li
     base, percent = (of_runs[1], int(of_runs[2])) if of_runs else (name, None)
     figure = base if base in names.values() else names.get(base)
     if figure is None:
-        close = get_close_matches(base, names, 1) or names
-        raise ScenarioError(f"a run has no figure {base!r}; did you mean {', '.join(close)}?")
+        raise ScenarioError(f"a run has no figure {base!r}; {near(base, names, 1)}")
     if getattr(summary, figure) is None:
         raise ScenarioError(f"{name} needs records; give the scenario a load")
     match = _LIMIT.fullmatch(str(text))

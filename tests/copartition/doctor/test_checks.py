@@ -15,9 +15,10 @@ from click.testing import CliRunner
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.assignment_diff import diff
 from copartition.assignment_diff.report.headline import headline
-from copartition.doctor.checks import CHECKS, Finding, Limits, doctor_exit_code, findings
+from copartition.doctor.checks import CHECKS, doctor_exit_code, findings
 from copartition.doctor.command import doctor
 from copartition.doctor.examination import Coordinator, Examination, Offsets
+from copartition.doctor.observing import Finding, Limits
 from copartition.doctor.report import doctor_json, doctor_metrics
 from copartition.groups import snapshot_bytes
 from copartition.kit.evidence import Evidence, Missing

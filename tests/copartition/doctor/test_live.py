@@ -10,8 +10,9 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AclOperation, AdminClient, ResourceType
 
-from copartition.doctor.checks import Limits, doctor_exit_code, findings
+from copartition.doctor.checks import doctor_exit_code, findings
 from copartition.doctor.examination import examine_all, examine_live
+from copartition.doctor.observing import Limits
 from copartition.groups.live.cluster import Cluster
 from copartition.kit.evidence import Missing
 from partitioning.errors import SourceError

@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from copartition.doctor.checks import Limits, findings
+from copartition.doctor.checks import findings
 from copartition.doctor.command import doctor
+from copartition.doctor.observing import Limits
 from copartition.doctor.overview import (
     ExaminedGroup,
     overview_exit_code,

@@ -11,9 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from assignors.state import GroupState, MemberIdentity
-from copartition.doctor.checks import Limits, findings
+from copartition.doctor.checks import findings
 from copartition.doctor.command import doctor
 from copartition.doctor.examination import Examination, Offsets
+from copartition.doctor.observing import Limits
 from copartition.doctor.report import MOST_MEMBERS, doctor_html
 from copartition.groups import snapshot_bytes
 from tests.support.pages import Page

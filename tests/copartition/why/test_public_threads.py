@@ -40,4 +40,7 @@ def test_the_answer_is_that_of_the_table(repository: str, number: str, causes: s
 def test_a_client_that_is_not_read_is_no_answer(tmp_path: Path, line: str) -> None:
     path = tmp_path / "client.log"
     path.write_text(line + "\n")
-    assert histories(read_evidence([str(path)])) == []
+    reading = read_evidence([str(path)])
+    assert histories(reading) == []
+    assert reading.unread is not None
+    assert reading.unread.program in {"franz-go", "brod"}

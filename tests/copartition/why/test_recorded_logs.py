@@ -58,8 +58,6 @@ def expected_causes(group: str) -> list[Pair]:
             causes.append((Cause.JOINED, name))
         elif verb in {"close", "kill"} and not replaced:
             causes.append((Cause.LEFT if verb == "close" else Cause.EXPIRED, name))
-    if group == "kafka-python-range":  # left and joined again within one rebalance
-        del causes[-2]
     return [(SILENT.get((group, cause), cause), name) for cause, name in causes]
 
 

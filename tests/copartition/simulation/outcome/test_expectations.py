@@ -87,7 +87,7 @@ def test_a_pause_of_several_causes_blames_each_once():
     [
         ({"longest_paus": 0}, "a run has no figure 'longest_paus'; did you mean longest_pause?"),
         ({"rebalances_ms": 0}, "a run has no figure 'rebalances_ms'; did you mean rebalances?"),
-        ({"x": 0}, "did you mean seed, duration, rebalances,"),
+        ({"x": 0}, "there are seed, duration, rebalances,"),
         ({"lost": 0}, "lost needs records; give the scenario a load"),
         ({"longest_pause": "fast"}, "longest_pause='fast' is no limit; give one such as '<5s', '<=10' or 0"),
         ({"longest_pause": "<5 days"}, "is no limit"),

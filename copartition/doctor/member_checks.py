@@ -1,0 +1,313 @@
+"""The checks of a group's members: its state, who owns what, subscriptions, settings, its coordinator.
+
+Each is a function of the examined group and the limits, see `checks`. Times are milliseconds.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from assignors.optimal.quality import AssignmentQuality
+from copartition.assignment_diff.needed import balance_of, is_even
+from copartition.doctor.examination import OFFSETS_TOPIC, SHOWN, TIMEOUTS, Examination
+from copartition.doctor.observing import (
+    AGAIN,
+    ASK,
+    Limits,
+    Observation,
+    end_unknown,
+    evidence,
+    first_names,
+    known_status,
+    members_seen,
+    need,
+    need_visible,
+    observe,
+    owners_seen,
+)
+from copartition.kit.evidence import Evidence
+from copartition.kit.words import count, duration, list_names
+
+
+def state_check(group: Examination, _: Limits) -> Observation:
+    """Look for a group that is not Stable, or whose members changed between the looks.
+
+    Two looks at a Stable group that rebalanced in between would else be called steady.
+    """
+    members = count(len(group.state.members) + group.state.unlisted, "member")
+    if group.last is not None and group.state.status is None:
+        # librdkafka has no names for these states of the consumer protocol; each other one has a name.
+        text = f"the group is assigning or reconciling with {members}"
+        return Observation(True, text, evidence(f"the state in {group.where}"))
+    status = known_status(group)
+    least = "" if group.state.members_complete or group.state.unlisted else "at least "
+    protocol, strategy = group.state.protocol or "unknown", group.state.strategy or "unknown"
+    ground = evidence(f"the state in {group.where}")
+    if changed := group.came_or_went:
+        text = f"{count(changed, 'member')} came or went in {duration(group.elapsed_ms)}, so it rebalanced"
+        return Observation(True, f"the group is {status} with {members}; {text}", ground)
+    # A step of a simulated run has a generation in place of a state: it is what a finished rebalance left.
+    return observe(
+        status != "Stable" and not status.startswith("generation "),
+        f"the group is {status} with {least}{members}",
+        f"{status}, {least}{members}, protocol {protocol}, strategy {strategy}",
+        ground,
+        "empty" if status == "Empty" else "",
+    )
+
+
+def clients_check(group: Examination, _: Limits) -> Observation:
+    """Look for different client libraries in a group whose leader assigns."""
+    if group.state.protocol == "consumer":
+        text = "the coordinator assigns, whatever the members' client libraries are"
+        return Observation(False, text, evidence(f"the protocol in {group.where}"))
+    members_seen(group)
+    clients = need(
+        group.state.clients or None,
+        "the source does not show the members' client libraries",
+        ASK if group.last is None else AGAIN,
+    )
+    unseen = "members whose bytes do not show their library run one of these"
+    ground = evidence("the bytes with which members joined", assumed=[unseen])
+    return Observation(len(clients) > 1, f"the members run {list_names(clients)}", ground)
+
+
+def owners_check(group: Examination, _: Limits) -> Observation:
+    """Look for partitions with two owners, as in a capture that was taken during a rebalance."""
+    seen = owners_seen(group)
+    twice = group.owned_twice
+    return observe(
+        twice, f"two members have {first_names(twice)}", "no partition has two owners", evidence(seen)
+    )
+
+
+def idle_check(group: Examination, _: Limits) -> Observation:
+    """Look for members without a partition, listed or only counted by the source.
+
+    Three cases have an advice of their own: too few partitions, partitions enough for every member, and
+    members that come and go, whose number should not be taken for too large.
+    """
+    seen = owners_seen(group)
+    every = zip(group.state.members, group.loads, strict=True)
+    times = Counter(member.client_id or member.id for member, load in every if not load)
+    names = [name if number == 1 else f"{name} ({number} members)" for name, number in times.items()]
+    # A table with a row for each partition lists no idle member; some sources at least count them.
+    idle = times.total() + group.state.unlisted
+    if not idle:
+        if not group.state.members_complete:
+            table = "kafka-consumer-groups.sh --describe --members --verbose --group GROUP >> FILE"
+            more = f"add a table: {table}, or "
+            end_unknown("the source does not show members without partitions", more + ASK)
+        return Observation(False, "every member has partitions", evidence(seen))
+    unlisted = [f"{group.state.unlisted} that the source counts and does not list"] * bool(
+        group.state.unlisted
+    )
+    text = f"{count(idle, 'member')} without a partition: {list_names([*names, *unlisted], SHOWN)}"
+    once = "these members stay: one look does not show members that restart again and again"
+    enough = len(group.owners) >= len(group.state.members) + group.state.unlisted
+    case = "unsteady" if group.came_or_went else "enough" if enough else ""
+    return Observation(
+        True, text, evidence(seen, assumed=[once] if group.members_before is None else []), case
+    )
+
+
+def _subscribed(group: Examination) -> list[tuple[str, ...]]:
+    """Return the topics that each member subscribes to, in the order of members; all must be known."""
+    members = group.state.members
+    topics = [member.topics for member in members if member.topics is not None]
+    if len(topics) < len(members):
+        need_visible(group)
+        what = "the source does not show what every member subscribes to"
+        end_unknown(what, ASK if group.last is None else AGAIN)
+    return topics
+
+
+def _balance(group: Examination) -> tuple[AssignmentQuality, Evidence]:
+    """Judge how even the loads are, as `assignment-diff` does, with the evidence."""
+    seen = [owners_seen(group)]
+    assumed = []
+    if len(group.state.topics) == 1 and any(member.topics is None for member in group.state.members):
+        # With a single topic there is nothing else that members could subscribe to.
+        assumed.append(f"every member subscribes to {group.state.topics[0]}, the only topic shown")
+    else:
+        _subscribed(group)
+        seen.append("subscriptions")
+    if not group.state.complete:
+        assumed.append("no partitions but those shown")
+    balance = balance_of(group.state)
+    if balance is None:
+        if group.owned_twice:
+            end_unknown("a partition has two owners", "see owners")
+        end_unknown("a partition has an owner, and no member subscribes to its topic", AGAIN)
+    if is_even(balance) and not (group.state.members_complete or group.state.unlisted):
+        end_unknown("the source does not show members without partitions, which would be given some", ASK)
+    return balance, evidence(*seen, assumed=assumed)
+
+
+def _share(loads: Sequence[int]) -> str:
+    """Say how many partitions members have: "2 partitions a member", "1 to 3 partitions a member"."""
+    fewest, most = min(loads), max(loads)
+    return f"{f'{fewest:,} to ' if fewest < most else ''}{count(most, 'partition')} a member"
+
+
+def load_check(group: Examination, _: Limits) -> Observation:
+    """Look for an assignment that another one beats in balance, by the judge that `assignment-diff` has."""
+    balance, ground = _balance(group)
+    loads, best = _share(balance.loads), _share(balance.best_loads)
+    case = "unread" if balance.unassigned else "consumer" if group.state.protocol == "consumer" else ""
+    free = f", {count(balance.unassigned, 'partition')} without an owner" if balance.unassigned else ""
+    return observe(
+        not is_even(balance),
+        f"{loads}{free}; {best} can be had",
+        f"{loads}; no assignment is more even",
+        ground,
+        case,
+    )
+
+
+def spread_check(group: Examination, _: Limits) -> Observation:
+    """Look for a topic of which one member has at least two partitions more than its share."""
+    balance, ground = _balance(group)
+    fullest, share = balance.topic_fullest, balance.best_topic_fullest
+    text = f"a member has {count(fullest, 'partition')} of one topic, its share is {share}"
+    case = "consumer" if group.state.protocol == "consumer" else ""
+    return Observation(balance.topic_excess > 1, text, ground, case)
+
+
+def subscriptions_check(group: Examination, _: Limits) -> Observation:
+    """Look for members that subscribe to different topics."""
+    seen = members_seen(group)
+    subscribed = [{*member.topics} for member in group.state.members if member.topics is not None]
+    # Members with unknown subscriptions cannot hide a difference between those that are known.
+    common: set[str] = set.intersection(*subscribed) if subscribed else set()
+    some = sorted({name for topics in subscribed for name in topics} - common)
+    if not some:
+        _subscribed(group)
+    text = f"only some members subscribe to {list_names(some, SHOWN)}"
+    ground = evidence(f"subscriptions of {seen}")
+    return observe(some, text, "all members subscribe to the same topics", ground)
+
+
+def static_check(group: Examination, _: Limits) -> Observation:
+    """Look for a `group.instance.id` that is there twice, moves to another member, or is missing for some."""
+    seen = members_seen(group)
+    names = [member.instance_id for member in group.state.members if member.instance_id]
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
+    before = {member.instance_id: member.id for member in group.members_before or ()}
+    # An id that the first look did not show is a new member, not one that moved.
+    moved = sorted(
+        member.instance_id
+        for member in group.state.members
+        if member.instance_id and before.get(member.instance_id, member.id) != member.id
+    )
+    ground = evidence(f"group.instance.id of {seen}")
+    if twice:
+        return Observation(True, f"two members have the group.instance.id {list_names(twice, SHOWN)}", ground)
+    if moved:
+        text = "it restarted, or two processes have that id"
+        shown = list_names(moved, SHOWN)
+        return Observation(True, f"between the looks {shown} got another member id: {text}", ground)
+    if not names and group.last is None:
+        end_unknown("the source shows no group.instance.id; not every capture has them")
+    members = count(len(group.state.members), "member")
+    return observe(
+        0 < len(names) < len(group.state.members),
+        f"{len(names)} of {members} have a group.instance.id",
+        f"{len(names)} of {members} are static",
+        ground,
+    )
+
+
+def timeouts_check(group: Examination, _: Limits) -> Observation:
+    """Look for sessions too short for three heartbeats, or longer than the time between two polls.
+
+    In a classic group only the members know these; in the consumer protocol (KIP-848) the coordinator tells
+    its members the first two, out of the settings of the group, which brokers show.
+    """
+    consumer = group.state.protocol == "consumer"
+    times = {name: _milliseconds(group, name) for name in TIMEOUTS}
+    heartbeat, session, poll = times.values()
+    if heartbeat is None or session is None:
+        if consumer:
+            shown_by = "kafka-configs.sh --describe --entity-type groups --entity-name GROUP"
+            right = f"give this user DESCRIBE_CONFIGS on the group; {shown_by} shows them"
+            end_unknown("no broker shows this user the group's consumer.session.timeout.ms", right)
+        what = "the timeouts of a classic group are in its members' configurations only"
+        end_unknown(what, f"give {', '.join(TIMEOUTS)} with --set")
+    ground = evidence(
+        "the group's settings at its brokers, or --set" if consumer else "--set",
+        assumed=["max.poll.interval.ms is above the session"] if poll is None else [],
+    )
+    case = "consumer" if consumer else ""
+    # "Typically should be set no higher than 1/3 of that value", says Kafka's documentation of
+    # `heartbeat.interval.ms` about `session.timeout.ms`; here the same is asked of the consumer protocol.
+    if 3 * heartbeat > session:
+        text = f"{duration(session)} of session hold fewer than 3 heartbeats of {duration(heartbeat)}"
+        return Observation(True, text, ground, case)
+    text = f"heartbeat {duration(heartbeat)}, session {duration(session)}"
+    if poll is None:
+        return Observation(False, text, ground)
+    return observe(
+        session > poll,
+        f"session.timeout.ms {session:,.0f} is above max.poll.interval.ms {poll:,.0f}",
+        f"{text}, poll {duration(poll)}",
+        ground,
+        case,
+    )
+
+
+def _milliseconds(group: Examination, name: str) -> float | None:
+    """Return a timeout in milliseconds; None if it is not known, or is no number."""
+    try:
+        return float(group.settings[name])
+    except (KeyError, ValueError):
+        return None
+
+
+def joined_check(group: Examination, limits: Limits) -> Observation:
+    """Look for topics that are joined by partition, and whose equal numbers are with different members.
+
+    The source must show every partition of them, unless a pair that is apart is seen: one is enough.
+    """
+    need(limits.joined or None, "no source tells which topics are joined", "name them with --joined")
+    seen = owners_seen(group)
+    if group.owned_twice:
+        end_unknown("a partition has two owners", "see owners")
+    # Partition numbers of each topic; a topic may have more than the source shows, see `complete` below.
+    numbers = {name: {number for topic, number in group.owners if topic == name} for name in limits.joined}
+    if missing := sorted(name for name, shown in numbers.items() if not shown):
+        end_unknown(f"the group shows nothing of {list_names(missing)}", "see that members subscribe to it")
+    shared = set.intersection(*numbers.values())
+    owners = {number: {group.owners[name, number] for name in limits.joined} for number in shared}
+    apart = [number for number, members in owners.items() if len(members) > 1]
+    ground = evidence(seen)
+    # A pair that is apart proves the fault whatever else there is; "all together" needs every partition.
+    if not group.state.complete and not apart:
+        end_unknown("the source does not show all partitions of the topics")
+    if len({len(shown) for shown in numbers.values()}) > 1 and group.state.complete:
+        text = ", ".join(f"{name} {len(shown)}" for name, shown in numbers.items())
+        return Observation(True, f"the topics differ in partitions: {text}", ground)
+    # Without an owner in any topic the numbers are neither together nor apart.
+    free = [number for number, members in owners.items() if members == {-1}]
+    if free and not apart:
+        end_unknown(f"{count(len(free), 'partition number')} of the topics have no owner", "see unread")
+    text = f"{count(len(apart), 'partition number')} of the topics are with different members"
+    return observe(apart, text, "equal partition numbers of the topics are with one member", ground)
+
+
+def coordinator_check(group: Examination, _: Limits) -> Observation:
+    """Look for a broker with more than twice its share of the groups, and more than 20 of them.
+
+    With few groups any distribution is uneven, as names are hashed to partitions of `__consumer_offsets`.
+    """
+    broker, here, others, brokers = need(
+        group.coordinator,
+        "the source does not show the coordinators of the cluster's groups",
+        ASK if group.last is None else f"give this user DESCRIBE on the topic {OFFSETS_TOPIC}",
+    )
+    groups = count(here + others, "group")
+    ground = evidence(
+        f"leaders of {OFFSETS_TOPIC} and names of {groups}",
+        assumed=["groups that this user may not DESCRIBE are not counted"],
+    )
+    text = f"broker {broker} looks after {here} of {groups} that this user may see"
+    return Observation(brokers > 1 and here > 20 and here * brokers > 2 * (here + others), text, ground)

@@ -1,0 +1,299 @@
+"""The checks of a group's offsets: partitions that nobody reads, lags, commits and what became of them.
+
+Each is a function of the examined group and the limits, see `checks`. Lags count records; times are
+milliseconds.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+
+from copartition.doctor.examination import SHOWN, Examination, Offsets, Place
+from copartition.doctor.observing import (
+    AGAIN,
+    ASK,
+    Limits,
+    Observation,
+    end_unknown,
+    evidence,
+    first_names,
+    known_status,
+    members_seen,
+    need,
+    need_visible,
+    observe,
+    owners_seen,
+)
+from copartition.kit.evidence import Evidence
+from copartition.kit.words import count, duration, list_names
+
+
+def unread_check(group: Examination, _: Limits) -> Observation:
+    """Look for partitions that no member has, of topics that members read.
+
+    New partitions are a case of their own: no member has to be started, and records may be skipped there.
+    """
+    if not group.state.members:
+        if group.last is None:
+            known_status(group)  # a table without owners may show a rebalance
+        text = f"no member is there, so nobody reads {count(len(group.owners), 'partition')}"
+        return Observation(True, text, evidence(f"members in {group.where}: none"), "empty")
+    topics = group.read_topics
+    free = [place for place, member in group.owners.items() if member < 0 and place[0] in topics]
+    if not free:
+        need_visible(group)
+        if not (group.state.complete and group.owned):
+            end_unknown("the source does not show partitions without an owner and a commit")
+        if group.last is not None and group.state.status != "Stable":
+            # A member that was killed is listed as an owner until its session ends.
+            end_unknown("the group is not Stable, so who reads is not settled", AGAIN)
+        text = f"every partition of {count(len(topics), 'topic')} has a reader"
+        return Observation(False, text, evidence(owners_seen(group), "the partition counts of its topics"))
+    seen = f"owners of {count(len(group.owners), 'partition')} in {group.where}"
+    text = f"nobody reads {count(len(free), 'partition')}: {first_names(free)}"
+    if not _look_new(group, free):
+        return Observation(True, text, evidence(seen))
+    grown = "these partitions are new: the highest numbers of a topic, without a commit"
+    return Observation(True, f"{text}{_records_in(group, free)}", evidence(seen, assumed=[grown]), "new")
+
+
+def _look_new(group: Examination, free: Collection[Place]) -> bool:
+    """Return whether partitions without an owner look new: above all owned ones of a topic, never committed.
+
+    An old partition that lost its owner has a lower number than others, or a commit.
+    """
+    highest = dict(group.owned)  # ascending, so the last one stays
+    known = {*(group.lags or {}), *(() if group.last is None else group.last.committed)}
+    return all(topic in highest and number > highest[topic] for topic, number in free) and not known & {*free}
+
+
+def _records_in(group: Examination, places: Collection[Place]) -> str:
+    """Say how many records are in these partitions, and how many come a second; "" if a look lacks an end."""
+    if group.first is None or group.last is None or not all(place in group.last.ends for place in places):
+        return ""
+    records = sum(group.last.ends[place] for place in places)
+    # A partition that was created between the looks began at 0.
+    before = sum(group.first.ends.get(place, 0) for place in places)
+    rate = 1000 * (records - before) / group.elapsed_ms if group.elapsed_ms else 0
+    return f"; {count(records, 'record')} in them, {rate:,.0f} more each second"
+
+
+def left_over_check(group: Examination, _: Limits) -> Observation:
+    """Look for committed offsets of topics that no member reads, and for records that wait there."""
+    committed = group.lags if group.last is None else group.last.committed
+    places = need(committed, "the source shows no committed offsets")
+    members_seen(group)
+    left = sorted({topic for topic, _ in places} - group.read_topics)
+    waiting = sum(max(lag, 0) for (topic, _), lag in (group.lags or {}).items() if topic in left)
+    assumed = []
+    if any(member.topics is None for member in group.state.members):
+        assumed.append("members subscribe only to topics that they have partitions of")
+    if not left:
+        need_visible(group)
+    text = f"offsets are committed of {list_names(left, SHOWN)}, which no member reads"
+    return observe(
+        left,
+        f"{text}, and {waiting:,} records wait there" if waiting else text,
+        "no offsets of topics that no member reads",
+        evidence(_offsets_seen(group, places), assumed=assumed),
+        "waiting" if waiting else "",
+    )
+
+
+def _offsets_seen(group: Examination, places: Collection[Place]) -> str:
+    """Name offsets of partitions as evidence."""
+    if not places:
+        return "the offsets of the group: none is committed"
+    what = "lag in the source of" if group.last is None else "commits and ends of"
+    return f"{what} {count(len(places), 'partition')}"
+
+
+def _lags(group: Examination) -> dict[Place, int]:
+    """Return the lags that are known, in records; unknown if none is. An empty partition lags by 0."""
+    if group.last is None:
+        describe = "capture kafka-consumer-groups.sh --describe without --members, or "
+        return need(group.lags, "the source shows no lag", describe + ASK)
+    # Without a commit an empty partition has no lag of its own; left out, it would make every check unknown.
+    empty = {place: 0 for place in group.owned if group.last.ends.get(place) == 0}
+    lags = {**empty, **group.last.lags}
+    if not lags:
+        need_visible(group)
+        if group.owned:
+            _need_all_lags(group, lags)
+        end_unknown("no member has a partition, and this user sees no committed offset", AGAIN)
+    return lags
+
+
+def _need_all_lags(group: Examination, lags: Collection[Place]) -> None:
+    """End the check as unknown if a partition with an owner has no known lag: else it would be "ok" unseen.
+
+    Args:
+        group: the group.
+        lags: the partitions whose lag is known.
+    """
+    dark = {*group.owned} - {*lags}
+    if not dark:
+        return
+    what = f"the lag of {count(len(dark), 'partition')} is unknown: {first_names(dark)}"
+    if group.last is None:
+        end_unknown(f"{what}; the source shows no committed offset there")
+    need_visible(group)
+    if dark & group.last.ends.keys():
+        end_unknown(
+            f"{what}; nothing is committed there", "see uncommitted; a consumer's own metrics show lag"
+        )
+    end_unknown(f"{what}; their leaders did not answer", "run it again when every partition has a leader")
+
+
+def lag_check(group: Examination, limits: Limits) -> Observation:
+    """Look for partitions that lag by more than the limit.
+
+    "ok" takes the lag of each partition that has an owner. Three cases have an advice of their own:
+    all these partitions have no owner; there are as many members as partitions; and the rest.
+    """
+    lags = _lags(group)
+    worst = max(lags, key=lags.__getitem__)
+    above = [place for place, lag in lags.items() if lag > limits.lag]
+    if not above:
+        _need_all_lags(group, lags)
+    # A commit beyond the end has a negative lag, which would hide as many records that wait elsewhere.
+    total = sum(max(lag, 0) for lag in lags.values())
+    waiting = f"{count(total, 'record')} wait, most in {first_names([worst])} ({max(lags[worst], 0):,})"
+    text = waiting if total else f"no record waits in {count(len(lags), 'partition')}"
+    # With a member for each partition, another member would be idle: the advice must not be to add one.
+    full = len(group.state.members) + group.state.unlisted >= len(group.owners)
+    case = "unread" if {*above} & {*group.owned} == set() else "full" if full else ""
+    return Observation(
+        bool(above),
+        f"{text}; {len(above):,} of {count(len(lags), 'partition')} above {limits.lag:,}" if total else text,
+        evidence(_offsets_seen(group, lags)),
+        case,
+    )
+
+
+def beyond_the_end_check(group: Examination, _: Limits) -> Observation:
+    """Look for commits above the end of their partition, as after a topic was made anew."""
+    lags = _lags(group)
+    beyond = [place for place, lag in lags.items() if lag < 0]
+    if not beyond:
+        # A cluster shows which partitions have no commit: these cannot be beyond their end.
+        clear = {*lags} if group.last is None else {*lags} | group.last.ends.keys() - group.last.committed
+        _need_all_lags(group, clear)
+    text = f"the commit is beyond the end of {first_names(beyond)}"
+    return observe(beyond, text, "no commit is beyond the end", evidence(_offsets_seen(group, lags)))
+
+
+def _looks(group: Examination) -> tuple[Offsets, Offsets]:
+    """Return both looks at a cluster, the first one first; of a file the check is unknown."""
+    text = "it takes two looks at a cluster"
+    return need(group.first, text), need(group.last, text)
+
+
+def _twice(group: Examination, places: Collection[Place], **assumed: Iterable[str]) -> Evidence:
+    """Return evidence of two looks at these partitions; `assumed` is passed on to `evidence`."""
+    seen = f"{_offsets_seen(group, places)}, in two looks {duration(group.elapsed_ms)} apart"
+    return evidence(seen, **assumed)
+
+
+def trend_check(group: Examination, limits: Limits) -> Observation:
+    """Look for a lag above the limit that grew between the looks."""
+    before, after = (look.lags for look in _looks(group))
+    # A partition whose first commit came between the looks has no lag before, so no change.
+    change = {place: lag - before[place] for place, lag in after.items() if place in before}
+    growing = [place for place, more in change.items() if more > 0 and after[place] > limits.lag]
+    if not growing:
+        _need_all_lags(group, _lags(group))
+    if not change:
+        end_unknown("no partition has a commit in both looks", "run it again once members have committed")
+    text = f"the lag changed by {sum(change.values()):+,} records in {duration(group.elapsed_ms)}"
+    case = "" if group.state.members else "empty"
+    fault = f"{text}; above {limits.lag:,} and growing: {first_names(growing)}"
+    return observe(growing, fault, text, _twice(group, change), case)
+
+
+def standstill_check(group: Examination, _: Limits) -> Observation:
+    """Look for partitions with an owner where records wait and nothing was committed between the looks.
+
+    A partition without an owner stands still too, but no member is stuck there: see `unread`, `left over`.
+    """
+    first, last = _looks(group)
+    members_seen(group)
+    owned = {*group.owned}
+    # Records at both looks: a partition that was empty at the first one may just not have been polled yet.
+    waiting = [place for place, lag in last.lags.items() if lag > 0 and first.lags.get(place, 0) > 0]
+    still = [place for place in waiting if place in owned and first.committed[place] == last.committed[place]]
+    if not still:
+        _need_all_lags(group, _lags(group))
+    text = f"records wait and no offset was committed in {duration(group.elapsed_ms)}: "
+    often = f"members commit more often than every {duration(group.elapsed_ms)}"
+    return observe(
+        still,
+        text + list_names([*_with_owners(group, still)], SHOWN),
+        "commits move wherever records wait" if waiting else "no record waited at both looks",
+        _twice(group, _lags(group), assumed=[often]),
+    )
+
+
+def _with_owners(group: Examination, places: Collection[Place]) -> Iterator[str]:
+    """Yield a clause for each owner: its partitions, its name and its host, to find the process by."""
+    by_owner: dict[int, list[Place]] = {}
+    for place in sorted(places):
+        by_owner.setdefault(group.owners[place], []).append(place)
+    for owner, held in by_owner.items():
+        member = group.state.members[owner]
+        name = member.instance_id or member.client_id or member.id
+        yield f"{first_names(held)} of {name} ({member.id}) on {member.host or 'an unknown host'}"
+
+
+def hot_partition_check(group: Examination, limits: Limits) -> Observation:
+    """Look for a partition that got more than `limits.hot` of the records written between the looks.
+
+    Below `limits.written` new records, or four partitions, such a share may be chance: the check is unknown.
+    """
+    first, last = _looks(group)
+    fresh = {place: end - first.ends[place] for place, end in last.ends.items() if place in first.ends}
+    total = sum(fresh.values())
+    if total < limits.written or len(fresh) < 4:
+        text = f"{count(total, 'new record')} in {count(len(fresh), 'partition')} are too few to judge"
+        end_unknown(text, "run it again while producers write, with a longer --interval")
+    hottest = max(fresh, key=fresh.__getitem__)
+    text = f"{first_names([hottest])} got {fresh[hottest] / total:.0%} of {total:,} new records"
+    return Observation(fresh[hottest] > limits.hot * total, text, _twice(group, fresh))
+
+
+def uncommitted_check(group: Examination, _: Limits) -> Observation:
+    """Look for partitions with an owner and records, and without a committed offset."""
+    last = need(group.last, "the source does not tell partitions without a commit from empty ones")
+    seen = owners_seen(group)
+    without = [place for place in group.owned if last.ends.get(place) and place not in last.committed]
+    if not without and (dark := [place for place in group.owned if place not in last.ends]):
+        need_visible(group)
+        end_unknown(f"the leaders of {first_names(dark)} did not answer", "run it again when they do")
+    text = f"records were written, and no offset is committed of {first_names(without)}"
+    ok = "every partition with an owner and records has a committed offset"
+    return observe(without, text, ok, evidence(seen, _offsets_seen(group, last.ends)))
+
+
+def expiring_check(group: Examination, _: Limits) -> Observation:
+    """Look for offsets that a broker will delete, because no member is there.
+
+    Offsets of topics that members subscribe to do not expire (KIP-211). Those of a classic group without
+    members expire so long after the group became empty, those of a group of the consumer protocol (KIP-848)
+    so long after each was committed: a coordinator has one `offsetExpirationCondition` for each kind of
+    group.
+    """
+    if group.state.members:
+        topics = group.read_topics
+        if not topics:
+            end_unknown("the source does not show what members subscribe to", AGAIN)
+        text = f"offsets of {count(len(topics), 'topic')} that members read do not expire while they do"
+        return Observation(False, text, evidence(members_seen(group)))
+    known_status(group)
+    minutes = "offsets.retention.minutes"
+    retention_ms = need(group.retention_ms, f"no broker says what {minutes} is", _retention_remedy(group))
+    text = f"no member is there; offsets expire {duration(retention_ms)} after the last one left"
+    ground = evidence(f"members in {group.where}: none", f"{minutes} of the coordinator")
+    return Observation(True, f"{text}, and when that was is unknown", ground)
+
+
+def _retention_remedy(group: Examination) -> str:
+    """Say how to learn when offsets expire."""
+    return ASK if group.last is None else "give this user DESCRIBE_CONFIGS on the cluster"
