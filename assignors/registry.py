@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from assignors.connect import ConnectEagerAssignor, ConnectIncrementalAssignor
-from assignors.interface import Assignor
+from assignors.interface import Assignor, RebalanceProtocol
 from assignors.optimal.assignor import CooperativeOptimalAssignor, OptimalAssignor
 from assignors.strategies import (
     AiokafkaRangeAssignor,
@@ -102,6 +102,22 @@ def get_assignor(name: str, **config: object) -> Assignor:
         BrokenPluginError: what it comes from cannot be loaded, fails, or makes something else.
     """
     return _REGISTRY.get(name, **config)
+
+
+def protocol_of(strategy: str) -> str:
+    """Return the rebalance protocol of a group with this strategy: "eager", "cooperative" or "consumer".
+
+    >>> [protocol_of(name) for name in ("range", "cooperative-sticky", "uniform")]
+    ['eager', 'cooperative', 'consumer']
+
+    Raises:
+        UnknownStrategyError: no strategy of that name.
+    """
+    protocols = get_assignor(strategy).protocols
+    # A strategy of the coordinator (KIP-848) names no protocol of clients.
+    if not protocols:
+        return "consumer"
+    return "cooperative" if RebalanceProtocol.COOPERATIVE in protocols else "eager"
 
 
 def list_assignors() -> list[StrategyInfo]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 from uuid import UUID
 
 import numpy as np
@@ -91,8 +91,8 @@ class GroupState:
         assumed: what was taken for granted because no source tells, such as subscriptions; a decision that
             rests on this state rests on that.
         explainer: tells why each partition is where it is, for a state that an assignor planned.
-        way: what happens on the way to a planned state where that is more than one step: the `Event`s of
-            `copartition.assignment_diff.stops`, which this package does not know.
+        deploy: how every member is replaced on the way to a planned state, "rolling" or "surge"; None if they
+            are not.
         moves: the fewest and the most partitions that move over the ids that were tried, for a planned state
             that depends on ids that nobody knows; None for any other state, or if too few could be tried.
     """
@@ -119,7 +119,7 @@ class GroupState:
     warnings: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     explainer: Explainer | None = None
-    way: tuple[Any, ...] = ()
+    deploy: Literal["rolling", "surge"] | None = None
     moves: tuple[int, int] | None = None
 
     @property

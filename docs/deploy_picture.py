@@ -1,14 +1,21 @@
-"""The first picture of the README: one deploy, three assignors. `python -m docs.deploy_picture` draws it."""
+"""The first picture of the README: one deploy, three assignors. `python -m docs.deploy_picture` draws it.
 
+Its figures are those that `copartition simulate FILE --deploy rolling` prints for such a group with the
+options of `PACE`, which picture and caption name.
+"""
+
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import jinja2
 import numpy as np
 
-from assignors import Topic
-from copartition import Scenario, SimulationResult, simulate
-from copartition.simulation import Consumer, Costs, RollingRestart
+from assignors.state import GroupState, MemberIdentity
+from copartition import SimulationResult, simulate
+from copartition.deploys.pace import Pace
+from copartition.deploys.scenario import Happening, scenario_of
+from copartition.deploys.stops import UNIT, Stops, stops_of
 
 PICTURE = Path(__file__).with_name("deploy.svg")
 ASSIGNORS = {
@@ -16,35 +23,41 @@ ASSIGNORS = {
     "cooperative-sticky": "cooperative-sticky",
     "uniform": "uniform (the new protocol, KIP-848)",
 }
-CONSUMERS, PARTITIONS, EVERY_MS = 12, 60, 20_000
+CONSUMERS, PARTITIONS = 12, 60
+PACE = Pace(down_ms=5_000, every_ms=20_000, changes={"revoke_ms": "500", "first_fetch_ms": "100"})
+"""`--down 5s --every 20s --set revoke_ms=500 --set first_fetch_ms=100`: stops that are wide enough to see."""
 WIDTH, HEIGHT = 880, 44
 
 
 class Panel(NamedTuple):
-    """One run: what it cost, and the share of the partitions that is read as the `d` of a path."""
+    """One assignor: what stops, and the share of the partitions that is read as the `d` of a path."""
 
     name: str
     cost: str
     area: str
 
 
-def deploy(assignor: str) -> SimulationResult:
-    """Twelve consumers are restarted, one every 20 s; each is away for 5 s, and revokes within 500 ms."""
-    consumers = tuple(Consumer(f"worker-{number:02}") for number in range(CONSUMERS))
-    return simulate(
-        Scenario(
-            topics=(Topic("orders", PARTITIONS),),
-            consumers=consumers,
-            events=(RollingRestart(at_ms=10_000, every_ms=EVERY_MS, down_ms=5_000),),
-            assignor=assignor,
-            costs=Costs(revoke_ms=500, first_fetch_ms=100),
-            settled_ms=3_600_000,
-        )
-    )
+def group(assignor: str) -> GroupState:
+    """Return twelve consumers that share sixty partitions, as a capture shows them."""
+    each = PARTITIONS // CONSUMERS
+    owned = {
+        f"worker-{number:02}": [("orders", each * number + place) for place in range(each)]
+        for number in range(CONSUMERS)
+    }
+    members = tuple(MemberIdentity(name, client_id=name, topics=("orders",)) for name in owned)
+    return replace(GroupState.of(owned), members=members, complete=True, strategy=assignor)
 
 
-def panel(assignor: str, result: SimulationResult, end_ms: float) -> Panel:
-    """Lay one run out."""
+def deploy(assignor: str) -> tuple[Stops, SimulationResult]:
+    """Return what a rolling restart of the group stops, and the first of the runs that say so."""
+    captured = scenario_of(group(assignor), Happening(deploy="rolling"), PACE)
+    stops = stops_of(captured, "rolling")
+    assert isinstance(stops, Stops)
+    return stops, simulate(captured.scenario)
+
+
+def panel(assignor: str, stops: Stops, result: SimulationResult, end_ms: float) -> Panel:
+    """Lay one assignor out."""
     _, opens, closes = result.timeline.pauses()
     moments = np.unique(np.concatenate([opens, closes]))
     unread = np.searchsorted(np.sort(opens), moments, "right") - np.searchsorted(
@@ -54,31 +67,37 @@ def panel(assignor: str, result: SimulationResult, end_ms: float) -> Panel:
         f"H{moment / end_ms * WIDTH:.1f}V{HEIGHT * count / PARTITIONS:.1f}"
         for moment, count in zip(moments.tolist(), unread.tolist(), strict=True)
     )
-    stops = int((np.diff(np.concatenate([[0], unread == PARTITIONS]).astype(np.int8)) == 1).sum())
     most = (
-        f"all {PARTITIONS} partitions stop {stops} times"
-        if stops
-        else f"at most {unread.max()} partitions stop at once"
+        f"all {PARTITIONS} partitions stop {stops.all_stopped.whole} times"
+        if stops.all_stopped.least
+        else f"at most {stops.stopped_at_once.most:.0f} partitions stop at once"
     )
-    seconds = result.summary.partition_pause_ms / 1000
     return Panel(
         ASSIGNORS[assignor],
-        f"{most}, {seconds:,.0f} partition-seconds unread",
+        f"{most}, {stops.partition_seconds.digits} partition-seconds",
         f"M0 {HEIGHT}V0{steps}H{WIDTH}V{HEIGHT}z",
     )
 
 
 def draw() -> str:
-    """The picture as SVG."""
-    results = {assignor: deploy(assignor) for assignor in ASSIGNORS}
-    end_ms = max(float(result.timeline.end.max()) for result in results.values())
-    panels = [panel(assignor, result, end_ms) for assignor, result in results.items()]
+    """Return the picture as SVG."""
+    deploys = {assignor: deploy(assignor) for assignor in ASSIGNORS}
+    end_ms = max(float(result.timeline.end.max()) for _, result in deploys.values())
+    panels = [panel(assignor, *answer, end_ms) for assignor, answer in deploys.items()]
     minutes = [(minute, minute * 60_000 / end_ms * WIDTH) for minute in range(int(end_ms / 60_000 + 0.8))]
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(PICTURE.parent), autoescape=True, undefined=jinja2.StrictUndefined
     )
+    stops, _ = deploys["range"]
     return environment.get_template("deploy.svg.j2").render(
-        panels=panels, minutes=minutes, width=WIDTH, height=HEIGHT, consumers=CONSUMERS, partitions=PARTITIONS
+        panels=panels,
+        minutes=minutes,
+        width=WIDTH,
+        height=HEIGHT,
+        consumers=CONSUMERS,
+        partitions=PARTITIONS,
+        pace=f"{stops.pace[0].upper()}{stops.pace[1:]}.",
+        unit=f"{UNIT[0].upper()}{UNIT[1:]}; {stops.of_runs}, of which the first is drawn.",
     )
 
 

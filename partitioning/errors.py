@@ -164,3 +164,7 @@ class SourceError(ToolError, ValueError):
 
 class GroupNotFoundError(SourceError):
     """The cluster has no group of that name."""
+
+
+class OtherGroupKindError(SourceError):
+    """The group is a share group or a Streams group, of which questions about owners have no answer."""

@@ -49,7 +49,7 @@ def list_partitioners() -> list[StrategyInfo]:
     Installed plug-ins are imported for that: their summaries are in their docstrings.
 
     >>> [info.name for info in list_partitioners() if info.origin == "built-in"][:3]
-    ['aiokafka', 'clickhouse', 'default']
+    ['aiokafka', 'clickhouse', 'cockroachdb']
     """
     return _REGISTRY.infos()
 
@@ -75,7 +75,7 @@ def register_partitioner(name: str, factory: Callable[..., Partitioner]) -> None
 
 def _of_profile(profile: Profile) -> Callable[..., Partitioner]:
     factory = partial(_UNKEYED[profile.unkeyed], keyed=profile.name)
-    factory.__doc__ = profile.client
+    factory.__doc__ = profile.summary
     return factory
 
 

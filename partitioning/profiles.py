@@ -53,6 +53,11 @@ class Profile:
     checked: bool = True
 
     @property
+    def summary(self) -> str:
+        """The client, and that nobody asked it if that is so."""
+        return self.client if self.checked else f"{self.client}; ported from its source, not checked"
+
+    @property
     def rule(self) -> Rule:
         """Its rule for keys that it hashes."""
         return Rule(self.hash, self.sign)
@@ -65,6 +70,8 @@ HashesEveryKey: TypeAlias = Literal[
     "kafka-go-crc32-consistent",
     "kafka-go-murmur2-consistent",
     "platformatic-compatible",
+    "cockroachdb",
+    "cockroachdb-murmur2",
     "quix",
 ]
 """Profiles that have a partition for every key, the null key included."""
@@ -96,6 +103,8 @@ HashesBytes: TypeAlias = Literal[
 HashesSomeKeys: TypeAlias = Literal[
     "librdkafka",
     "kafka-go-crc32",
+    "dekaf",
+    "dekaf-unsigned",
 ]
 """Profiles that hash neither null nor empty keys."""
 ProfileName: TypeAlias = HashesEveryKey | HashesBytes | HashesSomeKeys

@@ -11,7 +11,7 @@ import partitioning.partitioners
 import spark_integration
 from partitioning import errors
 from partitioning.kit.packages import public_names
-from tests.support.docstrings import assert_shown, docstrings, examples
+from tests.support.docstrings import all_examples, assert_shown, docstrings, examples, modules_with_examples
 
 PACKAGES = ("partitioning", "assignors", "copartition")
 ROOMS = ("assignment_diff", "groups", "models", "simulate_scenarios", "simulation")
@@ -37,6 +37,14 @@ def test_a_public_name_has_examples_and_they_run(name, registries):
     module = importlib.import_module(package)
     for text in examples(package, attribute):
         assert_shown(text, {public: getattr(module, public) for public in module.__all__})
+
+
+@pytest.mark.parametrize("name", [name for package in PACKAGES for name in modules_with_examples(package)])
+def test_examples_of_names_that_are_not_public_run_too(name, registries):
+    packages = map(importlib.import_module, PACKAGES)
+    public = {each: getattr(package, each) for package in packages for each in package.__all__}
+    for text in all_examples(name):
+        assert_shown(text, {**public, **vars(importlib.import_module(name))})
 
 
 # tests/spark_integration/test_docstrings.py runs them.

@@ -259,10 +259,10 @@ class Numbering:
 
     def assignment_by_owner(self, owner: JoinPosition) -> Assignment:
         """Return the assignment in which every list has the topics in order, partitions ascending."""
-        return Outcome(owner, self.topic_of, self.number_of).assignment(self.ids, self.topics, self.counts)
+        return OwnerRows(owner, self.topic_of, self.number_of).assignment(self.ids, self.topics, self.counts)
 
 
-class Outcome(NamedTuple):
+class OwnerRows(NamedTuple):
     """Holds the owner of each partition, one row a partition; a member's rows are in its list order.
 
     Attributes:

@@ -19,7 +19,7 @@ from assignors.columnar.numbering import (
     JoinPosition,
     Numbering,
     OddGroup,
-    Outcome,
+    OwnerRows,
     PartitionId,
     Racks,
     Subscriptions,
@@ -59,7 +59,7 @@ def assign_cooperative_sticky(group: Group, highest: int) -> tuple[Assignment, i
 
 def _decide(
     group: Group, highest: int, recall: Callable[[Numbering], ReportedPartitions]
-) -> tuple[Numbering, Claims, Outcome]:
+) -> tuple[Numbering, Claims, OwnerRows]:
     """Return the numbering and the claims of a group, and the owner of each partition.
 
     Args:
@@ -131,7 +131,7 @@ def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
     return arrived
 
 
-def with_transfers(numbering: Numbering, claims: Claims, outcome: Outcome) -> Outcome:
+def with_transfers(numbering: Numbering, claims: Claims, outcome: OwnerRows) -> OwnerRows:
     """Return the outcome with `waits` True for partitions that a member gets and another one claims.
 
     Args:
@@ -151,7 +151,7 @@ def with_transfers(numbering: Numbering, claims: Claims, outcome: Outcome) -> Ou
     return outcome._replace(waits=join_columns(np.zeros(kept, np.bool_), moving))
 
 
-def assign_constrained(numbering: Numbering, claims: Claims, racks: Racks | None) -> Outcome:
+def assign_constrained(numbering: Numbering, claims: Claims, racks: Racks | None) -> OwnerRows:
     """Return the owners if all members subscribe to the same topics: kept rows, then others.
 
     Partitions that nobody keeps come in the order of their ids, which is by topic name and number; with
@@ -172,7 +172,7 @@ def assign_constrained(numbering: Numbering, claims: Claims, racks: Racks | None
         near, near_ids, rest = assign_nearby(racks.by_choice(ids), seats, racks)
         ids = np.concatenate([near_ids, rest])
     everything = racks is None and len(ids) == numbering.total  # then ids count up: no need to look them up
-    return Outcome(
+    return OwnerRows(
         member=join_columns(kept.member, join_columns(near, seats.round_robin()[: len(ids) - len(near)])),
         topic=join_columns(kept.topic, numbering.topic_of if everything else numbering.topic_of[ids]),
         number=join_columns(kept.number, numbering.number_of if everything else numbering.number_of[ids]),
@@ -180,7 +180,7 @@ def assign_constrained(numbering: Numbering, claims: Claims, racks: Racks | None
     )
 
 
-def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[Outcome, Seats]:
+def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[OwnerRows, Seats]:
     """Return the claims that members keep, by partition and then topic (KAFKA-16277), and the seats left.
 
     A member that claims more than the least share keeps one more, while there are extras; members take turns
@@ -212,7 +212,7 @@ def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[Ou
     under = numbering.sort_by_id(np.flatnonzero(have < least))
     exact = numbering.sort_by_id(np.flatnonzero(quota == least)) if len(extra) < extras else extra[:0]
     seats = Seats(least=least, extras=extras - len(extra), size=quota, under=under, exact=exact)
-    return Outcome(member, topic, number), seats
+    return OwnerRows(member, topic, number), seats
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.columnar.filling import lightest, rounds
-from assignors.columnar.numbering import IdRank, Numbering, OddGroup, Outcome, PartitionId, Racks
+from assignors.columnar.numbering import IdRank, Numbering, OddGroup, OwnerRows, PartitionId, Racks
 from assignors.columnar.sticky_structures import Claims
 from assignors.rules.sticky_structures import PartitionMovements, balance_score
 from partitioning.kit.columns import group_rows
@@ -27,7 +27,7 @@ from partitioning.topic_partition import TopicPartition
 Batches: TypeAlias = dict[int, PartitionId]
 
 
-def assign_general(numbering: Numbering, claims: Claims, racks: Racks | None) -> Outcome:
+def assign_general(numbering: Numbering, claims: Claims, racks: Racks | None) -> OwnerRows:
     """Return the owners if members subscribe to different topics.
 
     Raises:
@@ -48,7 +48,7 @@ def assign_general(numbering: Numbering, claims: Claims, racks: Racks | None) ->
         rank, ids = distribution.rank, distribution.id
     else:
         rank, ids = reassignment.rows()
-    return Outcome(numbering.by_id[rank], numbering.topic_of[ids], numbering.number_of[ids])
+    return OwnerRows(numbering.by_id[rank], numbering.topic_of[ids], numbering.number_of[ids])
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.columnar.numbering import Outcome
+from assignors.columnar.numbering import OwnerRows
 from assignors.columnar.sticky_structures import recall_owned, recall_user_data
 from assignors.group import Assignment, Certificate, Group
 from assignors.interface import CooperativeMemory, EagerMemory, Reason, Recorder
@@ -37,7 +37,7 @@ class OwnerDecision(NamedTuple):
         """Return the answer; partitions that wait are held back."""
         reading = self.reading
         ids = tuple(map(attrgetter("id"), group.members))
-        rows = Outcome(reading.members[self.owner], *self._topics_and_numbers(), self.waits)
+        rows = OwnerRows(reading.members[self.owner], *self._topics_and_numbers(), self.waits)
         return rows.assignment(ids, reading.topics, reading.counts, self.certificate)
 
     def tell(self, group: Group, record: Recorder) -> None:

@@ -7,7 +7,8 @@ the table of contents; the parts follow in its order:
 2. Claims: who may keep what, where several members claim the same partition.
 3. Constrained: all members subscribe to the same topics, so quotas decide.
 4. General: members subscribe to different topics, so whoever has the fewest gets the next partition.
-5. Reassign: in the general case, partitions then move until no move would help.
+5. Reassign: in the general case, partitions then move until no move would help. Both are in
+   `sticky_general`.
 6. Hand over: what "cooperative-sticky" holds back, in `cooperative_sticky`.
 
 What the steps keep in hand is in `sticky_structures`.
@@ -15,18 +16,17 @@ What the steps keep in hand is in `sticky_structures`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from assignors.group import Assignment, Group, Member, StickyUserData
 from assignors.interface import Reason, Recorder, unrecorded
 from assignors.protocol import as_it_travels, decode_sticky_user_data
+from assignors.rules.sticky_general import GeneralAssignmentBuilder
 from assignors.rules.sticky_structures import (
-    NO_RACKS,
-    CurrentAssignment,
-    PartitionMovements,
-    PotentialConsumers,
     StickyGroup,
+    all_topic_partitions,
+    unassigned_partitions,
 )
 from partitioning.errors import AssignorError
 from partitioning.java import utf16_key
@@ -40,6 +40,7 @@ class StickyDecision(NamedTuple):
     """Holds what both sticky strategies decide.
 
     Attributes:
+        assignment: the partitions of each member, by its id, once all have moved.
         partitions_transferring_ownership: partitions that another member has to give up first, with the
             member that gets them; None if that is not known yet, because subscriptions differ.
         max_generation: the highest generation the leader has seen, this rebalance included.
@@ -215,34 +216,6 @@ class OwnedPartitions:
         if partition in owned[other]:
             owned[other].remove(partition)
         self._previous_owner[partition] = consumer
-
-
-# What both builders ask: Java's `AbstractAssignmentBuilder` and `getUnassignedPartitions` --------------
-
-
-def all_topic_partitions(group: StickyGroup, key: Callable[[str], Any]) -> list[TopicPartition]:
-    """Return the partitions of all topics, topic by topic in this order."""
-    counts = group.partitions_per_topic
-    return [partition for topic in sorted(counts, key=key) for partition in counts[topic]]
-
-
-def unassigned_partitions(
-    sorted_all_partitions: Iterable[TopicPartition], sorted_assigned_partitions: Iterable[TopicPartition]
-) -> list[TopicPartition]:
-    """Return the partitions that nobody has, by walking all partitions and the assigned ones side by side.
-
-    Quirk: the walk waits for the next assigned partition to come up. One that does not exist never does, so
-    every partition after it passes for unassigned, and partitions that a member keeps are assigned once more.
-    """
-    assigned = iter(sorted_assigned_partitions)
-    next_assigned = next(assigned, None)
-    unassigned = []
-    for partition in sorted_all_partitions:
-        if partition == next_assigned:
-            next_assigned = next(assigned, None)
-        else:
-            unassigned.append(partition)
-    return unassigned
 
 
 # 3. Constrained ----------------------------------------------------------------------------------------
@@ -453,280 +426,3 @@ class ConstrainedAssignmentBuilder:
             "so the members' quotas do not come out even; drop the claim, as a restarted consumer does",
             jvm_exception="IllegalStateException",
         )
-
-
-# 4. General --------------------------------------------------------------------------------------------
-
-
-class GeneralAssignmentBuilder:
-    """Builds the assignment of members that subscribe to different topics."""
-
-    def __init__(self, group: StickyGroup, claims: OwnedPartitions) -> None:
-        self._group = group
-        self._potential = PotentialConsumers(group)
-        self._current = CurrentAssignment(claims.consumer_to_owned_partitions)
-
-    def build(self, prev_assignment: Mapping[TopicPartition, str]) -> HashMap[str, list[TopicPartition]]:
-        """Return the assignment; who had a partition in an earlier generation would get it back first.
-
-        AssignorError if balancing meets a member that takes no part in it (NullPointerException), or never
-        ends, as in the JVM.
-        """
-        # 4.1 Members keep what they own and still subscribe to; with racks, only what is not far.
-        number_owned = self._current.count()
-        assigned_partitions = self._assign_owned_partitions()
-        initializing = not assigned_partitions
-        revocation_required = len(assigned_partitions) < number_owned
-        # 4.2 What nobody keeps is unassigned. Topics with the fewest potential consumers come first: later,
-        # those few could have been given so much else that balance is out of reach.
-        all_partitions = all_topic_partitions(self._group, self._topic_key)
-        assigned_partitions.sort(key=lambda owned: (self._topic_key(owned.topic), owned.partition))
-        unassigned = unassigned_partitions(all_partitions, assigned_partitions)
-        # 4.3 Each unassigned partition goes to the subscriber with the fewest, near ones first.
-        self._assign_unassigned_partitions(unassigned)
-        # 4.4 Members that nothing can be given to or taken from are set aside. Their sizes can never come
-        # closer to the others', so balancing would compare them again and again in vain.
-        fixed_assignments = self._set_fixed_assignments_aside()
-        # 4.5 Partitions move while that makes the assignment more balanced; see 5. Where members gave up
-        # nothing, moving only what was just given away may do, and those moves take nothing from anybody.
-        before = self._current.copy()
-        reassignment = Reassignment(self._group, self._potential, self._current, prev_assignment)
-        if not revocation_required:
-            reassignment.perform(self._that_can_move(unassigned))
-        performed = reassignment.perform(self._that_can_move(all_partitions))
-        # 4.6 Moves that did not make the assignment more balanced are undone: members would give up
-        # partitions for nothing.
-        # Quirk: only moves of the second run lead to a look at the score, but those of both are undone.
-        if performed and not initializing and self._current.balance_score() >= before.balance_score():
-            self._undo(reassignment, before)
-        self._current.put_back(fixed_assignments)
-        return self._current.partitions
-
-    def _topic_key(self, topic: str) -> tuple[int, bytes]:
-        """Return a sort key that puts topics with the fewest potential consumers first."""
-        return len(self._potential.topic_to_all_potential_consumers[topic]), utf16_key(topic)
-
-    def _assign_owned_partitions(self) -> list[TopicPartition]:
-        """Step 4.1; what members keep."""
-        assigned = []
-        for consumer, owned in self._current.partitions.items():
-            topics = set(self._potential.consumer_to_all_potential_topics[consumer])
-            kept = []
-            for partition in owned:
-                reason = Reason.KEPT
-                if partition.topic not in topics:
-                    reason = Reason.UNSUBSCRIBED
-                elif self._group.rack_info.racks_mismatch(consumer, partition):
-                    reason = Reason.FAR
-                else:
-                    kept.append(partition)
-                self._group.record(partition, reason, consumer)
-            self._current.keep(consumer, kept)
-            assigned += kept
-        return assigned
-
-    def _assign_unassigned_partitions(self, unassigned: list[TopicPartition]) -> None:
-        """Step 4.3: with racks, first to those near a partition or without a rack, then to anybody."""
-        self._current.sort(self._potential, self._group.rack_info)
-        left = []
-        for partition in unassigned:
-            racks = self._group.rack_info.partition_racks.get(partition, NO_RACKS)
-            consumer = self._current.order.first(partition.topic, racks)
-            if consumer is None:
-                left.append(partition)
-            else:
-                self._assign_partition(partition, consumer)
-        for partition in left:
-            consumer = self._current.order.first(partition.topic)
-            assert consumer is not None  # or it would not be a subscribed topic
-            self._assign_partition(partition, consumer)
-
-    def _assign_partition(self, partition: TopicPartition, consumer: str) -> None:
-        """Give an unassigned partition to a member, and record whether it is near."""
-        self._current.add(partition, consumer)
-        near = self._group.rack_info.is_near(consumer, partition)
-        self._group.record(partition, Reason.NEAR if near else Reason.FILLED, consumer)
-
-    def _set_fixed_assignments_aside(self) -> HashMap[str, list[TopicPartition]]:
-        """Step 4.4: takes out, with what they have, those who have all they can and none of it can move."""
-        fixed_assignments: HashMap[str, list[TopicPartition]] = HashMap()
-        for consumer, max_size in self._potential.max_assignment_size.items():
-            partitions = self._current.partitions[consumer]
-            if len(partitions) >= max_size and not any(map(self._potential.can_participate, partitions)):
-                fixed_assignments[consumer] = self._current.partitions.pop(consumer)
-        return fixed_assignments
-
-    def _that_can_move(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Return the partitions whose topic has two potential consumers, between whom they can move."""
-        return list(filter(self._potential.can_participate, partitions))
-
-    def _undo(self, reassignment: Reassignment, before: CurrentAssignment) -> None:
-        """Step 4.6."""
-        self._current.revert_to(before)
-        for partition in reassignment.moved:
-            self._group.record(partition, Reason.UNDONE, before.consumer_of[partition])
-
-
-# 5. Reassign: methods of Java's `GeneralAssignmentBuilder` ---------------------------------------------
-
-
-class Reassignment:
-    """Moves partitions between members until they are balanced; `moved` lists them in order.
-
-    Members that take no part are not in `current`.
-
-    Attributes:
-        _fixed: members that take no part.
-        _topics_with_fixed_consumers: topics that at least one of them subscribes to; asking about it fails
-            there.
-        _movements: the moves so far, which decide what moves in place of what.
-        _counter_example: (member, partition that it could take, member that has it); None if none is known.
-    """
-
-    def __init__(
-        self,
-        group: StickyGroup,
-        potential: PotentialConsumers,
-        current: CurrentAssignment,
-        prev_assignment: Mapping[TopicPartition, str],
-    ) -> None:
-        self._group = group
-        self._potential = potential
-        self._current = current
-        self._prev_assignment = prev_assignment
-        self._movements = PartitionMovements()
-        self._counter_example: tuple[str, TopicPartition, str] | None = None
-        topics_of = potential.consumer_to_all_potential_topics
-        self._fixed = topics_of.keys() - current.partitions.keys()
-        self._topics_with_fixed_consumers = {
-            topic for consumer in self._fixed for topic in topics_of[consumer]
-        }
-        self.moved: dict[TopicPartition, None] = {}
-        current.sort(potential, group.rack_info)
-
-    def perform(self, reassignable_partitions: Sequence[TopicPartition]) -> bool:
-        """Goes over partitions again and again until none moves (`performReassignments`); whether any did.
-
-        Quirk: partitions that move in place of others can go round in a circle, and Java follows them for
-        ever. A state that comes back after a round shows the circle. Raises AssignorError for it, and where
-        reassigning meets a member that takes no part (NullPointerException).
-        """
-        states: set[Hashable] = set()
-        while self._go_over(reassignable_partitions):
-            state = tuple(self._current.consumer_of.values()), self._movements.state()
-            if state in states:
-                raise AssignorError(
-                    "balancing never ends: the same partitions go round in a circle, and a JVM leader hangs "
-                    "here; let members subscribe to the same topics, or use another assignor"
-                )
-            states.add(state)
-        return bool(states)
-
-    def _go_over(self, partitions: Sequence[TopicPartition]) -> bool:
-        """Looks at each partition once, or until all are balanced; whether any moved."""
-        modified = False
-        for partition in partitions:
-            if self._is_balanced():
-                break
-            consumer = self._current.consumer_of[partition]
-            previous = self._prev_assignment.get(partition)
-            # 5.1 A member from which others took a partition while it was away gets it back first.
-            # Quirk: the previous consumer need not subscribe to the topic any more.
-            if previous is not None and self._has_fewer(previous, consumer, partition):
-                self._reassign_partition(partition, previous, Reason.STOLEN_BACK)
-            # 5.2 Otherwise whoever has the fewest gets it.
-            elif self._somebody_has_fewer(consumer, partition):
-                # Quirk: whoever has fewer, near or not, the first one in order gets it.
-                new_consumer = self._current.order.first(partition.topic)
-                assert new_consumer is not None
-                self._reassign_partition(partition, new_consumer, Reason.BALANCED)
-            else:
-                continue
-            modified = True
-        return modified
-
-    def _has_fewer(self, other: str, consumer: str, partition: TopicPartition) -> bool:
-        """Return whether another consumer has at least two partitions less than the partition's consumer.
-
-        With one less, the two would only change places, and the partition would move back and forth.
-        """
-        if other in self._fixed:
-            raise AssignorError(
-                f"member {other!r} takes no part in balancing, but {partition} could go to it; drop what it "
-                "claims from an earlier generation or that does not exist",
-                jvm_exception="NullPointerException",
-            )
-        return self._current.size(other) + 1 < self._current.size(consumer)
-
-    def _somebody_has_fewer(self, consumer: str, partition: TopicPartition) -> bool:
-        """Return whether any potential consumer has at least two partitions less than the partition's own.
-
-        Java asks those near the partition first if the partition's consumer is near it, and then all. The
-        first one in order can answer for them, unless asking one of them fails before another one says yes.
-        """
-        topic = partition.topic
-        if topic not in self._topics_with_fixed_consumers:
-            first = self._current.order.first(topic)
-            return first is not None and self._has_fewer(first, consumer, partition)
-        others = self._potential.topic_to_all_potential_consumers[topic]
-        near = [other for other in others if self._group.rack_info.is_near(other, partition)]
-        candidates = near + others if consumer in near else others
-        return any(self._has_fewer(other, consumer, partition) for other in candidates)
-
-    def _is_balanced(self) -> bool:
-        """Return whether no member that can have more could take a partition from one with at least two more.
-
-        A counter-example is remembered, so that not all partitions need be looked at again while it holds.
-        """
-        if self._current.order.difference <= 1:
-            return True
-        if self._counter_example is not None:
-            consumer, _, other = self._counter_example
-            size = self._current.size(consumer)
-            holds = size != self._potential.max_assignment_size[consumer]
-            if holds and size + 1 < self._current.size(other):
-                return False
-        self._counter_example = self._find_counter_example()
-        return self._counter_example is None
-
-    def _find_counter_example(self) -> tuple[str, TopicPartition, str] | None:
-        """Return a member, a partition that it could take, and who from; None if all are balanced.
-
-        Any will do. The last partition of a topic will move last, so it stays one for longest.
-        Quirk: of two members that have a partition, Java looks at the one that its HashMap visits last.
-        """
-        all_partitions = {
-            partition: consumer
-            for consumer, partitions in self._current.partitions.items()
-            for partition in partitions
-        }
-        settled: set[str] = set()  # topics that nobody has partitions of who has at least two more
-        for consumer in self._current.order.ascending():
-            size = self._current.size(consumer)
-            if size == self._potential.max_assignment_size[consumer]:
-                continue
-            for topic in reversed(self._potential.consumer_to_all_potential_topics[consumer]):
-                if topic in settled:
-                    continue  # this member has no fewer partitions than the ones before it
-                settled.add(topic)
-                for partition in reversed(self._group.partitions_per_topic[topic]):
-                    other = all_partitions[partition]
-                    if size + 1 < self._current.size(other):
-                        if partition not in self._current.partitions[consumer]:
-                            return consumer, partition, other
-                        settled.discard(topic)
-        return None
-
-    def _reassign_partition(self, partition: TopicPartition, new_consumer: str, reason: Reason) -> None:
-        """`reassignPartition`: moves it, or one of its topic that moved the opposite way before.
-
-        Otherwise two members would swap partitions of a topic, and both would lose their state for nothing.
-        """
-        consumer = self._current.consumer_of[partition]
-        moved = self._movements.actual_partition_to_be_moved(partition, consumer, new_consumer)
-        self._movements.move_partition(moved, self._current.consumer_of[moved], new_consumer)
-        self.moved[moved] = None
-        self._current.move(moved, new_consumer)
-        if self._counter_example is not None and self._counter_example[1] == moved:
-            self._counter_example = None
-        self._group.record(moved, reason if moved == partition else Reason.SWAPPED, new_consumer)

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Container, Hashable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence, Sized
 from heapq import heapify, heappush, heapreplace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from assignors.group import Group, Member, Topic
 from assignors.interface import Recorder
@@ -383,3 +383,29 @@ class PartitionMovements:
         if not moves[pair]:
             del moves[pair]
         return pair
+
+
+# What both builders ask: Java's `AbstractAssignmentBuilder` and `getUnassignedPartitions`.
+def all_topic_partitions(group: StickyGroup, key: Callable[[str], Any]) -> list[TopicPartition]:
+    """Return the partitions of all topics, topic by topic in this order."""
+    counts = group.partitions_per_topic
+    return [partition for topic in sorted(counts, key=key) for partition in counts[topic]]
+
+
+def unassigned_partitions(
+    sorted_all_partitions: Iterable[TopicPartition], sorted_assigned_partitions: Iterable[TopicPartition]
+) -> list[TopicPartition]:
+    """Return the partitions that nobody has, by walking all partitions and the assigned ones side by side.
+
+    Quirk: the walk waits for the next assigned partition to come up. One that does not exist never does, so
+    every partition after it passes for unassigned, and partitions that a member keeps are assigned once more.
+    """
+    assigned = iter(sorted_assigned_partitions)
+    next_assigned = next(assigned, None)
+    unassigned = []
+    for partition in sorted_all_partitions:
+        if partition == next_assigned:
+            next_assigned = next(assigned, None)
+        else:
+            unassigned.append(partition)
+    return unassigned

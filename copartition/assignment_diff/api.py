@@ -17,8 +17,11 @@ from copartition.assignment_diff.pair import read_pair as read_pair
 from copartition.assignment_diff.planned_members import Joiner as Joiner
 from copartition.assignment_diff.planned_members import WhatIf as WhatIf
 from copartition.assignment_diff.planner import plan as plan
-from copartition.assignment_diff.stops import Stop as Stop
 from copartition.assignment_diff.summary import Summary as Summary
 from copartition.assignment_diff.summary import parse_check as parse_check
+from copartition.deploys.pace import Pace as Pace
+from copartition.deploys.stops import Range as Range
+from copartition.deploys.stops import Stops as Stops
+from copartition.kit.evidence import Missing as Missing
 from copartition.kit.number_checks import NumberCheck as NumberCheck
 from partitioning.errors import DiffError as DiffError

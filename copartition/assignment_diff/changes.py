@@ -101,6 +101,7 @@ def match_members(
         for one, other, score in _pairs_by_overlap(owner_before, owner_after, free, spare):
             after_of[one], rule_of[one] = other, "overlap"
             renames.append(Rename(before[one].id, after[other].id, score))
+    # In the order of the rules, whichever member comes first.
     used = [match_rule for match_rule in MATCH_RULES if match_rule in rule_of]
     return Matching(", ".join(used) or rule, tuple(after_of), tuple(rule_of), tuple(renames))
 
@@ -131,6 +132,7 @@ def _pairs_by_field(
     """
     olds, news = ([getattr(member, field) for member in side] for side in (before, after))
     old_times, new_times = Counter(olds), Counter(news)
+    # Of a value that comes twice the last one stays, but such a value makes no pair below.
     number = {value: index for index, value in enumerate(news)}
     return [
         (index, number[value])
@@ -158,6 +160,7 @@ def _pairs_by_overlap(
     """
     if not (free.any() and spare.any()):
         return []
+    # Only partitions with an owner on both sides can show that two members are one.
     owned = (owner_before >= 0) & (owner_after >= 0)
     olds, news = owner_before[owned], owner_after[owned]
     wanted = free[olds] & spare[news]
@@ -236,6 +239,7 @@ def order_members(
         before: the members before.
         after: the members after.
     """
+    # The -1 of those that left is no member's number, and takes none away.
     joined = sorted({*range(len(after))}.difference(after_of))
     identities: list[Identity] = [*enumerate(after_of), *((-1, index) for index in joined)]
     names = _names(identities, before, after)

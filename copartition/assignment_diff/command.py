@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,9 +20,9 @@ from copartition.shell.options import (
     members_option,
     one_argument,
     output_options,
+    pace_options,
     repeated_option,
     schema_option,
-    set_option,
     split_topics,
     weights_option,
 )
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from copartition.assignment_diff.compare import AssignmentDiff
     from copartition.assignment_diff.planned_members import WhatIf
     from copartition.assignment_diff.report.model import View
+    from copartition.deploys.pace import Pace
     from copartition.kit.number_checks import NumberCheck
-    from copartition.simulation.inputs.settings import Settings
 
 CHECKS = (
     "members_before, members_after, members_joined, members_left, idle_before, idle_after, partitions, kept, "
@@ -164,7 +164,7 @@ planning_options = one_argument(
 @group_option
 @planning_options
 @weights_option("for plan:weighted, and for the peak of any change.")
-@set_option("A timeout for the predicted stop: session.timeout.ms=10000")
+@pace_options
 @client_options("The cluster of live:GROUP.")
 @click.option(
     "--save",
@@ -190,7 +190,7 @@ def diff(
     group: str | None,
     what_if: WhatIf,
     weights: str | None,
-    changes: dict[str, str],
+    pace: Pace,
     config: dict[str, str],
     save: str | None,
 ) -> None:
@@ -214,7 +214,7 @@ def diff(
     from copartition.groups import snapshot_bytes  # noqa: PLC0415
 
     limits = [parse_check(text) for text in checks]
-    timing = _timing(changes) if changes else None
+    pace.check()
     pair = read_pair(
         before,
         after,
@@ -227,7 +227,7 @@ def diff(
         raise click.UsageError("--reasons tells why a plan moves partitions; name plan:ASSIGNOR as AFTER")
     # A plan keeps the ids of members, so other rules could only pair different members.
     rule = "member-id" if pair.planned and match == "auto" else match
-    change = compare(pair.before, pair.after, match=rule, timing=timing, weights=pair.weights)
+    change = compare(pair.before, pair.after, match=rule, pace=pace, weights=pair.weights)
     change = replace(change, alone=pair.alone)
     if not len(change.action):
         raise SourceError("nothing to compare: neither side shows a partition of the group")
@@ -253,7 +253,16 @@ def diff(
         _report(change, view, limits, output)
     for limit in failed:
         complain(ctx, f"check failed: {limit}, it is {limit.describe(change.summary)}")
+    if not limits and _unknown_deploy(change):
+        ctx.exit(COULD_NOT)
     ctx.exit(bool(failed) if limits else _found_something(change))
+
+
+def _unknown_deploy(change: AssignmentDiff) -> bool:
+    """Return True if it is unknown what the deploy stops that was asked about: exit code 0 would lie."""
+    from copartition.kit.evidence import Missing  # noqa: PLC0415 - help and completion do without
+
+    return change.after.deploy is not None and isinstance(change.stops, Missing)
 
 
 def _found_something(change: AssignmentDiff) -> bool:
@@ -267,20 +276,16 @@ def _found_something(change: AssignmentDiff) -> bool:
         even = change.balance
         return even is None or not is_even(even) or change.summary.unowned > 0
     stays = change.same and not change.summary.moved_most  # a plan under other ids may move partitions
-    return not stays or change.new_strategy or change.consumption is not None
+    return not stays or change.new_strategy or _stops_something(change)
 
 
-def _timing(changes: Mapping[str, str]) -> Settings:
-    """Return the timeouts that --set changes, as `copartition simulate` reads them."""
-    from copartition.simulation import Scenario  # noqa: PLC0415 - needs msgspec
+def _stops_something(change: AssignmentDiff) -> bool:
+    """Return True if a partition is not read for a while on the way to a plan."""
+    from copartition.kit.evidence import Missing  # noqa: PLC0415 - help and completion do without
 
-    settings = {
-        # Scenario files have numbers as numbers; longer rows of digits stay texts, which are refused with a
-        # reason.
-        key: int(value) if value.isdecimal() and len(value) < 19 else value
-        for key, value in changes.items()
-    }
-    return Scenario.from_dict({"topics": {"any": 1}, "consumers": 1, "settings": settings}).settings
+    if change.after.status != "planned" or isinstance(change.stops, Missing):
+        return False
+    return any(way.stopped for way in change.stops)
 
 
 def _check_rows(form: str, by: str | None) -> None:

@@ -6,9 +6,9 @@ in both, and arrays that translate one into the other have one more element for 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,8 @@ from assignors.group import Assignment
 from assignors.interface import Reason
 from assignors.optimal.quality import AssignmentQuality
 from assignors.partition_list import PartitionList
-from assignors.state import UNKNOWN_LAG, GroupState
+from assignors.registry import protocol_of
+from assignors.state import CONNECT, UNKNOWN_LAG, GroupState
 from assignors.weighted.weights import GivenWeights, weights_of
 from copartition.assignment_diff.changes import (
     Action,
@@ -39,19 +40,15 @@ from copartition.assignment_diff.needed import (
     certificate_of,
     find_needed,
 )
-from copartition.assignment_diff.stops import (
-    Consumption,
-    Event,
-    Stop,
-    find_consumption,
-    find_events,
-    find_protocols,
-    find_stops,
-)
 from copartition.assignment_diff.summary import Summary, summarize
+from copartition.deploys.pace import Pace
+from copartition.kit.evidence import Missing
 from copartition.kit.words import first_of
-from copartition.simulation.inputs.settings import Settings
+from partitioning.errors import UnknownStrategyError
 from partitioning.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from copartition.deploys.stops import Stops
 
 State = GroupState | Assignment | Mapping[str, Sequence[TopicPartition] | PartitionList]
 """The forms in which a side of a diff can be given."""
@@ -86,7 +83,7 @@ class AssignmentDiff:
         lag: records waiting, `UNKNOWN_LAG` where unknown; None if no side knows any.
         conflicts: partitions with two owners.
         summary: the diff in numbers.
-        timing: the timeouts that `stops` depends on; None for Kafka's defaults.
+        pace: the timeouts, costs and times of a deploy that `stops` depends on.
         alone: whether both sides are one state, of which only the balance is asked for.
     """
 
@@ -103,7 +100,7 @@ class AssignmentDiff:
     lag: NDArray[np.int64] | None
     conflicts: tuple[Conflict, ...]
     summary: Summary
-    timing: Settings | None = None
+    pace: Pace = field(default_factory=Pace)
     alone: bool = False
 
     @cached_property
@@ -207,42 +204,29 @@ class AssignmentDiff:
         return tuple(dict.fromkeys((*self.before.assumed, *self.after.assumed, *sentences)))
 
     @cached_property
-    def stops(self) -> tuple[Stop, ...]:
-        """The costs of the change, by event and by protocol; empty if it stops nobody."""
-        return find_stops(self.before, self.after, self._events, self.timing or Settings())
+    def stops(self) -> "tuple[Stops, ...] | Missing":
+        """The costs of the change, as the simulator has them; the first are of the change as it is meant.
 
-    @cached_property
-    def _events(self) -> tuple[Event, ...]:
-        """The events that bring the change about, see `find_events`."""
-        rows = Columns(self.topic, self.action, self.source, self.target)
-        return tuple(find_events(self.before, self.members, rows, self.timing or Settings()))
+        Empty if nothing happens to the group; `Missing` if the simulator cannot tell.
+        """
+        from copartition.assignment_diff.happenings import find_stops  # noqa: PLC0415 - few diffs need the simulator
+
+        return find_stops(self)
 
     @property
     def protocols(self) -> tuple[str, ...]:
-        """The rebalance protocols that the group may have: its own if a side names it, else all."""
-        return find_protocols(self.before, self.after)
+        """The rebalance protocols that the group may have: the later side's, the earlier one's, or all.
 
-    @property
-    def own_stops(self) -> tuple[Stop, ...]:
-        """The stops under the protocols that the group may have.
-
-        None if a plan has a longer way, see `consumption`.
+        Empty for Connect, whose protocols are others.
         """
-        if self.after.way:
+        sides = (self.after, self.before)
+        kinds = {side.protocol for side in sides}
+        if CONNECT in kinds:
             return ()
-        protocols = self.protocols
-        return tuple(stop for stop in self.stops if stop.protocol in protocols)
-
-    @cached_property
-    def consumption(self) -> Consumption | None:
-        """The stops on the way to a plan, under the group's own protocol.
-
-        None if nothing stops, or it is unknown.
-        """
-        settings = self.timing or Settings()
-        return find_consumption(
-            self.before, self.after, self._events, settings, new_strategy=self.new_strategy
-        )
+        own = next(filter(None, map(_protocol_of, sides)), None)
+        if own is not None:
+            return (own,)
+        return ("eager", "cooperative") if "classic" in kinds else ("eager", "cooperative", "consumer")
 
     @property
     def new_strategy(self) -> bool:
@@ -344,7 +328,7 @@ def diff(
     after: State,
     *,
     match: str = "auto",
-    timing: Settings | None = None,
+    pace: Pace | None = None,
     weights: GivenWeights | None = None,
 ) -> AssignmentDiff:
     """Return the changes from one assignment of a group to another; a million partitions take half a second.
@@ -357,7 +341,7 @@ def diff(
         before: an `Assignment`, a mapping from member id to partitions, or a `GroupState`.
         after: the same, later.
         match: how members are paired, see `match_members`.
-        timing: the timeouts of the group; None for Kafka's defaults.
+        pace: the group's timeouts and how fast a deploy goes; None: Kafka's defaults, a usual deployment.
         weights: what partitions weigh, as the assignor "weighted" takes it, for the peak of the summary.
 
     Raises:
@@ -427,7 +411,7 @@ def diff(
             all_known=all_known,
             moves=new.moves,
         ),
-        timing=timing,
+        pace=pace or Pace(),
     )
 
 
@@ -557,3 +541,13 @@ def _owners(names: list[str], place_of: NDArray[np.int32], side: _Side, index: i
     """Return the names of one or two owners of a row on a side."""
     owners = (int(side.owner[index]), int(side.second[index]))
     return tuple(names[place_of[owner]] for owner in owners if owner >= 0)
+
+
+def _protocol_of(state: GroupState) -> str | None:
+    """Return the rebalance protocol of a group, as far as it or its strategy tells; None if neither does."""
+    if state.protocol == "consumer":
+        return "consumer"
+    try:
+        return None if state.strategy is None else protocol_of(state.strategy)
+    except UnknownStrategyError:
+        return None

@@ -16,8 +16,9 @@ from copartition.assignment_diff.changes import Action, MemberChange, Presence
 from copartition.assignment_diff.compare import AssignmentDiff
 from copartition.assignment_diff.report.headline import headline
 from copartition.assignment_diff.report.model import Shown, View, named_places, presence, reason
-from copartition.assignment_diff.report.verdict import detail_lines, fates, heading, notes, stop_remark
-from copartition.assignment_diff.stops import Stop
+from copartition.assignment_diff.report.verdict import detail_lines, fates, heading, notes
+from copartition.deploys.stops import UNIT, Stops
+from copartition.kit.evidence import Missing
 from copartition.kit.page import WIDTH, Tick, Window, number_ticks, render, ticks
 from copartition.kit.words import count, shared_start, visible
 
@@ -493,44 +494,25 @@ def _spread(side: str, loads: NDArray[np.int64], share: FairShare | None, window
 
 _MARKS = 4
 """The most marks of the axis: a column of a table has room for few."""
-_EVENTS = {
-    "join": "when members join",
-    "leave": "when members leave",
-    "crash": "when members crash",
-    "growth": "when topics grow",
-    "rebalance": "when the group rebalances",
-}
 
 
 class StopTimeline(NamedTuple):
-    """Stops by what happens, over one time axis; whether any is unnoticed for a while."""
+    """The longest pauses of what may happen, over one time axis; an endless one reaches to its end."""
 
     window: Window
-    events: dict[str, list[Stop]]
+    ways: tuple[Stops, ...]
     ticks: tuple[Tick, ...]
-    unnoticed: bool
 
 
 def timeline(diff: AssignmentDiff) -> StopTimeline | None:
-    """Return the stops on one axis of time; None if nothing stops."""
-    stops = diff.own_stops
-    if not stops:
+    """Return what the change stops on one axis of time; None if nothing stops, or it is unknown."""
+    if isinstance(diff.stops, Missing) or not any(way.stopped for way in diff.stops):
         return None
-    longest = (
-        max(
-            (time for stop in stops for time in (stop.longest_mean_ms, stop.new_ms) if isfinite(time)),
-            default=0.0,
-        )
-        or 1_000.0
-    )
+    ends = [time for way in diff.stops for time in (way.longest_pause_ms.most, way.new_ms.most)]
     # A little room on the right, so that the longest bar has an end.
-    window = Window(0.0, longest * 1.05)
-    events: dict[str, list[Stop]] = {}
-    for stop in stops:
-        events.setdefault(_EVENTS.get(stop.event, stop.event), []).append(stop)
+    window = Window(0.0, (max(filter(isfinite, ends), default=0.0) or 1_000.0) * 1.05)
     marks = ticks(window)
-    unnoticed = any(stop.detection_ms > 0 for stop in stops)
-    return StopTimeline(window, events, marks[:: ceil(len(marks) / _MARKS)], unnoticed)
+    return StopTimeline(window, diff.stops, marks[:: ceil(len(marks) / _MARKS)])
 
 
 ROWS = 100
@@ -568,7 +550,7 @@ def diff_html(diff: AssignmentDiff, *, reasons: bool = False) -> str:
         heat=heat(diff) if has_moves and picture is None else None,
         load=load(diff),
         timeline=timeline(diff),
-        stop_remark=stop_remark(diff),
+        unit=UNIT,
         members=members,
         more_members=len(shown.members) - len(members),
         unchanged=shown.unchanged,

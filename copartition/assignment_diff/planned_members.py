@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count, repeat
 from typing import Literal, NamedTuple
 
@@ -18,6 +18,7 @@ import numpy as np
 from assignors.group import Member
 from assignors.registry import clients_rule, name_in_group
 from assignors.state import GroupState, MemberIdentity
+from copartition.kit.words import count as counted
 from copartition.kit.words import first_of
 from partitioning.errors import SourceError
 
@@ -201,6 +202,25 @@ def subscribed_members(state: GroupState, what_if: WhatIf) -> dict[int, tuple[st
     if EVERYBODY not in what_if.subscribe:
         return named
     return dict.fromkeys(range(len(state.members)), what_if.subscribe[EVERYBODY]) | named
+
+
+def as_complete(state: GroupState) -> GroupState:
+    """Return the state as a plan has to take it: what it does not show is not there, which is assumed.
+
+    Partitions go up to the highest one seen if counts are unknown; members are the ones that are shown.
+    """
+    if not state.complete:
+        guess = "partition counts are unknown; taken from the highest partition seen"
+        state = replace(state.completed(state.counts_by_topic), assumed=(*state.assumed, guess))
+    if not state.members_complete:
+        guess = "this source does not show members without partitions; taken for none"
+        if state.unlisted:
+            hidden = counted(state.unlisted, "member")
+            guess = (
+                f"the source counts {hidden} without partitions that it does not list; a plan has them not"
+            )
+        state = replace(state, members_complete=True, assumed=(*state.assumed, guess))
+    return state
 
 
 def topics_read(state: GroupState) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ everything that no source shows.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
@@ -27,6 +26,7 @@ from copartition.assignment_diff.planned_members import (
     PlannedSeats,
     Seat,
     WhatIf,
+    as_complete,
     find_member,
     leaders_rule,
     names_of,
@@ -34,15 +34,16 @@ from copartition.assignment_diff.planned_members import (
     seat_members,
     unknown_places,
 )
-from copartition.assignment_diff.stops import Event
 from copartition.groups.offers import with_strategy
-from copartition.kit.words import count as counted
 from partitioning.errors import AssignorError, SourceError, UnknownStrategyError
 from partitioning.java import scala_set_order
 from partitioning.kit.limits import check_members, check_partitions
 
 _WITHOUT_RACKS = {"roundrobin", "uniform", "broker-range"}
 """Strategies that do not look at racks."""
+
+_OF_STREAMS = "stream"
+"""The name of the strategy of Kafka Streams in groups of the classic protocol."""
 
 _BY_TOPIC_ID = {"uniform", "broker-range"}
 """Strategies that depend on the ids of topics."""
@@ -54,25 +55,6 @@ class PlannedTopics(NamedTuple):
     all: list[Topic]
     assumed: tuple[str, ...]
     nameless: frozenset[str]  # topics whose unknown ids decide: those in `all` are made from the names
-
-
-def as_complete(state: GroupState) -> GroupState:
-    """Return the state as a plan has to take it: what it does not show is not there, which is assumed.
-
-    Partitions go up to the highest one seen if counts are unknown; members are the ones that are shown.
-    """
-    if not state.complete:
-        guess = "partition counts are unknown; taken from the highest partition seen"
-        state = replace(state.completed(state.counts_by_topic), assumed=(*state.assumed, guess))
-    if not state.members_complete:
-        guess = "this source does not show members without partitions; taken for none"
-        if state.unlisted:
-            hidden = counted(state.unlisted, "member")
-            guess = (
-                f"the source counts {hidden} without partitions that it does not list; a plan has them not"
-            )
-        state = replace(state, members_complete=True, assumed=(*state.assumed, guess))
-    return state
 
 
 def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strategy: str) -> PlannedTopics:
@@ -206,6 +188,11 @@ def plan(
         state = with_strategy(state)
         assignor = state.strategy or "range"
     check_for_consumers([assignor], SourceError)
+    if assignor == _OF_STREAMS:
+        raise SourceError(
+            "the group is one of Kafka Streams, whose leader gives tasks to its members, not partitions; "
+            "copartition assign streams-high-availability plans them"
+        )
     if state.protocol == CONNECT:
         raise SourceError(
             f"plan:{assignor}: these are workers of Kafka Connect, whom no consumer's strategy serves"
@@ -233,7 +220,7 @@ def plan(
     if unknown or topics.nameless:
         draw = _Draw(state, seated, topics, what_if, random_ids=broker_side)
         moves = draw.count_moves(partial(get_assignor, leader.rule, **settings))
-    own_warnings, way = _own_decision(state, what_if, assignor)
+    own_warnings = _own_decision(state, what_if)
     planned = _state(state, outcome.assignment, outcome.seats, topics.all)
     return replace(
         planned,
@@ -252,7 +239,7 @@ def plan(
             *_unknown_weights(state, assignor, weights),
         ),
         explainer=explainer,
-        way=way or outcome.way,
+        deploy=what_if.deploy,
         moves=moves and moves[:2],
     )
 
@@ -274,7 +261,6 @@ class Deployed(NamedTuple):
     seats: list[Seat]  # those replaced under their new ids
     assignment: Assignment
     warnings: tuple[str, ...]  # what moved on the way
-    way: tuple[Event, ...]  # the rebalances of every replacement
 
 
 def _carry_out(
@@ -296,7 +282,7 @@ def _carry_out(
     decide = partial(ask, strategy)
     group, assignment = settle(decide, group, ROUNDS)
     if what_if.deploy is None:
-        return Deployed(seats, assignment, (), ())
+        return Deployed(seats, assignment, ())
     return deploy(decide, group, assignment, seats, ROUNDS, surge=what_if.deploy == "surge", name=name)
 
 
@@ -391,12 +377,11 @@ _BY_SUBSCRIPTION = {"range", "roundrobin"}
 """Strategies whose answer depends on subscriptions alone, and so shows that a guess of them is wrong."""
 
 
-def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> tuple[list[str], tuple[Event, ...]]:
-    """Return a warning if the group's own strategy would decide otherwise, and the way of a rolling bounce.
+def _own_decision(state: GroupState, what_if: WhatIf) -> list[str]:
+    """Return a warning if the group's own strategy would decide otherwise.
 
     The strategy is asked once more with nothing changed; an answer that differs from the present owners shows
-    that something is not as it is known. The way has the rebalances under the own strategy; it is empty if
-    the plan keeps that strategy.
+    that something is not as it is known.
 
     Raises:
         SourceError: what members have shows that they do not all subscribe to the same topics.
@@ -404,7 +389,7 @@ def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> tuple[li
     own = state.strategy
     # Amid a rebalance the owners are not an answer of the strategy, so a difference would prove nothing.
     if own is None or state.status in _ON_ITS_WAY or not (state.member >= 0).any():
-        return [], ()
+        return []
     subscribed = {
         name: topics
         for name, topics in what_if.subscribe.items()
@@ -415,14 +400,14 @@ def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> tuple[li
     try:
         strategy = get_assignor(rule)
     except UnknownStrategyError:
-        return [f"nothing is known here of the group's own assignor, {own!r}"], ()
+        return [f"nothing is known here of the group's own assignor, {own!r}"]
     topics = plan_topics(state, WhatIf(), seats, rule).all
     now = state.assignment
     group = Group((), [seat.member for seat in seats]).next(now, topics=topics)
     try:
         group, again = settle(partial(ask, strategy), group, ROUNDS)
     except AssignorError as error:
-        return [f"the group's own assignor, {own!r}, cannot assign it as it is: {error}"], ()
+        return [f"the group's own assignor, {own!r}, cannot assign it as it is: {error}"]
     places = {seat.member.id: number for number, seat in enumerate(seats)}
     moved = int(np.count_nonzero(owners(topics, now, places) != owners(topics, again, places)))
     guessed = {topic for seat in seats if seat.identity.topics is None for topic in seat.member.topics}
@@ -439,11 +424,7 @@ def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> tuple[li
         f"asked again with nothing changed, {own!r} would move {moved} partitions: another client or "
         "assignor decided here, or its members see or subscribe to something else than is known"
     )
-    bounce: tuple[Event, ...] = ()
-    if own != assignor:
-        with suppress(AssignorError, SourceError):  # too large a group, or a strategy that fails
-            bounce = deploy(partial(ask, strategy), group, again, [*seats], ROUNDS).way
-    return [disagrees] if moved else [], bounce
+    return [disagrees] if moved else []
 
 
 def _unknown_weights(state: GroupState, assignor: str, weights: GivenWeights | None) -> list[str]:
@@ -583,8 +564,6 @@ def deploy(
     ids = {seat.member.id for seat in seats}
     moved: list[int] = []
     before = owners(group.topics, assignment, places)
-    static = [number for number, seat in enumerate(seats) if seat.identity.instance_id is not None]
-    way = [_static_restart(len(seats), before, number) for number in static]
     for seat in restarting:
         prefix = f"{seat.identity.client_id}-" if seat.identity.client_id else ""
         again = replace(seat.member, id=name(prefix, ids))
@@ -602,34 +581,10 @@ def deploy(
                 group, assignment = settle(decide, group, follow_ups)
             now = owners(group.topics, assignment, places)
             moved.append(int(np.count_nonzero((now != before) & (now >= 0))))
-            gone = place if change is leave or not surge else -1
-            way.append(_rebalance(len(group.members), before, now, gone))
             before = now
     order = "joins before the one that it replaces leaves" if surge else "is gone before it is back"
     moves = (
         f"each member {order}; on the way partitions are handed over {sum(moved)} times in "
         f"{len(moved)} rebalances, {max(moved, default=0)} at most in one"
     )
-    return Deployed([*seated.values()], assignment, (moves,) if restarting else (), tuple(way))
-
-
-def _rebalance(members: int, before: NDArray[np.int64], now: NDArray[np.int64], gone: int) -> Event:
-    """Return one rebalance of a deploy: a member leaves, or it is back and owns nothing yet.
-
-    Args:
-        members: those that are there.
-        before: place of the owner of each partition.
-        now: the same after the rebalance.
-        gone: the place of the member that leaves; -1 if none does.
-    """
-    lost = (before == gone) & (before >= 0)
-    reading = (before >= 0) & ~lost
-    # A member that has nothing leaves without a loss; such a rebalance costs what a join costs.
-    name = "leave" if not (now == gone).any() and lost.any() else "join"
-    return Event.of(name, members, members, before, (lost | (before < 0), reading, reading & (now != before)))
-
-
-def _static_restart(members: int, before: NDArray[np.int64], number: int) -> Event:
-    """Return the restart of the static member with this number: its partitions wait, without a rebalance."""
-    mine = before == number
-    return Event.of("restart", members, members, before, (mine, (before >= 0) & ~mine, np.zeros_like(mine)))
+    return Deployed([*seated.values()], assignment, (moves,) if restarting else ())

@@ -118,7 +118,9 @@ class Summary:
             name: a field whose value is not None.
         """
         value = float(getattr(self, name))
+        # Drawn ids come first: with them the number itself is one of several that may come true.
         if self.moved_least < self.moved_most and name in _OF_MOVES:
+            # The more moves, the fewer are kept, so the ends may come in either order.
             ends = [_OF_MOVES[name](self, moved) for moved in (self.moved_least, self.moved_most)]
             return min(*ends, value), max(*ends, value)
         bounds = {
@@ -129,6 +131,7 @@ class Summary:
                 value,
                 float(self.topic_fullest or value),
             ),
+            # At least as many moves were needed as are known, so at most so many could be avoided.
             "avoidable_moves": (self.needed_moves_exact, 0.0, value),
             "lag_moved": (self.lag_moved_exact, value, math.inf),
             "lag_unowned": (self.lag_unowned_exact, value, math.inf),
@@ -171,11 +174,13 @@ def summarize(
     times = np.bincount(rows.action, minlength=len(Action)).tolist()
     before = [member.before for member in members if member.before_id is not None]
     after = [member.after for member in members if member.after_id is not None]
+    # One member of whom it is unknown makes the whole number unknown.
     presence = Counter(member.presence for member in members)
     fullest = max(after, default=0)
     moved, kept = times[Action.MOVE], int(np.count_nonzero((rows.action == Action.KEEP) & (rows.source >= 0)))
     topics = needed.topics
     waiting, exact = lag_of(lag, rows.action == Action.MOVE)
+    # A partition that is gone has no owner either, and needs none.
     unowned = (rows.target < 0) & (rows.action != Action.REMOVED)
     unread, unread_exact = lag_of(lag, unowned)
     return Summary(
@@ -211,6 +216,7 @@ def summarize(
         needed_peak=None if certificate is None else certificate.bound,
         spread_before=max(before, default=0) - min(before, default=0) if all_known[0] else None,
         spread_after=max(after, default=0) - min(after, default=0) if all_known[1] else None,
+        # Only partitions with an owner on both sides could stay.
         stickiness=1 - moved / max(1, kept + moved),
         lag_moved=waiting,
         lag_moved_exact=exact,
@@ -231,6 +237,7 @@ def lag_of(lag: NDArray[np.int64] | None, rows: NDArray[np.bool_]) -> tuple[int 
     # No lag known is no lag of 0.
     if len(waiting) and not len(counted):
         return None, False
+    # Below 0 the commit is beyond the end, and nothing waits.
     return int(counted.clip(min=0).sum()), len(counted) == len(waiting)
 
 

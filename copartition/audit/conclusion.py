@@ -7,7 +7,7 @@ whole is worth is said in one word.
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from copartition.audit.ranges import NEVER, partition_ranges, widened
+from copartition.audit.ranges import NEVER, explained_ranges, widened
 from copartition.audit.tally import Tally
 from copartition.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
 
@@ -80,7 +80,7 @@ def _rivals(tally: Tally) -> dict[Writer, tuple[Writer, ...]]:
 def _spans(tally: Tally, rivals: dict[Writer, tuple[Writer, ...]]) -> list[Span]:
     """Return the spans; if no writer was found, one a partition, as by a candidate that explains nothing.
 
-    Each of the `partition_ranges` becomes a span: its candidate, a position in `tally.writers`, becomes the
+    Each of the `explained_ranges` becomes a span: its candidate, a position in `tally.writers`, becomes the
     writer, and times and offsets that no row has become None. A range in which the candidate explains nothing
     has no writer.
 
@@ -93,7 +93,7 @@ def _spans(tally: Tally, rivals: dict[Writer, tuple[Writer, ...]]) -> list[Span]
     counts = [writer.num_partitions for writer in tally.writers]
     blocks = tally.blocks if counts else widened(tally.blocks, (), 1)
     spans = []
-    for range_ in partition_ranges(blocks, counts or [1]):
+    for range_ in explained_ranges(blocks, counts or [1]):
         fields = range_._asdict()
         candidate = fields.pop("candidate")
         writer = tally.writers[candidate] if range_.explained else None

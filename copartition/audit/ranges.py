@@ -171,7 +171,7 @@ def widened(blocks: Blocks, numbers: Iterable[int], width: int) -> Blocks:
     return blocks._replace(explained=explained, first_missed=first, last_missed=last)
 
 
-def partition_ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Range]:
+def explained_ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Range]:
     """Yield the ranges of every partition, in order; `counts` are the candidates' partition counts.
 
     Args:

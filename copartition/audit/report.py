@@ -51,7 +51,7 @@ def audit_exit_code(audits: Sequence[TopicAudit]) -> int:
     return 2 if all(audit.certainty == "unknown" for audit in open_ones) else 1
 
 
-def audit_verdict(audit: TopicAudit) -> str:
+def topic_verdict(audit: TopicAudit) -> str:
     """Return the answer in a sentence.
 
     Args:
@@ -326,7 +326,7 @@ def print_audits(audits: Sequence[TopicAudit], console: Console, *, every: bool)
         if number:
             console.print()
         console.print(
-            cell(f"{audit.topic}: {audit_verdict(audit)} ({audit.certainty})", "bold"), soft_wrap=True
+            cell(f"{audit.topic}: {topic_verdict(audit)} ({audit.certainty})", "bold"), soft_wrap=True
         )
         for shown, more in _tables(audit, every=every):
             print_table(shown, console)
@@ -340,7 +340,7 @@ def audit_markdown(audits: Sequence[TopicAudit], *, every: bool) -> str:
     """Return audits as GitHub Markdown: the verdicts in bold, small tables."""
     lines: list[str] = []
     for audit in audits:
-        sentence = markdown_text(f"{audit.topic}: {audit_verdict(audit)} ({audit.certainty})")
+        sentence = markdown_text(f"{audit.topic}: {topic_verdict(audit)} ({audit.certainty})")
         lines += [f"**{sentence}**", ""]
         for shown, more in _tables(audit, every=every):
             lines += [*markdown_table(shown), ""]
@@ -428,7 +428,7 @@ def audit_json(audits: Sequence[TopicAudit]) -> str:
             AuditData,
             audit,
             settled=is_topic_settled(audit),
-            verdict=audit_verdict(audit),
+            verdict=topic_verdict(audit),
             remarks=remarks(audit),
             forms=[attributes(AuditedForm, form, example=form.example.hex()) for form in audit.forms],
             hottest=audit.hottest

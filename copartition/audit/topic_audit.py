@@ -205,7 +205,7 @@ class TopicAudit:
 
     @property
     def has_both_frames(self) -> bool:
-        """Whether some keys have their schema's id in front, and of others a header names the schema."""
+        """True if some keys have their schema's id in front, and of others a header names the schema."""
         return bool(self.header_schemas) and any(form.name == "registry" for form in self.forms)
 
 

@@ -24,7 +24,6 @@ class JoinCheck(NamedTuple):
     Attributes:
         verdict: the answer with its reasons.
         audits: who wrote each topic, in the order of the topics.
-        pairs: for each topic but the last, where its keys are that the next one has, too.
     """
 
     verdict: JoinVerdict

@@ -84,8 +84,6 @@ class JoinReport:
     Attributes:
         verdict: the answer.
         audits: who wrote each topic; empty if no topic was read.
-        pairs: for each topic but the last, where its keys are that the next one has, too.
-        invented_counts: partition counts for pairs of invented keys; empty if topics were read.
     """
 
     verdict: JoinVerdict | GrowthPlan
@@ -98,6 +96,7 @@ class JoinReport:
         if isinstance(verdict, GrowthPlan):
             return f"{verdict.answer}, {plan_sentences(verdict)[0]}"
         # The deciding reason is the first one.
+        # The deciding reason is the first one; a verdict always has some.
         names, because = list_names(verdict.topics), verdict.reasons[0].text
         if verdict.answer == "yes":
             return f"yes, {names} can be joined by partition"
@@ -124,6 +123,7 @@ class JoinReport:
             scattered=None if proof is None else sum(proof.scattered),
             read=sum(audit.coverage.read for audit in self.audits) if self.audits else None,
             present=sum(audit.coverage.present for audit in self.audits) if self.audits else None,
+            # Without a comparison of keys the numbers that it would limit are null.
             exact=proof is None or proof.complete,
         )
 
@@ -192,11 +192,13 @@ def plan_sentences(plan: GrowthPlan) -> list[str]:
     fates = {
         fate: [join for join in plan.joins if join.fate == fate] for fate in ("breaks", "broken", "moves")
     }
+    # The first sentence is the headline, so something must stand there whatever the answer.
     sentences = [f"growing {grown} touches none of {len(plan.joins)} joins"] if plan.answer == "yes" else []
     if fates["breaks"]:
         sentences.append(f"growing {grown} breaks {_joins(fates['breaks'])}: partition counts would differ")
     if fates["broken"]:
         sentences.append(f"{_joins(fates['broken'])}: partition counts differ now, and would then")
+    # Topics that grow by more than the plan says, or that the plan does not name.
     more = [growth for growth in plan.grow if growth.needed > growth.planned]
     if more:
         needs = [f"{join.topic} to {join.needed:,} (now {join.before:,})" for join in more]
@@ -257,6 +259,7 @@ def _print_plan(plan: GrowthPlan, console: Console) -> None:
     """Print a plan: its sentences but the first, which is the headline, and its tables."""
     from copartition.kit.grid import cell, print_table  # noqa: PLC0415 - needs rich
 
+    # The headline has the first one already.
     for sentence in plan_sentences(plan)[1:]:
         console.print(cell(sentence), soft_wrap=True)
     print_table(plan_table(plan), console)

@@ -44,6 +44,7 @@ def doctor_exit_code(results: Iterable[Finding]) -> int:
 
     Checks that are not vital may stay unknown: a file never shows all that a cluster does.
     """
+    # They are gone through twice, and may come from an iterator.
     every = list(results)
     if any(finding.status == "found" for finding in every):
         return 1
@@ -86,6 +87,7 @@ def _checks() -> Iterator[Check]:
         usual = Advice(about["why"], about["action"])
         advice = {"": usual, **cases}
         title, vital = name.replace("_", " "), about.get("vital", False)
+        # A table without a function fails here, when the module is loaded, and not in somebody's report.
         yield Check(title, _LOOKS[name], about["severity"], advice, vital)
 
 

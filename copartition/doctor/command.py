@@ -93,6 +93,7 @@ def doctor(
     )
 
     limits, wait = Limits(lag=lag, hot=hot, joined=joined), partial(time.sleep, interval / 1000)
+    # Before the rules of one group: what would name one, or draw its page, says nothing of all.
     if all_groups:
         if source is not None or group is not None or html is not None:
             raise click.UsageError("--all-groups goes with no GROUP, no --group and no --html")

@@ -1,7 +1,6 @@
 """Name what was seen of an examined group as evidence, or end a check with what is missing to know it.
 
-A check that cannot tell raises `UnknownError` with what is missing: no "ok" is a default. The functions here
-name what was seen as evidence, or end the check.
+A check that cannot tell raises `UnknownError`: no "ok" is a default.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -95,6 +94,7 @@ class Finding:
     case: str = ""
 
     def __post_init__(self) -> None:
+        # A fault of the program, not of the group: a check that saw something has to say where.
         if self.found and isinstance(self.ground, Missing):
             raise ValueError(f"{self.check.name} is found without evidence: {self.ground}")
 
@@ -135,6 +135,7 @@ def need(value: T | None, what: str, remedy: str = ASK) -> T:
 
     Only None is "no value": 0 and an empty mapping are answers.
     """
+    # Not by truth: a lag of 0 is known.
     if value is None:
         end_unknown(what, remedy)
     return value
@@ -165,6 +166,7 @@ def observe(bad: object, fault: str, ok: str, ground: Evidence, case: str = "") 
         ground: the evidence for either.
         case: the case of the fault, see `Observation.case`.
     """
+    # Only a fault has cases, so "ok" shows the usual advice.
     return Observation(True, fault, ground, case) if bad else Observation(False, ok, ground)
 
 

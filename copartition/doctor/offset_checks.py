@@ -129,6 +129,7 @@ def _need_all_lags(group: Examination, lags: Collection[Place]) -> None:
         group: the group.
         lags: the partitions whose lag is known.
     """
+    # Of a partition without an owner nobody expects a lag.
     dark = {*group.owned} - {*lags}
     if not dark:
         return

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 
 class ExaminedGroup(NamedTuple):
-    """A group of the cluster with the findings of all checks."""
+    """A group of the cluster with the findings of all checks.
+
+    Attributes:
+        name: its name in the cluster.
+        examination: what was seen of it.
+        findings: one for each check, in the order of `CHECKS`.
+    """
 
     name: str
     examination: Examination
@@ -39,10 +45,17 @@ class ExaminedGroup(NamedTuple):
 
 
 def worst_first(groups: Sequence[ExaminedGroup]) -> list[ExaminedGroup]:
-    """Return the groups by the severity of their worst fault, then the number of faults, then the name."""
+    """Return the groups by the severity of their worst fault, then the number of faults, then the name.
+
+    Unknown checks do not count: what is not known is not worse than what is.
+
+    Args:
+        groups: in any order.
+    """
 
     def rank(group: ExaminedGroup) -> tuple[int, int, str]:
         faults = group.faults
+        # `faults` begins with the worst; a group without any comes after the mildest.
         severity = SEVERITIES.index(faults[0].check.severity) if faults else len(SEVERITIES)
         return severity, -len(faults), group.name
 
@@ -50,7 +63,13 @@ def worst_first(groups: Sequence[ExaminedGroup]) -> list[ExaminedGroup]:
 
 
 def overview_exit_code(groups: Sequence[ExaminedGroup], unread: Mapping[str, SourceError]) -> int:
-    """Return 1 if a check of any group found something, else 2 if one could not tell, else 0."""
+    """Return 1 if a check of any group found something, else 2 if one could not tell, else 0.
+
+    Args:
+        groups: those that were read.
+        unread: the name of each group that was not -> why; one of them is enough for a 2.
+    """
+    # 1 is worse than 2, though the smaller number: something found counts more than something unknown.
     codes = {doctor_exit_code(group.findings) for group in groups} | ({2} if unread else set())
     return 1 if 1 in codes else max(codes, default=0)
 
@@ -74,7 +93,13 @@ def overview_json(groups: Sequence[ExaminedGroup], unread: Mapping[str, SourceEr
 def print_overview(
     groups: Sequence[ExaminedGroup], unread: Mapping[str, SourceError], console: Console
 ) -> None:
-    """Print a row for each group, and below the table each group that was not read, with the reason."""
+    """Print a row for each group, and below the table each group that was not read, with the reason.
+
+    Args:
+        groups: in the order of the report.
+        unread: the name of each group that was not read -> why.
+        console: where to print.
+    """
     from copartition.kit.grid import Grid, GridColumn, cell, note  # noqa: PLC0415 - JSON does without rich
 
     ill = sum(bool(group.faults) for group in groups)
@@ -86,6 +111,7 @@ def print_overview(
         *(GridColumn(title) for title in ("MEMBERS", "FOUND", "UNKNOWN")),
         GridColumn("FINDINGS", "list"),
     ]
+    # A cluster whose groups could not be read has no table, only the reasons.
     rows = [_row(group) for group in groups]
     if rows:
         console.print(Grid(titles, rows))

@@ -127,7 +127,7 @@ def _file(name: str, group: str | None, several: bool = False) -> Source:
     except OSError as error:
         raise SourceError(f"{name}: {error.strerror}") from error
     except SourceError as error:
-        raise SourceError(f"{source_label(name)}: {error}") from error
+        raise type(error)(f"{source_label(name)}: {error}") from error
     # A snapshot may have any suffix, even .json, which scenarios have, too. Its tag tells the two apart.
     snapshot = '"group-snapshot"' in text
     suffix = Path(name).suffix.lower()
@@ -145,7 +145,7 @@ def _file(name: str, group: str | None, several: bool = False) -> Source:
         times = parse_captures(text, group)
         return Source(*times[0], last=times[-1][0] if len(times) > 1 else None)
     except SourceError as error:
-        raise SourceError(f"{source_label(name)}: {error}") from error
+        raise type(error)(f"{source_label(name)}: {error}") from error
 
 
 def _capture_step(path: str, step: str, group: str | None) -> Source:
@@ -154,7 +154,7 @@ def _capture_step(path: str, step: str, group: str | None) -> Source:
     try:
         times = parse_captures(read_text(path, check_head=check_head), group)
     except SourceError as error:
-        raise SourceError(f"{path}: {error}") from error
+        raise type(error)(f"{path}: {error}") from error
     if not -len(times) <= number < len(times):
         raise SourceError(
             f"{path}#{step}: it holds {len(times)} captures of the group, 0 to {len(times) - 1}"

@@ -109,7 +109,7 @@ def number_ranges(numbers: NDArray[np.integer]) -> str:
     """Return ascending numbers as text, with runs drawn together.
 
     >>> import numpy as np
-    >>> ranges(np.array([0, 1, 2, 3, 4, 7]))
+    >>> number_ranges(np.array([0, 1, 2, 3, 4, 7]))
     '0-4,7'
     """
     import numpy as np  # noqa: PLC0415 - help does without

@@ -10,11 +10,14 @@ import click
 from copartition.kit.words import list_names, visible
 from copartition.shell.client_options import client_options
 from copartition.shell.commands import Output, command, write
-from copartition.shell.options import group_option, output_options
+from copartition.shell.options import group_option, output_options, pace_options
 from partitioning.errors import AssignorError, SourceError
 
 if TYPE_CHECKING:
     from assignors.state import GroupState
+    from copartition.deploys.pace import Pace
+    from copartition.deploys.stops import Stops
+    from copartition.kit.evidence import Missing
     from copartition.migrate.migration import Bounce, Migration
 
 
@@ -54,6 +57,7 @@ def _complete_client(_context: click.Context, _parameter: click.Parameter, incom
 )
 @group_option
 @client_options("The cluster of live:GROUP.")
+@pace_options
 @output_options("text", "json")
 @click.pass_context
 def migrate(
@@ -65,13 +69,15 @@ def migrate(
     policy: str,
     group: str | None,
     config: dict[str, str],
+    pace: Pace,
     output: Output,
 ) -> None:
     """Find the safe rolling bounces that bring a group FROM some strategies TO others, or why there are none.
 
     Strategies are named as `copartition assign --list` shows them, several with commas between, the preferred
     one first: range,roundrobin. uniform and broker-range stand for the consumer protocol (KIP-848). A SOURCE
-    is a group as assignment-diff takes it: live:GROUP, which also shows its clients, or a file. No source
+    is a group as assignment-diff takes it: live:GROUP, which also shows its clients, or a file; of it the
+    answer says what the bounces stop, as assignment-diff and simulate do. No source
     shows the whole list of strategies of a member: name lists if a migration has begun.
 
     Exit code: 0 there is a way, or nothing has to change, 1 no rolling bounce leads there, 2 could not tell
@@ -95,12 +101,16 @@ def migrate(
         migration = migrate_group(state, new, clients=tuple(dict.fromkeys(clients)), policy=policy)
         if migration.warning is not None:
             migration = replace(migration, warning=_separation_warning(state, new[0], migration.warning))
+    stops = None if state is None else _stops(state, migration, pace)
     if output.form == "json":
+        from copartition.deploys.stops import stops_json  # noqa: PLC0415 - likewise
         from copartition.kit.json import dump  # noqa: PLC0415 - likewise
 
-        write(dump(asdict(migration)))
+        missing = stops if isinstance(stops, Missing) else None
+        figures = None if stops is None or isinstance(stops, Missing) else stops_json(stops)
+        write(dump({**asdict(migration), "stops": figures, "stops_missing": missing and asdict(missing)}))
     else:
-        write("".join(f"{visible(line)}\n" for line in _migration_lines(migration, after)))
+        write("".join(f"{visible(line)}\n" for line in _migration_lines(migration, after, stops)))
     ctx.exit(2 if isinstance(migration.ground, Missing) else migration.obstacle is not None)
 
 
@@ -111,6 +121,17 @@ def _state(name: str, config: dict[str, str], group: str | None) -> GroupState |
     from copartition.groups import read_source  # noqa: PLC0415 - help does without
 
     return read_source(name, config, group=group).state
+
+
+def _stops(state: GroupState, migration: Migration, pace: Pace) -> Stops | Missing | None:
+    """Return what the bounces stop; None if there are none, or only some of the members are restarted."""
+    from copartition.deploys.scenario import Happening  # noqa: PLC0415 - help does without
+    from copartition.deploys.stops import stops_of_group  # noqa: PLC0415 - likewise
+
+    if not migration.bounces or migration.remaining:
+        return None
+    lists = tuple(bounce.strategies for bounce in migration.bounces)
+    return stops_of_group(state, Happening(deploy="rolling", bounces=lists), pace)
 
 
 def _separation_warning(state: GroupState, after: str, otherwise: str | None) -> str | None:
@@ -126,7 +147,8 @@ def _separation_warning(state: GroupState, after: str, otherwise: str | None) ->
     return " ".join(separated_sentences(change)) or None
 
 
-def _migration_lines(migration: Migration, after: str) -> list[str]:
+def _migration_lines(migration: Migration, after: str, stops: Stops | Missing | None) -> list[str]:
+    from copartition.deploys.stops import UNIT, answer_sentence  # noqa: PLC0415 - help does without
     from copartition.kit.evidence import Missing  # noqa: PLC0415 - help does without
     from copartition.migrate.migration import JAVA_ASSUMED  # noqa: PLC0415 - likewise
 
@@ -152,10 +174,16 @@ def _migration_lines(migration: Migration, after: str) -> list[str]:
         lines = [f"{condition}{lead} to {','.join(migration.bounces[-1].strategies)}{whose}{wait}:"]
         for place, bounce in enumerate(migration.bounces, 1):
             lines += _bounce(f"{place}. ", bounce)
+    assumed = [*ground.assumed]
+    if stops is not None:
+        lines.append(answer_sentence(stops))
+    if stops is not None and not isinstance(stops, Missing):
+        lines.append(f"{UNIT[0].upper()}{UNIT[1:]}.")
+        assumed += [text for text in stops.ground.assumed if text not in assumed]
     return [
         *lines,
         *(f"evidence: {text}" for text in ground.sources),
-        *(f"assumed: {text}" for text in ground.assumed),
+        *(f"assumed: {text}" for text in assumed),
         *([] if migration.warning is None else [f"warning: {migration.warning}"]),
     ]
 

@@ -207,7 +207,12 @@ def plan_migration(
 
 
 def _separation_warning(old: tuple[str, ...], new: tuple[str, ...]) -> str | None:
-    """Say that topics which were read together by number no longer are, if the group has such topics."""
+    """Say that topics which were read together by number no longer are, if the group has such topics.
+
+    Args:
+        old: the strategies of now, the preferred one first.
+        new: those that the members are to have.
+    """
     together = {*CO_PARTITIONED.values()}
     if old[0] not in together or new[0] in together:
         return None
@@ -219,7 +224,13 @@ def _separation_warning(old: tuple[str, ...], new: tuple[str, ...]) -> str | Non
 
 
 def _find_way(old: tuple[str, ...], new: tuple[str, ...], asked: _Request) -> Migration:
-    """Return the first of the candidates, the shortest first, of which no bounce has a fault."""
+    """Return the first of the candidates, the shortest first, of which no bounce has a fault.
+
+    Args:
+        old: the strategies of now.
+        new: those that the members are to have.
+        asked: whose members, and what the brokers allow.
+    """
     first: _Fault | None = None
     for lists in _candidates(old, new):
         faults = (_fault(*step, asked) for step in zip((old, *lists), lists, strict=False))
@@ -234,7 +245,10 @@ def _find_way(old: tuple[str, ...], new: tuple[str, ...], asked: _Request) -> Mi
 
 
 def _candidates(old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], ...]]:
-    """Yield the lists after each bounce of every way that may be tried, the shortest ways first."""
+    """Yield the lists after each bounce of every way that may be tried, the shortest ways first.
+
+    The list of both comes second: a member with it goes with those of before and with those of after.
+    """
     yield (new,)
     if not (_remote(old) or _remote(new)):
         yield (tuple(dict.fromkeys((*new, *old))), new)
@@ -243,7 +257,15 @@ def _candidates(old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[tuple[tu
 
 
 def _migration(old: tuple[str, ...], lists: Sequence[tuple[str, ...]], asked: _Request) -> Migration:
+    """Return the bounces of a way in which none has a fault.
+
+    Args:
+        old: the strategies before the first bounce.
+        lists: those after each bounce.
+        asked: whose members, and what the brokers allow.
+    """
     bounces = []
+    # Walks of the whole way show more than those of its steps.
     whole = _walks_of(asked.clients, (old, *lists))
     for before, after in zip((old, *lists), lists, strict=False):
         bounces.append(_bounce(before, after, whole, asked))
@@ -292,6 +314,7 @@ def migrate_group(
     """
     assert state.strategy is not None
     old, new = (state.strategy,), tuple(map(name_in_group, after))
+    # Java's are assumed only if neither the user nor the source tells, and the answer says so.
     kinds = tuple(clients) or state.clients
     asked = _Request(kinds or ("java",), policy, state.group_version, state.name or "GROUP")
     migration = plan_migration(old, after, **asked._asdict())
@@ -323,7 +346,14 @@ def migrate_group(
 
 
 def _convert_the_rest(new: tuple[str, ...], asked: _Request, members: int, left: Sequence[str]) -> Migration:
-    """Return the bounce of the members that are left of the classic protocol in a converted group."""
+    """Return the bounce of the members that are left of the classic protocol in a converted group.
+
+    Args:
+        new: the strategy of the broker.
+        asked: whose members.
+        members: of the group, of either protocol.
+        left: names of those that are left.
+    """
     settings = _settings(new, asked.clients, was_remote=False)
     ground = Evidence((f"{len(left)} of {members} members speak the classic protocol, by their member type",))
     why = "the group is of the consumer protocol already, in which members of both protocols are together"
@@ -352,6 +382,12 @@ def migration_verdict(
 
 
 def _check_strategies(strategies: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the strategies if a member can have this list.
+
+    Raises:
+        MigrationError: none, one twice, one of a broker beside others, or the name of the protocol.
+    """
+    # First of all, as no other message would say what is meant.
     if "consumer" in strategies:
         raise MigrationError(
             "'consumer' is a protocol (KIP-848), not a strategy; did you mean uniform, its default, or "
@@ -379,7 +415,9 @@ def _first_refusal(clients: Sequence[str], strategies: tuple[str, ...]) -> str |
 
 
 def _refusal(client: str, strategies: tuple[str, ...]) -> str | None:
+    """Say why a client cannot be configured with these strategies; None if it can."""
     if _remote(strategies):
+        # A client without a delay of that protocol does not speak it.
         speaks = PROFILES[client].consumer_late_ms is not None
         return None if speaks else f"{client} does not speak the consumer protocol (KIP-848)"
     own = _CLIENTS[client]["strategies"]
@@ -393,7 +431,13 @@ def _refusal(client: str, strategies: tuple[str, ...]) -> str | None:
 
 
 def _fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Request) -> _Fault | None:
-    """Say why a bounce from one list to another is not to be tried; None if it is safe."""
+    """Say why a bounce from one list to another is not to be tried; None if it is safe.
+
+    Args:
+        old: what members have before the bounce.
+        new: what they have after it.
+        asked: whose members, and what the brokers allow.
+    """
     if refusal := _first_refusal(asked.clients, new):
         # A list of several is only this program's idea; the client may well have the last one alone.
         instead = (
@@ -513,6 +557,7 @@ def _commands(old: tuple[str, ...], new: tuple[str, ...], group: str) -> tuple[s
 def _settings(
     strategies: tuple[str, ...], clients: Sequence[str], *, was_remote: bool
 ) -> dict[str, dict[str, str | None]]:
+    """Return the settings of each client, by its name."""
     return {client: member_settings(client, strategies, was_remote=was_remote) for client in clients}
 
 
@@ -532,10 +577,13 @@ def member_settings(client: str, strategies: tuple[str, ...], *, was_remote: boo
             "group.protocol": "consumer",
             "group.remote.assignor": _REMOTE.get(strategies[0], strategies[0]),
         }
+        # A member that speaks this protocol already could not have started with what it refuses.
         return settings if was_remote else settings | dict.fromkeys(_CLIENTS[client]["refused"])
     own = _CLIENTS[client]["strategies"]
+    # What the client does not have itself is a strategy of this project, given to it as an object.
     names = [own.get(name) or _OTHERS[client].format(name) for name in strategies]
     if client in _OTHERS:
         return {"partition_assignment_strategy": f"[{', '.join(names)}]"}
+    # One text, unlike the list of objects above; the preferred name comes first in both.
     settings = {"partition.assignment.strategy": ",".join(names)}
     return settings | ({"group.protocol": "classic", "group.remote.assignor": None} if was_remote else {})

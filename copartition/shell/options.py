@@ -244,6 +244,25 @@ def set_option(text: str) -> Decorator:
     )
 
 
+def read_time(ctx: click.Context, option: click.Parameter, value: str | None) -> float | None:  # noqa: ARG001 - click's interface
+    """Return a time with a unit in milliseconds, None for no value.
+
+    Raises:
+        click.BadParameter: the text has no unit, or is no time.
+    """
+    if value is None:
+        return None
+    import re  # noqa: PLC0415 - help and completion do without
+
+    from copartition.simulation.inputs.kinds import TIME, UNITS, milliseconds_of  # noqa: PLC0415 - as above
+
+    if not re.fullmatch(TIME, value):
+        raise click.BadParameter(
+            f"{value!r} is no time such as 30s; units are {', '.join(UNITS)}", param_hint=option.opts[0]
+        )
+    return milliseconds_of(value)
+
+
 def _change(text: str, option: str) -> tuple[str, str]:
     """Return (key, value) of a text KEY=VALUE, without blanks around them; `option` is named in an error."""
     key, sign, value = text.partition("=")
@@ -322,7 +341,6 @@ def _new_member(text: str, option: str) -> Joiner:
     """
     from copartition.assignment_diff.planned_members import Joiner  # noqa: PLC0415 - help and completion do without
 
-    # No topic has an @ in its name.
     # No topic has an @ in its name, but a client id may have: the last @ is the one that begins the topics.
     who, at, topics = text.rpartition("@") if "@" in text else (text, "", "")
     client, colon, instance = who.partition(":")
@@ -349,3 +367,26 @@ def split_topics(text: str, whole: str, option: str) -> tuple[str, ...]:
     if not all(topics):
         raise click.BadParameter(f"{whole!r} has an empty name among its topics", param_hint=option)
     return tuple(dict.fromkeys(topics))
+
+
+def _build_pace(**values: Any) -> object:
+    """Return the `Pace` of the options that were given; the others have its defaults."""
+    given = {name: value for name, value in values.items() if value is not None}
+    return build_lazily("copartition.deploys.pace", "Pace")(**given)
+
+
+pace_options = one_argument(
+    "pace",
+    _build_pace,
+    *(
+        click.option(f"--{name}", f"{name}_ms", callback=read_time, metavar="TIME", help=text)
+        for name, text in (
+            ("down", "How long a restarted member is away, or a new one takes to start; 10s."),
+            ("ready", "How long a new member runs until the next one is replaced, in a surge; 10s."),
+            ("every", "From one restart to the next, and from one kind of change to the next; 1min."),
+        )
+    ),
+    set_option("A timeout, a cost or a load: session.timeout.ms=10000, revoke_ms=500, load.rate=50"),
+    parameters=("down_ms", "ready_ms", "every_ms", "changes"),
+)
+"""Options on how fast a deploy goes and what takes time; a command gets them as `pace`, a `Pace`."""

@@ -1,8 +1,8 @@
 """The names that the package has for everybody."""
 
-from copartition.simulate_scenarios.captured import scenario_of as scenario_of
-from copartition.simulate_scenarios.captured import scenarios_of_record as scenarios_of_record
-from copartition.simulate_scenarios.captured import with_waiting as with_waiting
+from copartition.deploys.scenario import scenario_of as scenario_of
+from copartition.deploys.scenario import scenarios_of_record as scenarios_of_record
+from copartition.deploys.scenario import with_waiting as with_waiting
 from copartition.simulate_scenarios.size_search import Size as Size
 from copartition.simulate_scenarios.size_search import SizeTrial as SizeTrial
 from copartition.simulate_scenarios.size_search import size as size

@@ -17,9 +17,9 @@ from copartition.shell.options import (
     html_option,
     one_argument,
     output_options,
+    pace_options,
     schema_option,
     seed_option,
-    set_option,
 )
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_FILE_BYTES, MAX_RUNS
@@ -27,7 +27,10 @@ from partitioning.kit.limits import MAX_FILE_BYTES, MAX_RUNS
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from copartition.simulation import Runs, Scenario, SimulationResult
+    from copartition.deploys.pace import Pace
+    from copartition.deploys.stops import Stops
+    from copartition.kit.evidence import Missing
+    from copartition.simulation import Runs, SimulationResult
     from copartition.simulation.inputs.scenario import CapturedScenario
 
 _RECORD = ".ndjson"
@@ -41,7 +44,7 @@ class ScenarioInputs(NamedTuple):
 
     Attributes:
         assignors: the strategies to run each scenario with; empty: its own.
-        changes: settings of every scenario, under Kafka's names.
+        pace: settings of every scenario, and how fast a deploy of a captured group goes.
         seed: the seed instead of the scenario's; None: its own.
         deploys: what happens to a captured group; empty if the files are scenarios.
         group: the group of a capture that has several.
@@ -49,7 +52,7 @@ class ScenarioInputs(NamedTuple):
     """
 
     assignors: tuple[str, ...]
-    changes: dict[str, str]
+    pace: Pace
     seed: int | None
     deploys: tuple[str, ...]
     group: str | None
@@ -67,20 +70,29 @@ class ScenarioInputs(NamedTuple):
             ScenarioError: a scenario cannot be read, or cannot be.
             SourceError: a group cannot be read.
         """
-        captured = self.deploys or all(plan.lower().endswith(_RECORD) for plan in plans)
-        bases = self._from_groups(plans) if captured else self._from_files(plans)
+        bases = self._from_groups(plans) if self.captured(plans) else self._from_files(plans)
         if self.seed is None:
             return bases
         return [base._replace(scenario=replace(base.scenario, seed=self.seed)) for base in bases]
+
+    def captured(self, plans: Sequence[str]) -> bool:
+        """Return whether files are captured groups: there is a --deploy, or all are records."""
+        return bool(self.deploys) or all(plan.lower().endswith(_RECORD) for plan in plans)
 
     def _from_files(self, plans: Sequence[str]) -> list[CapturedScenario]:
         """Return the scenarios of files and names, each with every assignor that was asked for.
 
         Scenarios of the same name are called by their files, so that a report can tell them apart.
         """
+        from copartition.deploys.pace import Pace, full_names  # noqa: PLC0415 - only here
         from copartition.simulation.inputs.scenario import CapturedScenario, Scenario  # noqa: PLC0415 - only here
 
-        bases = [Scenario.from_file(_find(plan), self.changes) for plan in plans]
+        if self.pace != Pace(changes=self.pace.changes):
+            raise click.UsageError(
+                "--down, --ready and --every are of a --deploy; a scenario file says its own"
+            )
+        changes = full_names(self.pace.changes)
+        bases = [Scenario.from_file(_find(plan), changes) for plan in plans]
         if len({base.name for base in bases}) < len(bases):
             # Two scenarios of one name would be one column in a report.
             bases = [replace(base, name=plan) for base, plan in zip(bases, plans, strict=True)]
@@ -89,24 +101,25 @@ class ScenarioInputs(NamedTuple):
 
     def _from_groups(self, plans: Sequence[str]) -> list[CapturedScenario]:
         """Return the scenarios of captured groups and records, with every deploy and every assignor."""
+        from copartition.deploys.scenario import (  # noqa: PLC0415 - as above
+            parse_happening,
+            scenario_of,
+            scenarios_of_record,
+            with_waiting,
+        )
         from copartition.groups import read_source  # noqa: PLC0415 - only groups need it
-        from copartition.simulate_scenarios.captured import scenario_of, scenarios_of_record, with_waiting  # noqa: PLC0415 - only groups need it
-        from copartition.simulation.inputs.file import with_settings  # noqa: PLC0415 - as above
 
         captured: list[CapturedScenario] = []
         assignors = self.assignors or (None,)
-
-        def change(scenario: CapturedScenario) -> CapturedScenario:
-            return scenario._replace(scenario=with_settings(scenario.scenario, self.changes))
-
         for plan in plans:
             if plan.lower().endswith(_RECORD):
-                captured += map(change, scenarios_of_record(plan, self.deploys, assignors))
+                captured += scenarios_of_record(plan, self.deploys, assignors, self.pace)
             else:
                 state = read_source(plan, self.config, group=self.group).state
+                happenings = [parse_happening(state, deploy) for deploy in self.deploys]
                 captured += [
-                    with_waiting(change(scenario_of(state, deploy, assignor=assignor)), state)
-                    for deploy in self.deploys
+                    with_waiting(scenario_of(state, happening, self.pace, assignor=assignor), state)
+                    for happening in happenings
                     for assignor in assignors
                 ]
         return captured
@@ -121,15 +134,15 @@ scenario_options = one_argument(
         multiple=True,
         help="Run the scenarios with this assignor instead; repeat to compare.",
     ),
-    set_option("Change a setting of every scenario: session.timeout.ms=10000, load.rate=50"),
+    pace_options,
     seed_option("Run the scenarios with this seed instead."),
     click.option(
         "--deploy",
         "deploys",
         multiple=True,
         metavar="WHAT",
-        help="What happens to a captured group: rolling, surge, 'crash MEMBER', 'grow TOPIC=N'; repeatable. "
-        "FILE is what assignment-diff takes: a capture, a snapshot, live:GROUP.",
+        help="What happens to a captured group: rolling, surge, 'crash MEMBER', 'leave MEMBER', 'add N', "
+        "'grow TOPIC=N'; repeatable. FILE is what assignment-diff takes: a capture, a snapshot, live:GROUP.",
     ),
     group_option,
     client_options("The cluster of live:GROUP."),
@@ -196,7 +209,7 @@ def simulate(
         # Seeds follow each other, so that --seed repeats the same runs.
         first = inputs.seed or 0
         seeds = range(first, first + (runs or SEEDS))
-        comparison = replay_record(plans[0], "".join(inputs.assignors) or None, inputs.changes, seeds)
+        comparison = replay_record(plans[0], "".join(inputs.assignors) or None, inputs.pace.changes, seeds)
         from copartition.watch.report import print_replay, replay_json  # noqa: PLC0415 - as above
 
         output.show(partial(print_replay, comparison), json=partial(replay_json, comparison))
@@ -216,7 +229,7 @@ def simulate(
         captured = inputs.read(plans)
         for text in dict.fromkeys(text for _, assumed in captured for text in assumed):
             complain(ctx, f"assumed: {text}")
-        _report([scenario for scenario, _ in captured], runs, output, html)
+        _report(captured, runs, output, html, answers=inputs.captured(plans))
 
 
 def _find(plan: str) -> Path:
@@ -240,60 +253,82 @@ def _find(plan: str) -> Path:
 
 
 def _report(
-    scenarios: Sequence[Scenario],
+    captured: Sequence[CapturedScenario],
     runs: int | None,
     output: Output,
     html: str | None,
+    *,
+    answers: bool,
 ) -> None:
     """Run all scenarios, and only then write anything: an error leaves no half of a report.
 
     Args:
-        scenarios: in the order in which they are shown.
+        captured: in the order in which they are shown.
         runs: the seeds of each; None for one run.
         output: format and file.
         html: the path of a page; None for no page.
+        answers: they are captured groups, of which the report says first what stops.
     """
+    from copartition.deploys.stops import stops_of  # noqa: PLC0415 - only here
     from copartition.simulate_scenarios.report import runs_json, simulation_json  # noqa: PLC0415 - only here
     from copartition.simulate_scenarios.report_text import print_runs, print_simulation  # noqa: PLC0415
     from copartition.simulation import simulate as run  # noqa: PLC0415
 
     if html is not None:
         from copartition.simulate_scenarios.page import simulation_html  # noqa: PLC0415 - needs the extra "report"
-    plans: list[Runs] = []
-    if runs is None:
-        results = [run(scenario) for scenario in scenarios]
-    elif output.form == "ndjson":
+    if runs is not None and output.form == "ndjson":
         raise click.UsageError("-o ndjson is the log of one seed; leave --runs out")
-    else:
-        plans, results = _run_seeds(scenarios, runs)
+    several = len({scenario.assignor for scenario, _ in captured}) > 1
+    plans: list[Runs] = []
+    stops: list[Stops | Missing] = []
+    results: list[SimulationResult] = []
+    for base in captured:
+        name = base.scenario.name + (f" with {base.scenario.assignor}" if several else "")
+        if runs is None:
+            results.append(run(base.scenario))
+            stops += [stops_of(base, name)] if answers else []
+        else:
+            plan, result, stopped = _run_seeds(base, name, runs, answers=answers)
+            plans.append(plan)
+            results.append(result)
+            stops += [stopped] if stopped is not None else []
     if html is not None:
-        write(simulation_html(results), html)
+        write(simulation_html(results, stops), html)
     if output.form == "ndjson":
         from copartition.simulation.outcome.log import log_lines  # noqa: PLC0415
 
         write("".join(line for result in results for line in log_lines(result)))
     elif plans:
-        output.show(partial(print_runs, plans), json=partial(runs_json, plans))
+        output.show(partial(print_runs, plans, stops=stops), json=partial(runs_json, plans, stops))
     else:
-        output.show(partial(print_simulation, results), json=partial(simulation_json, results))
+        output.show(
+            partial(print_simulation, results, stops=stops), json=partial(simulation_json, results, stops)
+        )
 
 
-def _run_seeds(scenarios: Sequence[Scenario], runs: int) -> tuple[list[Runs], list[SimulationResult]]:
-    """Return the figures of every seed, and the first run of each scenario.
+def _run_seeds(
+    base: CapturedScenario, name: str, runs: int, *, answers: bool
+) -> tuple[Runs, SimulationResult, Stops | None]:
+    """Return the figures of every seed, the first run of a scenario, and what a captured group stops.
 
-    A bar on the terminal shows how far it is. Only the first run of a scenario is kept whole; of the others,
-    its figures are.
+    A bar on the terminal shows how far it is. Only the first run is kept whole; of the others, figures are.
     """
-    from copartition.simulation import Runs, simulate_seeds  # noqa: PLC0415 - only this command needs it
+    from copartition.deploys.stops import measure, run_phases, sum_up_stops  # noqa: PLC0415 - only this command
+    from copartition.simulation import Runs, simulate_seeds  # noqa: PLC0415 - as above
 
-    plans: list[Runs] = []
-    firsts: list[SimulationResult] = []
-    for scenario in scenarios:
-        results = iter(simulate_seeds(scenario, range(scenario.seed, scenario.seed + runs)))
-        firsts.append(next(results))
-        rest = track(results, f"{scenario.name} with {scenario.assignor}", runs - 1)
-        plans.append(Runs(scenario, [firsts[-1].summary, *(result.summary for result in rest)]))
-    return plans, firsts
+    scenario = base.scenario
+    if answers:
+        # Nothing shows when in a heartbeat interval a captured group is met.
+        results = run_phases(scenario, runs)
+    else:
+        results = simulate_seeds(scenario, range(scenario.seed, scenario.seed + runs))
+    first = next(results)
+    rest = track(results, f"{scenario.name} with {scenario.assignor}", runs - 1)
+    if not answers:
+        return Runs(scenario, [first.summary, *(result.summary for result in rest)]), first, None
+    figures = [(first.summary, measure(first)), *((result.summary, measure(result)) for result in rest)]
+    stops = sum_up_stops(base, name, [stopped for _, stopped in figures])
+    return Runs(scenario, [summary for summary, _ in figures]), first, stops
 
 
 def _compare_log(log: BinaryIO) -> int:

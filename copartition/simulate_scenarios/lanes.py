@@ -125,6 +125,7 @@ def coverage(
         Averages of that shape.
     """
     lanes, columns = shape
+    # One column more takes what goes beyond the last one, and is cut off in the end.
     total = np.zeros(lanes * (columns + 1))
     for at, sign in ((start, 1.0), (end, -1.0)):
         place = window.x(at) * (columns / WIDTH)
@@ -193,6 +194,7 @@ class Lanes:
         self.timeline = timeline
         self._height = height
         self._count = int(timeline.first[-1])
+        # A number beyond all consumers: partitions that nobody ever reads come last.
         first_reader = np.full(self._count, len(timeline.consumers), np.int64)
         # Backwards, so that of several readers of a partition the first one is written last and stays.
         read = np.flatnonzero(timeline.phase == Phase.CONSUMING)[::-1]
@@ -296,6 +298,7 @@ class Lanes:
         life = self.timeline
         lanes = self._grid_lanes()
         grid_lane = self._rank[life.partition] * lanes // self._count
+        # A partition that never comes to exist has no part in any cell.
         alive = np.isfinite(self.born)
         alive_lane = self._rank[alive] * lanes // self._count
         shape = (lanes, _COLUMNS)
@@ -366,6 +369,7 @@ class Lanes:
         """
         life = self.timeline
         lanes = self._grid_lanes()
+        # The partition in the middle of each lane, at the middle of each column.
         chosen = self._order[((np.arange(lanes) + 0.5) * self._count / lanes).astype(np.int64)]
         column = (window.end - window.start) / _COLUMNS
         moments = window.start + (np.arange(_COLUMNS) + 0.5) * column

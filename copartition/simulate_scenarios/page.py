@@ -9,17 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from copartition.deploys.assumptions import run_assumptions
+from copartition.deploys.stops import UNIT, Stops, answer_sentence
+from copartition.kit.evidence import Missing
 from copartition.kit.page import COLOURS, LETTER, SHADES, WIDTH, Tick, Window, render, ticks
 from copartition.kit.words import clock, count, duration, visible
 from copartition.simulate_scenarios.lanes import Lanes, Shape, Strip
-from copartition.simulate_scenarios.report import (
-    REBALANCES,
-    WORDS,
-    causes,
-    outage_rows,
-    phases,
-    run_assumptions,
-)
+from copartition.simulate_scenarios.report import REBALANCES, WORDS, causes, outage_rows, phases
 from copartition.simulation import LogEntry, RecordsResult, Scenario, SimulationResult, Timeline
 
 _NAMED = 24
@@ -28,6 +24,7 @@ _NAMED = 24
 
 def consumer_styles(results: Sequence[SimulationResult]) -> dict[str, str]:
     """Return the colour and shade of every consumer, the same in all runs."""
+    # In the order in which the runs meet them, so that a consumer has one colour on the whole page.
     names = dict.fromkeys(name for result in results for name in result.timeline.consumers)
     return {
         name: f"c{number % COLOURS} shade-{number // COLOURS % SHADES}" for number, name in enumerate(names)
@@ -83,6 +80,7 @@ def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
         window: the time that is shown; events outside it have no mark.
     """
     groups: list[list[LogEntry]] = []
+    # So that the first event, even one at the very left, opens a group.
     beginning = -_NEAR
     for entry in happened:
         if not window.start <= entry.at_ms <= window.end:
@@ -103,6 +101,7 @@ def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
         # The first line of text on which the label covers no earlier one.
         row = next((row for row in range(ROWS) if free[row] <= left), None)
         if row is not None:
+            # With one letter of space before the next label.
             free[row] = left + width + LETTER
         placed.append(Mark(x, _hint(group), label, left, row))
     return tuple(placed)
@@ -163,10 +162,12 @@ def reading(timeline: Timeline, born: NDArray[np.float64], window: Window, heigh
 
     def share(at: NDArray[np.float64]) -> NDArray[np.float64]:
         started, ended, existing = (np.searchsorted(times, at, "right") for times in (opens, closes, births))
+        # Those that have begun to stand still, less those that have ended: sorted times need no pairs.
         return 1 - (started - ended) / np.maximum(existing, 1)
 
     # The share falls when a pause begins, so a pixel is lowest then, or as it began.
     lowest = share(_edges(window, timeline.end.max())[:-1])
+    # Each moment once, as many pauses begin together.
     moments = opens[np.diff(opens, prepend=-1.0) > 0]
     pixel, inside = _pixels(moments, window, len(lowest))
     np.minimum.at(lowest, pixel, share(moments[inside]))
@@ -220,6 +221,7 @@ def _curve(window: Window, values: NDArray[np.float64], height: float, hints: li
 
     `hints` has a text for each `_SPOT` pixels.
     """
+    # The path turns only where a value changes; most pixels are like the one before.
     turns = np.flatnonzero(np.concatenate([[True], np.diff(values) != 0]))
     steps = "".join(f"H{x}V{height * (1 - values[x]):.1f}" for x in turns.tolist())
     at = [clock(window.at(spot * _SPOT)) for spot in range(len(hints) + 1)]
@@ -327,11 +329,13 @@ def busiest_disturbance(results: Sequence[SimulationResult]) -> Window | None:
     moments = np.unique([at for result in results for at in _beginnings(events(result.log))])
     if not len(moments):
         return None
+    # Place 0 is what comes before the first event, and is never chosen.
     stopped = np.zeros(len(moments) + 1)
     for result in results:
         _, opens, closes = result.timeline.pauses()
         np.add.at(stopped, np.searchsorted(moments, opens, "right"), closes - opens)
     chosen = int(stopped[1:].argmax())
+    # After the last event no other comes.
     first, following = [*moments.tolist(), np.inf][chosen : chosen + 2]
     last = max(_end_of_disturbance(result, first, following) for result in results)
     if last == first:
@@ -367,6 +371,7 @@ def _end_of_disturbance(result: SimulationResult, first: float, following: float
     for rebalance in result.rebalances:
         if first <= rebalance.started_ms < following:
             last = max(last, rebalance.completed_ms)
+        # A follow-up belongs to the rebalance that asked for it, though an event came between the two.
         elif following <= rebalance.started_ms <= last and "partitions revoked" in rebalance.causes:
             waiting = closes[(opens >= first) & (opens <= rebalance.started_ms)]
             last = max(last, rebalance.completed_ms, float(waiting.max(initial=last)))
@@ -397,6 +402,7 @@ def _chart(
     styles = consumer_styles(results)
     most = int(np.clip(_SHAPES // len(results), *_SHAPES_EACH))
     loads = [result.records for result in runs if result.records is not None and len(result.records.lag)]
+    # One scale for all panels, so that they can be compared by eye.
     top = max((most_lag(load, window) for load in loads), default=0.0)
     panels = []
     for result in runs:
@@ -429,6 +435,7 @@ def _chart(
 def _facts(result: SimulationResult, window: Window) -> str:
     """Return what a stretch of time cost a run, in a few words."""
     _, opens, closes = result.timeline.pauses()
+    # The part of each pause that is in the window; 0 of one that is beside it.
     lasted = np.maximum(0.0, np.minimum(closes, window.end) - np.maximum(opens, window.start))
     rebalances = sum(window.start <= rebalance.started_ms < window.end for rebalance in result.rebalances)
     return (
@@ -441,11 +448,12 @@ _TOPICS = 8
 """The most topics that a page's head names."""
 
 
-def simulation_html(results: Sequence[SimulationResult]) -> str:
+def simulation_html(results: Sequence[SimulationResult], stops: Sequence[Stops | Missing] = ()) -> str:
     """Return a page with one or more runs over the same time axis.
 
     Args:
         results: the runs; the first `DRAWN` have pictures and tables.
+        stops: what each scenario of a captured group stops, over many runs; empty for scenario files.
     """
     drawn = results[:DRAWN]
     outages = [outage_rows(result) for result in drawn]
@@ -465,6 +473,8 @@ def simulation_html(results: Sequence[SimulationResult]) -> str:
         assumed=_assumptions_by_run(results),
         causes=causes,
         run_title=run_title,
+        answers=[answer_sentence(answer) for answer in stops],
+        unit=UNIT,
     )
 
 

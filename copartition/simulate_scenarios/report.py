@@ -4,34 +4,23 @@ Keys of the JSON are snake_case and stable: a minor version adds, never renames.
 it, so equal inputs give equal bytes.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
 
+from copartition.deploys.assumptions import run_assumptions
+from copartition.deploys.stops import Stops, stops_json
+from copartition.kit.evidence import Missing
 from copartition.kit.json import attributes_of, dump, finite
-from copartition.kit.words import duration, first_of
-from copartition.simulation import (
-    Costs,
-    Duration,
-    Exponential,
-    Load,
-    LogNormal,
-    Outage,
-    RecordsResult,
-    Runs,
-    Scenario,
-    SimulationResult,
-    Timeline,
-    Uniform,
-)
+from copartition.kit.words import first_of
+from copartition.simulation import Outage, RecordsResult, Runs, Scenario, SimulationResult, Timeline
 from copartition.simulation.outcome.timeline import PHASE_NAMES
 from partitioning.kit.packages import read_toml
 
 WORDS = read_toml(__package__, "words.toml")
-"""The words of `words.toml`: phases, events and costs."""
+"""The words of `words.toml`: phases and events."""
 
 
 def titles(scenarios: Sequence[Scenario]) -> tuple[str, list[tuple[str, ...]]]:
@@ -48,70 +37,6 @@ def titles(scenarios: Sequence[Scenario]) -> tuple[str, list[tuple[str, ...]]]:
     if len({scenario.assignor for scenario in scenarios}) == 1:
         return scenarios[0].assignor, [(scenario.name,) for scenario in scenarios]
     return ", ".join(names), [(scenario.name, scenario.assignor) for scenario in scenarios]
-
-
-def run_assumptions(scenario: Scenario) -> list[str]:
-    """Return what the figures of a run take for granted, a sentence each."""
-    quiet = f"quiet for {duration(scenario.settled_ms)}" if scenario.settled_ms else "a group just formed"
-    sentences = [f"heartbeats in step, {quiet}", _costs(scenario.costs), _load(scenario)]
-    if scenario.until_ms is not None:
-        sentences.append(f"nothing after {duration(scenario.until_ms)} counts")
-    return sentences
-
-
-def _costs(costs: Costs) -> str:
-    """Return the words for what takes time in the model."""
-    named = [(what, getattr(costs, name)) for name, what in WORDS["costs"].items()]
-    costs_taken = [f"{what} takes {_time(value)}" for what, value in named if value]
-    return "; ".join([*costs_taken, f"nothing {'else ' if costs_taken else ''}but waiting takes time"])
-
-
-def _time(value: Duration | str) -> str:
-    """Return the words for a time in milliseconds, or for the distribution that it is drawn from."""
-    match value:
-        case Uniform(low, high):
-            return f"{duration(low)} to {duration(high)}"
-        case Exponential(mean):
-            return f"{duration(mean)} on average (exponential)"
-        case LogNormal(median, p95):
-            return f"{duration(median)} in the middle and {duration(p95)} at the 95th percentile (log-normal)"
-        case str():
-            return "what it takes on this machine, so no two runs are alike"
-    return duration(value)
-
-
-def _load(scenario: Scenario) -> str:
-    """Return the words for the records that come and the consumers that process them."""
-    load = scenario.load
-    if load is None:
-        return "no load given, so no lag, duplicates or losses"
-    named = load.rate if isinstance(load.rate, Mapping) else {"": load.rate}
-    rates = ", ".join(_rate(rate) + (f" ({topic})" if topic else "") for topic, rate in named.items())
-    evenly = f"on average, by Zipf's law with exponent {load.zipf:g}" if load.zipf else "evenly"
-    named_capacities = {
-        consumer.capacity: None for consumer in scenario.consumers if consumer.capacity is not None
-    }
-    own = "".join(f", or {named_capacity:,g}" for named_capacity in sorted(named_capacities))
-    capacity = "any number" if load.capacity == math.inf else f"{load.capacity:,g}{own}"
-    return (
-        f"{rates} records a second come to each partition, {evenly}, and a consumer can process {capacity}; "
-        f"{_commits(load, scenario.settings.auto_commit_interval_ms)}"
-    )
-
-
-def _rate(rate: float | tuple[float, ...]) -> str:
-    """Return the words for records a second: of all partitions, or from the least to the most."""
-    least, most = (min(rate), max(rate)) if isinstance(rate, tuple) else (rate, rate)
-    return f"{least:,g}" if least == most else f"{least:,g} to {most:,g}"
-
-
-def _commits(load: Load, interval_ms: float) -> str:
-    """Return the words for when offsets are committed."""
-    where = " in the transaction of their results" if load.transactions else ""
-    revoke = "on revoke" if load.commit_on_revoke else "not on revoke"
-    return (
-        f"offsets are committed {load.commit} processing{where}, every {duration(interval_ms)} and {revoke}"
-    )
 
 
 CAUSES = 20
@@ -135,7 +60,9 @@ def outage_rows(result: SimulationResult) -> list[Outage]:
     shown = [outages[number] for number in sorted(longest[:CAUSES])]
     rest = [outages[number] for number in longest[CAUSES:]]
     lasted = {f"{name}_ms": sum(phases(outage)[name] for outage in rest) for name in PHASE_NAMES.values()}
+    # None of them is known without a load, and then their sum is not either.
     behind = [outage.catch_up_ms for outage in rest if outage.catch_up_ms is not None]
+    # Their partitions are not summed: one may have stood still for several causes.
     others = Outage(f"{len(rest):,} other causes", 0, **lasted, catch_up_ms=sum(behind) if behind else None)
     return [*shown, others]
 
@@ -160,20 +87,26 @@ _NEVER = {
 _NO_LOAD = "the scenario has no load"
 
 
-def simulation_json(results: Sequence[SimulationResult]) -> str:
+def simulation_json(results: Sequence[SimulationResult], stops: Sequence[Stops | Missing] = ()) -> str:
     """Return every run: assumptions, summary, outages by cause, rebalances, records by partition.
 
     Args:
         results: in the order in which they are shown.
+        stops: what each scenario of a captured group stops, over many runs; empty for scenario files.
     """
-    return dump({"format_version": FORMAT_VERSION, "runs": list(map(_json_run, results))})
+    runs = [
+        _json_run(result) | answer
+        for result, answer in zip(results, _json_stops(stops, results), strict=True)
+    ]
+    return dump({"format_version": FORMAT_VERSION, "runs": runs})
 
 
-def runs_json(plans: Sequence[Runs]) -> str:
+def runs_json(plans: Sequence[Runs], stops: Sequence[Stops | Missing] = ()) -> str:
     """Return every scenario: median and 95th percentile of each figure, and the summary of each seed.
 
     Args:
         plans: the runs of each scenario.
+        stops: as `simulation_json` takes it.
     """
     return dump(
         {
@@ -184,11 +117,24 @@ def runs_json(plans: Sequence[Runs]) -> str:
                     "median": _json_figures(runs.percentile(50)),
                     "p95": _json_figures(runs.percentile(95)),
                     "summaries": [_json_figures(asdict(summary)) for summary in runs.summaries],
+                    **answer,
                 }
-                for runs in plans
+                for runs, answer in zip(plans, _json_stops(stops, plans), strict=True)
             ],
         }
     )
+
+
+def _json_stops(stops: Sequence[Stops | Missing], scenarios: Sequence[object]) -> list[dict[str, Any]]:
+    """Return the fields that say what each scenario stops; none for scenarios of files."""
+    if not stops:
+        return [{} for _ in scenarios]
+    return [
+        {"stops": None, "stops_missing": asdict(answer)}
+        if isinstance(answer, Missing)
+        else {"stops": stops_json(answer), "stops_missing": None}
+        for answer in stops
+    ]
 
 
 def _json_run(result: SimulationResult) -> dict[str, Any]:
@@ -224,6 +170,7 @@ def _json_scenario(scenario: Scenario, warnings: Sequence[str]) -> dict[str, Any
 
 def _json_figures(figures: Mapping[str, float | None]) -> dict[str, Any]:
     """Return figures, with null if one is infinite or unknown, and the reason of each null."""
+    # JSON has no infinity: what is null by that, or was None before, gets its reason beside it.
     numbers = finite(figures)
     because = {
         name: _NO_LOAD if figures[name] is None else _NEVER[name]
@@ -239,6 +186,7 @@ def _json_records(records: RecordsResult, timeline: Timeline) -> dict[str, Any]:
     columns = {
         name: value.tolist()
         for name, value in values.items()
+        # These two are over time, all others by partition.
         if isinstance(value, np.ndarray) and name not in {"lag_ms", "lag"}
     }
     places = [

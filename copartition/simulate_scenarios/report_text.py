@@ -8,18 +8,15 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
+from copartition.deploys.assumptions import run_assumptions
+from copartition.deploys.stops import UNIT, Stops, answer_sentence
+from copartition.kit.evidence import Missing
 from copartition.kit.grid import cell, indent, note, print_table, table
 from copartition.kit.words import Table as ReportTable
 from copartition.kit.words import count, duration, visible
-from copartition.simulate_scenarios.report import (
-    REBALANCES,
-    causes,
-    outage_rows,
-    phases,
-    run_assumptions,
-    titles,
-)
+from copartition.simulate_scenarios.report import REBALANCES, causes, outage_rows, phases, titles
 from copartition.simulation.inputs.scenario import PURPOSES
+from copartition.simulation.outcome.timeline import PHASE_NAMES
 from partitioning.kit.packages import read_toml
 
 if TYPE_CHECKING:
@@ -30,11 +27,13 @@ if TYPE_CHECKING:
 
 _NAME_WIDTH = 24
 """The widest column of a scenario, in characters."""
+_SUMMED = {"partition_pause_ms", *(f"{name}_ms" for name in PHASE_NAMES.values())}
+"""Figures that are partition-seconds: sums over partitions, of which a run has milliseconds."""
 _FIGURES = read_toml(__package__, "figures.toml")
 """The figures of `figures.toml` by name, with their labels."""
 
 
-_SUMS = "pauses are sums, two partitions that nobody reads for 3 s make 6 s; the longest is of one partition"
+_SUMS = f"{UNIT}; the longest is of one partition"
 
 
 class _Column(NamedTuple):
@@ -47,13 +46,17 @@ class _Column(NamedTuple):
     heading: str = ""
 
 
-def print_simulation(results: Sequence[SimulationResult], console: Console) -> None:
+def print_simulation(
+    results: Sequence[SimulationResult], console: Console, *, stops: Sequence[Stops | Missing] = ()
+) -> None:
     """Print runs side by side, the outages of each, and the rebalances if there is one run.
 
     Args:
         results: in the order of the columns.
         console: where to.
+        stops: what each scenario of a captured group stops, over many runs of which each result is the first.
     """
+    _print_stops(stops, console)
     title, names = titles([result.scenario for result in results])
     columns = [
         _Column(name, result.scenario, _figures(asdict(result.summary)), result.warnings)
@@ -76,19 +79,30 @@ def print_simulation(results: Sequence[SimulationResult], console: Console) -> N
     _print_remarks(columns, console)
 
 
-def print_runs(plans: Sequence[Runs], console: Console) -> None:
+def print_runs(plans: Sequence[Runs], console: Console, *, stops: Sequence[Stops | Missing] = ()) -> None:
     """Print the median and the 95th percentile of every figure, scenarios side by side.
 
     Args:
         plans: the runs of each scenario, all with the same seeds.
         console: where to.
+        stops: what each scenario of a captured group stops.
     """
+    _print_stops(stops, console)
     title, names = titles([runs.scenario for runs in plans])
     columns = [_percentiles(name, runs) for name, runs in zip(names, plans, strict=True)]
     _compare(title, columns, console)
     seeds = [summary.seed for summary in plans[0].summaries]
     console.print(note(f"{len(seeds):,} runs, seeds {seeds[0]} to {seeds[-1]}; {_SUMS}"))
     _print_remarks(columns, console)
+
+
+def _print_stops(stops: Sequence[Stops | Missing], console: Console) -> None:
+    """Print the answers for captured groups above the tables, and what their unit is."""
+    for answer in stops:
+        console.print(cell(answer_sentence(answer), "bold"))
+    if stops:
+        console.print(cell(f"{UNIT[0].upper()}{UNIT[1:]}."))
+        console.print()
 
 
 def print_ready(rows: Sequence[Mapping[str, str]], console: Console) -> None:
@@ -106,11 +120,13 @@ def _figures(figures: Mapping[str, float | None]) -> dict[str, str | None]:
 
 
 def _figure(name: str, value: float | None) -> str | None:
-    """Return the words for a figure: a length of time if its name ends with `_ms`, else a whole number."""
+    """Return the words for a figure: partition-seconds, a length of time (`_ms`), or a whole number."""
     if value is None:
         return None
     if name == "longest_pause_ms" and value == inf:
         return "no end"
+    if name in _SUMMED:
+        return f"{value / 1_000:,.1f}"
     return duration(value) if name.endswith("_ms") else f"{value:,.0f}"
 
 

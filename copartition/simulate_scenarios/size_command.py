@@ -8,25 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from copartition.shell.commands import Output, command, track
-from copartition.shell.options import count_option, output_options
+from copartition.shell.options import count_option, output_options, read_time
 from copartition.simulate_scenarios.command import ScenarioInputs, scenario_options
 
 if TYPE_CHECKING:
     from copartition.simulate_scenarios.size_search import Size
     from copartition.simulation.inputs.scenario import CapturedScenario
-
-
-def _read_time(ctx: click.Context, option: click.Parameter, value: str) -> float:  # noqa: ARG001 - click's interface
-    """Return a time with a unit in milliseconds; a text without one raises `BadParameter`."""
-    import re  # noqa: PLC0415 - help and completion do without
-
-    from copartition.simulation.inputs.kinds import TIME, UNITS, milliseconds_of  # noqa: PLC0415 - as above
-
-    if not re.fullmatch(TIME, value):
-        raise click.BadParameter(
-            f"{value!r} is no time such as 30s; units are {', '.join(UNITS)}", param_hint="--max-lag"
-        )
-    return milliseconds_of(value)
 
 
 @command(
@@ -39,7 +26,7 @@ def _read_time(ctx: click.Context, option: click.Parameter, value: str) -> float
 @click.option(
     "--max-lag",
     "max_lag_ms",
-    callback=_read_time,
+    callback=read_time,
     metavar="TIME",
     required=True,
     help="The longest that a record may wait to be processed, whatever the scenario does: 30s, 2min.",

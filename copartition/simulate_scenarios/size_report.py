@@ -7,12 +7,13 @@ from dataclasses import asdict
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from copartition.deploys.assumptions import run_assumptions
 from copartition.kit.grid import cell, indent, note, table
 from copartition.kit.json import attributes_of, dump, finite
 from copartition.kit.words import count, duration, first_of
-from copartition.simulate_scenarios.report import FORMAT_VERSION, run_assumptions
+from copartition.simulate_scenarios.report import FORMAT_VERSION
 from copartition.simulate_scenarios.size_search import Size, SizeTrial
-from copartition.simulation.inputs.scenario import occurrence
+from copartition.simulation.inputs.course import occurrence
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -86,6 +87,7 @@ def _conclusion(answer: Size) -> str:
 
 def _row(trial: SizeTrial) -> tuple[Any, ...]:
     """Return the cells of a trial; a number of consumers that fits is green."""
+    # Infinite times are those of partitions that never catch up.
     wait = "no end" if trial.lag_ms == inf else duration(trial.lag_ms)
     recovery = "never" if trial.recovery_ms == inf else duration(trial.recovery_ms)
     style = "green" if trial.fits else ""

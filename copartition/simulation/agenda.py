@@ -16,6 +16,14 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from copartition.simulation.inputs.course import (
+    TopicCounts,
+    check_instance,
+    no_consumer,
+    not_running,
+    occurrence,
+    running_already,
+)
 from copartition.simulation.inputs.durations import Distribution, Duration, draw
 from copartition.simulation.inputs.events import (
     ANYONE,
@@ -42,16 +50,7 @@ from copartition.simulation.inputs.events import (
     ScaleTo,
     StatefulSetRoll,
 )
-from copartition.simulation.inputs.scenario import (
-    LOOK_MS,
-    Scenario,
-    TopicCounts,
-    check_instance,
-    no_consumer,
-    not_running,
-    occurrence,
-    running_already,
-)
+from copartition.simulation.inputs.scenario import LOOK_MS, Scenario
 from copartition.simulation.outcome.result import LogEntry
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import check_members

@@ -45,7 +45,8 @@ def transactions(
     this user; 0 nothing is wrong.
     """
     from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - help and completion do without
-    from copartition.transactions.looks import judge_looks, look_at  # noqa: PLC0415
+    from copartition.transactions.judging import judge_looks  # noqa: PLC0415
+    from copartition.transactions.looks import look_at  # noqa: PLC0415
     from copartition.transactions.report import print_transactions, transactions_json  # noqa: PLC0415
 
     if not config.get("bootstrap.servers"):

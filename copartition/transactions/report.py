@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from copartition.kit.json import attributes_of, dump, ground_fields, utc_time
 from copartition.kit.words import count, duration
-from copartition.transactions.looks import TransactionFault, open_transactions
+from copartition.transactions.judging import TransactionFault, open_transactions
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from copartition.transactions.looks import Judgement, Look, OpenProducer, PartitionLook, Transaction
+    from copartition.transactions.judging import Judgement
+    from copartition.transactions.looks import Look, OpenProducer, PartitionLook, Transaction
 
     # (producer id, (topic, partition number)) -> the transaction that its coordinator knows to be open there.
     Owners = Mapping[tuple[int, tuple[str, int]], Transaction]

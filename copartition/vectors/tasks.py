@@ -42,7 +42,7 @@ def read_runs(tasks: Iterable[tuple[str, int]]) -> list[list[str | int]]:
     Args:
         tasks: pairs of a name and a number, in any order, which is kept.
 
-    >>> runs([("orders", 0), ("orders", 2), ("clicks", 1)])
+    >>> read_runs([("orders", 0), ("orders", 2), ("clicks", 1)])
     [['orders', 0, 2], ['clicks', 1]]
     """
     return [[name, *(number for _, number in run)] for name, run in groupby(tasks, key=lambda task: task[0])]

@@ -76,7 +76,10 @@ def why(
 
         if len(logs) > 1:
             raise click.UsageError("live:GROUP is read alone: give no log, or --group, beside it")
+        from copartition.groups.live.cluster import connect  # noqa: PLC0415 - as above
+
         group, full = live[0], True
+        connect(group, config).check_kind(group)
         groups = [topic_history(group, read_topic(group, config))]
         groups = [group for group in groups if group.rebalances or group.others]
         unread = None

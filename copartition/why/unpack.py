@@ -46,7 +46,7 @@ def unpack(raw: bytes) -> Iterator[Record]:
     r"""Yield the records of a line; bytes that are no UTF-8 are shown as escapes.
 
     >>> [record.texts for record in unpack(b'{"log":"{\\"message\\":\\"(Re-)joining group a\\"}"}\n')]
-    [('(Re-)joining group a',)]
+    [('(Re-)joining group a', 'message=(Re-)joining group a')]
     >>> [record.texts for record in unpack(b'"2025-08-19","i-1","(Re-)joining group ""a"" "')]
     [('2025-08-19', 'i-1', '(Re-)joining group "a" ')]
     """
@@ -286,7 +286,7 @@ def moment_of(at: float | None) -> str:
     """Return a time as text, no more of it than is known; "" if nothing is.
 
     >>> moment_of(1_740_787_201.5), moment_of(66_359_374.0), moment_of(41_375.0), moment_of(None)
-    ('2025-03-01 00:00:01', '02-07 01:09:34', '11:29:35', '')
+    ('2025-03-01 00:00:01', '02-08 01:09:34', '11:29:35', '')
     """
     if at is None:
         return ""

@@ -13,6 +13,8 @@ from rich.table import Table
 from copartition import simulate
 from copartition.assignment_diff import AssignmentDiff, diff
 from copartition.assignment_diff.report.text import print_diff
+from copartition.deploys.assumptions import pace_words
+from copartition.deploys.stops import UNIT
 from copartition.groups.source import step_state
 from examples.flights.audit import Audit, audit, place_with_librdkafka, read_topic
 from examples.flights.cluster import Cluster, cluster, topic_name
@@ -116,14 +118,17 @@ def show_skew(console: Console, sizes: np.ndarray, counts: list[tuple[str, int]]
 
 def show_deploys(console: Console, restarts: list[Deploy]) -> None:
     """What a rolling restart costs, eager against cooperative, dynamic against static members."""
+    planned = scenario(ASSIGNORS[0], static=False, flights_partitions=PARTITIONS)
     table = Table(
         title=f"A rolling restart of 40 consumers, 200 partitions (medians of {RUNS} simulated runs)",
+        caption=f"{pace_words(planned)}; {UNIT}",
+        caption_justify="left",
         title_justify="left",
         title_style="bold",
     )
     table.add_column("assignor")
     table.add_column("members")
-    for heading in ("rebalances", "rebalancing", "partitions paused", "longest pause", "moved"):
+    for heading in ("rebalances", "rebalancing", "partition-seconds", "longest pause", "moved"):
         table.add_column(heading, justify="right")
     for deploy in restarts:
         table.add_row(
@@ -131,7 +136,7 @@ def show_deploys(console: Console, restarts: list[Deploy]) -> None:
             "static" if deploy.static else "dynamic",
             f"{deploy.rebalances:.0f}",
             f"{deploy.rebalancing_s:,.0f} s",
-            f"{deploy.partition_pause_s:,.0f} s",
+            f"{deploy.partition_seconds:,.0f}",
             f"{deploy.longest_pause_s:.1f} s",
             f"{deploy.moved_partitions:,.0f}",
         )

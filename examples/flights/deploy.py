@@ -22,13 +22,13 @@ class Deploy:
     static: bool
     rebalances: float
     rebalancing_s: float
-    partition_pause_s: float
+    partition_seconds: float
     longest_pause_s: float
     moved_partitions: float
 
 
 def scenario(assignor: str, *, static: bool, flights_partitions: int) -> Scenario:
-    """Every consumer stops for 10 s, one a minute; to give partitions up it ends the work it has in hand."""
+    """Every consumer stops for 10 s, one a minute, as a usual deployment has it; callbacks take some time."""
     consumers = tuple(Consumer(f"worker-{number:02}", static=static) for number in range(CONSUMERS))
     return Scenario(
         topics=(Topic("flights", flights_partitions), Topic("positions", POSITIONS)),

@@ -37,6 +37,7 @@ class Entry:
     """Says what a partition holds of the version that was written to it last.
 
     Attributes:
+        version: the number of that version.
         records: how many of the version's records are in: the first so many.
         digest: of exactly these.
         done: whether that is all of them.

@@ -53,6 +53,7 @@ class ClientTopic:
         layout: the last that the cluster told; None before.
         trusted: whether records are placed by it without asking first.
         fresh_until: when it is due to be asked for, in seconds of the monotonic clock.
+        meeting: held while the first layout is asked for, so that one thread asks.
     """
 
     placer: TopicPlacer

@@ -246,6 +246,7 @@ class _Node(Generic[H]):
     """A key in a tree.
 
     Attributes:
+        key: the key itself.
         hash: the key's hash as `HashMap` uses it, signed; orders the tree first.
         rank: orders keys with the same hash.
         red: colour; a missing child counts as black.

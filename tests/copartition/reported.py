@@ -9,7 +9,8 @@ import pytest
 from assignors.group import Assignment, Topic
 from assignors.state import GroupState, MemberIdentity
 from copartition.assignment_diff import WhatIf, diff, plan
-from copartition.assignment_diff.stops import Stop
+from copartition.deploys.stops import Range, Stops
+from copartition.kit.evidence import Evidence
 from copartition.simulation import Consumer, Crash, Join, Scenario, simulate
 from partitioning.topic_partition import TopicPartition
 from tests.support.diffs import shuffled
@@ -106,10 +107,31 @@ def with_stops(grown):
     """A diff with made-up costs, a check-list of what reports tell of them."""
     made = replace(grown)
     made.__dict__["stops"] = (
-        Stop("crash", "eager", 8, 120, 45_000.0, 46_500.0, 5_580.0, 46_500.0),
-        Stop("leave", "consumer", 1, 30, 0.0, math.inf, math.inf, math.inf),
+        made_stops("crash w", seconds=(5_500.0, 5_580.0), longest_ms=(44_000.0, 46_500.0), at_once=120.0),
+        made_stops("leave w", seconds=(30.0, math.inf), longest_ms=(2_000.0, math.inf), at_once=30.0),
     )
     return made
+
+
+def made_stops(happens, *, seconds, longest_ms, at_once, new=0, new_ms=(0.0, 0.0)):
+    """Costs under eager with these least and most figures."""
+    return Stops(
+        happens=happens,
+        pace="nothing but waiting takes time",
+        protocol="eager",
+        protocol_after="eager",
+        runs=30,
+        partitions=120,
+        rebalances=Range(1.0, 1.0),
+        partition_seconds=Range(*seconds),
+        longest_pause_ms=Range(*longest_ms),
+        stopped_at_once=Range(at_once, at_once),
+        all_stopped=Range(1.0, 1.0),
+        new_partitions=new,
+        new_ms=Range(*new_ms),
+        static_restarts=0,
+        ground=Evidence(("30 runs of the simulator",)),
+    )
 
 
 def a_crowd(members, partitions=20, *, prefix="billing-service-prod-7f9c4d8b6-", shuffled=False, seed=0):

@@ -78,7 +78,7 @@ def test_what_a_gate_asks_is_a_command(tmp_path, monkeypatch):
         (DOCS / "ci-gate.md").read_text("utf-8").partition("## What to ask")[2].partition("## In GitHub")[0]
     )
     asked = re.findall(r"`((?:assignment-diff|copartition) .*?)` \|", table)
-    assert len(asked) == 4
+    assert len(asked) == 5
     for command in asked:
         name, *arguments = shlex.split(command.replace("live:billing", "billing.txt"))
         assert CliRunner().invoke(PROGRAMS[name], arguments, prog_name=name).exit_code in {0, 1}, command

@@ -13,14 +13,8 @@ from confluent_kafka import Producer
 from rich.console import Console
 
 from copartition.groups.live.cluster import Cluster
-from copartition.transactions.looks import (
-    Look,
-    OpenProducer,
-    PartitionLook,
-    Transaction,
-    judge_looks,
-    transactions_of,
-)
+from copartition.transactions.judging import judge_looks
+from copartition.transactions.looks import Look, OpenProducer, PartitionLook, Transaction, transactions_of
 from copartition.transactions.report import print_transactions
 from tests.support.waiting import GENEROUS_S
 

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.audits.writing import Record, Writer
-from copartition.check.writers import parse_writer
+from copartition.check.writers import CLIENTS, parse_writer
 from copartition.shell.main import copartition
 from partitioning import partition_for_key
 from partitioning.profiles import find_profile
@@ -46,6 +46,15 @@ WRITERS = {
     "kafkajs 2": ("kafkajs", "createPartitioner=DefaultPartitioner"),
     "kafkajs 1": ("kafkajs", "createPartitioner=JavaCompatiblePartitioner"),
     "@platformatic/kafka": ("platformatic", "partitioner=compatibilityPartitioner"),
+    "Dekaf": ("dekaf", ""),
+    "CockroachDB changefeeds": ("cockroachdb", "partition_alg=murmur2"),
+    "Redpanda Connect, once Benthos: output `kafka`": ("redpanda-connect", "partitioner=murmur2_hash"),
+    "Redpanda Connect: outputs `redpanda`, `kafka_franz`": ("redpanda-connect-franz", ""),
+    "Vector, Fluent Bit": ("vector", "partitioner=murmur2_random"),
+    "Spring for Apache Kafka, Quarkus (SmallRye), Debezium": ("quarkus", ""),
+    "Filebeat and the other Beats": ("filebeat", ""),
+    "kaf": ("kaf", "partitioner=jvm"),
+    "Fluentd's `out_kafka2`": ("fluentd", "partitioner_hash_function=murmur2"),
     "ruby-kafka": ("ruby-kafka", "hash_function=murmur2"),
 }
 """What `--writer` calls the client of a row, and its setting."""
@@ -104,7 +113,12 @@ def test_a_setting_makes_a_client_place_keys_as_java_does(row):
     default, told = SETTINGS[row]
     java = find_profile("java")
     set_so = parse_writer(",".join([f"orders={client}", *([setting] if setting else [])])).profile
-    assert (set_so.hash, set_so.sign, set_so.empty) == (java.hash, java.sign, java.empty)
+    if told == "no setting does":
+        ways = [way.profile for way in CLIENTS[client] if way.profile is not None]
+        assert java.rule not in {way.rule for way in ways}
+        return
+    assert (set_so.hash, set_so.sign) == (java.hash, java.sign)
+    assert ("an empty key is treated as none" in told) == (set_so.empty != java.empty)
     if default.startswith("`"):
         own = find_profile(default.strip("`"))
         assert ("nothing to set" in told) == ((own.hash, own.sign) == (java.hash, java.sign))

@@ -70,8 +70,9 @@ def test_hashes_are_those_of_the_clients(name):
     assert HASHES[name].column(column.offsets, column.data).tolist() == list(answered.values())
 
 
-def test_a_profile_that_nobody_could_ask_says_so():
-    assert [name for name, profile in PROFILES.items() if not profile.checked] == ["ruby-kafka"]
+def test_the_profiles_that_nobody_could_ask_are_these():
+    unchecked = [name for name, profile in PROFILES.items() if not profile.checked]
+    assert unchecked == ["ruby-kafka", "dekaf", "dekaf-unsigned", "cockroachdb", "cockroachdb-murmur2"]
 
 
 @pytest.mark.parametrize(
@@ -111,6 +112,28 @@ def test_a_type_names_the_profiles_that_it_says(names, null_decides, empty_decid
         if (profile.null != "unkeyed", profile.empty == "hashed") == (null_decides, empty_decides)
     ]
     assert list(get_args(names)) == found
+
+
+@pytest.mark.parametrize(
+    ("key", "partition"),
+    [
+        (b"0", 1003),
+        (b"01", 351),
+        (b"10", 940),
+        (b"a", 292),
+        (b"\0", 732),
+        (b"\xff \xff", 164),
+        (b"a" * 2048, 755),
+        (b"a" * 2047 + b"A", 592),
+    ],
+)
+def test_changefeeds_of_cockroachdb_go_where_its_own_tests_want_them(key, partition):
+    assert partition_for_key(key, 1031, profile="cockroachdb") == partition
+
+
+def test_a_profile_that_nobody_checked_says_so():
+    assert find_profile("ruby-kafka").summary == "ruby-kafka, default; ported from its source, not checked"
+    assert find_profile("java").summary == "kafka-clients, default"
 
 
 ASKED = {

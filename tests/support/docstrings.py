@@ -53,6 +53,22 @@ def examples(module: str, name: str) -> list[str]:
     return [own, *filter(parser.get_examples, others)]
 
 
+def modules_with_examples(package: str) -> list[str]:
+    """The modules of a package in whose source any docstring has an example."""
+    files = sorted((ROOT / package).rglob("*.py"))
+    parts = [
+        file.relative_to(ROOT).with_suffix("").parts for file in files if ">>> " in file.read_text("utf-8")
+    ]
+    return [".".join(part[:-1] if part[-1] == "__init__" else part) for part in parts]
+
+
+def all_examples(module: str) -> list[str]:
+    """Every docstring of a module that has examples, of public and of other names."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    texts = (ast.get_docstring(node) for node in ast.walk(_tree(module)) if isinstance(node, documented))
+    return [text for text in texts if text and doctest.DocTestParser().get_examples(text)]
+
+
 def assert_shown(text: str, public: dict[str, Any]) -> None:
     """Run the examples of a docstring; AssertionError where one shows something else than the text says.
 

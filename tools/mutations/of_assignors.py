@@ -5,7 +5,7 @@ CLASSIC_STICKY = "tests/assignors/streams/test_classic_sticky.py"
 STREAMS = "tests/assignors/streams/test_high_availability.py"
 STREAMS_RACKS = "tests/assignors/streams/test_racks.py"
 DIFF = "tests/copartition/assignment_diff"
-STOPS = "tests/copartition/assignment_diff/test_stops.py"
+STOPS = "tests/copartition/deploys/test_stops.py"
 DOCTOR = "tests/copartition/doctor/test_checks.py"
 TRANSACTIONS = "tests/copartition/transactions/test_looks.py"
 CAPTURE = "tests/copartition/groups/capture"
@@ -326,21 +326,9 @@ ROWS = [
         "held = rows.source >= 0",
         "tests/copartition/assignment_diff/test_needed.py",
     ),
-    ("copartition/assignment_diff/stops.py", "event.members - grows", "event.members", STOPS),
-    ("copartition/assignment_diff/stops.py", "again_ms *= others > 0", "again_ms *= 1", STOPS),
-    (
-        "copartition/assignment_diff/stops.py",
-        "tuple(0.0 if lost_rows else",
-        "tuple(5e3 if lost_rows else",
-        STOPS,
-    ),
-    ("copartition/assignment_diff/stops.py", "won if left.any() else handed", "handed", STOPS),
-    (
-        "copartition/assignment_diff/stops.py",
-        "missed_ms], axis=1).max",
-        "], axis=1).max",
-        "tests/copartition/simulation/group/test_heartbeats.py",
-    ),
+    ("copartition/deploys/stops.py", "if not _new_lists(scenario):", "if True:", STOPS),
+    ("copartition/deploys/stops.py", "opens[~is_new], closes[~is_new], int", "opens, closes, int", STOPS),
+    ("copartition/deploys/stops.py", "max(all_stopped, rebalances)", "rebalances", STOPS),
     (
         "copartition/migrate/migration.py",
         "dict.fromkeys((*new, *old))",
@@ -397,10 +385,10 @@ ROWS = [
         "tests/copartition/simulation/records/test_flow.py",
     ),
     (
-        "copartition/simulate_scenarios/captured.py",
+        "copartition/deploys/scenario.py",
         "until = steps[last + 1].since if last + 1 < len(steps) else steps[last].at",
         "until = steps[-1].at",
-        "tests/copartition/simulate_scenarios/test_captured.py",
+        "tests/copartition/deploys/test_scenario.py",
     ),
     (
         "copartition/simulation/group/consumer_client.py",
@@ -419,6 +407,24 @@ ROWS = [
         "members.staying(before, owner, now_ms)",
         "[]",
         "tests/copartition/simulation/group/test_clients.py",
+    ),
+    (
+        "copartition/simulation/group/world.py",
+        "max(min(slow_ms, until_ms + normal_ms - at_ms), normal_ms)",
+        "slow_ms if at_ms < until_ms else normal_ms",
+        "tests/copartition/simulation/group/test_slow_network.py",
+    ),
+    (
+        "copartition/simulation/ledger.py",
+        "self._write(TransitionKind.STOP, moved, at_ms, Phase.PAUSED, cause)",
+        "pass",
+        "tests/copartition/simulation/group/test_coordinator.py",
+    ),
+    (
+        "copartition/simulation/partition_states.py",
+        "if kind is TransitionKind.LOSE and self._flow is not None:",
+        "if False:",
+        "tests/copartition/simulation/test_ledger.py",
     ),
     (
         "copartition/simulation/partition_states.py",
@@ -445,12 +451,6 @@ ROWS = [
         "bool(failed) if limits else _found_something(change)",
         "bool(failed) or _found_something(change)",
         COMMAND,
-    ),
-    (
-        "copartition/groups/capture/scan.py",
-        "if lines[-1] or len(lines) > _MOST_LINES:",
-        "if len(lines) > _MOST_LINES:",
-        "tests/copartition/groups/capture",
     ),
     (
         "copartition/groups/live/members.py",
@@ -545,13 +545,13 @@ ROWS = [
         DOCTOR,
     ),
     (
-        "copartition/transactions/looks.py",
+        "copartition/transactions/judging.py",
         "return 1 if self.findings else 2 if self.missing else 0",
         "return 1 if self.findings else 0",
         TRANSACTIONS,
     ),
     (
-        "copartition/transactions/looks.py",
+        "copartition/transactions/judging.py",
         "hanging = age_ms > MOST_TIMEOUT_MS and not look.missing_ids",
         "hanging = age_ms > MOST_TIMEOUT_MS",
         TRANSACTIONS,

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from copartition.assignment_diff.compare import AssignmentDiff
 from copartition.assignment_diff.needed import is_even
+from copartition.kit.evidence import Missing
 from copartition.kit.words import count, duration, number
 
 LONGEST = 160
@@ -171,33 +172,35 @@ def _fates(diff: AssignmentDiff, *, planned: bool) -> str:
 
 
 def _stops(diff: AssignmentDiff) -> Iterator[str]:
-    """Say what is not read for a while on the way to a plan."""
-    stops = diff.consumption
-    if stops is None:
+    """Say what is not read for a while on the way to a plan, or that this is unknown."""
+    if diff.after.status != "planned":
         return
-    # To another strategy the way is more than one bounce of the group.
-    where = " in each rolling bounce" if diff.new_strategy and diff.after.way else ""
-    if stops.new_partitions:
-        yield (
-            f"{count(stops.new_partitions, 'new partition')} {_is(stops.new_partitions)} first read after "
-            f"{duration(stops.new_ms)} on average, and auto.offset.reset=latest skips all records before"
-        )
-    mean = f"for {duration(stops.longest_mean_ms)} on average"
-    if stops.all_stopped and stops.rebalances:
-        times = {1: "once", 2: "twice"}.get(stops.all_stopped, f"{stops.all_stopped:,} times")
-        up_to = mean if stops.all_stopped == 1 else mean.replace("for", "for up to", 1)
-        yield f"the whole group stops reading {times}{where}, {up_to}"
-    elif stops.longest_mean_ms:
-        yield (
-            f"up to {stops.stopped_at_once:,} of {count(diff.summary.partitions, 'partition')} stop at once, "
-            f"{mean}, in {count(stops.rebalances, 'rebalance')}{where}"
-        )
-    if stops.static_restarts:
-        whose = count(stops.static_restarts, "static member")
-        yield (
-            f"without a rebalance, what {whose} {_has(stops.static_restarts)} waits while each one restarts"
-            + (f", up to {count(stops.stopped_at_once, 'partition')} at once" if not stops.rebalances else "")
-        )
+    if isinstance(diff.stops, Missing):
+        if diff.after.deploy or diff.new_strategy:
+            yield "unknown: what stops on the way"
+        return
+    for stops in diff.stops[:1]:
+        if stops.new_partitions:
+            new = count(stops.new_partitions, "new partition")
+            yield (
+                f"{new} {_is(stops.new_partitions)} first read after "
+                f"{stops.new_ms.time}, and auto.offset.reset=latest skips all records before"
+            )
+        if not stops.stopped:
+            return
+        seconds = f"{stops.partition_seconds.digits} partition-seconds"
+        longest = f"for up to {duration(stops.longest_pause_ms.most)}"
+        times = {1: "once", 2: "twice"}.get(int(stops.all_stopped.most), f"{stops.all_stopped.whole} times")
+        if stops.rebalances.most == 0:
+            whose = count(stops.static_restarts, "static member")
+            had = f"what {whose} {_has(stops.static_restarts)}"
+            yield f"without a rebalance, {had} waits while each one restarts: {seconds}"
+        elif stops.all_stopped.least:
+            yield f"the whole group stops reading {times}, {longest}: {seconds}"
+        else:
+            at_once = f"{stops.stopped_at_once.most:,.0f} of {count(stops.partitions, 'partition')}"
+            rebalances = count(int(stops.rebalances.most), "rebalance")
+            yield f"up to {at_once} stop at once, {longest}, in {rebalances}: {seconds}"
 
 
 def _is(number: int) -> str:

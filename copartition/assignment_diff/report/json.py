@@ -20,22 +20,21 @@ from copartition.assignment_diff.compare import AssignmentDiff
 from copartition.assignment_diff.report.headline import headline
 from copartition.assignment_diff.report.model import Shown, TopicChange, View
 from copartition.assignment_diff.report.verdict import details
-from copartition.assignment_diff.stops import Consumption, Stop
 from copartition.assignment_diff.summary import Summary
-from copartition.kit.evidence import Evidence, Missing  # noqa: F401 - the schema describes both
+from copartition.deploys.stops import Span, Stops, StopsJson, stops_json  # noqa: F401 - the schema describes all
+from copartition.kit.evidence import Missing
 from copartition.kit.json import (
     CheckResult,
     attributes,
     check_results,
     dump,
-    finite,
     ground_fields,
     json_schema,
 )
 from copartition.kit.number_checks import NumberCheck
 from copartition.kit.words import visible
 
-DIFF_FORMAT_VERSION = "2.0"
+DIFF_FORMAT_VERSION = "3.0"
 
 Change = TypedDict(
     "Change",
@@ -80,28 +79,6 @@ class MatchingData(TypedDict):
     renames: list[Rename]
 
 
-class StopCost(TypedDict):
-    """The cost of the change if it comes about by one event, under one rebalance protocol.
-
-    Attributes:
-        pause_ms: the mean time for which a stopped partition is not read, detection included; null: for ever.
-        partition_seconds: the sum over all stopped partitions; null: without end.
-        longest_mean_ms: the mean time of those partitions that stop longest, of those that had a reader;
-            null: for ever. A single pause can be longer.
-        new_ms: the mean time until new partitions are read; 0 if there are none.
-    """
-
-    event: str
-    protocol: str
-    members: int
-    partitions: int
-    detection_ms: float | None
-    pause_ms: float | None
-    partition_seconds: float | None
-    longest_mean_ms: float | None
-    new_ms: float | None
-
-
 class DetailData(TypedDict):
     """A sentence below the verdict, and what it stands on.
 
@@ -139,8 +116,6 @@ class DiffDocument(TypedDict):
         statuses: the state of the group.
         verdict: the answer in one sentence of at most 160 characters.
         details: what else there is to say of the whole.
-        consumption: what the way to a plan stops, under the group's own protocol; null where nothing stops or
-            nothing was planned.
         separated: groups of topics of which one member had each number before and no longer has after, so
             that they cannot be joined by partition any more.
         summary: the diff in numbers, each of which can be checked.
@@ -148,7 +123,9 @@ class DiffDocument(TypedDict):
         assumed: what was taken for granted because no source tells.
         warnings: what to know before believing the numbers.
         protocols: the rebalance protocols that the group may use; one where a source tells.
-        stops: what the change costs, under every protocol.
+        stops: what the change stops: as it is meant, and where members left, as if they had crashed; empty if
+            nothing happens to the group, or if it is unknown.
+        stops_missing: why what the change stops is unknown; null if it is known.
         matching: how members were paired.
         filters: what is left out below.
         members: the members.
@@ -164,14 +141,14 @@ class DiffDocument(TypedDict):
     statuses: Statuses
     verdict: str
     details: list[DetailData]
-    consumption: Consumption | None
     separated: list[list[str]]
     summary: Summary
     checks: list[CheckResult]
     assumed: list[str]
     warnings: list[str]
     protocols: list[str]
-    stops: list[StopCost]
+    stops: list[StopsJson]
+    stops_missing: Missing | None
     matching: MatchingData
     filters: Filters
     members: list[MemberChange]
@@ -184,7 +161,7 @@ class DiffDocument(TypedDict):
 
 def diff_schema() -> dict[str, Any]:
     """Return the JSON Schema of the document, of draft 2020-12."""
-    return json_schema(DiffDocument, "assignment-diff", {StopCost: Stop})
+    return json_schema(DiffDocument, "assignment-diff", {StopsJson: Stops})
 
 
 _FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -212,7 +189,8 @@ def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[N
         verdict=headline(diff),
         details=[{"text": detail.text, **ground_fields(detail.ground)} for detail in details(diff)],
         checks=check_results(checks, diff.summary),
-        stops=[finite(stop._asdict()) for stop in diff.stops],
+        stops=[] if isinstance(diff.stops, Missing) else [stops_json(way) for way in diff.stops],
+        stops_missing=diff.stops if isinstance(diff.stops, Missing) else None,
         matching=attributes(MatchingData, diff.matching),
         filters={"topic": _pattern(shown.view.topic), "member": _pattern(shown.view.member)},
         members=shown.chosen_members,

@@ -9,10 +9,8 @@ from copartition.assignment_diff.report.verdict import (
     heading,
     movement,
     reason_counts,
-    stop_remark,
-    stop_table,
 )
-from copartition.kit.markdown import MOST_CHARACTERS, Page, markdown_table, markdown_text, shorten_list
+from copartition.kit.markdown import MOST_CHARACTERS, Page, markdown_text, shorten_list
 from copartition.kit.words import number, partition_ranges
 
 _RANGE_CHARACTERS = 500
@@ -44,11 +42,6 @@ def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
     page.items([f"⚠️ {text}" for text in conflicts(shown.part, "→")], "conflict")
     page.items(diff.warnings, "warning")
     page.items(renames(diff), "rename")
-    stops = stop_table(diff)
-    if stops.rows:
-        page.add("\n", *(f"{line}\n" for line in markdown_table(stops)))
-    if remark := stop_remark(diff):
-        page.add("\n", markdown_text(remark), "\n")
     if not diff.same:
         _TABLES[shown.view.by or "member"](shown, page)
     return page.finished

@@ -28,13 +28,21 @@ FATES = ("kept", "moved", "assigned", "unassigned", "added", "removed", "conflic
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The part of a diff to show."""
+    """The part of a diff to show.
 
-    by: str | None = None  # "member", "topic" or "partition" a row; None for what suits the format
-    topic: re.Pattern[str] | None = None  # only topics whose name has a match
-    member: re.Pattern[str] | None = None  # only such members, and partitions that one of them has or had
-    every: bool = False  # also what did not change, and every row, however many there are
-    reasons: bool = False  # why a plan moves what it moves
+    Attributes:
+        by: "member", "topic" or "partition" a row; None for what suits the format.
+        topic: only topics whose name has a match.
+        member: only members whose name has a match, and partitions that one of them has or had.
+        every: also what did not change, and every row, however many there are.
+        reasons: why a plan moves what it moves.
+    """
+
+    by: str | None = None
+    topic: re.Pattern[str] | None = None
+    member: re.Pattern[str] | None = None
+    every: bool = False
+    reasons: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +96,7 @@ class Shown:
         # The chosen partitions; members count those of chosen topics, the summary is of all.
         self.part = _of_topics(diff, self.view.topic)
         if self.view.member is not None:
+            # The last element is read by an owner of -1, which is nobody and never chosen.
             chosen = np.array([*map(self._is_chosen, diff.members), False], np.bool_)
             self.part = _of_rows(self.part, chosen[self.part.source] | chosen[self.part.target])
 
@@ -121,6 +130,7 @@ class Shown:
     def topics(self) -> list[TopicChange]:
         """The topics to list: those of which a partition changed, or all with `View.every`."""
         part, kinds = self.part, len(Action)
+        # One pass over the rows counts all topics: a cell for each topic and action.
         cells = np.bincount(
             part.topic.astype(np.int64) * kinds + part.action, minlength=len(part.topics) * kinds
         )
@@ -175,6 +185,7 @@ class Shown:
         """
         most, part = self._most(most), self.part
         moving = np.flatnonzero((part.action != Action.KEEP) & (part.source != part.target))
+        # One number for both owners, so that `unique` finds the flows; targets are one more, as -1 is nobody.
         pair = part.source[moving].astype(np.int64) * (len(part.members) + 1) + part.target[moving]
         pairs, number, sizes = np.unique(pair, return_inverse=True, return_counts=True)
         left_out = 0, 0
@@ -186,6 +197,7 @@ class Shown:
             chosen[moving[np.isin(number, order[:most])]] = True
             part = _of_rows(part, chosen)
         flows = [*(part.flows_by_reason if self.view.reasons else part.flows)]
+        # Where all are shown, they stay in their own order.
         if left_out[0]:
             flows.sort(key=lambda flow: -len(flow.partitions))
         return flows, *left_out
@@ -286,6 +298,7 @@ _RUNS = 24
 
 def named_places(partitions: PartitionList) -> tuple[str, int]:
     """Return the first partitions as text, and how many more there are than there is room for."""
+    # A run ends where the next number does not follow, or the topic is another one.
     breaks = np.flatnonzero((np.diff(partitions.partitions) != 1) | (np.diff(partitions.topics) != 0)) + 1
     end = len(partitions) if len(breaks) < _RUNS else int(breaks[_RUNS - 1])
     first = PartitionList(partitions.names, partitions.topics[:end], partitions.partitions[:end])

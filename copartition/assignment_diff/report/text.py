@@ -27,8 +27,6 @@ from copartition.assignment_diff.report.verdict import (
     heading,
     movement,
     reason_counts,
-    stop_remark,
-    stop_table,
 )
 from copartition.kit.grid import Grid, GridColumn, cell
 from copartition.kit.words import CUT, common_prefix, count, number, partition_ranges, visible, without_ids
@@ -70,15 +68,6 @@ def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None)
     lines = [f"! {text}" for text in conflicts(shown.part, "->")]
     _first(console, lines, "conflict", "bold red", full=shown.view.every)
     _first(console, [f"  {line}" for line in renames(diff)], "renamed member", full=shown.view.every)
-    stops = stop_table(diff)
-    if stops.rows:
-        columns = [
-            GridColumn(title.upper(), "number" if place in stops.numbers else "word")
-            for place, title in enumerate(stops.titles)
-        ]
-        _show(console, Grid(columns, stops.rows))
-    if remark := stop_remark(diff):
-        console.print(cell(f"  {remark}", "dim"))
     if not diff.same:
         console.print()
         style = "yellow" if diff.summary.avoidable_moves else ""

@@ -18,11 +18,11 @@ from copartition.assignment_diff.compare import AssignmentDiff
 from copartition.assignment_diff.needed import CO_PARTITIONED
 from copartition.assignment_diff.report.headline import left_out
 from copartition.assignment_diff.report.model import named_places, renames
+from copartition.deploys.stops import UNIT, answer_sentence
 from copartition.groups.offers import offered_lists
 from copartition.kit.evidence import Evidence, Ground, Missing
-from copartition.kit.words import Table, count, duration, list_names, number
+from copartition.kit.words import count, list_names, number
 from copartition.simulation.growth import CURE, skipped_records
-from copartition.simulation.inputs.settings import Settings
 
 _TOPICS = 4
 """Topics that a sentence names at most."""
@@ -81,35 +81,34 @@ _COMPARED = ("who owns which partition",)
 
 def _of_stops(diff: AssignmentDiff) -> Iterator[Detail]:
     """Say which records are skipped in new partitions, and what a plan's way costs."""
-    stops = diff.consumption
+    stops = diff.stops
     # New partitions are read late, and latest skips their first records: the one loss that no rebalance
     # shows.
     if diff.summary.added:
         # Both of a classic group's rebalance protocols notice growth alike.
         kinds = {"consumer" if protocol == "consumer" else "classic" for protocol in diff.protocols}
-        text, ground = skipped_records(kinds.pop() if len(kinds) == 1 else None, diff.timing or Settings())
+        text, ground = skipped_records(kinds.pop() if len(kinds) == 1 else None, diff.pace.settings)
         yield Detail(f"{text}. To lose none, {CURE}.", ground)
-    if stops is None:
+    if isinstance(stops, Missing):
+        # Of two states that were captured nobody has asked what the change between them stopped.
+        if diff.after.status == "planned":
+            yield Detail(answer_sentence(stops), stops)
         return
     # The coordinator shows only the strategy that was chosen; one eager strategy in a list makes it a whole
     # stop.
-    protocol = stops.protocol
-    if stops.protocol == "cooperative" and isinstance(offered_lists(diff.before), Missing):
-        protocol = "cooperative if every list is"
+    cooperative = any(way.protocol == "cooperative" for way in stops)
+    if cooperative and diff.after.status == "planned" and isinstance(offered_lists(diff.before), Missing):
         what = "whether each member lists cooperative strategies only"
         otherwise = (
             "if one also lists an eager one, as amid a migration, every rebalance stops the whole group"
         )
         remedy = "look at partition.assignment.strategy of each member"
         yield Detail(f"Unknown: {what}; {otherwise}. To know, {remedy}.", Missing(what, remedy))
-    when = " in each rolling bounce" if diff.new_strategy and diff.after.way else ""
-    cost = f", {stops.partition_seconds:,.1f} partition-seconds on average" if stops.partition_seconds else ""
-    unit = " (one is a partition that nobody reads for a second)" if stops.partition_seconds else ""
-    yield Detail(
-        f"On the way{when}: {count(stops.rebalances, 'rebalance')} ({protocol}), at most "
-        f"{count(stops.stopped_at_once, 'partition')} not read at once{cost}{unit}.",
-        stops.ground,
-    )
+    for way in stops:
+        text = answer_sentence(way)
+        yield Detail(f"{text[0].upper()}{text[1:]}", way.ground)
+    if stops:
+        yield Detail(f"{UNIT[0].upper()}{UNIT[1:]}.", stops[0].ground)
 
 
 def _migration(diff: AssignmentDiff) -> Iterator[Detail]:
@@ -254,31 +253,6 @@ def heading(diff: AssignmentDiff) -> list[str]:
     parts.append(count(numbers.partitions, "partition"))
     parts += [] if diff.alone else [f"matched by {diff.matching.rule}"]
     return parts
-
-
-def stop_table(diff: AssignmentDiff) -> Table:
-    """Return the costs of the change, a row for each event and each protocol that the group may have."""
-    titles = ("stop on", "protocol", "members", "partitions", "mean pause", "noticed after", "new read after")
-    rows = [
-        (
-            stop.event,
-            stop.protocol,
-            f"{stop.members:,}",
-            f"{stop.partitions:,}",
-            duration(stop.longest_mean_ms) if stop.longest_mean_ms else "",
-            duration(stop.detection_ms) if stop.detection_ms else "",
-            duration(stop.new_ms) if stop.new_ms else "",
-        )
-        for stop in diff.own_stops
-    ]
-    return Table(titles, rows, range(2, 7))
-
-
-def stop_remark(diff: AssignmentDiff) -> str | None:
-    """Return the remark that rows of `stop_table` are alternatives, if the group's protocol is unknown."""
-    if not diff.own_stops or len(diff.protocols) == 1:
-        return None
-    return "one row of each event applies, that of the group's protocol, which --describe --state tells"
 
 
 _NOTES = 12

@@ -16,6 +16,8 @@ HEADERS = ("GROUP ", "TOPIC ", "CONSUMER-ID ", "COORDINATOR (ID) ")
 """The first columns of these tables; before Kafka 2.4 none begins with GROUP."""
 TELLING = {"offsets": "PARTITION", "members": "HOST", "state": "ASSIGNMENT-STRATEGY"}
 """For each kind of table, the column up to which a line must fit to be a row of it."""
+FIRST_OF_CELL = frozenset("0123456789-/")
+"""Characters with which cells of these columns begin."""
 _WORD = re.compile(r"COORDINATOR \(ID\)|\S+")
 _NUMBER = re.compile(r"-|-?\d{1,19}")
 _LIST = r"[^\s()]*\(\d+(?:,\d+)*\)"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from assignors.state import GroupState
 from copartition.groups.capture import connect
 from copartition.groups.capture.group import describe
-from copartition.groups.capture.others import NO_GROUP, NO_OUTPUT, parse_json, refuse_text
+from copartition.groups.capture.others import NO_GROUP, check_kind, parse_json, refuse_text
 from copartition.groups.capture.paste import realign, shows_header, straighten
 from copartition.groups.capture.scan import MOST_NOTICES, Scanned, scan
 from partitioning.errors import SourceError
@@ -51,6 +51,7 @@ def parse_captures(text: str, group: str | None = None) -> list[State]:
         return [(connect.parse_status(text), None)]
     if is_json(text):
         return [(parse_json(text), None)]
+    check_kind(text)
     paste = straighten(text)
     try:
         times = _parse(paste.text, group)
@@ -136,7 +137,8 @@ def check_head(text: str) -> None:
         if not any(key in text for key in _JSON_KEYS):
             raise SourceError(NO_GROUP)
     elif not shows_header(text.split("\n", MOST_NOTICES)[:MOST_NOTICES]):
-        raise SourceError(NO_OUTPUT)
+        check_kind(text)
+        refuse_text(text)
 
 
 def _pick(groups: dict[str | None, list[Scanned]], group: str | None) -> str | None:

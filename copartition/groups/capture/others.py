@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.groups.capture.connect import connector_answer
 from copartition.groups.capture.table import AGAIN
+from copartition.groups.kinds import OTHER_KINDS
 from copartition.groups.rows import Rows
-from partitioning.errors import SourceError
+from partitioning.errors import OtherGroupKindError, SourceError
 from partitioning.kit.formats import decode_json
 from partitioning.kit.limits import (
     MAX_GROUP_MEMBERS,
@@ -45,6 +46,10 @@ _TEXTS = {
     r"(?m)^Group ID:\s.*\nState:\s": (
         "this is the output of kaf group describe, which names members by their client ids only"
     ),
+    r"(?mi)^partition\s+consumer id\s+host\s": (
+        "this is a copy of Kafka UI's page, which names no topic; save its JSON instead: "
+        "GET /api/clusters/CLUSTER/consumer-groups/GROUP"
+    ),
     r"(?m)^Metadata for (?:all topics|\S+) \(from broker": (
         "this is the output of kcat -L, which shows no groups"
     ),
@@ -54,8 +59,47 @@ _TEXTS = {
 }
 """Texts of other tools by a pattern, each with what it is and why it is no group to look at."""
 
+_COLON_LISTS = r"[\w.-]+:[\d,]+(?:;[\w.-]+:[\d,]+)*"
+_KINDS = {
+    "share": (
+        r"GROUP +TOPIC +PARTITION +(?:LEADER-EPOCH +)?START-OFFSET +LAG",
+        r"GROUP .* MEMBER-EPOCH +ASSIGNMENT",
+        rf"GROUP +CONSUMER-ID .*#PARTITIONS +ASSIGNMENT *\n(?=.* {_COLON_LISTS} *(?:\n|$))",
+        r"GROUP +COORDINATOR \(ID\) +STATE ",
+        r"GROUP_ID +COORDINATOR_NODE +OFFSETS",
+        r"Share group '([^']+)'",
+    ),
+    "streams": (
+        r"GROUP +TOPIC +PARTITION .*OFFSET-LAG",
+        r"GROUP .*\bMEMBER .*PROCESS ",
+        r"GROUP +COORDINATOR \(ID\) +ASSIGNOR ",
+        r"Streams group '([^']+)'",
+    ),
+}
+"""Headers and notices of the tools for share groups and Streams groups (Kafka 4.1 to 4.4), by kind."""
+_HEAD = 2**16
+"""Characters of a text in which these are looked for: to look through all of a long one takes seconds."""
+_LIST = re.compile(r"(?m)^ *GROUP +TYPE +PROTOCOL *$")
+"""The header of kafka-groups --list."""
+
 _ROW = re.compile(r"(?m)^\S+ +\S+ +(?:\d+ +(?:\d+|-) +(?:\d+|-) +(?:\d+|-) +\S+ +/\S+|/\S+ +\S+ +\d+ )")
 """A row of the table of offsets or of members."""
+
+
+def check_kind(text: str) -> None:
+    """Refuse the output of Kafka's tools for share groups and Streams groups.
+
+    Raises:
+        OtherGroupKindError: it is such an output; the message says what the group is, and what to use.
+    """
+    start = text[:_HEAD]
+    for kind, patterns in _KINDS.items():
+        for pattern in patterns:
+            if head := re.search(rf"(?m)^[ >|]*{pattern}", start):
+                # The group's name is in the notice, or the first word below the header.
+                below = start[start.find("\n", head.end() - 1) :].split(None, 1)
+                name = head[1] if head.re.groups else next(iter(below), "the group")
+                raise OtherGroupKindError(OTHER_KINDS[kind].format(group=name))
 
 
 def refuse_text(text: str) -> None:
@@ -64,6 +108,11 @@ def refuse_text(text: str) -> None:
     Raises:
         SourceError: always; its words depend on what the text shows.
     """
+    if listed := _LIST.search(text):
+        rows = [line.split() for line in text[listed.end() :].splitlines() if len(line.split()) == 3]
+        kinds = ", ".join(f"{name} ({kind.lower()})" for name, kind, _ in rows[:_NAMED]) or "none"
+        more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
+        raise SourceError(f"this is a list of groups: {kinds}{more}; name one: live:GROUP -b HOST:PORT")
     for pattern, what in _TEXTS.items():
         if re.search(pattern, text):
             raise SourceError(f"{what}; {ASK_FOR_MEMBERS}")
@@ -75,6 +124,8 @@ def refuse_text(text: str) -> None:
     raise SourceError(NO_OUTPUT)
 
 
+_NAMED = 5
+"""Groups of a list that an error names."""
 NO_OUTPUT = (
     "this is no output of kafka-consumer-groups --describe or rpk group describe: no header with TOPIC or "
     f"CONSUMER-ID; {ASK_FOR_MEMBERS}"
@@ -157,7 +208,9 @@ def _described(value: Any) -> Iterator[GroupState]:
     if isinstance(value, dict):
         flat = {re.sub(r"[_-]", "", key.lower()): content for key, content in value.items()}
         members = [content for content in flat.values() if _are_members(content)]
-        partitions = [content for content in flat.values() if _are_owned(content)]
+        # Beside members, partitions need not name theirs: they tell the lag.
+        listed = [content for content in flat.values() if _are_partitions(content)]
+        partitions = [content for content in listed if members or _are_owned(content)]
         if members or partitions:
             yield _group(flat, members[0] if members else (), partitions[0] if partitions else ())
         else:
@@ -194,16 +247,19 @@ def _are_members(value: Any) -> bool:
     )
 
 
-def _are_owned(value: Any) -> bool:
-    """Return True for a list of partitions, of which at least one names its member."""
+def _are_partitions(value: Any) -> bool:
+    """Return True for a list of partitions, each with a topic and a number of its own."""
     if not (isinstance(value, list) and value):
         return False
-    entries = [*map(_flat, value)]
-    placed = all(
+    return all(
         isinstance(_first(entry, _TOPIC), str) and isinstance(_first(entry, _PARTITION), int)
-        for entry in entries
+        for entry in map(_flat, value)
     )
-    return placed and any(isinstance(_first(entry, _MEMBER[:2]), str) for entry in entries)
+
+
+def _are_owned(value: Any) -> bool:
+    """Return True for a list of partitions, of which at least one names its member."""
+    return _are_partitions(value) and any(_text(_first(_flat(entry), _MEMBER[:2])) for entry in value)
 
 
 def _group(facts: Mapping[str, Any], members: Sequence[Any], partitions: Sequence[Any]) -> GroupState:
@@ -239,7 +295,7 @@ def _group(facts: Mapping[str, Any], members: Sequence[Any], partitions: Sequenc
     hidden = counted - listed if isinstance(counted, int) and listed <= counted <= MAX_GROUP_MEMBERS else 0
     state = rows.state(
         members_complete=bool(members) or (isinstance(counted, int) and counted == listed),
-        name=_text(_first(facts, _GROUP)),
+        name=_text(_first(facts, _GROUP)) or _text(_first(places[0].entry, _GROUP[:4]) if places else None),
         status=_STATUSES.get(re.sub(r"[_ ]", "", str(_first(facts, _STATE) or "")).upper()),
         warnings=("read from another tool's JSON, which may not show partitions without an owner",),
     )

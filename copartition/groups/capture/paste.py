@@ -18,7 +18,7 @@ from typing import NamedTuple
 from copartition.groups.capture.columns import (
     COLUMN_NAMES,
     COMMAND,
-    HEADERS,
+    FIRST_OF_CELL,
     NOTICE,
     TELLING,
     align,
@@ -29,6 +29,7 @@ from copartition.groups.capture.columns import (
     squeeze,
 )
 from copartition.groups.capture.table import AGAIN, NOTHING
+from copartition.groups.capture.wrapped import join_wrapped
 from copartition.kit.words import count
 from partitioning.errors import SourceError
 
@@ -44,10 +45,8 @@ _OWN_BAR = re.compile(r"[|\u2502\u2503]\s*$")
 _RULE = re.compile(r"[\s|+:=\-\u2500-\u257f]+")
 """A line that only draws the frame of a table."""
 _DIGIT = re.compile(r"[0-9]")
-_MOST_PIECES = 6
-"""Lines that one row may be wrapped over."""
 _MOST_LINES = 20_000
-"""Lines of a text that is read by words, or whose rows are wrapped: it was pasted by hand."""
+"""Lines of a text that is read by words, or whose rows may be wrapped: it was pasted by hand."""
 _REMARK = re.compile(
     r"exit|logout|EOF|done|\^[CD].*|\s*(?:real|user|sys)\s+\d.*"
     r"|\S*[$#%>\u276f\u279c]"
@@ -78,12 +77,12 @@ def straighten(text: str) -> Paste:
         text = text.translate(_SPACES)
     lines = text.split("\n")
     headers = _header_lines(text)
-    notes = []
     for number in headers:
         _without_prefix(lines, number)
         _without_frame(lines, number)
-        if note := _without_wrapping(lines, number):
-            notes.append(note)
+    is_remark = [_is_remark(line) for line in lines] if headers and len(lines) < _MOST_LINES else []
+    joined = [join_wrapped(lines, number, is_remark) for number in headers if is_remark]
+    notes = [note for note in joined if note]
     remarks = _blank_remarks(lines, headers)
     if remarks:
         more = f", nor are {len(remarks) - 1} more" if len(remarks) > 1 else ""
@@ -128,7 +127,7 @@ def _without_prefix(lines: list[str], number: int) -> None:
     prefix = line[: found.start()]
     if _BARS.search(line, found.start()):  # the table's own frame begins with a bar, which is no prefix
         prefix = _OWN_BAR.sub("", prefix)
-    if not prefix:
+    if not prefix or (prefix.isspace() and not _begins_table(line[found.start() :])):
         return
     width, shape, bare = len(prefix), _DIGIT.sub("0", prefix), prefix.rstrip()
     for index, other in enumerate(lines):
@@ -136,6 +135,11 @@ def _without_prefix(lines: list[str], number: int) -> None:
             lines[index] = other[width:]
         elif other.rstrip() == bare:
             lines[index] = ""
+
+
+def _begins_table(line: str) -> bool:
+    """Return True if a line begins a table; the second piece of a wrapped header may begin with blanks."""
+    return line.startswith(("GROUP", "TOPIC")) or bool(find_header(squeeze(line))[0])
 
 
 def _names(line: str) -> list[str]:
@@ -187,79 +191,6 @@ def _split(line: str, delimiter: str) -> list[str]:
     return [cell.strip() for cell in inner.split(delimiter)]
 
 
-def _without_wrapping(lines: list[str], number: int) -> str | None:
-    """Join the pieces of rows that a narrow terminal has wrapped; return what was done, None if nothing.
-
-    A terminal cuts at its width, so that pieces but the last are equally long; a chat breaks at blanks.
-
-    Raises:
-        SourceError: the header is wrapped, and a row cannot be joined.
-    """
-    first = lines[number]
-    if head_columns(squeeze(first))[0] or len(_names(first)) < 3 or not first.startswith(HEADERS):
-        return None
-    end = next((index for index in range(number, len(lines)) if not lines[index].strip()), len(lines))
-    places = [
-        index for index in range(number, min(end, number + _MOST_LINES)) if not _is_remark(lines[index])
-    ]
-    width = max(len(lines[index]) for index in places)
-    for pieces in range(2, _MOST_PIECES + 1):
-        head = _joined(lines, places[:pieces], width, None)
-        following = places[pieces] if pieces < len(places) else None
-        if head is not None and (following is None or not {*lines[following].split()} <= COLUMN_NAMES):
-            break
-    else:
-        return None
-    names = [*find_header(squeeze(head))[1]]
-    for rows in (_row_starts(lines, places[pieces:], names), _chunks(places[pieces:], pieces)):
-        joined = [_joined(lines, row, width, names) for row in rows]
-        if all(row is not None for row in joined):
-            break
-    else:
-        at = next(row[0] for row, text in zip(rows, joined, strict=True) if text is None)
-        raise SourceError(
-            f"line {at + 1}: the table is wrapped, and this row cannot be joined; widen the terminal and "
-            f"{AGAIN}"
-        )
-    for row, text in zip([places[:pieces], *rows], [head, *joined], strict=True):
-        for index in row:
-            lines[index] = ""
-        lines[row[0]] = text or ""
-    return f"rows that were wrapped over {pieces} lines were joined"
-
-
-def _joined(
-    lines: Sequence[str], places: Sequence[int], width: int, names: Sequence[str] | None
-) -> str | None:
-    """Return pieces as one line: a header if `names` is None, else a row of these columns.
-
-    None if they are neither.
-    """
-    parts = [lines[place] for place in places]
-    cut = "".join(part.ljust(width) for part in parts[:-1]) + parts[-1]
-    for text in (cut, " ".join(parts)):
-        squeezed = squeeze(text)
-        if find_header(squeezed)[0] if names is None else fit_cells(squeezed.split(" "), names):
-            return text
-    return None
-
-
-def _row_starts(lines: Sequence[str], places: Sequence[int], names: Sequence[str]) -> list[list[int]]:
-    """Return the pieces of each row; a row begins where a line fits the first columns."""
-    telling = 1 + min(names.index(name) for name in TELLING.values() if name in names)
-    rows: list[list[int]] = []
-    for place in places:
-        if not rows or fitting_columns(lines[place].split(), names)[0] >= telling:
-            rows.append([])
-        rows[-1].append(place)
-    return rows
-
-
-def _chunks(places: Sequence[int], size: int) -> list[list[int]]:
-    """Return the places in lists of this size; the last one may be shorter."""
-    return [[*places[start : start + size]] for start in range(0, len(places), size)]
-
-
 def _is_remark(line: str) -> bool:
     """Return True if a line is a shell's, kubectl's or a logger's by its words."""
     return _REMARK.fullmatch(line.strip()) is not None
@@ -297,7 +228,7 @@ def _remarks_of_table(lines: Sequence[str], start: int, end: int) -> list[tuple[
     for index in range(start + 1, end):
         line = lines[index]
         # Nearly all lines are rows in their columns, which three characters show.
-        if line[at - 1 : at] == " " and line[at : at + 1] in _FIRST_OF_CELL and line[wide - 1 : wide] == " ":
+        if line[at - 1 : at] == " " and line[at : at + 1] in FIRST_OF_CELL and line[wide - 1 : wide] == " ":
             firsts.add(line[:wide].rstrip())
         elif not line.strip() or NOTICE.match(line) or COMMAND.match(line):
             continue
@@ -314,10 +245,6 @@ def _remarks_of_table(lines: Sequence[str], start: int, end: int) -> list[tuple[
         rows += 1
         doubtful.clear()
     return found + doubtful
-
-
-_FIRST_OF_CELL = frozenset("0123456789-/")
-"""Characters with which cells of the columns in `TELLING` begin."""
 
 
 def _may_be_row(line: str, columns: Sequence[str], telling: str, firsts: set[str] | None) -> bool:

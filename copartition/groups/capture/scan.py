@@ -149,6 +149,8 @@ class _Scanner:
             row = mark + 1
         if lines[-1]:
             self._end(len(lines))
+        if self._in_summary:
+            self._end_summary()
 
     def _end(self, line: int) -> None:
         """Note that the last line has no newline, so that it may be cut.
@@ -187,22 +189,27 @@ class _Scanner:
             self.found.append((command[1], None))
             return
         kind, columns = head_columns(line)
-        if self._in_summary and (kind or not line.strip()):
-            self._in_summary = False
-            if "STATE" in self._facts:
-                self._say(self._facts["GROUP"], self._facts["STATE"])
+        summary = line.startswith("GROUP ") and not (self._table and "GROUP" in self._table.columns)
+        if self._in_summary and (kind or summary):
+            self._end_summary()
         if kind:
             self._table = Table(columns, number + 1, len(line), "MEMBER-ID" in columns, self._facts)
             self.found.append(_NoticedTable(kind, self._table, self._noticed))
             self._facts = {}
         # A table of all groups has rows that begin with GROUP, too; only outside such a table a summary of
         # rpk begins.
-        elif line.startswith("GROUP ") and not (self._table and "GROUP" in self._table.columns):
+        elif summary:
             self._in_summary = True
             self._facts = {"GROUP": line.removeprefix("GROUP ").strip()}
         # A row may look like a mark by its first word; it is a row all the same.
         elif columns:
             self._rows(number, [line])
+
+    def _end_summary(self) -> None:
+        """Note the status that rpk's summary of a group tells."""
+        self._in_summary = False
+        if "STATE" in self._facts:
+            self._say(self._facts["GROUP"], self._facts["STATE"])
 
     def _say(self, group: str, status: str) -> None:
         """Note the status of a group; tables that name no group after this belong to it."""

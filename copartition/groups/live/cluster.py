@@ -5,15 +5,23 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 from functools import cached_property
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from copartition.groups.live.wire import read_features
+from copartition.groups.kinds import OTHER_KINDS
+from copartition.groups.live.wire import read_features, read_group_types
 from copartition.kit.admin import ClusterMetadata, Commit, DescribedGroup, DescribedTopic, JoinedMember
 from copartition.kit.child import AdminError, Child, ChildEndedError
 from partitioning.clients.ledger import PREFIX, Entry, ledger_group
-from partitioning.errors import BrokerUnreachableError, GroupNotFoundError, InvalidConfigError, SourceError
+from partitioning.errors import (
+    BrokerUnreachableError,
+    GroupNotFoundError,
+    InvalidConfigError,
+    OtherGroupKindError,
+    SourceError,
+)
 from partitioning.kit.packages import needs
 
 TIMEOUT_S = 10.0
@@ -22,6 +30,8 @@ _AGAIN_S = 0.2
 """Seconds between two attempts."""
 
 _NO_GROUP = "the cluster has no such group"
+_NAMED = 5
+"""Groups that an error names if none is called nearly as the missing one."""
 _COORDINATOR_MOVES = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
 _MISSING = {
     "GROUP_AUTHORIZATION_FAILED": "; this user needs DESCRIBE on the group",
@@ -204,15 +214,49 @@ class Cluster:
         """Return the group as the Admin API has it.
 
         Raises:
-            GroupNotFoundError: there is no such group.
+            GroupNotFoundError: there is no such group; the message names groups that there are.
+            OtherGroupKindError: it is a share group or a Streams group.
         """
-        described: DescribedGroup = self._answer("describe_group", group)
+        try:
+            described: DescribedGroup = self._answer("describe_group", group)
+        except GroupNotFoundError:
+            raise self._missing(group) from None
         # librdkafka asks for a classic group by DescribeGroups in version 5 at the most. In that version a
         # broker describes a group that is not there as dead, without an error; GROUP_ID_NOT_FOUND came with
         # version 6.
         if described.state == "DEAD":
-            raise GroupNotFoundError(f"{self._source}: {_NO_GROUP}")
+            raise self._missing(group)
         return described
+
+    def _missing(self, group: str) -> SourceError:
+        """Return the error for a group that is no consumer group: there is none, or it is of another kind.
+
+        If the brokers tell no types, or not to this user, only the name can be said.
+        """
+        types = self._group_types()
+        if (kind := types.get(group)) in OTHER_KINDS:
+            return OtherGroupKindError(f"{self._source}: {OTHER_KINDS[kind].format(group=group)}")
+        near = get_close_matches(group, types, n=3) or sorted(types)[:_NAMED]
+        there = f"; there are {', '.join(near)}" if near else ""
+        more = f" and {len(types) - len(near)} more" if len(types) > len(near) else ""
+        return GroupNotFoundError(f"{self._source}: {_NO_GROUP}{there}{more}")
+
+    def check_kind(self, group: str) -> None:
+        """Refuse a share group or a Streams group; a group that is not there may have been one of consumers.
+
+        Raises:
+            OtherGroupKindError: it is of another kind; the message says of which, and what to use.
+        """
+        if self._group_types().get(group) in OTHER_KINDS:
+            raise self._missing(group)
+
+    def _group_types(self) -> dict[str, str]:
+        """Return the type of each group by its name; {} if brokers tell no types, or not to this user."""
+        try:
+            brokers = [(broker.host, broker.port) for broker in self.brokers.values()]
+            return read_group_types(brokers, self.config)
+        except SourceError:
+            return {}
 
     def groups(self) -> list[str]:
         """Return the groups that we may see."""

@@ -15,7 +15,7 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -29,7 +29,9 @@ _LARGEST_ANSWER = 100_000_000
 _LEAST_ITERATIONS, _MOST_ITERATIONS = 4096, 1_000_000
 """Of SCRAM: Kafka's clients refuse fewer, which make a password easy to guess; more would keep us busy."""
 
-_SASL_HANDSHAKE, _API_VERSIONS, _FIND_COORDINATOR = 17, 18, 10
+_SASL_HANDSHAKE, _API_VERSIONS, _FIND_COORDINATOR, _LIST_GROUPS = 17, 18, 10, 16
+_WITH_TYPES = 5
+"""The version of ListGroups from which on brokers tell the type of each group (Kafka 3.8, KIP-848)."""
 _SASL_AUTHENTICATE, _CONSUMER_GROUP_DESCRIBE = 36, 69
 _MEMBER_TYPES = {0: "classic", 1: "consumer"}
 """A member's type (KIP-1099), as version 1 of ConsumerGroupDescribe has it."""
@@ -73,6 +75,29 @@ def read_features(config: Mapping[str, str]) -> dict[str, int]:
     with failures(), _bootstrap(config) as connection:
         keys, levels = connection.features()
     return levels if _CONSUMER_GROUP_DESCRIBE in keys else {**levels, "group.version": 0}
+
+
+def read_group_types(brokers: Iterable[tuple[str, int]], config: Mapping[str, str]) -> dict[str, str]:
+    """Return the type of each group that this user may see: "classic", "consumer", "share" or "streams".
+
+    Args:
+        brokers: (host, port) of each broker; each knows the groups that it coordinates.
+        config: librdkafka settings.
+
+    Returns:
+        Group id -> type. Groups of brokers before Kafka 3.8, which tell no types, are left out.
+
+    Raises:
+        SourceError: as for `read_subscriptions`.
+    """
+    types: dict[str, str] = {}
+    with failures():
+        for host, port in brokers:
+            with connect_to(host, port, config) as connection:
+                versions, _ = connection.features()
+                if versions.get(_LIST_GROUPS, 0) >= _WITH_TYPES:
+                    types |= connection.group_types()
+    return types
 
 
 @contextmanager
@@ -231,6 +256,24 @@ class Connection:
             answer.int32()
             answer.tags()
         return subscriptions
+
+    def group_types(self) -> dict[str, str]:
+        """Return the type of each group that this broker coordinates, in small letters, by group id.
+
+        Raises:
+            ProtocolError: the broker refuses the request.
+        """
+        # No filter of states, no filter of types: two empty arrays.
+        answer = self.ask(_LIST_GROUPS, _WITH_TYPES, b"\x01\x01" + NO_TAGS)
+        answer.int32()
+        check_error(answer.int16(), None)
+        types = {}
+        for _ in answer.items():
+            group = answer.text()
+            answer.text(), answer.text()  # its protocol type and its state
+            types[group] = answer.text().lower()
+            answer.tags()
+        return types
 
     def features(self) -> tuple[dict[int, int], dict[str, int]]:
         """Return the highest version of each API key of a broker, and its cluster's levels of features.

@@ -71,6 +71,9 @@ def assign(
             )
             for list_assignor in list_assignors()
         ]
+        from copartition.shell.verbs.other_kinds import OTHER_KINDS  # noqa: PLC0415 - likewise
+
+        rows += [(name, kind.origin, kind.summary) for name, kind in OTHER_KINDS.items()]
         output.print_rows([dict(zip(("name", "origin", "summary"), row, strict=True)) for row in rows])
         return
     if assignor is None:
@@ -82,7 +85,13 @@ def assign(
     from copartition.assignment_diff.pair import given_weights  # noqa: PLC0415 - not for help
     from copartition.assignment_diff.planner import plan  # noqa: PLC0415 - not for help
     from copartition.groups import read_source, snapshot_bytes  # noqa: PLC0415 - not for help
+    from copartition.shell.verbs.other_kinds import OTHER_KINDS  # noqa: PLC0415 - not for help
 
+    if assignor in OTHER_KINDS:
+        if source is not None or weights is not None:
+            raise click.UsageError(f"{assignor} takes --topic and --member alone: files are of consumers")
+        _show_other_kind(assignor, _described_group(topics, members), output)
+        return
     if source is None:
         start = _described_group(topics, members)
     else:
@@ -94,6 +103,34 @@ def assign(
         write(snapshot_bytes(planned).decode())
     else:
         output.paint(partial(_print, planned))
+
+
+def _show_other_kind(assignor: str, group: GroupState, output: Output) -> None:
+    """Show what members of a share group or of Kafka Streams get."""
+    import json  # noqa: PLC0415 - few ask for it
+
+    from copartition.shell.verbs.other_kinds import OTHER_KINDS  # noqa: PLC0415 - likewise
+
+    strategy, _, _, assumed = OTHER_KINDS[assignor]
+    lists = {
+        member: [f"{topic}{'_' if 'streams' in assignor else '-'}{number}" for topic, number in sorted(mine)]
+        for member, mine in strategy(group).items()
+    }
+    if output.form == "json":
+        write(json.dumps({"assignor": assignor, "members": lists, "assumed": assumed}, indent=2) + "\n")
+        return
+    from copartition.kit.grid import cell, note, table  # noqa: PLC0415 - only tables need it
+
+    shown = table(["MEMBER", "N", "TASKS" if "streams" in assignor else "PARTITIONS"], right=[1])
+    for member, mine in lists.items():
+        shown.add_row(cell(member), str(len(mine)), cell(" ".join(mine)))
+
+    def paint(console: Console) -> None:
+        console.print(shown)
+        for text in assumed:
+            console.print(note(f"assumed: {text}"), soft_wrap=True)
+
+    output.paint(paint)
 
 
 def _described_group(topics: Sequence[tuple[str, int]], members: Sequence[Joiner]) -> GroupState:

@@ -110,6 +110,8 @@ def forget(
 
     ledgers = Ledgers(config)
     entries = ledgers.entries(app_id)
+    # Read before anything is asked or deleted: a ledger that is not there is an error, not something to
+    # confirm.
     topics = ", ".join(sorted({topic for topic, _ in entries}))
     if not yes:
         raise click.UsageError(
@@ -150,6 +152,7 @@ def _topics(app_id: str, entries: Mapping[tuple[str, int], Entry | None]) -> lis
 
 def _partition(topic: str, partition: int, entry: Entry | None) -> dict[str, Any]:
     """Return the row of a partition; all but its place is None if its commit is no entry of a ledger."""
+    # `whole` as in the other listing, for an entry that is done.
     attributes = {"version": "version", "records": "records", "whole": "done", "digest": "digest"}
     noted = {name: getattr(entry, attribute, None) for name, attribute in attributes.items()}
     return {"topic": topic, "partition": partition, **noted}

@@ -42,8 +42,9 @@ def snapshot(
     if not as_scenario:
         write(snapshot_bytes(source_group.state, source_group.target).decode(), out)
         return
-    from copartition.simulate_scenarios.captured import scenario_of  # noqa: PLC0415 - as above
+    from copartition.deploys.scenario import scenario_of  # noqa: PLC0415 - as above
     from copartition.simulation.inputs.file import scenario_yaml  # noqa: PLC0415 - as above
 
+    # The target is left out: a scenario starts from a group at rest.
     captured = scenario_of(source_group.state, assignor=assignor)
     write(scenario_yaml(captured.scenario, captured.assumed), out)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from copartition.kit.words import first_of
 from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.group.leader import Answer, Decisions, Leader, subscription
-from copartition.simulation.group.members import Members, RebalanceNotifier, State
+from copartition.simulation.group.members import ClassicGroupState, Members, RebalanceNotifier
 from copartition.simulation.group.timers import DONE, RETRY_MS, Timer, Timers, first_after
 from copartition.simulation.group.world import World
 from copartition.simulation.outcome.timeline import Phase
@@ -53,7 +53,7 @@ class ClassicGroup:
         # Called for a member that the barrier waits for no longer, with the cause of what is not read. A
         # static member stays in the group, and has what it was given when it joins again.
         self._on_expelled = on_expelled
-        self.state = State.EMPTY  # what the group is doing
+        self.state = ClassicGroupState.EMPTY  # what the group is doing
         self.cause = 0  # the number of what began the rebalance under way
         self.down_ms = -math.inf  # until when it answers nobody
         # The leader, and what it decides.
@@ -87,7 +87,7 @@ class ClassicGroup:
         self._members.joins_ms[self._members.rows] = 0.0
         self.leader.elect()
         answer = self.leader.decide(self.metadata.counts())
-        self.state = State.STABLE
+        self.state = ClassicGroupState.STABLE
         self._world.history.start = self.leader.apply(
             answer, self.cause, 0.0, tuple(self._causes), {}, at_rest=True
         )
@@ -105,7 +105,7 @@ class ClassicGroup:
         if rows:
             lists = [[partitions.name(partition) for partition in mine] for mine in owned]
             self.leader.adopt(lists, generation)
-            self.state = State.STABLE
+            self.state = ClassicGroupState.STABLE
             self.metadata.watch()
 
     # Messages and sessions.
@@ -114,7 +114,7 @@ class ClassicGroup:
         """Add a new member, whose JoinGroup arrives now; its process started at `since_ms`."""
         name = self._world.memberships.consumers[member].name
         cause = self._world.ledger.cause(f"{name} joined")
-        if self.state is State.EMPTY:
+        if self.state is ClassicGroupState.EMPTY:
             self._open_initial(cause)
         elif self._delay_ms is not None:
             self._newcomer = True
@@ -139,7 +139,7 @@ class ClassicGroup:
         members.wake(member, now_ms, since_ms)
         if member == self.leader.member:
             self.leader.new = True
-        if self.state is State.STABLE and not changed:
+        if self.state is ClassicGroupState.STABLE and not changed:
             if absence is not None:
                 self._world.ledger.causes[absence] = f"{name} was away"
             self.leader.open(np.array([member], np.int32), self.cause if absence is None else absence)
@@ -154,7 +154,7 @@ class ClassicGroup:
             members.carries[member] = False
         cause = self._world.ledger.cause(f"{name} joined") if absence is None else absence
         self._world.ledger.notice(member, now_ms, cause)
-        if self.state is not State.PREPARING:
+        if self.state is not ClassicGroupState.PREPARING_REBALANCE:
             self.prepare(f"{name} joined", cause)
         members.joins_ms[member] = now_ms
         members.stands_ms[member] = since_ms
@@ -172,7 +172,7 @@ class ClassicGroup:
             self.prepare(text, cause)
             return
         self._answer.cancel()
-        self.state = State.EMPTY
+        self.state = ClassicGroupState.EMPTY
         self.leader.over = True
         self.leader.gone.clear()
         self._delay_ms = None
@@ -187,11 +187,11 @@ class ClassicGroup:
             absence: the cause of the pauses of its partitions.
         """
         self._absence[member] = absence
-        if self.state is State.PREPARING:
+        if self.state is ClassicGroupState.PREPARING_REBALANCE:
             if self._members.joins_ms[member] <= self._world.now_ms:
                 return  # who waits at the barrier has no session to lose; it gets one with the assignment
             self._members.joins_ms[member] = math.inf
-        elif self.state is State.COMPLETING:
+        elif self.state is ClassicGroupState.COMPLETING_REBALANCE:
             # A follower gets its session with the assignment; there is none without the leader, so its
             # session runs now.
             if member != self.leader.member:
@@ -203,11 +203,18 @@ class ClassicGroup:
         """Let a silent member speak again before its session ended; return True if it must pass a barrier."""
         self._forget_session(member)
         # Its silence cancelled the answer: it assigns now, and the rebalance completes.
-        if self.state is State.COMPLETING and member == self.leader.member and self._answer.is_done:
+        if (
+            self.state is ClassicGroupState.COMPLETING_REBALANCE
+            and member == self.leader.member
+            and self._answer.is_done
+        ):
             self._complete()
             return False
         self.metadata.watch()
-        return self.state is State.PREPARING and not self._members.joins_ms[member] <= self._world.now_ms
+        return (
+            self.state is ClassicGroupState.PREPARING_REBALANCE
+            and not self._members.joins_ms[member] <= self._world.now_ms
+        )
 
     def silence_of(self, member: int) -> tuple[float, int] | None:
         """Return the time at which a silent member was last heard of, and the cause of its pauses.
@@ -232,9 +239,9 @@ class ClassicGroup:
 
     def waits(self, member: int) -> bool:
         """Return whether a member has joined and waits for its assignment."""
-        if self.state is State.PREPARING:
+        if self.state is ClassicGroupState.PREPARING_REBALANCE:
             return bool(self._members.joins_ms[member] <= self._world.now_ms)
-        return self.state is State.COMPLETING
+        return self.state is ClassicGroupState.COMPLETING_REBALANCE
 
     def failover(self, now_ms: float, until_ms: float) -> None:
         """Answer no member until `until_ms`.
@@ -249,9 +256,9 @@ class ClassicGroup:
         late = living[members.next_beats(living, now_ms) < until_ms]
         members.base_ms[late] = until_ms + self._world.random.uniform(0, RETRY_MS, len(late))
         # The leader's assignment had not reached the old coordinator, so members join again at the new one.
-        if self.state is State.COMPLETING:
+        if self.state is ClassicGroupState.COMPLETING_REBALANCE:
             self.prepare("coordinator failed over", self._world.ledger.cause("coordinator failed over"))
-        if self.state is State.PREPARING:
+        if self.state is ClassicGroupState.PREPARING_REBALANCE:
             rows = members.rows
             members.joins_ms[rows] = np.maximum(members.joins_ms[rows], until_ms)
             self._deadline_ms = until_ms + self._settings.max_poll_interval_ms
@@ -262,7 +269,7 @@ class ClassicGroup:
 
     def barrier_ms(self) -> float:
         """Return the time at which the join barrier opens; infinite if there is none."""
-        if self.state is not State.PREPARING:
+        if self.state is not ClassicGroupState.PREPARING_REBALANCE:
             return math.inf
         if self._delay_ms is not None:
             return self._delay_ms
@@ -273,9 +280,9 @@ class ClassicGroup:
         """Open the join barrier, or note one more reason for the open one."""
         now_ms = self._world.now_ms
         members = self._members
-        if self.state is State.STABLE:
+        if self.state is ClassicGroupState.STABLE:
             self._open_barrier(cause)
-        elif self.state is State.COMPLETING:
+        elif self.state is ClassicGroupState.COMPLETING_REBALANCE:
             # Who waits for its assignment is sent back; the leader hears of it when its assignor is done.
             self._answer.cancel()
             self.cause, self._blamed = cause, []
@@ -286,7 +293,7 @@ class ClassicGroup:
             if leader is not None and members.alive[leader]:
                 asks_ms = max(now_ms, self._computed_ms)
                 members.joins_ms[leader] = asks_ms + self._network_ms(leader, asks_ms)
-            self.state = State.PREPARING
+            self.state = ClassicGroupState.PREPARING_REBALANCE
             self._deadline_ms = now_ms + self._settings.max_poll_interval_ms
         self._causes.append(text)
         if text not in {FOLLOW_UP, *self._blamed}:
@@ -318,7 +325,7 @@ class ClassicGroup:
                 self.fall_silent(member, now_ms, cause)
             else:
                 self.drop(member, text, cause)
-        if self.state is not State.PREPARING:
+        if self.state is not ClassicGroupState.PREPARING_REBALANCE:
             return
         # No member has joined that could lead, so the barrier waits once more, as Kafka does, until sessions
         # end.
@@ -342,7 +349,7 @@ class ClassicGroup:
         All members hear of it, and those that revoked partitions join by themselves.
         """
         members, now_ms = self._members, self._world.now_ms
-        self.state = State.PREPARING
+        self.state = ClassicGroupState.PREPARING_REBALANCE
         if cause != self.cause:
             self._blamed = []
         self.cause = cause
@@ -384,7 +391,7 @@ class ClassicGroup:
         if known_ms <= now_ms:
             self._sync(answer)
             return
-        self.state = State.COMPLETING
+        self.state = ClassicGroupState.COMPLETING_REBALANCE
         self._world.ledger.settle_all(Phase.PAUSED, now_ms, Phase.COMPUTING, self.cause)
         self._answer = self._timers.at(known_ms, lambda: self._sync(answer))
 
@@ -395,7 +402,7 @@ class ClassicGroup:
     def _sync(self, answer: Answer) -> None:
         """Give all members their assignment, and plan what follows from it."""
         now_ms = self._world.now_ms
-        self.state = State.STABLE
+        self.state = ClassicGroupState.STABLE
         self._world.history.rebalances.append(
             self.leader.apply(answer, self.cause, self._started_ms, tuple(self._causes), self._absence)
         )
@@ -422,7 +429,7 @@ class ClassicGroup:
         All members know the time, rejoin, and lost partitions get new owners.
         """
         holds_ms, now_ms = self.leader.holds_ms, self._world.now_ms
-        if self.state is State.STABLE and holds_ms is not None and holds_ms <= now_ms:
+        if self.state is ClassicGroupState.STABLE and holds_ms is not None and holds_ms <= now_ms:
             text = "scheduled.rebalance.max.delay.ms is over"
             self.prepare(text, self._world.ledger.cause(text))
             for member in self._members.living().tolist():
@@ -528,7 +535,7 @@ class Metadata:
         Only a stable group has one.
         """
         self.forget()
-        if not self._growth or self._coordinator.state is not State.STABLE:
+        if not self._growth or self._coordinator.state is not ClassicGroupState.STABLE:
             return
         unseen = self._unassigned_growth()
         noticed = [

@@ -15,7 +15,7 @@ from copartition.simulation.group.leader import (
     speaks_consumer_protocol,
     speaks_eager,
 )
-from copartition.simulation.group.members import Members, RebalanceNotifier, State
+from copartition.simulation.group.members import ClassicGroupState, Members, RebalanceNotifier
 from copartition.simulation.group.memberships import Handover, Process, Reason
 from copartition.simulation.group.timers import Timer, Timers, first_after
 from copartition.simulation.group.world import World
@@ -111,7 +111,10 @@ class ClassicProtocol:
         cause = self._world.ledger.cause(f"{name} was busy")
         self._world.ledger.halt_member(member, now_ms, Phase.UNNOTICED, cause, committed=None)
         self._members.busy_ms[member] = until_ms
-        if self._group.state is State.PREPARING and not self._members.background[member]:
+        if (
+            self._group.state is ClassicGroupState.PREPARING_REBALANCE
+            and not self._members.background[member]
+        ):
             joins_ms = until_ms + self._world.network_ms(consumer, until_ms) / 2
             self._group.arrives(member, joins_ms, until_ms)
         if not self._leave_when_overdue(member, now_ms, until_ms):
@@ -163,7 +166,7 @@ class ClassicProtocol:
 
     def settle(self, now_ms: float) -> None:
         """Tell the partitions who has stopped for the barrier up to now."""
-        if self._group.state is State.PREPARING:
+        if self._group.state is ClassicGroupState.PREPARING_REBALANCE:
             self._notifier.stop_all(now_ms, self._group.cause)
 
     def begin(self) -> None:
@@ -398,7 +401,7 @@ class ClassicProtocol:
         if member not in self._members or not self._members.alive[member]:
             return
         now_ms, ledger = self._world.now_ms, self._world.ledger
-        if self._group.state is not State.STABLE and self._members.stands_ms[member] <= now_ms:
+        if self._group.state is not ClassicGroupState.STABLE and self._members.stands_ms[member] <= now_ms:
             ledger.notice(member, now_ms, self._group.cause, committed=True)
         else:
             ledger.read(ledger.owned(member), now_ms)

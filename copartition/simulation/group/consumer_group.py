@@ -38,13 +38,13 @@ REFRESH_MS = 10_000.0
 NOTHING: frozenset[int] = frozenset()
 
 
-class State(Enum):
-    """The next step of a member towards its target, as `MemberState` of Kafka."""
+class MemberState(Enum):
+    """The next step of a member towards its target, by the names of the coordinator's `MemberState`."""
 
     STABLE = auto()
-    UNREVOKED = auto()
+    UNREVOKED_PARTITIONS = auto()
     """It has partitions to give up, and has not yet told the coordinator that it did."""
-    UNRELEASED = auto()
+    UNRELEASED_PARTITIONS = auto()
     """Some partitions of its target still belong to other members."""
 
 
@@ -84,7 +84,7 @@ class GroupMember:
     names: bool = False  # names the assignor it wants; else the coordinator's default counts
     epoch: int = 0  # the target it was last led towards; `AWAY` for a static member that is away
     previous_epoch: int = 0  # by which it may still speak where an answer got lost
-    state: State = State.STABLE  # what it is waiting for
+    state: MemberState = MemberState.STABLE  # what it is waiting for
     assigned: frozenset[int] = NOTHING  # its partitions
     revoking: frozenset[int] = NOTHING  # partitions it must give up and may still have
     # When it is expelled unless it gave them up; a classic one, unless it joined and sent SyncGroup.
@@ -238,8 +238,11 @@ class ConsumerGroup:
         missing = self.targets[number] - member.assigned
         must = (
             member.epoch < self.target_epoch
-            or member.state is State.UNREVOKED
-            or (member.state is State.UNRELEASED and all(self.holder[partition] < 0 for partition in missing))
+            or member.state is MemberState.UNREVOKED_PARTITIONS
+            or (
+                member.state is MemberState.UNRELEASED_PARTITIONS
+                and all(self.holder[partition] < 0 for partition in missing)
+            )
         )
         return self._join_again(member, now_ms) if must else None
 
@@ -250,7 +253,7 @@ class ConsumerGroup:
             return Error.UNKNOWN_MEMBER_ID
         if generation != member.epoch:
             return Error.ILLEGAL_GENERATION
-        if self.target_epoch > member.epoch and member.state is not State.UNREVOKED:
+        if self.target_epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
             return self._join_again(member, now_ms)
         member.deadline_ms = math.inf
         return member.assigned
@@ -301,7 +304,7 @@ class ConsumerGroup:
 
     def is_reconciled(self, member: GroupMember) -> bool:
         """Return whether this member is at its target."""
-        return member.state is State.STABLE and member.epoch == self.target_epoch
+        return member.state is MemberState.STABLE and member.epoch == self.target_epoch
 
     def due_ms(self) -> float:
         """Return the time from which any heartbeat, of whichever member, moves the group.
@@ -401,7 +404,9 @@ class ConsumerGroup:
 
         `owned` are the partitions it says it has; None if it says nothing about them.
         """
-        if member.state is State.UNREVOKED and (owned is None or not member.revoking.isdisjoint(owned)):
+        if member.state is MemberState.UNREVOKED_PARTITIONS and (
+            owned is None or not member.revoking.isdisjoint(owned)
+        ):
             return
         # First it gives up what it must; only then does it reach the target's epoch, with the partitions that
         # are free.
@@ -409,7 +414,7 @@ class ConsumerGroup:
         kept = member.assigned & target
         lost = member.assigned - target
         if lost and (owned is None or not lost.isdisjoint(owned)):
-            member.state = State.UNREVOKED
+            member.state = MemberState.UNREVOKED_PARTITIONS
             member.move(member.epoch)
             member.deadline_ms = now_ms + member.rebalance_timeout_ms
             self._hold(member, kept, lost)
@@ -418,7 +423,7 @@ class ConsumerGroup:
         free = {
             partition for partition in wanted if self.holder[partition] < 0 or partition in member.revoking
         }
-        member.state = State.STABLE if len(free) == len(wanted) else State.UNRELEASED
+        member.state = MemberState.STABLE if len(free) == len(wanted) else MemberState.UNRELEASED_PARTITIONS
         member.move(self.target_epoch)
         member.deadline_ms = math.inf
         self._hold(member, kept | free, NOTHING)

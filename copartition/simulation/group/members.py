@@ -179,14 +179,14 @@ class Members:
             self._name_columns()
 
 
-class State(Enum):
-    """The state of a classic group, as `ClassicGroupState` of Kafka."""
+class ClassicGroupState(Enum):
+    """The state of a classic group, by the names of Kafka's `ClassicGroupState`; DEAD is never reached."""
 
     EMPTY = auto()
     STABLE = auto()
-    PREPARING = auto()
+    PREPARING_REBALANCE = auto()
     """Waiting at the join barrier."""
-    COMPLETING = auto()
+    COMPLETING_REBALANCE = auto()
     """Waiting for the leader's assignor."""
 
 

@@ -28,7 +28,7 @@ from copartition.simulation.inputs.kinds import (
     excerpt,
     kind_of,
     kinds_of,
-    near,
+    name_hint,
     object_of,
     write_condition,
 )
@@ -55,7 +55,7 @@ def with_settings(scenario: Scenario, changes: Mapping[str, str]) -> Scenario:
     values = scenario_to_dict(scenario)
     for key, value in changes.items():
         if key.removeprefix("settings.") not in SETTINGS and not key.startswith(("costs.", "load.")):
-            raise ScenarioError(f"no setting {excerpt(key)}; {near(key, SETTINGS)}")
+            raise ScenarioError(f"no setting {excerpt(key)}; {name_hint(key, SETTINGS)}")
         change_value(values, key, value, kinds_of(Scenario))
     read_audit(values, Path())
     return Scenario.from_dict(values)

@@ -60,7 +60,7 @@ class _YamlRepr(_PythonRepr):
 _REPRS = {True: _YamlRepr(), False: _PythonRepr()}
 _NAMES: dict[str, Any] = {**vars(durations), **vars(events), "Mapping": Mapping, "Topic": Topic}
 """Names that the modules of the dataclasses import for type checkers only."""
-_KINDS: dict[type[Any], dict[str, Kind]] = {}
+_KINDS: dict[type[Any], dict[str, FieldKind]] = {}
 
 
 def excerpt(value: object, *, file: bool = True) -> str:
@@ -80,7 +80,7 @@ def plain(number: float) -> str:
     return str(int(number)) if float(number).is_integer() else str(float(number))
 
 
-def near(value: object, candidates: Iterable[str]) -> str:
+def name_hint(value: object, candidates: Iterable[str]) -> str:
     """Return the advice for a name that is none of the candidates: the nearest one, and the first of all.
 
     >>> near("lags", ["lag", "members"])
@@ -95,7 +95,7 @@ def near(value: object, candidates: Iterable[str]) -> str:
 def milliseconds_of(text: str) -> float:
     """Return the milliseconds that a text such as "30 s" stands for; `TIME` must match it.
 
-    >>> milliseconds("1.5 min")
+    >>> milliseconds_of("1.5 min")
     90000.0
     """
     unit = re.split("[^a-z]", text)[-1]
@@ -109,7 +109,7 @@ class Words(NamedTuple):
     file: str
 
 
-class Kind(ABC):
+class FieldKind(ABC):
     """The values that a field may have: in words, for messages, and as JSON Schema of the value in a file.
 
     A kind has no state: one serves all values of its field. `read` turns a file's value into Python's,
@@ -128,7 +128,7 @@ class Kind(ABC):
         del value
         return f"give {self.expected.file if file else self.expected.python}"
 
-    def parts(self, value: Any) -> Iterable[tuple[str, Any, Kind]]:
+    def parts(self, value: Any) -> Iterable[tuple[str, Any, FieldKind]]:
         """Return the parts of a value, each with its place in it, such as "[0]", and its kind."""
         del value
         return ()
@@ -142,7 +142,7 @@ class Kind(ABC):
         return value
 
 
-class _Number(Kind):
+class _Number(FieldKind):
     """A number between two bounds; a number of milliseconds may be text with a unit in a file."""
 
     def __init__(self, type_: type, between: Between) -> None:
@@ -179,7 +179,7 @@ class _Number(Kind):
         return int(value) if isinstance(value, Integral) else float(value)
 
 
-class _Simple(Kind):
+class _Simple(FieldKind):
     """A value that a function judges."""
 
     def __init__(self, expected: str, schema: dict[str, Any], fits: Callable[[Any], bool]) -> None:
@@ -202,7 +202,7 @@ _SIMPLE = {
 }
 
 
-class _Choice(Kind):
+class _Choice(FieldKind):
     """One of several names."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
@@ -215,13 +215,13 @@ class _Choice(Kind):
 
     def advice(self, value: Any, *, file: bool) -> str:
         del file
-        return near(value, self.names)
+        return name_hint(value, self.names)
 
 
-class _Many(Kind):
+class _Many(FieldKind):
     """A tuple of values of one kind, which is a list in a file."""
 
-    def __init__(self, item: Kind) -> None:
+    def __init__(self, item: FieldKind) -> None:
         self._item = item
         of_items = ", each item of it "
         self.expected = Words(
@@ -232,7 +232,7 @@ class _Many(Kind):
     def fits(self, value: Any) -> bool:
         return isinstance(value, tuple) and all(map(self._item.fits, value))
 
-    def parts(self, value: Any) -> Iterable[tuple[str, Any, Kind]]:
+    def parts(self, value: Any) -> Iterable[tuple[str, Any, FieldKind]]:
         entries = enumerate(value) if isinstance(value, list | tuple) else ()
         return ((f"[{number}]", item, self._item) for number, item in entries)
 
@@ -243,10 +243,10 @@ class _Many(Kind):
         return list(map(self._item.write, value))
 
 
-class _Named(Kind):
+class _Named(FieldKind):
     """A mapping from names to values of one kind."""
 
-    def __init__(self, item: Kind) -> None:
+    def __init__(self, item: FieldKind) -> None:
         self._item = item
         self.expected = Words(*(f"a mapping of names, each to {words}" for words in item.expected))
         self.schema = {"type": "object", "additionalProperties": item.schema}
@@ -256,7 +256,7 @@ class _Named(Kind):
             isinstance(name, str) and self._item.fits(entry) for name, entry in value.items()
         )
 
-    def parts(self, value: Any) -> Iterable[tuple[str, Any, Kind]]:
+    def parts(self, value: Any) -> Iterable[tuple[str, Any, FieldKind]]:
         entries = value.items() if isinstance(value, Mapping) else ()
         return ((f".{name}", item, self._item) for name, item in entries)
 
@@ -268,7 +268,7 @@ class _Named(Kind):
         return {name: self._item.write(entry) for name, entry in value.items()}
 
 
-class _Instance(Kind):
+class _Instance(FieldKind):
     """A value of one class, which other code reads from files."""
 
     def __init__(self, type_: type) -> None:
@@ -280,10 +280,10 @@ class _Instance(Kind):
         return isinstance(value, self._type)
 
 
-class _Either(Kind):
+class _Either(FieldKind):
     """A value of one of several kinds; in a file, the first kind that fits what it reads."""
 
-    def __init__(self, kinds: list[Kind]) -> None:
+    def __init__(self, kinds: list[FieldKind]) -> None:
         self._kinds = kinds
         words = zip(*(kind.expected for kind in kinds), strict=True)
         self.expected = Words(*(" or ".join(filter(None, word)) for word in words))
@@ -292,7 +292,7 @@ class _Either(Kind):
     def fits(self, value: Any) -> bool:
         return any(kind.fits(value) for kind in self._kinds)
 
-    def parts(self, value: Any) -> Iterable[tuple[str, Any, Kind]]:
+    def parts(self, value: Any) -> Iterable[tuple[str, Any, FieldKind]]:
         return chain.from_iterable(kind.parts(value) for kind in self._kinds)
 
     def read(self, value: Any) -> Any:
@@ -312,10 +312,10 @@ def object_of(properties: dict[str, Any], required: Iterable[str]) -> dict[str, 
     }
 
 
-class _Duration(Kind):
+class _Duration(FieldKind):
     """A length of time: a number of milliseconds, or a distribution."""
 
-    def __init__(self, length: Kind) -> None:
+    def __init__(self, length: FieldKind) -> None:
         self._length = length
         self.expected = Words(
             f"{length.expected.python}, or Uniform, Exponential or LogNormal",
@@ -366,11 +366,11 @@ class _Duration(Kind):
         return write(value)
 
 
-def kind_of(hint: Any) -> Kind:
+def kind_of(hint: Any) -> FieldKind:
     """Return the kind that the type of a field means, with the bounds of its `Between`."""
     origin, args = get_origin(hint), get_args(hint)
     if hint == Duration:
-        kind: Kind = DURATION
+        kind: FieldKind = DURATION
     elif origin is Annotated:
         kind = _Number(*args)
     elif origin is Literal:
@@ -392,7 +392,7 @@ RACKS = kind_of(tuple[tuple[str, ...], ...] | None)
 """Racks of the replicas of every partition of a topic."""
 
 
-def kinds_of(type_: type[Any]) -> dict[str, Kind]:
+def kinds_of(type_: type[Any]) -> dict[str, FieldKind]:
     """Return the kind of each field of a dataclass, by name; computed once for each class."""
     if type_ not in _KINDS:
         hints = get_type_hints(type_, None, _NAMES, include_extras=True)
@@ -414,7 +414,7 @@ def check_fields(value: object, path: str, name: Callable[[str], str] = str) -> 
             raise refusal(name(field), content, kind, path)
 
 
-def read_field(name: str, value: Any, kind: Kind, path: str) -> Any:
+def read_field(name: str, value: Any, kind: FieldKind, path: str) -> Any:
     """Return the value that a value of a file stands for.
 
     Args:
@@ -432,7 +432,7 @@ def read_field(name: str, value: Any, kind: Kind, path: str) -> Any:
     return read
 
 
-def refusal(name: str, value: Any, kind: Kind, path: str, *, file: bool = False) -> ScenarioError:
+def refusal(name: str, value: Any, kind: FieldKind, path: str, *, file: bool = False) -> ScenarioError:
     """Return the error for a field whose value is of another kind, or for the part of it that is.
 
     `path` is the place of the object that has the field; `file` chooses the words of files.
@@ -474,7 +474,7 @@ def read_condition(text: object) -> Condition:
     sign, limit, time = match.groups()[1:]
     figure: Any = match[1]
     if figure not in FIGURES:
-        raise ValueError(f"no figure {figure!r}; {near(figure, FIGURES)}")
+        raise ValueError(f"no figure {figure!r}; {name_hint(figure, FIGURES)}")
     above, below = (float(limit), None) if sign == ">" else (None, float(limit))
     return Condition(figure, above, below, milliseconds_of(time) if time else 0)
 

@@ -15,11 +15,11 @@ from copartition.simulation.inputs.events import EVENTS, Consumer, Count, Event,
 from copartition.simulation.inputs.kinds import (
     MEMBERS,
     RACKS,
-    Kind,
+    FieldKind,
     excerpt,
     kind_of,
     kinds_of,
-    near,
+    name_hint,
     read_condition,
     read_field,
 )
@@ -65,7 +65,7 @@ def read_values(file: Path, changes: Mapping[str, str], names: Iterable[str]) ->
     return values
 
 
-def read_arguments(values: Any, kinds: Mapping[str, Kind]) -> tuple[dict[str, Any], list[str]]:
+def read_arguments(values: Any, kinds: Mapping[str, FieldKind]) -> tuple[dict[str, Any], list[str]]:
     """Return arguments for a scenario of fields of these kinds, and each consumer's place in the values.
 
     The places lead from a consumer's number to its entry: one entry may stand for many consumers.
@@ -100,7 +100,7 @@ def change_value(values: Any, key: str, text: str, names: Iterable[str]) -> None
     *path, last = ("settings", setting) if setting in SETTINGS else key.split(".")
     allowed = [*names, "static"]
     if [*path, last][0] not in allowed:
-        raise ScenarioError(f"no setting or field {excerpt(key)}; {near(key, [*SETTINGS, *allowed])}")
+        raise ScenarioError(f"no setting or field {excerpt(key)}; {name_hint(key, [*SETTINGS, *allowed])}")
     for name in path:
         if isinstance(values, dict) and values.get(name) is None:
             values[name] = {}
@@ -127,7 +127,7 @@ def _check_keys(values: Any, allowed: Iterable[str], required: Iterable[str], pa
     names = list(allowed)
     for key in values:
         if key not in names:
-            raise ScenarioError(f"no field {excerpt(key)} here; {near(key, names)}", path=path)
+            raise ScenarioError(f"no field {excerpt(key)} here; {name_hint(key, names)}", path=path)
     for name in required:
         if name not in values:
             raise ScenarioError(f"{name} is missing", path=path)
@@ -229,7 +229,7 @@ def _event(values: Any, people: dict[str, Consumer], path: str, *, static: bool)
     """Return one event; `people` are the consumers known by name, to which a join adds its own."""
     name = values.get("event") if isinstance(values, Mapping) else None
     if not isinstance(name, str) or name not in EVENTS:
-        raise ScenarioError(f"no event {excerpt(name)}; {near(name, EVENTS)}", path=f"{path}.event")
+        raise ScenarioError(f"no event {excerpt(name)}; {name_hint(name, EVENTS)}", path=f"{path}.event")
     type_ = EVENTS[name]
     _check_keys(values, ["event", "when", *kinds_of(type_)], (), path)
     arguments = {key: value for key, value in values.items() if key != "event"}

@@ -1,5 +1,6 @@
 """What a diff's page shows, for few members and for many, and how it says what it cannot know."""
 
+import math
 import re
 from dataclasses import replace
 from itertools import pairwise
@@ -8,11 +9,12 @@ import numpy as np
 import pytest
 
 from assignors.state import MemberIdentity
-from copartition.assignment_diff import Stop, WhatIf, diff, plan
+from copartition.assignment_diff import Missing, WhatIf, diff, plan
 from copartition.assignment_diff.page import ROWS, diff_html, heat, load, member_groups, ownership, timeline
 from copartition.assignment_diff.report.model import Shown, named_places
 from copartition.assignment_diff.report.verdict import fates, notes
 from tests.copartition.assignment_diff.states import group
+from tests.copartition.reported import made_stops
 from tests.support.diffs import joined, shuffled, state
 from tests.support.pages import Page
 
@@ -20,7 +22,7 @@ from tests.support.pages import Page
 def stopping(found, *stops):
     """The diff with these stops."""
     copy = replace(found)
-    copy.__dict__["stops"] = tuple(Stop(*stop, stop[5]) for stop in stops)
+    copy.__dict__["stops"] = stops
     return copy
 
 
@@ -247,32 +249,46 @@ def test_idle_members_of_many_are_counted():
     assert load(diff(group, group)).spreads[0].facts.endswith(", 10 idle")
 
 
-def test_stops_are_lanes_over_one_axis(grown):
+def test_stops_are_lanes_over_one_axis_from_least_to_most(grown):
     found = stopping(
         grown,
-        ("crash", "eager", 8, 120, 45_000.0, 50_000.0, 1_000.0),
-        ("crash", "consumer", 3, 30, 45_000.0, 47_000.0, 900.0),
-        ("join", "eager", 8, 120, 0.0, 3_000.0, 360.0),
+        made_stops("crash w", seconds=(900.0, 1_000.0), longest_ms=(45_000.0, 50_000.0), at_once=120.0),
+        made_stops("leave w", seconds=(30.0, 360.0), longest_ms=(3_000.0, 3_000.0), at_once=30.0),
     )
     drawn = timeline(found)
-    lanes = [(event, len(stops)) for event, stops in drawn.events.items()]
-    assert lanes == [("when members crash", 2), ("when members join", 1)]
+    assert [way.happens for way in drawn.ways] == ["crash w", "leave w"]
     assert 0 < len(drawn.ticks) <= 4
     wide = re.findall(r'<i class="(detection|barrier)" style="width:([\d.]+)%">', diff_html(found))
-    assert [kind for kind, _ in wide] == ["detection", "barrier", "detection", "barrier", "barrier"]
-    eager, noticed, consumer, *_ = (float(width) for _, width in wide)
-    assert eager == consumer == pytest.approx(9 * noticed, abs=0.05)
+    assert [kind for kind, _ in wide] == ["barrier", "detection", "barrier"]
+    least, more, other = (float(width) for _, width in wide)
+    assert least == pytest.approx(9 * more, abs=0.05)
+    assert least == pytest.approx(15 * other, abs=0.1)
 
 
 def test_stops_are_told_in_numbers(grown):
-    found = stopping(grown, ("join", "eager", 8, 1_200, 0.0, 2_900.0, 3_480.0))
-    told = Page(diff_html(found)).cells("Predicted stops")[2]
-    assert told == ["eager", "", "2.9 s", "1,200", "8", "3,480.0"]
+    found = stopping(
+        grown,
+        made_stops("add 3", seconds=(3_000.0, 3_480.0), longest_ms=(2_100.0, 2_900.0), at_once=1_200.0),
+    )
+    page = Page(diff_html(found))
+    told = page.cells("What happens and what that stops")[1]
+    assert told == ["add 3", "", "2.1 s to 2.9 s", "1", "1,200", "3,000 to 3,480"]
+    assert "Partition-seconds: for how long nobody reads a partition, summed over partitions." in page.text
+    assert "least and most of 30 runs" in page.text
 
 
 def test_a_stop_without_end_is_told(grown):
-    found = stopping(grown, ("crash", "eager", 8, 120, 0.0, float("inf"), float("inf")))
-    assert "no end" in Page(diff_html(found)).cells("Predicted stops")[2]
+    endless = made_stops("leave w", seconds=(9.0, 9.0), longest_ms=(2_000.0, math.inf), at_once=1.0)
+    page = Page(diff_html(stopping(grown, endless)))
+    assert "2.0 s to never" in page.cells("What happens and what that stops")[1]
+
+
+def test_what_stops_on_the_way_may_be_unknown(grown):
+    missing = Missing("what stops: nobody knows", "ask somebody")
+    copy = replace(grown)
+    copy.__dict__["stops"] = missing
+    assert timeline(copy) is None
+    assert "Unknown: what stops: nobody knows; ask somebody." in Page(diff_html(copy)).text
 
 
 def test_a_change_that_stops_nobody_has_no_timeline(unchanged):

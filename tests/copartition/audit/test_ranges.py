@@ -3,7 +3,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from copartition.audit.ranges import count_hits, merge_blocks, partition_ranges
+from copartition.audit.ranges import count_hits, explained_ranges, merge_blocks
 from copartition.audit.topic_audit import Records
 from partitioning import partition_batch
 from partitioning.keys import key_column
@@ -54,7 +54,7 @@ class Topic:
         return found
 
     def ranges(self, limit: int = 1000):
-        return list(partition_ranges(self.blocks(limit), [count for _, count in CANDIDATES]))
+        return list(explained_ranges(self.blocks(limit), [count for _, count in CANDIDATES]))
 
 
 def candidates(found) -> dict[int, list[int]]:

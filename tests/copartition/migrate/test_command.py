@@ -337,6 +337,8 @@ def test_json_says_the_same(run):
         "remaining": [],
         "warning": "if the application joins topics of equal partition counts by partition, that ends: "
         "roundrobin does not give equal numbers to one member, range does",
+        "stops": None,
+        "stops_missing": None,
     }
     refused = json.loads(run("range", "uniform", "--migration-policy", "disabled", "-o", "json").stdout)
     assert refused["bounces"] == []

@@ -321,7 +321,7 @@ def test_a_log_is_no_record(run, scenario, tmp_path):
 def test_a_capture_goes_through_a_deploy(run, members):
     result = run("simulate", members, "--deploy", "rolling", "--assignor", "range", "--assignor", "sticky")
     assert result.exit_code == 0
-    assert "one member a minute is restarted, and is away for 10 s" in result.stderr
+    assert "a member is restarted every 1 min, and is away for 10 s" in result.stderr
     assert {"range", "sticky"} <= {*result.stdout.split()}
     found = run("simulate", members, "--deploy", "rolling", "--assignor", "range", "-o", "json")
     assert json.loads(found.stdout)

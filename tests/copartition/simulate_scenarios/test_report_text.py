@@ -22,16 +22,17 @@ deploy
   rebalances                             1
   time in rebalance                  2.0 s
   members stopped                    2.0 s
-  partitions unread                 49.0 s
-    detection                       45.0 s
-    barrier                          3.0 s
-    compute                         600 ms
-    handover                        400 ms
+  partition-seconds                   49.0
+    detection                         45.0
+    barrier                            3.0
+    compute                            0.6
+    handover                           0.4
   longest pause                     47.0 s
   read by two                         0 ms
   partitions moved                       1
   unread at the end                      0
-  pauses are sums, two partitions that nobody reads for 3 s make 6 s; the longest is of one partition
+  partition-seconds: for how long nobody reads a partition, summed over partitions; \
+the longest is of one partition
 
   OUTAGE      N  PAUSE  DETECTION  BARRIER  COMPUTE  HANDOVER  CATCH-UP
   a crashed   1   47.0       45.0      1.0      0.6       0.4         -

@@ -109,7 +109,7 @@ def test_a_record_of_watch(run, night):
     assert taken in texts
     assert "10 (t) records a second come to each partition" in texts
     assert "clients are Java's" in texts
-    assert "has been quiet for an hour" in texts
+    assert "quiet for 1 h 00 min" in texts
 
 
 @pytest.mark.parametrize(

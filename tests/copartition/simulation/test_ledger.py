@@ -125,3 +125,15 @@ def test_the_glossary_has_every_kind_of_transition():
     assert re.findall(r"^\| ([a-z]+) \|", table, re.MULTILINE)[1:] == [
         kind.name.lower() for kind in TransitionKind
     ]
+
+
+def test_records_that_a_stalled_member_has_not_committed_wait_again_as_soon_as_it_has_lost_them():
+    group = Group(Load(100), Costs(), looks=False)
+    group.ledger.open([0], 0, 0.0, None)
+    group.ledger.halt([0], 12_000, Phase.UNNOTICED, group.cause, committed=None)
+    group.ledger.catch_up(20_000)
+    waiting = 800 + 100 * (PARTITIONS - 1) * 20
+    assert group.ledger.flow.lag() == waiting
+    group.ledger.halt([0], 20_000, Phase.PAUSED, group.cause, committed=False)
+    group.ledger.catch_up(20_000)
+    assert group.ledger.flow.lag() == waiting + 200  # of the two seconds since its last commit

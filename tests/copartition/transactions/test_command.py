@@ -15,7 +15,8 @@ from confluent_kafka.admin import AclOperation, AdminClient, ResourceType
 
 from copartition.groups.live.cluster import Cluster
 from copartition.transactions.command import transactions
-from copartition.transactions.looks import Look, Transaction, look_at, transaction_faults, transactions_of
+from copartition.transactions.judging import transaction_faults
+from copartition.transactions.looks import Look, Transaction, look_at, transactions_of
 from tests.support import jars
 from tests.support.broker import JAVA, POM, Broker, Kafka
 from tests.support.encrypted import allowed

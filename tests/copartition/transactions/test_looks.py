@@ -10,16 +10,13 @@ import pytest
 from rich.console import Console
 
 from copartition.kit.evidence import Missing
-from copartition.transactions.looks import (
+from copartition.transactions.judging import (
     MOST_TIMEOUT_MS,
-    Look,
-    OpenProducer,
-    PartitionLook,
-    Transaction,
     TransactionFault,
     judge_looks,
     transaction_faults,
 )
+from copartition.transactions.looks import Look, OpenProducer, PartitionLook, Transaction
 from copartition.transactions.report import print_transactions, transactions_json
 
 PLACE = ("orders", 0)

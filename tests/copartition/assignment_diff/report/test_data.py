@@ -28,7 +28,7 @@ def any_diff(request):
 def test_json_begins_with_its_version_and_counts_what_the_diff_counts(grown):
     report = json.loads(diff_json(grown))
     assert next(iter(report)) == "format_version"
-    assert report["format_version"] == "2.0"
+    assert report["format_version"] == "3.0"
     assert report["summary"]["moved"] == 30
     assert report["matching"] == {"rule": "member-id", "renames": []}
     assert len(report["members"]) == 8
@@ -110,7 +110,6 @@ def test_every_report_is_as_the_schema_says(any_diff, validate):
             (type_, lambda report, key=key: report[key][0])
             for key, type_ in {
                 "checks": document.CheckResult,
-                "stops": document.StopCost,
                 "members": document.MemberChange,
                 "topics": document.TopicChange,
                 "flows": document.Flow,
@@ -158,7 +157,17 @@ def test_a_check_is_told_with_its_limit_and_value(grown):
 
 def test_a_stop_without_end_is_null(with_stops):
     stops = json.loads(diff_json(with_stops))["stops"]
-    assert [(each["event"], each["pause_ms"]) for each in stops] == [("crash", 46_500.0), ("leave", None)]
+    assert [(way["happens"], way["longest_pause_ms"]["most"]) for way in stops] == [
+        ("crash w", 46_500.0),
+        ("leave w", None),
+    ]
+
+
+def test_a_stop_has_the_keys_of_its_definition_and_no_others(with_stops, validate):
+    report = json.loads(diff_json(with_stops))
+    validate(report)
+    assert list(report["stops"][0]) == list(typing.get_type_hints(document.StopsJson))
+    assert list(report["stops"][0]["rebalances"]) == ["least", "most"]
 
 
 def test_what_is_assumed_is_told(assuming):

@@ -25,6 +25,7 @@ HEADER = TABLE.format(
 )
 MEMBER_TABLE = "{:15} {:15} {:15} {:15} {:15} {}"
 MEMBERS = MEMBER_TABLE.format("GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS", "ASSIGNMENT")
+OF_4 = MEMBERS.replace("ASSIGNMENT", "CURRENT-ASSIGNMENT")
 
 
 def captured(name):
@@ -158,10 +159,13 @@ def test_two_owners_of_a_partition_survive_as_a_conflict():
         (f"{MEMBERS}\n{member_row('t(0,1)', '3')}", "line 2: c-1 has 3 partitions but 2 are listed"),
         (f"{MEMBERS}\n{member_row('t(0)', '1', consumer='-')}", "line 2: CONSUMER-ID is missing"),
         (f"{MEMBERS}\n{member_row('t(0)', '1')}\n{member_row('t(1)', '1')}", "line 3: a second member 'c-1'"),
-        (f"{MEMBERS}\n{member_row('t:0,', '1')}", "line 2: cannot read the assignment 't:0,'"),
-        (f"{MEMBERS}\n{member_row('t:0;', '1')}", "line 2: cannot read the assignment 't:0;'"),
-        (f"{MEMBERS}\n{member_row('t:0,0', '2')}", "line 2: ASSIGNMENT lists a partition of t twice"),
-        (f"{MEMBERS}\n{member_row('t:4294967301', '1')}", "line 2: ASSIGNMENT is '4294967301', not a number"),
+        (f"{OF_4}\n{member_row('t:0,', '1')}", "line 2: cannot read the assignment 't:0,'"),
+        (f"{OF_4}\n{member_row('t:0;', '1')}", "line 2: cannot read the assignment 't:0;'"),
+        (f"{OF_4}\n{member_row('t:0,0', '2')}", "line 2: CURRENT-ASSIGNMENT lists a partition of t twice"),
+        (
+            f"{OF_4}\n{member_row('t:4294967301', '1')}",
+            "line 2: CURRENT-ASSIGNMENT is '4294967301', not a number",
+        ),
         (f"{HEADER}\n{row(partition='4294967301')}", "line 2: PARTITION is '4294967301', not a number"),
         (f"{HEADER}\n{row(partition='2147483648')}", "line 2: PARTITION is '2147483648', not a number"),
         (f"{HEADER}\n{row(partition='-1')}", "line 2: PARTITION is '-1', not a number"),

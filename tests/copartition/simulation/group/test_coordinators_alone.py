@@ -12,7 +12,7 @@ from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.group.consumer_group import NOTHING, Answer, Error
 from copartition.simulation.group.group_coordinator import GroupCoordinator
 from copartition.simulation.group.leader import Decisions
-from copartition.simulation.group.members import Members, RebalanceNotifier, State
+from copartition.simulation.group.members import ClassicGroupState, Members, RebalanceNotifier
 from copartition.simulation.group.timers import Timers
 from copartition.simulation.group.world import World
 
@@ -139,19 +139,21 @@ def classic():
     for name in ("a", "b"):
         classic.group.join(classic.member(name), 0.0)
     classic.pass_barrier()
-    assert classic.group.state is State.PREPARING  # the second one made the initial delay longer
+    assert (
+        classic.group.state is ClassicGroupState.PREPARING_REBALANCE
+    )  # the second one made the initial delay longer
     classic.pass_barrier()
     return classic
 
 
 def test_an_empty_group_is_empty_and_has_no_barrier():
     classic = Classic(4)
-    assert classic.group.state is State.EMPTY
+    assert classic.group.state is ClassicGroupState.EMPTY
     assert classic.group.barrier_ms() == np.inf
 
 
 def test_members_of_the_initial_delay_share_the_partitions(classic):
-    assert classic.group.state is State.STABLE
+    assert classic.group.state is ClassicGroupState.STABLE
     assert [classic.owned(member) for member in classic.members.rows] == [[0, 1], [2, 3]]
     assert classic.group.leader.generation == 1
 
@@ -159,7 +161,7 @@ def test_members_of_the_initial_delay_share_the_partitions(classic):
 def test_the_barrier_waits_for_the_last_heartbeat_and_no_longer_than_the_poll_interval(classic):
     now_ms = classic.world.now_ms
     classic.group.join(classic.member("c"), now_ms)
-    assert classic.group.state is State.PREPARING
+    assert classic.group.state is ClassicGroupState.PREPARING_REBALANCE
     assert now_ms < classic.group.barrier_ms() <= now_ms + 3_000  # heartbeat.interval.ms
     classic.group.arrives(0, np.inf, np.inf)  # its application does not poll
     assert classic.group.barrier_ms() == now_ms + 300_000  # max.poll.interval.ms
@@ -171,17 +173,17 @@ def test_the_barrier_waits_for_the_last_heartbeat_and_no_longer_than_the_poll_in
 def test_a_group_whose_last_member_is_dropped_is_empty(classic):
     for member in (0, 1):
         classic.group.drop(member, "left", classic.world.ledger.cause("left"))
-    assert classic.group.state is State.EMPTY
+    assert classic.group.state is ClassicGroupState.EMPTY
 
 
 def test_a_member_whose_session_ends_is_dropped_and_the_others_rebalance(classic):
     now_ms = classic.world.now_ms
     classic.members.alive[1] = False
     classic.group.fall_silent(1, now_ms, classic.world.ledger.cause("session of b timed out"))
-    assert classic.group.state is State.STABLE
+    assert classic.group.state is ClassicGroupState.STABLE
     assert classic.timers.next_ms() == now_ms + 45_000
     classic.world.now_ms = classic.timers.next_ms()
     classic.timers.run()
-    assert classic.group.state is State.PREPARING
+    assert classic.group.state is ClassicGroupState.PREPARING_REBALANCE
     classic.pass_barrier()
     assert [classic.owned(member) for member in (0, 1)] == [[0, 1, 2, 3], []]

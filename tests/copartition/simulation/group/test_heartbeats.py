@@ -1,11 +1,8 @@
 """When members hear of a rebalance."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from copartition.assignment_diff.stops import mean_barrier
 from copartition.simulation import (
     Consumer,
     Costs,
@@ -23,7 +20,6 @@ from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.group.timers import first_after, first_after_each
 from copartition.simulation.inputs.durations import LATEST_MS
 from tests.support.simulated import ORDERS, group, when
-from tests.support.tiers import examples
 
 
 def starts_of_pauses(result, rebalance):
@@ -94,64 +90,6 @@ def test_a_session_that_is_a_multiple_of_the_interval_is_no_tie(seed):
     heard = [*starts_of_pauses(simulate(scenario), rebalance), rebalance.completed_ms]
     assert all(0 < each - rebalance.started_ms < 3_000 for each in heard)
     assert rebalance.started_ms != 10_000 + 45_000
-
-
-@pytest.mark.parametrize("members", [1, 2, 12])
-@pytest.mark.parametrize("settled_ms", [0.0, 600_000.0, 3_600_000.0, 36_000_000.0])
-def test_the_mean_barrier_is_that_of_the_simulation(members, settled_ms):
-    waits = []
-    rng = np.random.default_rng(members)
-    scenario = Scenario(ORDERS, group(members + 1), (), "range", settled_ms=settled_ms)
-    for seed in range(examples(400)):
-        leaves = Leave(float(rng.uniform(0, 3_000)), "c0")
-        run = simulate(replace(scenario, events=(leaves,), seed=seed))
-        waits.append(run.summary.rebalancing_ms)
-    error = np.std(waits) / np.sqrt(len(waits))
-    barrier = mean_barrier(members, Settings(), settled_ms=settled_ms)
-    assert np.mean(waits) == pytest.approx(barrier.passed_ms, abs=3.5 * error)
-
-
-@pytest.mark.parametrize(
-    ("members", "settled_ms", "interval_ms", "passed_ms"),
-    [
-        (40, 0, 3_000, 1_500),  # in step: any moment of an interval
-        (40, 1e9, 3_000, 3_000 * 40 / 41),  # the last of as many moments
-        (1, 0, 6_000, 3_000),
-        (0, 0, 3_000, 0),
-    ],
-)
-def test_the_mean_barrier_goes_from_half_an_interval_to_nearly_all_of_it(
-    members, settled_ms, interval_ms, passed_ms
-):
-    barrier = mean_barrier(members, Settings(heartbeat_interval_ms=interval_ms), settled_ms=settled_ms)
-    assert barrier.passed_ms == pytest.approx(passed_ms, rel=0.01)
-
-
-def test_a_member_hears_after_half_an_interval_on_average_whenever_it_was_last_quiet():
-    for settled_ms in (0.0, 3_600_000.0):
-        assert mean_barrier(9, Settings(), settled_ms=settled_ms).heard_ms == pytest.approx(1_501, rel=0.01)
-
-
-@pytest.mark.parametrize(
-    ("silent", "settings", "noticed_ms"),
-    [
-        ((0.0,), Settings(), 45_000),  # it committed last of all
-        ((np.inf,), Settings(), 45_000 - 1_501),  # its last heartbeat is half an interval ago
-        ((np.inf,) * 3, Settings(session_timeout_ms=6_000), 6_000 - 1_501),
-    ],
-)
-def test_silent_members_are_missed_when_their_sessions_are_over(silent, settings, noticed_ms):
-    barrier = mean_barrier(4, settings, silent=silent, announced=False)
-    assert barrier.noticed_ms == pytest.approx(noticed_ms, rel=0.005)
-    assert barrier.passed_ms > barrier.heard_ms > noticed_ms
-
-
-def test_a_barrier_that_waits_for_a_silent_member_ends_with_its_session_or_with_patience():
-    waits = mean_barrier(4, Settings(), silent=(0.0,))
-    assert waits.heard_ms < 3_000
-    assert waits.passed_ms == pytest.approx(45_000)
-    gives_up = mean_barrier(4, Settings(max_poll_interval_ms=20_000), silent=(0.0,))
-    assert gives_up.passed_ms == pytest.approx(20_000)
 
 
 @pytest.mark.parametrize("every_ms", [1.0, 1.1, 3_000.0, 3_001.7, float(LATEST_MS)])

@@ -1,0 +1,397 @@
+"""Say what a scenario stops: run it with several seeds, and give the least and the most of each figure.
+
+Where a group's heartbeats are in their intervals decides how long a rebalance takes, and no capture shows
+it. So a scenario of a captured group is run with `RUNS` seeds, each at another moment of an interval, and
+each figure is a range over these.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import NamedTuple, TypedDict, cast
+
+import numpy as np
+
+from assignors.registry import protocol_of
+from assignors.state import CONNECT, GroupState
+from copartition.deploys.assumptions import assumed_of_time, pace_words
+from copartition.deploys.pace import Pace
+from copartition.deploys.scenario import Happening, scenario_of
+from copartition.kit.evidence import Evidence, Missing
+from copartition.kit.json import finite
+from copartition.kit.words import count, duration
+from copartition.simulation import (
+    Deployment,
+    Grow,
+    RollingRestart,
+    ScaleTo,
+    Scenario,
+    SimulationResult,
+    StatefulSetRoll,
+    simulate,
+)
+from copartition.simulation.inputs.scenario import CapturedScenario
+from partitioning.errors import AssignorError, ScenarioError, SourceError, UnknownStrategyError
+
+RUNS = 30
+"""Seeds of a scenario whose phases are unknown."""
+_WORK = 1_500_000
+"""The work that all seeds of a scenario may take together, see `_work`; about two seconds."""
+_MEMBER_WORK = 20
+"""A member of a rebalance takes as long as so many partitions."""
+_WEIGHTS = {"eager": 2, "cooperative": 1, "consumer": 4}
+"""How long a partition takes in a rebalance of each protocol, in parts of the fastest."""
+
+UNIT = "partition-seconds: for how long nobody reads a partition, summed over partitions"
+"""The definition of the unit; it stands where a report names the unit first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The least and the most of a figure over several runs.
+
+    Attributes:
+        least: the least; infinite if the figure has no end in any run.
+        most: the most; infinite if the figure has no end in a run.
+    """
+
+    least: float
+    most: float
+
+    @property
+    def digits(self) -> str:
+        """The range in words, with one decimal below 100: "30.1 to 45.4"; one number if both are equal."""
+        least, most = (f"{end:,.0f}" if end >= 100 else f"{end:.1f}" for end in (self.least, self.most))
+        return least if least == most else f"{least} to {most}"
+
+    @property
+    def whole(self) -> str:
+        """The same of a number of things, which has no decimals: "5 to 6"."""
+        least, most = f"{self.least:,.0f}", f"{self.most:,.0f}"
+        return least if least == most else f"{least} to {most}"
+
+    @property
+    def time(self) -> str:
+        """The same of milliseconds: "2.5 s to 3.0 s"."""
+        least, most = duration(self.least), duration(self.most)
+        return least if least == most else f"{least} to {most}"
+
+
+class Span(TypedDict):
+    """A range over several runs, in JSON.
+
+    Attributes:
+        least: the least; null: without end.
+        most: the most; null: without end.
+    """
+
+    least: float | None
+    most: float | None
+
+
+class StopsJson(TypedDict):
+    """Holds what happens to a group, and what that stops, in JSON; `Stops` says what the other fields are.
+
+    Attributes:
+        evidence: the sources of the figures.
+        assumed: what the runs take for granted, a sentence each.
+    """
+
+    happens: str
+    pace: str
+    protocol: str
+    protocol_after: str
+    runs: int
+    partitions: int
+    rebalances: Span
+    partition_seconds: Span
+    longest_pause_ms: Span
+    stopped_at_once: Span
+    all_stopped: Span
+    new_partitions: int
+    new_ms: Span
+    static_restarts: int
+    evidence: list[str]
+    assumed: list[str]
+
+
+class RunStops(NamedTuple):
+    """Counts what one run stops.
+
+    Attributes:
+        rebalances: how many there are.
+        partition_seconds: for how long nobody reads a partition, summed over partitions.
+        longest_pause_ms: the longest time that a partition has no reader which had one; may be infinite.
+        stopped_at_once: the most partitions at one time that nobody reads.
+        all_stopped: how often nobody reads any partition.
+        new_ms: the longest time until a new partition is read; 0 if none is new.
+    """
+
+    rebalances: float
+    partition_seconds: float
+    longest_pause_ms: float
+    stopped_at_once: float
+    all_stopped: float
+    new_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stops:
+    """Holds what happens to a group, and what that stops: the least and the most of each figure.
+
+    Attributes:
+        happens: what happens, as `Happening.name` has it: "rolling", "crash pod-1".
+        pace: how fast it happens and what takes time, as the assumptions have it.
+        protocol: the group's rebalance protocol: "eager", "cooperative" or "consumer".
+        protocol_after: the protocol at the end, another one after a bounce to another kind of strategy.
+        runs: how many runs there were, with the seeds from the scenario's own on.
+        partitions: how many partitions the group reads before.
+        rebalances: how many there are.
+        partition_seconds: for how long nobody reads a partition, summed over partitions.
+        longest_pause_ms: the longest time that a partition has no reader which had one.
+        stopped_at_once: the most partitions at one time that nobody reads.
+        all_stopped: how often nobody reads any partition.
+        new_partitions: how many partitions are new.
+        new_ms: the longest time until a new partition is read; 0 if none is new.
+        static_restarts: how many static members are restarted; what they have waits meanwhile.
+        ground: the strategy and the runs, and what these take for granted.
+    """
+
+    happens: str
+    pace: str
+    protocol: str
+    protocol_after: str
+    runs: int
+    partitions: int
+    rebalances: Range
+    partition_seconds: Range
+    longest_pause_ms: Range
+    stopped_at_once: Range
+    all_stopped: Range
+    new_partitions: int
+    new_ms: Range
+    static_restarts: int
+    ground: Evidence
+
+    @property
+    def stopped(self) -> bool:
+        """True if a partition was not read for a while in any run."""
+        return self.partition_seconds.most > 0
+
+    @property
+    def of_runs(self) -> str:
+        """The words for what the ranges are of: "least and most of 30 runs"."""
+        return f"least and most of {self.runs} runs" if self.runs > 1 else "of 1 run"
+
+    @property
+    def sentence(self) -> str:
+        """The answer: what happens and what that stops, the same sentence in every report."""
+        longest = "without end" if math.isinf(self.longest_pause_ms.most) else self.longest_pause_ms.time
+        rebalances = "rebalance" if self.rebalances.whole == "1" else "rebalances"
+        changes = self.protocol != self.protocol_after
+        protocol = f"{self.protocol}, then {self.protocol_after}" if changes else self.protocol
+        return (
+            f"{self.happens} ({self.pace}): {self.partition_seconds.digits} partition-seconds, "
+            f"{self.rebalances.whole} {rebalances} ({protocol}), at most "
+            f"{count(int(self.stopped_at_once.most), 'partition')} not read at once, longest pause {longest} "
+            f"({self.of_runs})."
+        )
+
+
+def stops_of_group(
+    state: GroupState, happening: Happening, pace: Pace, *, assignor: str | None = None
+) -> Stops | Missing:
+    """Return what happens to a group stops.
+
+    Args:
+        state: the group.
+        happening: what happens.
+        pace: how fast it goes.
+        assignor: the strategy of the group; None for the one that the group tells.
+
+    Returns:
+        The figures; `Missing` if the simulator cannot tell, with the reason.
+    """
+    if state.protocol == CONNECT:
+        return Missing(
+            "what stops: a source does not show what a worker of Kafka Connect has to open and close",
+            "describe the workers in a scenario with client: connect, and run copartition simulate",
+        )
+    if (assignor or state.strategy) is None:
+        return Missing(
+            "what stops: the source does not tell which assignor the group uses",
+            "capture --describe --state, too, or name the assignor, as plan:range does",
+        )
+    try:
+        return stops_of(scenario_of(state, happening, pace, assignor=assignor), happening.name)
+    except UnknownStrategyError as error:
+        return Missing(f"what stops: {error}", "name a strategy that is known here, as plan:range does")
+    except (AssignorError, ScenarioError, SourceError) as error:
+        return Missing(f"what stops: {error}", "copartition simulate runs a scenario of your own")
+
+
+def stops_of(captured: CapturedScenario, happens: str) -> Stops | Missing:
+    """Return what a scenario stops; `Missing` if it is too large to be run in about two seconds.
+
+    Raises:
+        ScenarioError, UnknownStrategyError, AssignorError: see `copartition.simulation.simulate`.
+    """
+    scenario = captured.scenario
+    runs = affordable_runs(scenario)
+    if not runs:
+        members, partitions = len(scenario.consumers), _partitions(scenario)
+        return Missing(
+            f"what stops: {count(members, 'member')} and {count(partitions, 'partition')} are too many to be "
+            "simulated in two seconds",
+            "ask copartition simulate with the same source and --deploy, which takes its time",
+        )
+    return sum_up_stops(captured, happens, [measure(result) for result in run_phases(scenario, runs)])
+
+
+def run_phases(scenario: Scenario, runs: int) -> Iterator[SimulationResult]:
+    """Run a scenario with as many seeds, each at another moment of a heartbeat interval.
+
+    A group that a rebalance has formed beats in step, and nothing shows when in an interval a deploy begins.
+    So the runs are spread over one interval evenly; the first is the scenario as it is.
+
+    Args:
+        scenario: the scenario.
+        runs: how many, one or more.
+    """
+    settings = scenario.settings
+    consumer = protocol_of(scenario.assignor) == "consumer"
+    beat_ms = settings.group_consumer_heartbeat_interval_ms if consumer else settings.heartbeat_interval_ms
+    for number in range(runs):
+        settled_ms = scenario.settled_ms + beat_ms * number / runs
+        yield simulate(replace(scenario, seed=scenario.seed + number, settled_ms=settled_ms))
+
+
+def sum_up_stops(captured: CapturedScenario, happens: str, runs: Sequence[RunStops]) -> Stops:
+    """Return the least and the most of each figure.
+
+    Args:
+        captured: the scenario of the runs.
+        happens: what happens in it.
+        runs: one or more.
+    """
+    scenario = captured.scenario
+    ranges = {
+        name: Range(min(values), max(values))
+        for name, values in zip(RunStops._fields, zip(*runs, strict=True), strict=True)
+    }
+    seeds = f"seeds {scenario.seed} to {scenario.seed + len(runs) - 1}, each at another moment of a heartbeat"
+    restarts = any(isinstance(event, RollingRestart) for event in scenario.events)
+    grown = _partitions(scenario, grown=True) - _partitions(scenario)
+    lists = _new_lists(scenario)
+    return Stops(
+        happens=happens,
+        pace=pace_words(scenario),
+        protocol=protocol_of(scenario.assignor),
+        protocol_after=protocol_of(lists[-1][0] if lists else scenario.assignor),
+        runs=len(runs),
+        partitions=_partitions(scenario),
+        new_partitions=grown,
+        static_restarts=sum(consumer.static for consumer in scenario.consumers) if restarts else 0,
+        ground=Evidence(
+            (f"the strategy {scenario.assignor!r}", f"{count(len(runs), 'run')} of the simulator, {seeds}"),
+            tuple(dict.fromkeys((*captured.assumed, *assumed_of_time(scenario)))),
+        ),
+        **ranges,
+    )
+
+
+def answer_sentence(stops: Stops | Missing) -> str:
+    """Return the answer for people, as a sentence: the figures, or why they are unknown."""
+    return f"Unknown: {stops.what}; {stops.remedy}." if isinstance(stops, Missing) else stops.sentence
+
+
+def stops_json(stops: Stops) -> StopsJson:
+    """Return the figures for a report in JSON, which has no infinite numbers."""
+    values = {
+        name: finite(value) if isinstance(value, dict) else value for name, value in asdict(stops).items()
+    }
+    values |= {"evidence": [*stops.ground.sources], "assumed": [*stops.ground.assumed]}
+    return cast("StopsJson", {name: values[name] for name in StopsJson.__annotations__})
+
+
+def measure(result: SimulationResult) -> RunStops:
+    """Return what one run stops."""
+    scenario, line = result.scenario, result.timeline
+    partition, opens, closes = line.pauses()
+    before = {topic.name: topic.partitions for topic in scenario.topics}
+    there = np.array([before.get(name, 0) for name in line.topics], np.int64)
+    topic = np.searchsorted(line.first, partition, side="right") - 1
+    is_new = partition - line.first[topic] >= there[topic]
+    # Of new partitions only the first pause counts as waiting; a pause that begins at once has had no reader.
+    longest_ms = float((closes - opens)[~is_new].max(initial=0))
+    if math.isinf(result.summary.longest_pause_ms):
+        longest_ms = math.inf
+    rebalances = float(result.summary.rebalances)
+    at_once, all_stopped = _unread(opens[~is_new], closes[~is_new], int(there.sum()))
+    if protocol_of(scenario.assignor) == "eager" and rebalances:
+        # Every member gives up all it has in an eager rebalance. The last one to join waits for nobody, so
+        # what it has is unread for no time, and the timeline does not show that it stopped.
+        at_once = float(there.sum())
+        # After the first restart with other strategies it is not known here which rebalances are eager.
+        if not _new_lists(scenario):
+            all_stopped = max(all_stopped, rebalances)
+    return RunStops(
+        rebalances,
+        result.summary.partition_pause_ms / 1_000,
+        longest_ms,
+        at_once,
+        all_stopped,
+        float((closes - opens)[is_new].max(initial=0)),
+    )
+
+
+def _unread(
+    opens: np.ndarray[tuple[int], np.dtype[np.float64]],
+    closes: np.ndarray[tuple[int], np.dtype[np.float64]],
+    partitions: int,
+) -> tuple[float, float]:
+    """Return the most partitions that are unread at one time, and how often all of them are.
+
+    Args:
+        opens: the beginning of each pause, in milliseconds.
+        closes: the end of each.
+        partitions: how many partitions there are.
+    """
+    at_ms = np.concatenate([opens, closes])
+    change = np.concatenate([np.ones(len(opens), np.int64), np.full(len(closes), -1, np.int64)])
+    # At one moment what ends comes before what begins, so that a hand-over does not count twice.
+    unread = np.cumsum(change[np.lexsort((change, at_ms))])
+    times = np.count_nonzero((unread == partitions) & (np.roll(unread, 1) < partitions)) if len(unread) else 0
+    return float(unread.max(initial=0)), float(times)
+
+
+def affordable_runs(scenario: Scenario) -> int:
+    """Return how many seeds of a scenario are run without being asked for: `RUNS`, or fewer of a large group.
+
+    It depends on nothing but the scenario, so that equal questions have equal answers; 0 if one run would be
+    too long.
+    """
+    return min(RUNS, int(_WORK // max(_work(scenario), 1)))
+
+
+def _new_lists(scenario: Scenario) -> list[tuple[str, ...]]:
+    """Return the strategies with which members are restarted, one list for each deploy that has any."""
+    deploys = [event for event in scenario.events if isinstance(event, RollingRestart | Deployment)]
+    return [event.assignors for event in deploys if event.assignors]
+
+
+def _work(scenario: Scenario) -> float:
+    """Return the work of a run: partitions and members, times the rebalances that are to come."""
+    members, partitions = len(scenario.consumers), _partitions(scenario, grown=True)
+    rollouts = (RollingRestart, Deployment, StatefulSetRoll, ScaleTo)
+    rebalances = sum(members if isinstance(event, rollouts) else 1 for event in scenario.events)
+    rows = partitions + _MEMBER_WORK * members
+    return float(rebalances * rows * _WEIGHTS[protocol_of(scenario.assignor)])
+
+
+def _partitions(scenario: Scenario, *, grown: bool = False) -> int:
+    """Return how many partitions a scenario has at its start, or with `grown` at its end."""
+    counts = {topic.name: topic.partitions for topic in scenario.topics}
+    if grown:
+        counts |= {event.topic: event.partitions for event in scenario.events if isinstance(event, Grow)}
+    return sum(counts.values())

@@ -1,0 +1,293 @@
+"""Judge two looks at a cluster's transactions: what is wrong, why it matters, and what ends it.
+
+Markers take a while, so a transaction that a leader has open and no coordinator knows is a fault only if both
+looks show it. Times are milliseconds since 1970, brokers and producers are meant by their ids.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from copartition.kit.evidence import Evidence, Missing
+from copartition.kit.words import count, duration
+from copartition.transactions.looks import Look, OpenProducer, Partition, PartitionLook, Transaction
+
+MOST_TIMEOUT_MS = 900_000
+"""`transaction.max.timeout.ms`, the broker's default: no coordinator keeps a transaction open for longer."""
+_EPOCH_PER_TRANSACTION = 2
+"""The level of transaction.version from which each transaction raises the epoch (KIP-890)."""
+_ABORTED = frozenset({"PrepareAbort", "PrepareEpochFence", "CompleteAbort"})
+"""States of a transaction that was aborted, or whose abort is decided."""
+_CLOCK = "ages are by the clock of this machine"
+_NO_DENIAL = "no ACL denies this user a transactional id or a topic by name"
+
+
+class TransactionFault(NamedTuple):
+    """A fault that two looks show, with what ends it.
+
+    Attributes:
+        kind: "open long", "marker missing", "hanging", "unknown owner" or "fenced".
+        id: the transactional id; None if no coordinator knows it.
+        producer: the producer's id.
+        partitions: the partitions that the transaction is open in, by topic and number.
+        what: what is seen, a sentence without a full stop.
+        action: what ends it, with the command if there is one.
+        ground: the sources it was read from, and what is assumed.
+    """
+
+    kind: str
+    id: str | None
+    producer: int
+    partitions: tuple[Partition, ...]
+    what: str
+    action: str
+    ground: Evidence
+
+
+class Judgement(NamedTuple):
+    """The judgement on two looks: what is wrong, and what could not be seen.
+
+    Attributes:
+        findings: what is wrong, by transactional id; transactions without a coordinator come last.
+        missing: what either look could not see, each once.
+        ground: what was read in both looks.
+    """
+
+    findings: tuple[TransactionFault, ...]
+    missing: tuple[Missing, ...]
+    ground: Evidence
+
+    @property
+    def exit_code(self) -> int:
+        """The command's exit code: 1 if something is wrong, else 2 if something could not be seen, else 0."""
+        return 1 if self.findings else 2 if self.missing else 0
+
+
+def judge_looks(
+    first: Look, last: Look, *, open_ms: float, servers: str, transaction_version: int | None
+) -> Judgement:
+    """Return the judgement on two looks at a cluster: the findings, and what neither look could see.
+
+    Args:
+        first: the look to compare with.
+        last: a later look, which the findings describe.
+        open_ms: a transaction may be open for so many milliseconds.
+        servers: bootstrap servers, for commands that the reader can run.
+        transaction_version: the level of that feature; None if no broker said.
+    """
+    found = transaction_faults(
+        first, last, open_ms=open_ms, servers=servers, transaction_version=transaction_version
+    )
+    # Both looks mostly lack the same things: each is said once.
+    missing = (look_missing for look in (first, last) for look_missing in (*look.missing_ids, *look.missing))
+    assumed = [_CLOCK] if any(transaction.open for transaction in last.transactions) else []
+    return Judgement(
+        tuple(found), tuple(dict.fromkeys(missing)), Evidence(last.sources, (*assumed, _NO_DENIAL))
+    )
+
+
+def transaction_faults(
+    first: Look, last: Look, *, open_ms: float, servers: str, transaction_version: int | None
+) -> list[TransactionFault]:
+    """Return the faults that both looks show, by transactional id; see `judge_looks` for the parameters.
+
+    A transaction that is open for too long needs only the last look: its coordinator tells when it began.
+    """
+    before = {transaction.id: transaction for transaction in first.transactions}
+    problems: list[TransactionFault] = []
+    for transaction in last.transactions:
+        earlier = before.get(transaction.id)
+        if transaction.state == "Ongoing":
+            if transaction.started_ms is not None and last.at_ms - transaction.started_ms > open_ms:
+                problems.append(_open_long(transaction, last, servers))
+        elif (
+            transaction.open
+            and earlier
+            # The same transaction in the same state: id, producer, epoch and state.
+            and earlier[:4] == transaction[:4]
+            and earlier.started_ms == transaction.started_ms
+        ):
+            problems.append(_marker_missing(transaction, last.at_ms - first.at_ms))
+        if earlier is not None and _is_fenced(earlier, transaction, transaction_version):
+            problems.append(_fencing(earlier, transaction))
+    problems += _without_coordinator(first, last, servers)
+    return problems
+
+
+def open_transactions(look: Look) -> dict[tuple[int, tuple[str, int]], Transaction]:
+    """Return the transactions that coordinators know to be open, by (producer id, partition).
+
+    A producer id belongs to one transactional id, and has one transaction open at a time.
+    """
+    opened = (transaction for transaction in look.transactions if transaction.open)
+    return {
+        (transaction.producer, place): transaction
+        for transaction in opened
+        for place in transaction.partitions
+    }
+
+
+def _is_fenced(earlier: Transaction, transaction: Transaction, transaction_version: int | None) -> bool:
+    """Return whether a transaction was aborted between the looks, by a new producer or by its own.
+
+    A raised epoch alone says nothing if each transaction raises it (KIP-890); only a new producer makes the
+    state Empty.
+
+    Args:
+        earlier: the transactional id at the first look.
+        transaction: the same id at the last look.
+        transaction_version: the level of that feature; None if unknown, then a raised epoch is no evidence.
+    """
+    if (transaction.producer, transaction.epoch) == (earlier.producer, earlier.epoch):
+        return False
+    # Below this level the epoch of an id is not raised by a commit. While a transaction is open it is raised
+    # by an abort only: for a new producer with this id, for its age, or by its own producer that begins anew
+    # after an error (KIP-360).
+    by_producers_only = transaction_version is not None and transaction_version < _EPOCH_PER_TRANSACTION
+    return transaction.state in _ABORTED or (
+        earlier.open and (transaction.state == "Empty" or by_producers_only)
+    )
+
+
+def _of(transaction: Transaction, kind: str, what: str, action: str, *, looks: int = 2) -> TransactionFault:
+    """Return a finding about a transaction that its coordinator told: in both looks, or in the last (1)."""
+    times = "two looks" if looks == 2 else "the last look"
+    ground = Evidence((f"its coordinator, broker {transaction.coordinator}, in {times}",), (_CLOCK,))
+    return TransactionFault(
+        kind,
+        transaction.id,
+        transaction.producer,
+        tuple(sorted(transaction.partitions)),
+        what,
+        action,
+        ground,
+    )
+
+
+def _open_long(transaction: Transaction, look: Look, servers: str) -> TransactionFault:
+    """Return the finding of a transaction that is open for longer than it may be, and who ends it.
+
+    Its coordinator aborts it when transaction.timeout.ms is over, at the next of its rounds; until then the
+    reader can. What it holds back, in offsets, is a lower bound if the look does not show all its partitions.
+    """
+    assert transaction.started_ms is not None
+    behind = {place.place: place.behind for place in look.partitions}
+    held = [behind.get(place) for place in transaction.partitions]
+    least = "at least " if None in held else ""
+    age_ms = look.at_ms - transaction.started_ms
+    # Negative once the timeout is over: then the coordinator's next round aborts it.
+    left_ms = transaction.timeout_ms - age_ms
+    partitions = count(len(transaction.partitions), "partition")
+    ends = (
+        f"broker {transaction.coordinator} aborts it in {duration(left_ms)} (transaction.timeout.ms "
+        f"{transaction.timeout_ms:,})"
+        if left_ms > 0
+        else f"its transaction.timeout.ms of {transaction.timeout_ms:,} is over; "
+        f"broker {transaction.coordinator} aborts it within "
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms (10 s)"
+    )
+    return _of(
+        transaction,
+        "open long",
+        f"{transaction.id} has been open for {duration(age_ms)} in {partitions}; "
+        f"read_committed readers wait for {least}{count(sum(filter(None, held)), 'offset')} behind it",
+        f"{ends}. Sooner: restart its producer, whose init_transactions aborts it, or "
+        f"kafka-transactions.sh --bootstrap-server {servers} forceTerminateTransaction "
+        f"--transactionalId {transaction.id}",
+        looks=1,
+    )
+
+
+def _marker_missing(transaction: Transaction, between_ms: float) -> TransactionFault:
+    """Return the finding of a decided transaction that lacks the marker of a partition in both looks.
+
+    `between_ms` is the time between the looks.
+    """
+    partitions = count(len(transaction.partitions), "partition")
+    return _of(
+        transaction,
+        "marker missing",
+        f"{transaction.id} is decided ({transaction.state}), but {partitions} had no marker "
+        f"in two looks {duration(between_ms)} apart",
+        f"broker {transaction.coordinator} writes markers as soon as the leaders answer: see whether the "
+        f"partitions have a leader; if they have, restart broker {transaction.coordinator}, whose successor "
+        "writes them again",
+    )
+
+
+def _fencing(earlier: Transaction, transaction: Transaction) -> TransactionFault:
+    """Return the finding of a transaction that was aborted between the looks."""
+    return _of(
+        transaction,
+        "fenced",
+        f"a transaction of {transaction.id} was aborted: it went from producer {earlier.producer} epoch "
+        f"{earlier.epoch} to producer {transaction.producer} epoch {transaction.epoch}. "
+        "A second process uses this id, its process was started again, or it aborted by itself",
+        "see whether two processes have this id: they fence each other, and each needs an id of its own; a "
+        "restart needs nothing",
+    )
+
+
+def _without_coordinator(first: Look, last: Look, servers: str) -> Iterator[TransactionFault]:
+    """Yield a finding for each open transaction that no coordinator knows, in both looks.
+
+    Both looks must show it at the same offset: else it is another transaction of that producer, and alive.
+    """
+    offsets = {
+        (place.place, producer.producer, producer.first_offset)
+        for place in first.partitions
+        for producer in place.producers or ()
+    }
+    # Known at either look is enough: its coordinator may have ended it between the looks.
+    owned = open_transactions(first).keys() | open_transactions(last).keys()
+    for place in last.partitions:
+        for producer in place.producers or ():
+            again = (place.place, producer.producer, producer.first_offset) in offsets
+            if again and (producer.producer, place.place) not in owned:
+                yield _without_transaction(producer, place, last, servers)
+
+
+def _without_transaction(
+    producer: OpenProducer, place: PartitionLook, look: Look, servers: str
+) -> TransactionFault:
+    """Return the finding of a producer whose transaction no coordinator knows.
+
+    It hangs for certain only if every transactional id was seen and it is older than any transaction may be:
+    `abort` drops its records, so it is not advised for less. Its age counts from the producer's last record
+    in the partition, since leaders do not tell when a transaction began.
+    """
+    age_ms = look.at_ms - producer.wrote_ms
+    # A coordinator that this look did not reach, or an id that it hides, may well be the owner.
+    hanging = age_ms > MOST_TIMEOUT_MS and not look.missing_ids
+    assumed = [_CLOCK]
+    name = f"{place.topic}-{place.partition}"
+    what = (
+        f"producer {producer.producer} (epoch {producer.epoch}) has a transaction open in {name} from offset "
+        f"{producer.first_offset:,} that no coordinator knows; it wrote last {duration(age_ms)} ago"
+    )
+    if hanging:
+        kind = "hanging"
+        what += (
+            f", and a coordinator would have ended it after {duration(MOST_TIMEOUT_MS)} "
+            "(transaction.max.timeout.ms): nothing ends it"
+        )
+        assumed.append(f"transaction.max.timeout.ms is its default, {MOST_TIMEOUT_MS:,}")
+        action = (
+            f"kafka-transactions.sh --bootstrap-server {servers} abort --topic {place.topic} "
+            f"--partition {place.partition} --start-offset {producer.first_offset}"
+        )
+    else:
+        kind = "unknown owner"
+        hidden = (
+            f"this look did not show {look.missing_ids[0].what}"
+            if look.missing_ids
+            else "its markers are on their way"
+        )
+        what += f": it hangs, or {hidden}"
+        action = (
+            look.missing_ids[0].remedy
+            if look.missing_ids
+            else f"run it again in {duration(max(MOST_TIMEOUT_MS - age_ms, 0))}: then it hangs for certain"
+        )
+    leader = f"the producers at the leader of {name} in two looks"
+    ground = Evidence((leader, *look.sources[:1]), tuple(assumed))
+    return TransactionFault(kind, None, producer.producer, (place.place,), what, action, ground)

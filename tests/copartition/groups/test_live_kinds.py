@@ -1,0 +1,37 @@
+"""Share groups of a real broker: every command says what they are; a mistyped name gets those that exist."""
+
+import uuid
+
+import pytest
+
+from copartition.groups import read_live
+from copartition.groups.live.cluster import connect
+from copartition.groups.live.reader import GroupReader
+from partitioning.errors import GroupNotFoundError, OtherGroupKindError
+from tests.copartition.groups.captures.make_kinds import Sharer
+from tests.copartition.groups.worker import settings
+from tests.support.waiting import wait_until
+
+
+@pytest.fixture
+def shared(broker):
+    """The name of a share group with one member."""
+    group = f"shared-{uuid.uuid4()}"
+    sharer = Sharer(broker.bootstrap_servers, "sharer", group, broker.create_topic(2))
+    try:
+        types = connect(group, settings(broker))
+        wait_until(lambda: group in types._group_types())
+        yield group
+    finally:
+        sharer.stop()
+
+
+def test_a_share_group_is_called_what_it_is(broker, shared):
+    for ask in (read_live, lambda group, config: GroupReader(group, config)()):
+        with pytest.raises(OtherGroupKindError, match=f"{shared} is a share group"):
+            ask(shared, settings(broker))
+
+
+def test_a_mistyped_group_gets_the_names_that_exist(broker, shared):
+    with pytest.raises(GroupNotFoundError, match=f"no such group; there are .*{shared}"):
+        read_live(shared[:-1], settings(broker))
