@@ -151,7 +151,8 @@ class _Pushdown:
     that has the method, and so would read no topic at all.
     """
 
-    __func__ = getattr(datasource.DataSourceReader, "pushFilters", None)
+    # As it is, unbound: Spark compares it with its own by identity.
+    __func__ = staticmethod(getattr(datasource.DataSourceReader, "pushFilters", lambda *_: None))
 
     def __init__(self, reader: _BatchReader) -> None:
         self._reader = reader

@@ -65,3 +65,16 @@ class Clock:
 def test_a_read_is_narrowed_to(wanted: Bounds, ranges: list[Range]) -> None:
     cluster: Any = Clock()
     assert wanted.ranges(cluster, {("t", 0): 10, ("t", 1): 20}, {("t", 0): 50, ("t", 1): 60}) == ranges
+
+
+def test_a_reader_passes_for_one_that_takes_no_filters() -> None:
+    from pyspark.sql.datasource import DataSourceReader
+
+    from spark_integration.reading.source import KafkaDataSource
+
+    source = KafkaDataSource({"bootstrap.servers": "nowhere:1", "subscribe": "t"})
+    reader: Any = source.reader(source.schema())
+    assert reader.pushFilters.__func__ is DataSourceReader.pushFilters  # as Spark looks while it is off
+    conditions = [condition("EqualTo", "partition", 7)]
+    assert reader.pushFilters(conditions) == conditions
+    assert reader.wanted == Bounds(frozenset({7}))
