@@ -30,6 +30,9 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
+_ARROW = ("__arrow_c_array__", "__arrow_c_stream__", "__arrow_array__", "combine_chunks")
+"""What an object has that PyArrow reads without a loop; a chunked array of PyArrow before 16 has the last."""
+
 _LOSSY = (
     "of NumPy's fixed-width bytes, which lose the zero bytes at the end of a key; "
     "give a list of bytes, or an object array made from one"
@@ -129,23 +132,41 @@ def key_column(keys: Keys) -> KeyColumn:
         InvalidKeyError: the column, or a row of it, is of another type.
         MissingDependencyError: the keys are an Arrow array and pyarrow is not installed.
     """
+    return concatenate_columns([*key_chunks(keys)])
+
+
+PIECE = 1 << 20
+"""Most rows of an Arrow array that become a column at a time: 8 MiB of offsets; the keys stay in place."""
+
+
+def key_chunks(keys: Keys) -> Iterator[KeyColumn]:
+    """Yield the keys as columns, one after the other; arguments and errors as of `key_column`.
+
+    The chunks of an Arrow column are not copied together, and pieces of a long one come on their own, so that
+    what is made of the columns needs no second copy of the keys.
+    """
     if isinstance(keys, KeyColumn):
-        return keys
+        yield keys
+        return
     dtype = getattr(keys, "dtype", None)
+    if dtype is not None and not isinstance(dtype, np.dtype):
+        # A pandas Series of Arrow's strings; only from pandas 3 on can a Series itself be read as a stream.
+        keys = getattr(keys, "array", keys)
     if isinstance(dtype, np.dtype) and dtype.kind == "O":
         # Also a pandas Series, which Arrow would read otherwise: it takes text for keys.
         keys = np.asarray(keys)
-    # PyArrow before 16 lets nobody else read its chunked arrays.
-    if any(hasattr(keys, name) for name in ("__arrow_c_array__", "__arrow_c_stream__", "combine_chunks")):
-        return _from_arrow(keys)
+    if any(hasattr(keys, name) for name in _ARROW):
+        yield from _from_arrow(keys)
+        return
     if isinstance(keys, np.ndarray):
-        return _from_list(_object_list(keys))
+        yield _from_list(_object_list(keys))
+        return
     if isinstance(keys, str | bytes | bytearray | memoryview) or not isinstance(keys, Iterable):
         raise InvalidKeyError(
             f"a key column is a sequence of bytes and None or an Arrow array, not {type(keys).__name__}; "
             "put a single key into a list"
         )
-    return _from_list(keys if isinstance(keys, list | tuple) else list(keys))
+    yield _from_list(keys if isinstance(keys, list | tuple) else list(keys))
 
 
 def _object_list(keys: NDArray[Any]) -> list[Any]:
@@ -195,8 +216,8 @@ def advice(key: object) -> str:
     return "a partitioner hashes serialized bytes: give the bytes of the producer's key serializer"
 
 
-def _from_arrow(keys: Any) -> KeyColumn:
-    """Return the column of anything that speaks Arrow's C interface, or of a PyArrow array of any version.
+def _from_arrow(keys: Any) -> Iterator[KeyColumn]:
+    """Yield the columns of anything that speaks Arrow's C interface, or of a PyArrow array of any version.
 
     Raises:
         InvalidKeyError: Arrow cannot read it, or it holds no bytes.
@@ -206,13 +227,15 @@ def _from_arrow(keys: Any) -> KeyColumn:
         import pyarrow as pa  # noqa: PLC0415 - optional
     try:
         if not isinstance(keys, pa.Array | pa.ChunkedArray):
-            keys = pa.array(keys) if hasattr(keys, "__arrow_c_array__") else pa.chunked_array(keys)
-        chunks = keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]
-        # Empty chunks may have no offset buffer at all, so they are left out.
-        columns = [_from_arrow_array(chunk, pa) for chunk in chunks if len(chunk)]
+            one = hasattr(keys, "__arrow_c_array__") or hasattr(keys, "__arrow_array__")
+            keys = pa.array(keys) if one else pa.chunked_array(keys)
+        for chunk in keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]:
+            # The values of a dictionary are looked through once, however many rows point at them.
+            most = len(chunk) if pa.types.is_dictionary(chunk.type) else PIECE
+            for start in range(0, len(chunk), most or 1):
+                yield _from_arrow_array(chunk.slice(start, most), pa)
     except pa.ArrowException as error:
         raise InvalidKeyError(f"the Arrow key column cannot be read: {error}") from error
-    return concatenate_columns(columns)
 
 
 def _from_arrow_array(array: Any, pa: Any) -> KeyColumn:
@@ -228,6 +251,8 @@ def _from_arrow_array(array: Any, pa: Any) -> KeyColumn:
         # the process.
         values = _as_bytes(array.dictionary, pa)
         values.validate(full=True)
+        if str(values.type) == "binary_view":  # such as of Polars' categoricals; no function takes rows of it
+            values = values.cast(pa.large_binary())
         array = pa.DictionaryArray.from_arrays(array.indices, values).dictionary_decode()
     array = _as_bytes(array, pa)
     if str(array.type) == "binary_view" or pa.types.is_fixed_size_binary(array.type):

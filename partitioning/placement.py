@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from partitioning.errors import BrokenPluginError, InvalidKeyError, MisplacedRecordError, UnknownStrategyError
 from partitioning.hashing import HASHES
+from partitioning.hashing.java_string import NotTextError
 from partitioning.hashing.modulo import partition_of, partitions_of
 from partitioning.hashing.murmur2 import murmur2_column
 from partitioning.interface import PlacesByKey
-from partitioning.keys import KeyColumn, Keys, advice, key_column
+from partitioning.keys import KeyColumn, Keys, advice, key_chunks, key_column
 from partitioning.plug_ins import PARTITIONERS, call_plug_in
 from partitioning.profiles import (
     PROFILES,
@@ -116,11 +117,13 @@ def murmur2_batch(keys: Keys) -> NDArray[np.int32]:
     Raises:
         InvalidKeyError: the column, or a row of it, is of another type.
     """
-    column = key_column(keys)
-    hashes = murmur2_column(column.offsets, column.data)
-    if column.nulls is not None:
-        hashes[column.nulls] = 0
-    return hashes
+    parts = [np.empty(0, np.int32)]
+    for column in key_chunks(keys):
+        hashes = murmur2_column(column.offsets, column.data)
+        if column.nulls is not None:
+            hashes[column.nulls] = 0
+        parts.append(hashes)
+    return np.concatenate(parts)
 
 
 @overload
@@ -196,14 +199,25 @@ def partition_batch(
         MisplacedRecordError: the plug-in chose a partition that does not exist.
     """
     count = checked_partition_count(num_partitions)
-    column = key_column(keys)
     rule = known_profile(profile)
     if rule is None:
-        return placed_by_plug_in(profile, column, count)
-    try:
-        hashes = HASHES[rule.hash].column(column.offsets, column.data)
-    except UnicodeError as error:
-        raise InvalidKeyError(f"profile {profile!r} hashes text: {error}") from None
+        return placed_by_plug_in(profile, key_column(keys), count)
+    parts = [np.empty(0, np.int32)]
+    for column in key_chunks(keys):
+        try:
+            parts.append(_place_column(rule, column, count))
+        except NotTextError as error:
+            row = error.row + sum(map(len, parts))
+            raise InvalidKeyError(f"profile {profile!r} hashes text: key in row {row} is not UTF-8") from None
+    return parts[1] if len(parts) == 2 else np.concatenate(parts)
+
+
+def _place_column(rule: Profile, column: KeyColumn, count: int) -> NDArray[np.int32]:
+    """Return the partition of each key, int32 of shape (n,), UNKEYED if this profile hashes no such key.
+
+    NotTextError if a key is not UTF-8 and this profile hashes text.
+    """
+    hashes = HASHES[rule.hash].column(column.offsets, column.data)
     # Nulls and empty keys are hashed with the rest, as no bytes, and overwritten afterwards: to take them out
     # first would copy the column.
     partitions = partitions_of(hashes, count, rule.sign)

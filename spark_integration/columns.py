@@ -9,6 +9,8 @@ from partitioning.errors import InvalidConfigError
 from partitioning.hashing.modulo import SignRule
 from partitioning.profiles import find_profile
 from partitioning.topic_partition import checked_partition_count
+from spark_integration import keys
+from spark_integration.errors import RecordError, error_text
 from spark_integration.hash_columns import hash_column
 
 PARTITIONS = "copartition.partitions"
@@ -26,6 +28,12 @@ NULLS = "copartition.nulls"
 LANES = "copartition.lanes"
 """Metadata of a partition column: over how many Spark partitions `route` spread each Kafka partition."""
 
+SOURCE = "copartition.source"
+"""Metadata of a partition column: the topics from which the source read the rows, with commas between."""
+
+AS_IT_IS = "as it is"
+"""Value of `partition=` by which rows lie where their column `partition` says, whatever their keys are."""
+
 
 def kafka_partition(
     key: Column | str,
@@ -38,10 +46,9 @@ def kafka_partition(
     """Return the partition a client puts each row's key into: an int column named `partition`.
 
     The result is lazy and works on classic Spark and on Connect. Its metadata holds count, profile and key:
-    `route` and the sinks refuse another count, and `format("copartition")` a row in another partition than
-    its key has by this profile. A cast drops the metadata, and on Connect so does `withColumn`: use
-    `select("*", ...)`. A union keeps that of its left side. Executors need NumPy and PyArrow, except for the
-    crc32 profiles.
+    `route` and the sinks refuse another count, and a row in another partition than its key has by this
+    profile. A cast drops the metadata, and on Connect so does `withColumn`: use `select("*", ...)`. A union
+    keeps that of its left side. Executors need NumPy and PyArrow, except for the crc32 profiles.
 
     >>> df.select("key", kafka_partition("key", 12)).first()
     Row(key='user-0', partition=7)
@@ -63,13 +70,13 @@ def kafka_partition(
     Raises:
         UnknownStrategyError, InvalidPartitionCountError: no such profile; `num_partitions` is out of range.
         InvalidConfigError: `nulls` has another value, or `spread_by` is empty.
-        AnalysisException: Spark's DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION, when the key column is not of
-            strings or bytes: for a bigint use `spark_integration.keys.long_key`, and so on.
+
+    The type of the key is known once Spark plans the query. Of a column that is neither text nor bytes every
+    task fails, with a sentence that names the function of `spark_integration.keys` to take; of a struct, an
+    array or a map Spark itself refuses the plan (DATATYPE_MISMATCH). `typed_error` makes both a ColumnError.
     """
     rule, count = find_profile(profile), checked_partition_count(num_partitions)
-    column = sf.col(key) if isinstance(key, str) else key
-    # A cast that fails names ANSI mode as the way out, with which other bytes are hashed; try_cast does not.
-    key_bytes = (column.try_cast if hasattr(type(column), "try_cast") else column.cast)("binary")
+    key_bytes = keys.key_bytes(key)
     if rule.null == "empty":
         key_bytes = sf.coalesce(key_bytes, sf.lit(b""))
     # A null from here on is a row that the client does not hash.
@@ -86,13 +93,12 @@ def kafka_partition(
         spread = sf.pmod(sf.xxhash64(*spread_by), sf.lit(count)).cast("int")
         partition = sf.coalesce(partition, spread)
     elif nulls == "error":
-        fault = (
-            f"copartition: a row has no key that profile '{profile}' hashes, and nulls='error' was asked for"
-        )
-        partition = sf.coalesce(partition, sf.raise_error(sf.lit(fault)).cast("int"))
+        fault = f"a row has no key that profile '{profile}' hashes, and nulls='error' was asked for"
+        fails = sf.raise_error(sf.lit(error_text(RecordError, fault)))
+        partition = sf.coalesce(partition, fails.cast("int"))
     elif nulls != "null":
         raise InvalidConfigError(f"nulls is {nulls!r}; give 'spread', 'error' or 'null'")
-    notes: dict[str, int | str] = {PARTITIONS: count, PROFILE: profile, NULLS: nulls}
+    notes: dict[str, int | str] = {PARTITIONS: count, PROFILE: rule.name, NULLS: nulls}
     if isinstance(key, str):
         notes[KEY] = key
     return partition.alias("partition", metadata=notes)

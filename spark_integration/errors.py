@@ -9,10 +9,23 @@ from copartition.check.verdict import JoinVerdict
 from partitioning.errors import CopartitionError, InvalidConfigError
 
 _RAISED = re.compile(r"\b(?:partitioning|assignors|copartition|spark_integration)\.(?:\w+\.)*(\w+): (.+)")
+_IN_A_COLUMN = re.compile(r"(?:\[USER_RAISED_EXCEPTION\] |RuntimeException: )copartition (\w+): (.+)")
+"""An error that a column of ours raised in the JVM. Its text alone is in the plans of failed streams, too."""
+_SQLSTATE = re.compile(r" SQLSTATE: \w{5}$")
 _NOT_REGISTERED = re.compile(r"\[DATA_SOURCE_NOT_FOUND\].*\bcopartition\b")
-_NO_BYTES = re.compile(r'resolve "(?:\w*CAST\()?(.+?)(?: AS BINARY\))?" due.*?cannot cast "(\w+)" to "BINARY')
-_OF_A_ROW = re.compile(r"\bcopartition: (.+)")
-"""Beginning of the errors that the columns of this package raise in the JVM."""
+_REFUSED = re.compile(r"\[DATATYPE_MISMATCH\.(\w+)\](.*)")
+_CONCAT = re.compile(r'resolve "concat\((.+?)\)" due.*? has the type "(.+?)"\.')
+_NO_BYTES = re.compile(r'resolve "CAST\(concat\((.+?)\) AS BINARY\)" due.*?cannot cast "(.+?)" to "BINARY')
+
+SERIALIZERS = {
+    "tinyint": "short_key",
+    "smallint": "short_key",
+    "int": "integer_key",
+    "bigint": "long_key",
+    "float": "float_key",
+    "double": "double_key",
+}
+"""Function of `spark_integration.keys` that serializes a Spark type as the Java client's serializer does."""
 
 
 class SparkIntegrationError(CopartitionError):
@@ -91,6 +104,27 @@ class RerunDiffersError(ExactlyOnceError):
     """A version comes again with other records, or in another order."""
 
 
+def error_text(kind: type[CopartitionError], message: str) -> str:
+    """Return the text with which a column fails its task, so that `typed_error` finds the class again."""
+    return f"copartition {kind.__name__}: {message}"
+
+
+def serializing_advice(spark_type: str) -> str:
+    """Return what to do with a key of a Spark type, by its `simpleString`, that is neither text nor bytes."""
+    function = SERIALIZERS.get(spark_type)
+    if function is None:
+        return "give the bytes that the producer's serializer makes, or cast it to a string if those are text"
+    return f"take {function}() of spark_integration.keys, or cast it to a string if the producer writes text"
+
+
+def key_type_error(column: str, spark_type: str) -> ColumnError:
+    """Return the error of a key column of another type than string and binary."""
+    return ColumnError(
+        f"column {column!r} is of type {spark_type}, and Kafka hashes the bytes of a key: "
+        f"{serializing_advice(spark_type)}. Do not turn ANSI mode off, in which Spark hashes other bytes"
+    )
+
+
 def typed_error(error: BaseException) -> CopartitionError | None:
     """Return the error of these packages behind an error of Spark's; None if none of them raised it.
 
@@ -119,24 +153,32 @@ def typed_error(error: BaseException) -> CopartitionError | None:
 def _meaning(text: str) -> CopartitionError | None:
     """Return the error that a text of Spark's is about; None if it is about none of ours."""
     # What is raised while another exception is handled comes last, and it is what the task ended with.
-    for name, message in reversed(_RAISED.findall(text)):
+    for name, message in (*reversed(_RAISED.findall(text)), *_IN_A_COLUMN.findall(text)):
         kind = next((kind for kind in _kinds(CopartitionError) if kind.__name__ == name), None)
         if kind is not None:
-            return kind(message.rstrip())
+            return kind(_SQLSTATE.sub("", message.rstrip()))
     if _NOT_REGISTERED.search(text):
         return InvalidConfigError(
             "Spark does not know format('copartition') here: call register(spark), and in a thread of Python "
             "call it in that thread"
         )
-    if match := _NO_BYTES.search(text):
+    return _of_a_type(text)
+
+
+def _of_a_type(text: str) -> ColumnError | None:
+    """Return what Spark's refusal of a type means here; None if it is none of a key or of a hashed row."""
+    match = _REFUSED.search(text)
+    if match is None:
+        return None
+    kind, reason = match.groups()
+    if kind == "HASH_MAP_TYPE":
         return ColumnError(
-            f"{match[1]} is of type {match[2].lower()}, and Kafka hashes bytes: give a string or binary "
-            "column, or serialize the key as its producer does by a function of spark_integration.keys, such "
-            "as long_key. Do not turn ANSI mode off"
+            "the rows have a map (or a variant), which Spark cannot hash, and by the hash of the whole row "
+            "rows without a key are spread: name the columns that tell them apart, for example "
+            "kafka_partition('key', 12, spread_by=('value',)), or give nulls='error' or nulls='null'"
         )
-    # Raised by `raise_error` in the JVM, where no exception of ours exists.
-    if match := _OF_A_ROW.search(text):
-        return RecordError(match[1].rstrip())
+    if found := _NO_BYTES.search(reason) or _CONCAT.search(reason):
+        return key_type_error(found[1], found[2].lower())
     return None
 
 

@@ -1,6 +1,7 @@
 """The hash of a binary column: in the JVM where it has the function, else by NumPy in Arrow batches."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any, TypeAlias, cast
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
+from pyspark.sql.utils import is_remote
 
 from partitioning.hashing import HASHES, HashName
 from spark_integration.shipping import send_by_value
@@ -66,9 +68,19 @@ def hash_column(function: HashName, key: Column) -> Column:
         return sf.shiftright(sf.shiftleft(sf.crc32(key), 32), 32).cast("int")
     if function == "murmur2" and (by_kafka := murmur2_expression(key)) is not None:
         return by_kafka
-    # Keys are cast to binary before, so Python gets bytes whatever the column was.
+    context = SparkContext._active_spark_context if find_spec("py4j") else None  # noqa: SLF001
+    return cast(Column, _hash_function(function, is_remote(), context)(key))
+
+
+@lru_cache(maxsize=32)
+def _hash_function(function: HashName, remote: bool, context: object) -> Callable[..., Any]:  # noqa: ARG001
+    """Return one function of columns for each hash, session kind and Spark context.
+
+    Only calls of the same function are the same to Spark: a key that is hashed for its partition and again to
+    check it goes to Python once. A function keeps what it was given by the context that it was made in.
+    """
     hashes = arrow_hash(HASHES[function].column)
-    return cast(Column, column_function(function, hashes, pa.binary(), pa.int32(), "int")(key))
+    return column_function(function, hashes, pa.binary(), pa.int32(), "int")
 
 
 def arrow_hash(kernel: Kernel) -> ArrowFunction:

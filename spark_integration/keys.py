@@ -15,10 +15,33 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from partitioning.serializers import UUID_PATTERN, big_endian
+from spark_integration.errors import (
+    SERIALIZERS,
+    ColumnError,
+    RecordError,
+    error_text,
+    serializing_advice,
+)
 from spark_integration.hash_columns import ArrowFunction, column_function
 from spark_integration.shipping import send_by_value
 
 send_by_value("partitioning.serializers")  # `big_endian`, inside the function that uses it
+
+
+def key_bytes(column: Column | str) -> Column:
+    """Return the bytes of a string or binary column; for any other type a column that fails each task.
+
+    Spark itself refuses a struct, an array or a map, as it plans the query.
+    """
+    value = _column(column)
+    advice = sf.lit(serializing_advice("any other"))
+    for spark_type in SERIALIZERS:
+        own = sf.lit(serializing_advice(spark_type))
+        advice = sf.when(sf.typeof(value) == spark_type, own).otherwise(advice)
+    # By `concat` other types become text. A cast to binary would be refused with the advice to turn ANSI mode
+    # off, in which Spark hashes the bytes of a number; and `try_cast` makes nulls, and so keyless rows, of a
+    # variant.
+    return _typed("kafka_partition", value, ("string", "binary"), sf.concat(value).cast("binary"), advice)
 
 
 def string_key(column: Column | str) -> Column:
@@ -55,7 +78,7 @@ def double_key(column: Column | str) -> Column:
 def uuid_key(column: Column | str) -> Column:
     """`UUIDSerializer`: the 36 characters, in lower case, of a string of a UUID; fails on other text."""
     value = _column(column)
-    fault = sf.raise_error(sf.concat(sf.lit("copartition: uuid_key() takes UUIDs, not "), value))
+    fault = sf.raise_error(sf.concat(sf.lit(error_text(RecordError, "uuid_key() takes UUIDs, not ")), value))
     checked = sf.when(value.isNull() | value.rlike(f"^{UUID_PATTERN}$"), sf.lower(value)).otherwise(fault)
     return _typed("uuid_key", value, ("string",), checked.cast("binary"))
 
@@ -102,13 +125,16 @@ def _big_endian(arrow_type: pa.DataType) -> ArrowFunction:
     return to_bytes
 
 
-def _typed(name: str, value: Column, types: tuple[str, ...], serialized: Column) -> Column:
+def _typed(
+    name: str, value: Column, types: tuple[str, ...], serialized: Column, advice: Column | None = None
+) -> Column:
     """Return the serialized column, or an error at the first row if the column has none of the types."""
     # A column's type is known when the query is planned, so this costs nothing as rows pass.
     fault = sf.concat(
-        sf.lit(f"copartition: {name}() takes {' or '.join(types)}, not "),
+        sf.lit(error_text(ColumnError, f"{name}() takes {' or '.join(types)}, not ")),
         sf.typeof(value),
-        sf.lit(": cast it"),
+        sf.lit(": "),
+        sf.lit("cast it") if advice is None else advice,
     )
     return sf.when(sf.typeof(value).isin(*types), serialized).otherwise(sf.raise_error(fault).cast("binary"))
 

@@ -6,7 +6,10 @@ operation that shuffles or merges partitions loses it, which `assert_routed` fin
 
 import difflib
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from struct import pack
+from typing import Any
 
 import mmh3
 from pyspark.sql import Column, DataFrame
@@ -16,8 +19,17 @@ from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType, Struct
 from partitioning.errors import InvalidPartitionCountError
 from partitioning.profiles import find_profile
 from partitioning.topic_partition import MAX_PARTITIONS, checked_partition_count
-from spark_integration.columns import LANES, PARTITIONS, PROFILE
-from spark_integration.errors import ColumnError, PartitionCountError, RoutingError
+from spark_integration.columns import AS_IT_IS, KEY, LANES, PARTITIONS, PROFILE, kafka_partition
+from spark_integration.errors import (
+    ColumnError,
+    PartitionCountError,
+    RecordError,
+    RoutingError,
+    error_text,
+    key_type_error,
+)
+from spark_integration.sinks.placement import KeyRule, check_choice, profile_of, rule_of
+from spark_integration.sinks.records import TYPES
 
 EXAMPLES = 10
 _PLAIN = "__copartition_partition"
@@ -25,12 +37,24 @@ _UNHASHED = re.compile(r"\bmap<|\bvariant\b")
 
 
 def route(
-    df: DataFrame, num_partitions: int, *, by: str = "partition", lanes: int = 1, key: str = "key"
+    df: DataFrame,
+    num_partitions: int,
+    *,
+    by: str = "partition",
+    lanes: int = 1,
+    key: Column | str | None = None,
+    profile: str | None = None,
+    partition: str | None = None,
 ) -> DataFrame:
     """Lay the rows out so that Spark partition i holds exactly Kafka partition i.
 
     One shuffle; empty partitions stay, and adaptive execution leaves the layout alone. Rows arrive in no
     particular order: follow with `sortWithinPartitions` where the order in the topic matters.
+
+    The column is compared with the partition that the profile gives each row's key, and a task fails on the
+    first keyed row that is elsewhere and names it: a frame that was read from Kafka, or from files, brings a
+    column `partition` along that tells nothing of another topic or another key. The comparison hashes each
+    key once more.
 
     >>> routed = route(df.select("*", kafka_partition("key", 12)), 12)
     >>> routed.selectExpr("spark_partition_id() AS task", "partition").first()
@@ -47,25 +71,37 @@ def route(
             stays in one lane, so the order of a key's rows can be kept; the order between keys of a partition
             cannot. Keyless rows, by the profile that the column notes, are spread over the lanes by a hash
             of the whole row.
-        key: the column by which rows are given a lane; unused with one lane.
+        key: the serialized key, by which rows are compared and given a lane. By default the column that
+            `kafka_partition` has noted, or else column `key`.
+        profile: whose rule places the keys; by default the noted one, or else "java".
+        partition: "as it is" lays the rows out by the column whatever their keys are, and compares nothing:
+            for a table without keys, or the join of topics as they were read.
 
     Raises:
-        ColumnError: no such column, or not of an integer type.
+        ColumnError: no such column, or not of an integer type, or no key to compare by.
+        InvalidConfigError: `partition` has another value or stands beside `profile`, or another profile is
+            noted.
+        UnknownStrategyError: there is no such profile.
         PartitionCountError: the column was computed for another count than `num_partitions`.
         InvalidPartitionCountError: `num_partitions` or `lanes` is below 1, or their product above 2**31 - 1.
     """
     field = _partition_field(df, num_partitions, by, lanes)
+    check_choice(profile, partition, ["partition"])
+    noted = field.metadata.get(KEY)
+    name = noted if key is None and noted in df.columns else "key" if key is None else key
+    rule = None
+    if partition is None:
+        rule = _row_rule(df, name, profile_of(profile, field.metadata), field.metadata)
     # On Connect `withColumn` drops the metadata of an alias; `withMetadata` takes plain names only.
     checked = (
-        df.withColumn(by, checked_partition(by, num_partitions))
+        df.withColumn(by, checked_partition(by, num_partitions, rule))
         .withColumnRenamed(by, _PLAIN)
         .withMetadata(_PLAIN, {**field.metadata, PARTITIONS: num_partitions, LANES: lanes})
         .withColumnRenamed(_PLAIN, by)
     )
     target = _column(by)
     if lanes > 1:
-        _existing(df, key)
-        lane = sf.pmod(_lane_hash(df, key, field.metadata.get(PROFILE)), sf.lit(lanes))
+        lane = sf.pmod(_lane_hash(df, _key_column(df, name), field.metadata.get(PROFILE)), sf.lit(lanes))
         target = (target * lanes + lane).cast("int")
     # Asked of the type: a frame takes any other attribute for a column.
     if hasattr(type(checked), "repartitionById"):
@@ -143,32 +179,105 @@ def salt_table(num_partitions: int) -> list[int]:
     return [salts[partition] for partition in range(num_partitions)]
 
 
-def _lane_hash(df: DataFrame, key: str, profile: str | None) -> Column:
+def _lane_hash(df: DataFrame, key: Column, profile: str | None) -> Column:
     """Return the hash by which a row gets its lane: of its key, or of the whole row without a key."""
-    keyless = _column(key).isNull()
+    keyless = key.isNull()
     if profile is not None and find_profile(profile).empty == "unkeyed":
-        keyless |= sf.length(_column(key)) == 0
-    # Spark hashes neither maps nor variants.
-    hashed = [_column(f.name) for f in df.schema.fields if not _UNHASHED.search(f.dataType.simpleString())]
-    return sf.when(keyless, sf.xxhash64(*hashed)).otherwise(sf.xxhash64(_column(key)))
+        keyless |= sf.length(key) == 0
+    return sf.when(keyless, sf.xxhash64(*hashable(df))).otherwise(sf.xxhash64(key))
 
 
-def checked_partition(by: str, num_partitions: int, *, nulls: bool = False) -> Column:
-    """Integer column `by` as an int; a task fails on a value outside 0 .. num_partitions - 1."""
-    value = _column(by)
-    fault = sf.raise_error(
-        sf.concat(
-            sf.lit(f"copartition: column '{by}' holds partition "),
-            sf.coalesce(value.cast("string"), sf.lit("null")),
-            sf.lit(
-                f", which a topic of {num_partitions} partitions (0 to {num_partitions - 1}) does not have. "
-                f"Compute the column with kafka_partition(key, {num_partitions}), which gives keyless rows a "
-                "partition too unless nulls='null'."
+@dataclass(frozen=True)
+class RowRule:
+    """Compares the partition of each row with that of its key, in Spark's own plan.
+
+    Attributes:
+        key: the serialized key.
+        rule: what a row has to fit.
+    """
+
+    key: Column
+    rule: KeyRule
+
+    def misplaced(self, value: Column, num_partitions: int) -> tuple[Column, Column]:
+        """Return whether a row with this partition is elsewhere than its key, and a text that says so."""
+        profile = self.rule.profile.name
+        expected = kafka_partition(self.key, num_partitions, profile=profile, nulls="null")
+        wrong = ~value.eqNullSafe(expected)
+        if self.rule.keyless:
+            wrong &= expected.isNotNull()
+        if self.rule.unplaced:
+            wrong &= value.isNotNull()
+        fault = sf.concat(
+            sf.lit(error_text(RoutingError, "a row with key ")),
+            sf.coalesce(
+                sf.concat(sf.lit("'"), sf.substring(self.key.cast("string"), 1, 60), sf.lit("'")),
+                sf.lit("null"),
             ),
+            sf.lit(" has partition "),
+            sf.coalesce(value.cast("string"), sf.lit("null")),
+            sf.lit(f" of {num_partitions}, and profile '{profile}' puts this key into "),
+            sf.coalesce(expected.cast("string"), sf.lit("none")),
+            sf.lit(f": {self.rule.way_out(num_partitions)}"),
         )
+        return wrong, fault
+
+
+def _row_rule(df: DataFrame, key: Column | str, profile: str | None, notes: Mapping[str, Any]) -> RowRule:
+    """Return what rows of `df` are compared with; `profile` is None if nobody named one.
+
+    ColumnError if there is no such key.
+    """
+    if isinstance(key, str) and key not in df.columns:
+        raise ColumnError(
+            f"the DataFrame has no column {key!r}, only {', '.join(map(repr, df.columns))}, by which "
+            "column 'partition' could be compared: name the column of the serialized key with key=..., or "
+            f"give partition='{AS_IT_IS}' to lay rows out by the column unseen"
+        )
+    return RowRule(_key_column(df, key), rule_of(profile, notes))
+
+
+def _key_column(df: DataFrame, key: Column | str) -> Column:
+    """Return the column of the key; ColumnError if there is none of this name, or it has no bytes."""
+    if not isinstance(key, str):
+        return key
+    kind = _existing(df, key).dataType.simpleString()
+    if kind not in TYPES["key"]:
+        raise key_type_error(key, kind)
+    return _column(key)
+
+
+def hashable(df: DataFrame) -> tuple[Column, ...]:
+    """Return the columns that Spark can hash: it hashes neither maps nor variants, nor what holds one."""
+    return tuple(_column(f.name) for f in df.schema.fields if not _UNHASHED.search(f.dataType.simpleString()))
+
+
+def checked_partition(
+    by: str, num_partitions: int, rule: RowRule | None = None, *, nulls: bool = False
+) -> Column:
+    """Return integer column `by` as an int.
+
+    A task fails on a value outside 0 .. num_partitions - 1, on a null unless there may be `nulls`, and on a
+    row that `rule` does not fit.
+    """
+    value = _column(by)
+    outside = sf.concat(
+        sf.lit(error_text(RecordError, f"column '{by}' holds partition ")),
+        sf.coalesce(value.cast("string"), sf.lit("null")),
+        sf.lit(
+            f", which a topic of {num_partitions} partitions (0 to {num_partitions - 1}) does not have. "
+            f"Compute the column with kafka_partition(key, {num_partitions}), which gives keyless rows a "
+            "partition too unless nulls='null'."
+        ),
     )
     fits = (value >= 0) & (value < num_partitions)
-    checked = sf.when(fits | value.isNull() if nulls else fits, value).otherwise(fault).cast("int")
+    checked = sf.when(
+        ~(fits | value.isNull() if nulls else sf.coalesce(fits, sf.lit(False))), sf.raise_error(outside)
+    )
+    if rule is not None:
+        misplaced, fault = rule.misplaced(value, num_partitions)
+        checked = checked.when(misplaced, sf.raise_error(fault))
+    checked = checked.otherwise(value).cast("int")
     # Of a column that may be null, Spark filters the nulls before a join, and so hashes every key twice.
     return checked if nulls else sf.coalesce(checked, sf.lit(0))
 
@@ -180,6 +289,8 @@ def _partition_field(df: DataFrame, num_partitions: int, by: str, lanes: int) ->
         raise InvalidPartitionCountError(
             f"lanes is {lanes}; give at least 1, and at most 2**31 - 1 lanes of all partitions together"
         )
+    if not isinstance(by, str):
+        raise ColumnError(f"by is {by!r}; give the name of the column that holds the partition")
     field = _existing(df, by)
     if not isinstance(field.dataType, (ByteType, ShortType, IntegerType, LongType)):
         raise ColumnError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from itertools import count, islice, product
+from os import PathLike
 from typing import Any
 
 import pyarrow as pa
@@ -133,7 +134,7 @@ FIGURES = {field.name: "bigint" if field.type is int else "double" for field in 
 
 
 def simulate_rebalances(
-    spark: SparkSession, scenario: Scenario, runs: int, *, tasks: int | None = None
+    spark: SparkSession, scenario: Scenario | str | PathLike[str], runs: int, *, tasks: int | None = None
 ) -> DataFrame:
     """Simulate a scenario many times; a row for each run: `run`, and the fields of `RunSummary`.
 
@@ -147,7 +148,7 @@ def simulate_rebalances(
 
 def simulate_grid(
     spark: SparkSession,
-    scenario: Scenario,
+    scenario: Scenario | str | PathLike[str],
     grid: Mapping[str, Iterable[Any]],
     runs: int,
     *,
@@ -169,7 +170,7 @@ def simulate_grid(
 
     Args:
         spark: a session, classic or Connect.
-        scenario: the group and what happens to it.
+        scenario: the group and what happens to it, or the path of its file, which the driver reads.
         grid: values by what they are of: "assignor"; "members", how many consumers there are at the start;
             "static", whether they are static members; "load.rate" and "load.capacity", records a second;
             "load.zipf"; or a setting such as "session.timeout.ms". Columns have underscores for dots.
@@ -186,8 +187,9 @@ def simulate_grid(
     """
     for what, number in (("runs", runs), ("tasks", 1 if tasks is None else tasks)):
         _check_count(what, number)
-    if scenario.seed + runs > 2**63:
-        raise ScenarioError(f"the seed is {scenario.seed}; with {runs} runs it must leave room below 2**63")
+    plan = scenario if isinstance(scenario, Scenario) else Scenario.from_file(scenario)
+    if plan.seed + runs > 2**63:
+        raise ScenarioError(f"the seed is {plan.seed}; with {runs} runs it must leave room below 2**63")
     every = cells(grid)
     kinds = {_column(name): AXES[name] for name in grid} | {"run": "bigint"} | FIGURES
 
@@ -207,15 +209,15 @@ def simulate_grid(
                 cell = every[place]
                 values = {_column(name): value for name, value in cell.items()}
                 # The same seeds in every cell: cells then differ by their settings and not by luck.
-                seeds = [scenario.seed + number // len(every) for number in own]
-                results = simulate_seeds(scenario_of(scenario, cell), seeds)
+                seeds = [plan.seed + number // len(every) for number in own]
+                results = simulate_seeds(scenario_of(plan, cell), seeds)
                 for number, result in zip(own, results, strict=True):
                     figures = {name: getattr(result.summary, name) for name in FIGURES}
                     rows[number] = {**values, "run": number // len(every), **figures}
             yield pa.RecordBatch.from_pylist([rows[number] for number in numbers], schema=schema)
 
     def attempt(place: int) -> None:
-        _try_first_run(scenario, every[place])
+        _try_first_run(plan, every[place])
 
     # One run of each cell now, on executors: what fails there would otherwise fail hours later, in the
     # middle.

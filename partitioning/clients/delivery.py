@@ -35,6 +35,17 @@ TAKEN_ALONG = (*PURGED, confluent_kafka.KafkaError._FATAL)
 UNTOLD = "a fatal error of which Python lost the reason; librdkafka has logged it"
 
 
+def patience_s(config: Mapping[str, Any]) -> float:
+    """Return the seconds that a record may wait for its broker, by `delivery.timeout.ms`; inf for no limit.
+
+    InvalidConfigError if the setting has no meaning.
+    """
+    # The longer one if both names are given: patience that is too long does less harm than too short a one.
+    # librdkafka takes 0 for "no limit".
+    given = (time_setting(config, name, _LIMIT_MS, _MOST_MS) for name in _LIMITS if name in config)
+    return max(given, default=_LIMIT_MS) / 1000 or math.inf
+
+
 class Deliveries:
     """The records of one producer, which errors call `records`: how many were not acknowledged, and why.
 
@@ -50,14 +61,7 @@ class Deliveries:
     """
 
     def __init__(self, config: Mapping[str, Any], records: str = "records") -> None:
-        limit_ms = max(
-            # The longer one if both names are given: patience that is too long does less harm than too short
-            # a one.
-            (time_setting(config, name, _LIMIT_MS, _MOST_MS) for name in _LIMITS if name in config),
-            default=_LIMIT_MS,
-        )
-        # librdkafka takes 0 for "no limit".
-        self._patience_s = limit_ms / 1000 + SLACK_S if limit_ms else math.inf
+        self._patience_s = patience_s(config) + SLACK_S
         self._process = os.getpid()
         self._records = records
         self._lost = 0

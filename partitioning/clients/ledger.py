@@ -84,15 +84,14 @@ class Entry:
         except (ValueError, KeyError, TypeError, RecursionError):  # the last one for JSON nested deeply
             entry = None
         # The offset and the metadata are written together; if they disagree, another program committed here,
-        # which may commit any JSON.
-        if entry is None or entry.version != offset or not entry.has_types_of(_TYPICAL):
+        # which may commit any JSON. The entry to compare with is made here: a constant of the module would
+        # travel to Spark's executors inside its own class, where it cannot be unpickled.
+        typical = cls(0, 0, "", False, 0, 0, "")
+        if entry is None or entry.version != offset or not entry.has_types_of(typical):
             raise ValueError(
                 f"offset {offset} with metadata {(metadata or '')[:80]!r} is no entry of a ledger"
             )
         return entry
-
-
-_TYPICAL = Entry(0, 0, "", False, 0, 0, "")
 
 
 def entries(committed: Iterable[TopicPartition]) -> dict[int, Entry | None]:

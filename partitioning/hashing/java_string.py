@@ -12,6 +12,18 @@ from numpy.typing import NDArray
 from partitioning.hashing.words import WordHash, Words, constant, hash_words
 
 
+class NotTextError(UnicodeError):
+    """A key of a column whose bytes are no UTF-8.
+
+    Attributes:
+        row: its row in the column, from 0 up.
+    """
+
+    def __init__(self, row: int) -> None:
+        super().__init__(f"key in row {row} is not UTF-8")
+        self.row = row
+
+
 def java_string(key: bytes) -> int:
     """`String.hashCode` of the text whose UTF-8 bytes the key is: signed 32-bit; UnicodeError for others."""
     return hash_of_units(key.decode().encode("utf-16-le"))
@@ -30,7 +42,7 @@ def java_string_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) ->
     # The column may be UTF-8 as a whole although a cut between two keys falls inside a character: then
     # neither key is.
     if text is None or not starts[bounds[:-1][bounds[:-1] < bounds[1:]]].all():
-        raise UnicodeError(f"key in row {_first_bad_row(bounds, data)} is not UTF-8")
+        raise NotTextError(_first_bad_row(bounds, data))
     before = np.zeros(len(data) + 1, dtype=np.int64)
     np.cumsum(starts.view(np.int8) + (data >= 0xF0), out=before[1:])  # four bytes are two units
     return hash_units(np.frombuffer(text.encode("utf-16-le"), dtype="<u2"), before[bounds])

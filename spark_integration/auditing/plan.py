@@ -12,7 +12,7 @@ from copartition.audit.topic_audit import Coverage, TopicAudit
 from partitioning.placement import partition_for_key
 from partitioning.profiles import PROFILES
 from spark_integration.auditing.counting import count_topics
-from spark_integration.errors import ColumnError
+from spark_integration.errors import ColumnError, RecordError, error_text
 
 SCHEMA = (
     "topic string, partition int, first_offset bigint, last_offset bigint, first_time timestamp, "
@@ -112,7 +112,7 @@ def checked_records(df: DataFrame) -> DataFrame:
 
 def _required_column(name: str, kind: str) -> Column:
     """Return a column in this type, in which a null fails the task."""
-    fault = sf.lit(f"copartition: column '{name}' holds a null, which no record of Kafka has")
+    fault = sf.lit(error_text(RecordError, f"column '{name}' holds a null, which no record of Kafka has"))
     return sf.coalesce(sf.col(name).cast(kind), sf.raise_error(fault).cast(kind)).alias(name)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 from typing import Literal, NamedTuple, Self
 
@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 
 from partitioning.clients.contact import Place, list_offsets, quiet_client
 from partitioning.clients.delivery import describe_errors
-from partitioning.errors import BrokerUnreachableError, InvalidConfigError
+from partitioning.errors import BrokerUnreachableError, InvalidConfigError, UnknownTopicError
 from spark_integration.sinks.cluster import first_answer, partitions_of
 
 ANSWER_WITHIN_S = 30.0
@@ -50,11 +50,11 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         self._consumer.close()
 
-    def places(self, topics: Iterable[str]) -> list[Place]:
-        """Return every partition of the topics, in order.
+    def places(self, topics: Iterable[str], assigned: Collection[Place] | None = None) -> list[Place]:
+        """Return every partition of the topics, or the assigned ones (None: all are), in order.
 
         Raises:
-            UnknownTopicError: the cluster has no such topic, or does not show it to us.
+            UnknownTopicError: the cluster has no such topic or partition, or does not show it to us.
             BrokerUnreachableError: no broker answers in time.
         """
         places = []
@@ -65,7 +65,15 @@ class Cluster:
             )
             partitions = partitions_of(topic, metadata.topics[topic], self._config)
             places += [(topic, partition) for partition in partitions]
-        return places
+        if assigned is None:
+            return places
+        for topic, partition in sorted(set(assigned) - {*places}):
+            count = sum(name == topic for name, _ in places)
+            raise UnknownTopicError(
+                f"option 'assign' names partition {partition} of topic {topic!r}, which has {count} "
+                f"partitions (0 to {count - 1})"
+            )
+        return [place for place in places if place in assigned]
 
     def earliest(self, places: Iterable[Place]) -> dict[Place, int]:
         """Return the first offset that each partition still has.
@@ -89,7 +97,13 @@ class Cluster:
         """
         return self._offsets(places, "latest")
 
-    def _offsets(self, places: Iterable[Place], which: Literal["earliest", "latest"]) -> dict[Place, int]:
+    def since(self, places: Iterable[Place], time_ms: int) -> dict[Place, int]:
+        """Return the first offset whose record is not older than a time, in ms since 1970; -1 if none is."""
+        return self._offsets(places, time_ms)
+
+    def _offsets(
+        self, places: Iterable[Place], which: Literal["earliest", "latest"] | int
+    ) -> dict[Place, int]:
         """Return an offset of each partition.
 
         Raises:

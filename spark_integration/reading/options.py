@@ -14,6 +14,7 @@ from spark_integration.sinks.options import client_settings, read_number, read_o
 OWN_OPTIONS = (
     "bootstrap.servers",
     "subscribe",
+    "assign",
     "startingOffsets",
     "endingOffsets",
     "failOnDataLoss",
@@ -44,6 +45,8 @@ class ReadOptions:
 
     Attributes:
         config: librdkafka's consumer configuration.
+        topics: names of the topics to read.
+        assigned: their partitions to read; None for all.
         starting: EARLIEST or LATEST, or an offset for each partition, either of the two among them.
         ending: as `starting`.
         fail_on_data_loss: whether offsets that are gone end the read, or are passed over.
@@ -56,6 +59,7 @@ class ReadOptions:
 
     config: Mapping[str, str] = field(repr=False)  # it may hold a password
     topics: tuple[str, ...]
+    assigned: frozenset[Place] | None
     starting: int | Mapping[Place, int]
     ending: int | Mapping[Place, int]
     fail_on_data_loss: bool
@@ -74,11 +78,7 @@ def read_options(
     missing.
     """
     own = read_own(options, OWN_OPTIONS, "source")
-    topics = tuple(sorted({name.strip() for name in own.get("subscribe", "").split(",")} - {""}))
-    if not topics:
-        raise InvalidConfigError(
-            "no topic: give the option 'subscribe', one name or several with commas between"
-        )
+    topics, assigned = _topics(own)
     config = client_settings(options, environment)
     # Refused, not overwritten: whoever sets one of these expects an effect that it cannot have here.
     for name in FIXED.keys() & config.keys():
@@ -90,6 +90,7 @@ def read_options(
         # In this order: own settings win over defaults, and nothing over what the source depends on.
         config=DEFAULTS | config | FIXED,
         topics=topics,
+        assigned=assigned,
         starting=_offsets(own, "startingOffsets", starting),
         ending=_offsets(own, "endingOffsets", LATEST),
         fail_on_data_loss=read_truth(own, "failOnDataLoss", default=True),
@@ -97,6 +98,38 @@ def read_options(
         min_partitions=read_number(own, "minPartitions", 1, _MOST),
         max_offsets=read_number(own, "maxOffsetsPerTrigger", 1, _MOST),
     )
+
+
+def _topics(own: Mapping[str, str]) -> tuple[tuple[str, ...], frozenset[Place] | None]:
+    """Return the topics to read, and which of their partitions; None for all."""
+    topics = tuple(sorted({name.strip() for name in own.get("subscribe", "").split(",")} - {""}))
+    text = own.get("assign")
+    if (text is None) == (not topics):
+        raise InvalidConfigError(
+            "no topic: give the option 'subscribe', one name or several with commas between, or 'assign', "
+            'such as {"orders": [0, 7]}, for some of their partitions'
+            if text is None
+            else "options 'subscribe' and 'assign' both name topics: give one of them"
+        )
+    if text is None:
+        return topics, None
+    assigned = _assigned(text)
+    if not assigned:
+        raise InvalidConfigError(
+            f"option 'assign' is {text[:80]!r}; give the partitions to read of each topic, for example "
+            '{"orders": [0, 7]}'
+        )
+    return tuple(sorted({topic for topic, _ in assigned})), assigned
+
+
+def _assigned(text: str) -> frozenset[Place]:
+    """`{"topic": [0, 7]}`, or nothing if it is something else."""
+    try:
+        named = [(topic, number) for topic, numbers in json.loads(text).items() for number in numbers]
+    except (ValueError, TypeError, AttributeError, RecursionError):  # the last of thousands of brackets
+        return frozenset()
+    fit = all(type(number) is int and 0 <= number <= MAX_PARTITION for _, number in named)
+    return frozenset(named if fit else ())
 
 
 def _offsets(own: Mapping[str, str], name: str, default: int) -> int | Mapping[Place, int]:

@@ -9,15 +9,16 @@ records (`kafka.queued.max.messages.kbytes`) and a batch of some 8 MiB.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import datasource
+from pyspark.sql import datasource, types
 from pyspark.sql.types import StructType
 
 from partitioning.clients.contact import Place
 from partitioning.errors import InvalidConfigError
+from spark_integration.columns import SOURCE
 from spark_integration.errors import ColumnError, DataLossError
 from spark_integration.reading.cluster import Cluster, Range, spread
 from spark_integration.reading.options import (
@@ -28,6 +29,7 @@ from spark_integration.reading.options import (
     ReadOptions,
     read_options,
 )
+from spark_integration.reading.pushdown import Bounds, wanted_by
 from spark_integration.reading.records import ARROW_TYPES, read_range
 from spark_integration.shipping import send_by_value
 from spark_integration.sinks.source import KafkaSink
@@ -39,15 +41,18 @@ except ImportError:
 
 send_by_value("spark_integration.reading")
 
-_TYPES = {
-    "key": "binary",
-    "value": "binary",
-    "topic": "string",
-    "partition": "int",
-    "offset": "bigint",
-    "timestamp": "timestamp",
-    "timestampType": "int",
-    "headers": "array<struct<key:string,value:binary>>",
+_HEADER = types.StructType(
+    [types.StructField("key", types.StringType()), types.StructField("value", types.BinaryType())]
+)
+_TYPES: dict[str, types.DataType] = {
+    "key": types.BinaryType(),
+    "value": types.BinaryType(),
+    "topic": types.StringType(),
+    "partition": types.IntegerType(),
+    "offset": types.LongType(),
+    "timestamp": types.TimestampType(),
+    "timestampType": types.IntegerType(),
+    "headers": types.ArrayType(_HEADER),
 }
 _StreamBases: Any = (datasource.DataSourceStreamReader,)
 if admission is not None:
@@ -60,10 +65,16 @@ Offsets = dict[str, dict[str, int]]
 class KafkaDataSource(KafkaSink):
     """The sink and the source of `format("copartition")`."""
 
-    def schema(self) -> str:
+    def schema(self) -> StructType:
         """Called by Spark where no schema is given."""
-        names = _TYPES if read_options(self.options, os.environ).headers else [*_TYPES][:-1]
-        return ", ".join(f"`{name}` {_TYPES[name]}" for name in names)
+        options = read_options(self.options, os.environ)
+        schema = StructType()
+        for name, kind in _TYPES.items():
+            if name != "headers" or options.headers:
+                # What writes these rows to another topic can say whose partition it is.
+                notes = {SOURCE: ", ".join(options.topics)} if name == "partition" else None
+                schema.add(name, kind, metadata=notes)
+        return schema
 
     def reader(self, schema: StructType) -> datasource.DataSourceReader:
         """Called by Spark on the driver, once for a batch."""
@@ -112,11 +123,11 @@ class _Reader:
             fail_on_data_loss=self._options.fail_on_data_loss,
         )
 
-    def _split(
-        self, starts: Mapping[Place, int], ends: Mapping[Place, int]
-    ) -> list[datasource.InputPartition]:
-        """Return what each task reads: the ranges between two positions, cut if more tasks are asked for."""
-        ranges = [Range(*place, starts[place], end) for place, end in sorted(ends.items())]
+    def _places(self, cluster: Cluster) -> list[Place]:
+        return cluster.places(self._options.topics, self._options.assigned)
+
+    def _split(self, ranges: Iterable[Range]) -> list[datasource.InputPartition]:
+        """Return what each task reads: the ranges, cut if more tasks are asked for."""
         # Plain tuples: what pickles a reader and what pickles these need not be the same process.
         return [
             datasource.InputPartition(tuple(offsets))
@@ -133,20 +144,44 @@ class _Reader:
             )
 
 
+class _Pushdown:
+    """Makes `pushFilters` of a reader's bounds, in a form that Spark takes for one that is not there.
+
+    While `spark.sql.python.filterPushdown.enabled` is off, as it is by default, Spark refuses each reader
+    that has the method, and so would read no topic at all.
+    """
+
+    # As it is, unbound: Spark compares it with its own by identity.
+    __func__ = staticmethod(getattr(datasource.DataSourceReader, "pushFilters", lambda *_: None))
+
+    def __init__(self, reader: _BatchReader) -> None:
+        self._reader = reader
+
+    def __call__(self, filters: list[Any]) -> list[Any]:
+        """Narrow what is read, and leave all filters to Spark."""
+        self._reader.wanted = wanted_by(filters)
+        return filters
+
+
 class _BatchReader(_Reader, datasource.DataSourceReader):
     """Reads what is there once: from one position to another, both fixed when the query begins."""
+
+    def __init__(self, options: ReadOptions, schema: pa.Schema) -> None:
+        super().__init__(options, schema)
+        self.wanted = Bounds()
+        self.pushFilters = _Pushdown(self)  # type: ignore[method-assign]
 
     def partitions(self) -> list[datasource.InputPartition]:
         """Return a range for each partition; called by Spark on the driver, once."""
         with Cluster(self._options.config) as cluster:
-            places = cluster.places(self._options.topics)
+            places = self._places(cluster)
             if self._options.starting == LATEST:
                 raise InvalidConfigError(
                     "option 'startingOffsets' of a batch cannot be 'latest': nothing is read"
                 )
             starts = _resolved(cluster, places, self._options.starting, "startingOffsets")
             ends = _resolved(cluster, places, self._options.ending, "endingOffsets")
-        return self._split(starts, ends)
+            return self._split(self.wanted.ranges(cluster, starts, ends))
 
 
 class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
@@ -161,7 +196,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
     def initialOffset(self) -> Offsets:  # noqa: N802
         """Return where a query without a checkpoint begins."""
         with Cluster(self._options.config) as cluster:
-            places = cluster.places(self._options.topics)
+            places = self._places(cluster)
             return _written(_resolved(cluster, places, self._options.starting, "startingOffsets"))
 
     def latestOffset(self, start: Offsets | None = None, limit: Any = None) -> Offsets:  # noqa: N802
@@ -203,12 +238,12 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
                     f"topic {place[0]!r}, partition {place[1]}, was read up to offset {starts[place]:,} and "
                     f"now ends at {offset:,}"
                 )
-        return self._split(starts, ends)
+        return self._split(Range(*place, starts[place], end) for place, end in sorted(ends.items()))
 
     def _latest(self) -> Offsets:
         """Return the end of each partition as it is now."""
         with Cluster(self._options.config) as cluster:
-            return _written(cluster.latest(cluster.places(self._options.topics)))
+            return _written(cluster.latest(self._places(cluster)))
 
     def _begun(self, new: set[Place]) -> dict[Place, int]:
         """Return where partitions begin that the topic got meanwhile."""
@@ -277,7 +312,7 @@ def _arrow(schema: StructType) -> pa.Schema:
     """Return Spark's schema of the wanted columns in Arrow; ColumnError if the source lacks one."""
     for column in schema.fields:
         kind = column.dataType.simpleString()
-        if _TYPES.get(column.name) != kind:
-            columns = ", ".join(f"{name} {kind}" for name, kind in _TYPES.items())
+        if column.name not in _TYPES or _TYPES[column.name].simpleString() != kind:
+            columns = ", ".join(f"{name} {own.simpleString()}" for name, own in _TYPES.items())
             raise ColumnError(f"the copartition source has no column '{column.name} {kind}', only {columns}")
     return pa.schema([pa.field(f.name, ARROW_TYPES[f.name], f.nullable) for f in schema.fields])

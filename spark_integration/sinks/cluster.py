@@ -1,49 +1,80 @@
 """Asks the cluster about its topics before anything is sent."""
 
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
-import confluent_kafka  # the module, since its classes cannot be pickled
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import confluent_kafka.admin  # the modules, since their classes cannot be pickled
 
 from partitioning.clients.contact import cluster_metadata, quiet_client
+from partitioning.clients.delivery import patience_s
 from partitioning.clients.java_settings import librdkafka_security
-from partitioning.errors import BrokerUnreachableError, InvalidConfigError, UnknownTopicError
+from partitioning.errors import (
+    BrokerUnreachableError,
+    InvalidConfigError,
+    TopicChangedError,
+    UnknownTopicError,
+)
 from spark_integration.errors import PartitionCountError
-from spark_integration.sinks.options import SinkOptions
+from spark_integration.sinks.options import SinkOptions, librdkafka_names
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
+    from confluent_kafka.admin import AdminClient
 
 ANSWER_WITHIN_S = 10.0
 _ADDRESSES = ("bootstrap.servers", "metadata.broker.list")  # two names of one setting
 
 
-def partition_counts(config: Mapping[str, str], *, timeout_s: float = ANSWER_WITHIN_S) -> dict[str, int]:
-    """Return partition count of every topic this client may see.
+_LONGEST_S = 86_400.0
+_NO_ID = str(confluent_kafka.Uuid(0, 0))
+
+
+class Topics(NamedTuple):
+    """The topics that may be written, as the cluster describes them when a write begins.
+
+    Attributes:
+        counts: partition count of each topic.
+        ids: the cluster's id of each topic, by which one that was deleted and created anew is told from the
+            one before; without those of which brokers tell none.
+    """
+
+    counts: Mapping[str, int]
+    ids: Mapping[str, str]
+
+
+def first_wait_s(config: Mapping[str, str]) -> float:
+    """Return for how many seconds the first question of a write waits for brokers: as long as its records."""
+    return min(patience_s(config), _LONGEST_S)
+
+
+def existing_topics(config: Mapping[str, str], within_s: float = ANSWER_WITHIN_S) -> Topics:
+    """Return every topic that this client may see.
 
     Args:
         config: librdkafka's settings; those of security may be Java's.
-        timeout_s: seconds for a cluster that does not answer.
+        within_s: seconds for a cluster that does not answer.
 
     Raises:
         InvalidConfigError: librdkafka refuses the configuration, or it names no broker.
         BrokerUnreachableError: no broker answers in time, or it refuses us.
     """
-    topics = _topics(config, timeout_s, None)
-    return {name: len(topic.partitions) for name, topic in topics.items() if topic.partitions}
+    admin, topics = _ask(config, within_s, None)
+    counts = {name: len(topic.partitions) for name, topic in topics.items() if topic.partitions}
+    return Topics(counts, _ids(admin, counts))
 
 
 def partition_count(topic: str, config: Mapping[str, str]) -> int:
     """Return how many partitions a topic has, by the cluster's own account; asking does not create it.
 
     `config` has librdkafka's settings, "bootstrap.servers" at least; those of security may be Java's. Errors
-    are those of `partition_counts`, and UnknownTopicError if the cluster has no such topic.
+    are those of `existing_topics`, after 10 s, and UnknownTopicError if the cluster has no such topic.
 
     >>> partition_count("orders", config)
     12
     """
-    return len(partitions_of(topic, _topics(config, ANSWER_WITHIN_S, topic)[topic], config))
+    return len(partitions_of(topic, _ask(config, ANSWER_WITHIN_S, topic)[1][topic], config))
 
 
 def partitions_of(topic: str, metadata: Any, config: Mapping[str, str]) -> list[int]:
@@ -60,26 +91,58 @@ def partitions_of(topic: str, metadata: Any, config: Mapping[str, str]) -> list[
     return sorted(metadata.partitions)
 
 
-def _topics(config: Mapping[str, str], timeout_s: float, topic: str | None) -> dict[str, Any]:
-    """Return what the cluster says about all topics, or about one."""
-    if not _address(config):
+def _ask(
+    config: Mapping[str, str], timeout_s: float, topic: str | None
+) -> tuple[AdminClient, dict[str, Any]]:
+    """Return a client, and what the cluster says about all topics, or about one."""
+    errors: list[KafkaError] = []
+    admin = _admin(config, errors)
+    return admin, first_answer(admin, config, errors, timeout_s=timeout_s, topic=topic).topics
+
+
+def _admin(config: Mapping[str, str], errors: list[KafkaError]) -> AdminClient:
+    if not _address(librdkafka_names(config)):
         raise InvalidConfigError(
             "the settings name no broker: give 'bootstrap.servers', for example 'localhost:9092'"
         )
-    errors: list[KafkaError] = []
     # Asked for by name, a topic would else come to be where brokers have `auto.create.topics.enable`.
-    config = librdkafka_security(config)
-    settings = {**config, "allow.auto.create.topics": False}
-    client = quiet_client(confluent_kafka.Producer, settings, errors)
-    try:
-        return first_answer(client, config, errors, timeout_s=timeout_s, topic=topic).topics  # type: ignore[no-any-return]
-    finally:
-        with suppress(confluent_kafka.KafkaException, SystemError):  # fatal to a writer only
-            client.close()
+    settings = {**librdkafka_security(config), "allow.auto.create.topics": False}
+    admin: AdminClient = quiet_client(confluent_kafka.admin.AdminClient, settings, errors)
+    return admin
+
+
+def _ids(admin: AdminClient, topics: Collection[str]) -> dict[str, str]:
+    """Return the ids of topics, "" for one that is gone, without those of which the cluster tells nothing."""
+    if not topics:
+        return {}
+    collection = confluent_kafka.TopicCollection([*topics])
+    ids = {}
+    for name, answer in admin.describe_topics(collection, request_timeout=ANSWER_WITHIN_S).items():
+        try:
+            ids[name] = str(answer.result().topic_id)
+        except confluent_kafka.KafkaException as error:
+            if error.args[0].name() == "UNKNOWN_TOPIC_OR_PART":
+                ids[name] = ""
+    return {name: topic_id for name, topic_id in ids.items() if topic_id != _NO_ID}
+
+
+def check_same_topics(config: Mapping[str, str], ids: Mapping[str, str]) -> None:
+    """Raise TopicChangedError if a topic is gone since its id was asked for, or another has its name.
+
+    Records that were acknowledged before that are lost. Brokers that do not answer are not waited for: the
+    records are acknowledged, so that nothing is known to be wrong.
+    """
+    now = _ids(_admin(config, []), ids.keys())
+    for name, topic_id in ids.items():
+        if now.get(name, topic_id) != topic_id:
+            raise TopicChangedError(
+                f"topic {name!r} was deleted{' and created anew' if now[name] else ''} while this write ran: "
+                "of its records those that were written before are gone. Write all of them again"
+            )
 
 
 def first_answer(
-    client: Any, config: Mapping[str, str], errors: "list[KafkaError]", *, timeout_s: float, topic: str | None
+    client: Any, config: Mapping[str, str], errors: list[KafkaError], *, timeout_s: float, topic: str | None
 ) -> Any:
     """Return the metadata of all topics, or of one.
 
@@ -106,22 +169,26 @@ def _address(config: Mapping[str, str]) -> str:
     return next((config[name] for name in _ADDRESSES if config.get(name)), "")
 
 
-def checked_counts(options: "SinkOptions", computed_for: int | None) -> dict[str, int]:
-    """Return partition counts of the topics that `options` allow to be written.
+def checked_topics(options: SinkOptions, computed_for: int | None, within_s: float) -> Topics:
+    """Return the topics that `options` allow to be written.
 
-    `computed_for` is the count of the rows' partition column; None if that is not known.
+    Args:
+        options: the write.
+        computed_for: the count of the rows' partition column; None if that is not known.
+        within_s: seconds for a cluster that does not answer.
 
     Raises:
         UnknownTopicError: the cluster has no such topic.
         PartitionCountError: the topic has another count than `options` or the column say.
     """
     if options.topic is None:
-        return partition_counts(options.config)
-    actual = partition_count(options.topic, options.config)
+        return existing_topics(options.config, within_s)
+    admin, topics = _ask(options.config, within_s, options.topic)
+    actual = len(partitions_of(options.topic, topics[options.topic], options.config))
     # Both are compared with the cluster: an option could hide that the column was made for another count.
     for count in (options.partitions, computed_for):
         check_count(options.topic, actual, count)
-    return {options.topic: actual}
+    return Topics({options.topic: actual}, _ids(admin, [options.topic]))
 
 
 def check_count(topic: str, actual: int, computed_for: int | None) -> None:

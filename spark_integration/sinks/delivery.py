@@ -18,7 +18,7 @@ import pyarrow as pa
 from partitioning.clients.contact import connected_metadata
 from partitioning.clients.delivery import WAIT_S, Deliveries, describe_error
 from partitioning.errors import DeliveryError
-from spark_integration.sinks.cluster import ANSWER_WITHIN_S, check_unchanged
+from spark_integration.sinks.cluster import ANSWER_WITHIN_S, check_unchanged, first_wait_s
 from spark_integration.sinks.placement import KeyRule
 from spark_integration.sinks.records import records
 
@@ -101,8 +101,8 @@ def deliver(
     topic: str | None,
     computed_for: int | None = None,
     rule: KeyRule | None = None,
-) -> None:
-    """Produce every row and return once the broker has acknowledged all of them.
+) -> frozenset[str]:
+    """Produce every row, wait until the broker has acknowledged all of them, and return the topics written.
 
     Memory is bounded by librdkafka's queue: while it is full, this waits. After an error rows of earlier
     batches may have been written; what was still queued is dropped. `counts` has the partition count of every
@@ -124,7 +124,7 @@ def deliver(
     first = next(filled, None)
     # A task without rows makes no connection.
     if first is None:
-        return
+        return frozenset()
     deliveries = Deliveries(config, "or more records")
     lease = Lease(config, deliveries.report)
     producer, topics = lease.producer, _topics(first, topic, counts)
@@ -132,7 +132,7 @@ def deliver(
     done_with = [producer]
     try:
         # Before the first record: after it rows would be in the topic already.
-        _check_growth(producer, topics, expected, must_answer=True)
+        _check_growth(producer, topics, expected, within_s=first_wait_s(config), must_answer=True)
         for batch in chain([first], filled):
             topics |= _topics(batch, topic, counts)
             send(producer, deliveries, records(batch, counts, topic, computed_for, rule))
@@ -142,7 +142,9 @@ def deliver(
             deliveries.check()
         # A topic that grew meanwhile: the rows are where they were meant to be, but no longer where their
         # keys belong.
-        _check_growth(producer, topics & expected.keys(), expected, must_answer=False)
+        _check_growth(
+            producer, topics & expected.keys(), expected, within_s=ANSWER_WITHIN_S, must_answer=False
+        )
     except BaseException as error:
         # What is still queued must not reach the topic after the task has failed: Spark runs it again.
         producer.purge()
@@ -154,13 +156,19 @@ def deliver(
         raise
     else:
         done_with = lease.give_back()
+        return frozenset(topics)
     finally:
         for producer in done_with:
             _close(producer, deliveries)
 
 
 def _check_growth(
-    producer: Producer, topics: Iterable[str], expected: Mapping[str, int], *, must_answer: bool
+    producer: Producer,
+    topics: Iterable[str],
+    expected: Mapping[str, int],
+    *,
+    within_s: float,
+    must_answer: bool,
 ) -> None:
     """Ask for these topics; raise if one has another partition count than is expected of it.
 
@@ -169,7 +177,7 @@ def _check_growth(
     """
     for topic in topics:
         try:
-            metadata = connected_metadata(producer.list_topics, topic, ANSWER_WITHIN_S)
+            metadata = connected_metadata(producer.list_topics, topic, within_s)
         except confluent_kafka.KafkaException:
             if must_answer:
                 raise

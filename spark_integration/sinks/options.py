@@ -17,6 +17,7 @@ OWN_OPTIONS = (
     "topic",
     "partitions",
     "profile",
+    "partition",
     "txnAppId",
     "txnVersion",
     "txnFirstVersion",
@@ -63,6 +64,7 @@ class SinkOptions:
         topic: that of every row; None if the rows name theirs.
         partitions: the count by which the rows' partitions were computed; None if it is not said.
         profile: the profile by which they were; None if it is not said.
+        partition: `columns.AS_IT_IS` if rows are written by their column 'partition' unchecked; else None.
         once: None for a write that is at least once.
     """
 
@@ -70,6 +72,7 @@ class SinkOptions:
     topic: str | None
     partitions: int | None
     profile: str | None = None
+    partition: str | None = None
     once: OnceOptions | None = None
 
 
@@ -95,7 +98,25 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
     if once is not None:
         check_transactional(defaults | config)
     partitions = read_number(own, "partitions", 1, MAX_PARTITIONS)
-    return SinkOptions(defaults | config, own.get("topic"), partitions, own.get("profile"), once)
+    return SinkOptions(
+        config=defaults | config,
+        topic=own.get("topic"),
+        partitions=partitions,
+        profile=own.get("profile"),
+        partition=own.get("partition"),
+        once=once,
+    )
+
+
+def librdkafka_names(config: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the settings; InvalidConfigError if one is named as the options of a reader or writer are."""
+    for name in config:
+        if name.lower().startswith("kafka."):
+            raise InvalidConfigError(
+                f"config has {name!r}: its names are those of librdkafka, without the 'kafka.' with which "
+                f"options of format('copartition') begin: write {name[6:]!r}"
+            )
+    return config
 
 
 def read_own(options: Mapping[str, str], names: Iterable[str], what: str) -> dict[str, str]:

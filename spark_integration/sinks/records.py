@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from spark_integration.errors import ColumnError, RecordError
+from spark_integration.errors import ColumnError, RecordError, key_type_error
 from spark_integration.sinks.cluster import check_count
 from spark_integration.sinks.placement import KeyRule
 
@@ -54,6 +54,8 @@ def check_columns(columns: Mapping[str, str], *, topic: str | None) -> None:
             close = difflib.get_close_matches(name.lower(), TYPES, n=1)
             hint = f"did you mean {close[0]!r}?" if close else "leave it out with select()"
             raise ColumnError(f"a Kafka record has no {name!r}, only {', '.join(TYPES)}; {hint}")
+        if name == "key" and spark_type not in TYPES[name]:
+            raise key_type_error(name, spark_type)
         if spark_type not in TYPES[name]:
             raise ColumnError(
                 f"column {name!r} is of type {spark_type}; a record takes {' or '.join(TYPES[name])}: cast it"

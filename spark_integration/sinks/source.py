@@ -7,7 +7,7 @@ Options are read in `options.py`, records are made in `records.py`, and producer
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -19,7 +19,13 @@ from partitioning.errors import InvalidConfigError
 from spark_integration.columns import LANES, PARTITIONS
 from spark_integration.errors import ColumnError, RoutingError
 from spark_integration.shipping import PLACEMENT, send_by_value
-from spark_integration.sinks.cluster import checked_counts
+from spark_integration.sinks.cluster import (
+    ANSWER_WITHIN_S,
+    Topics,
+    check_same_topics,
+    checked_topics,
+    first_wait_s,
+)
 from spark_integration.sinks.delivery import deliver
 from spark_integration.sinks.exactly_once.target import Target, target_of
 from spark_integration.sinks.exactly_once.writers import OnceBatchWriter, OnceStreamWriter, StreamWriter
@@ -52,7 +58,7 @@ class KafkaSink(datasource.DataSource):
         destination = _destination(schema, self.options)
         if destination.sink.once is not None:
             return OnceBatchWriter(destination.target(stream=False))
-        return _BatchWriter(destination.checked())
+        return _BatchWriter(destination.checked(ANSWER_WITHIN_S))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> datasource.DataSourceStreamWriter:  # noqa: ARG002, N802
         """Called by Spark on the driver, twice a micro-batch; every output mode appends."""
@@ -70,17 +76,17 @@ class _Destination:
         sink: the options.
         noted: the count that the partition column's metadata notes.
         rule: where keyed rows have to be.
-        counts: partitions of each topic that may be written; empty before the cluster was asked.
+        topics: the topics that may be written; none before the cluster was asked.
     """
 
     sink: SinkOptions
     noted: int | None
     rule: KeyRule | None
-    counts: Mapping[str, int] = field(default_factory=dict)
+    topics: Topics = field(default=Topics({}, {}))
 
-    def checked(self) -> _Destination:
-        """Return the same with the cluster's partition counts; errors as of `checked_counts`."""
-        return replace(self, counts=checked_counts(self.sink, self.noted))
+    def checked(self, within_s: float) -> _Destination:
+        """Return the same with the topics of the cluster; arguments and errors as of `checked_topics`."""
+        return replace(self, topics=checked_topics(self.sink, self.noted, within_s))
 
     def target(self, *, stream: bool) -> Target:
         """Return the version that is to be written exactly once; errors as of `target_of`."""
@@ -89,8 +95,25 @@ class _Destination:
     def take(self, items: Iterator[Any]) -> datasource.WriterCommitMessage:
         """Deliver one task's rows; returns once the brokers have acknowledged them."""
         sink, computed_for = self.sink, self.noted or self.sink.partitions
-        deliver(as_batches(items), sink.config, self.counts, sink.topic, computed_for, self.rule)
-        return datasource.WriterCommitMessage()
+        written = deliver(
+            as_batches(items), sink.config, self.topics.counts, sink.topic, computed_for, self.rule
+        )
+        ids = {name: topic_id for name, topic_id in self.topics.ids.items() if name in written}
+        return _Delivered(ids)
+
+    def check(self, messages: Iterable[datasource.WriterCommitMessage | None]) -> None:
+        """Raise TopicChangedError if a topic that tasks have written is another now."""
+        # The classes of what was pickled by value are not the same here.
+        of_tasks = [cast(_Delivered, message).ids for message in messages if message is not None]
+        if written := {name: topic_id for ids in of_tasks for name, topic_id in ids.items()}:
+            check_same_topics(self.sink.config, written)
+
+
+@dataclass(frozen=True)
+class _Delivered(datasource.WriterCommitMessage):
+    """Tells the driver which topics a task wrote, and their ids before the first task."""
+
+    ids: Mapping[str, str]
 
 
 class _BatchWriter(datasource.DataSourceArrowWriter):
@@ -103,6 +126,9 @@ class _BatchWriter(datasource.DataSourceArrowWriter):
         """Write one task's rows; called by Spark in the task."""
         return self._destination.take(iterator)
 
+    def commit(self, messages: list[datasource.WriterCommitMessage | None]) -> None:
+        self._destination.check(messages)
+
 
 class _StreamWriter(StreamWriter):
     """Writes a micro-batch, at least once."""
@@ -112,11 +138,16 @@ class _StreamWriter(StreamWriter):
 
     def _ask(self) -> None:
         # The driver asks once a micro-batch: this instance is pickled for each of its tasks.
-        if not self._destination.counts:
-            self._destination = self._destination.checked()
+        if not self._destination.topics.counts:
+            # The stream has written before, so brokers that do not answer are away, not misspelt.
+            destination = self._destination
+            self._destination = destination.checked(first_wait_s(destination.sink.config))
 
     def _take(self, items: Iterator[Any]) -> datasource.WriterCommitMessage:
         return self._destination.take(items)
+
+    def commit(self, messages: list[datasource.WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803
+        self._destination.check(messages)
 
 
 def _destination(schema: StructType, options: Mapping[str, str]) -> _Destination:
@@ -143,4 +174,4 @@ def _destination(schema: StructType, options: Mapping[str, str]) -> _Destination
             f"an exactly-once write has one task for each Kafka partition, and the rows are routed in "
             f"{notes[LANES]} lanes of each: call route() without lanes"
         )
-    return _Destination(sink, notes.get(PARTITIONS), key_rule(sink.profile, notes, columns))
+    return _Destination(sink, notes.get(PARTITIONS), key_rule(sink.profile, sink.partition, notes, columns))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partitioning.errors import InvalidKeyError
-from partitioning.keys import KeyColumn, key_column
+from partitioning.keys import KeyColumn, key_chunks, key_column
 
 pa = pytest.importorskip("pyarrow")
 
@@ -60,6 +60,25 @@ class Series:
         return pa.chunked_array([pa.array(self.objects)]).__arrow_c_stream__(requested_schema)
 
 
+class ExtensionSeries:
+    """What pandas 2 hands over for Arrow's strings: only its array can be read."""
+
+    dtype = "string[pyarrow]"
+
+    class Extension:
+        def __init__(self, array):
+            self.stored = array
+
+        def __arrow_array__(self, type=None):  # noqa: A002 - as Arrow calls it
+            return self.stored
+
+    def __init__(self, array):
+        self.array = self.Extension(array)
+
+    def __iter__(self):
+        return iter(self.array.stored.to_pylist())
+
+
 def with_offsets(kind, *offsets, data=b"abcdef"):
     """An Arrow array that lies about where its keys are."""
     width = np.int64 if str(kind).startswith("large") else np.int32
@@ -87,6 +106,11 @@ LAYOUTS = {
     "string_view": pa.array(TEXTS, pa.string_view()),
     "dictionary": pa.array(KEYS, pa.binary()).dictionary_encode(),
     "dictionary of strings": pa.array(TEXTS, pa.string()).dictionary_encode(),
+    "Polars' categorical": pa.DictionaryArray.from_arrays(
+        pa.array([None if text is None else TEXTS.index(text) for text in TEXTS], pa.uint32()),
+        pa.array(["" if text is None else text for text in TEXTS], pa.string_view()),
+    ),
+    "pandas' strings": ExtensionSeries(pa.chunked_array([TEXTS[:3], TEXTS[3:]], pa.large_string())),
     "slice": pa.array([b"skipped", *KEYS, b"skipped"], pa.binary()).slice(1, len(KEYS)),
     "slice of a view": pa.array([b"skipped", *KEYS, b"skipped"], pa.binary_view()).slice(1, len(KEYS)),
     "hidden bytes": with_hidden_bytes(),
@@ -101,6 +125,18 @@ LAYOUTS = {
 @pytest.mark.parametrize("keys", LAYOUTS.values(), ids=LAYOUTS.keys())
 def test_every_layout_holds_the_same_keys(keys):
     assert rows(key_column(keys)) == KEYS
+
+
+@pytest.mark.parametrize("keys", LAYOUTS.values(), ids=LAYOUTS.keys())
+def test_every_layout_comes_in_pieces_that_are_the_same_keys(keys, monkeypatch):
+    monkeypatch.setattr("partitioning.keys.PIECE", 2)
+    assert [key for column in key_chunks(keys) for key in rows(column)] == KEYS
+
+
+def test_bytes_of_a_chunk_are_not_copied():
+    chunk = pa.array([b"a", b"bc"])
+    (column,) = key_chunks(pa.chunked_array([chunk]))
+    assert column.data.ctypes.data == chunk.buffers()[2].address
 
 
 @pytest.mark.parametrize(

@@ -196,6 +196,8 @@ def test_a_text_profile_refuses_other_bytes(twin):
         partition_for_key(b"\xff", 12, profile="pulsar-java")
     with pytest.raises(InvalidKeyError, match="'pulsar-java' hashes text: key in row 1 is not UTF-8"):
         partition_batch([b"a", b"\xff"], 12, profile="pulsar-java")
+    with pytest.raises(InvalidKeyError, match="key in row 3 is not UTF-8"):
+        partition_batch(pa.chunked_array([[b"a", b"b"], [b"c", b"\xff"]]), 12, profile="pulsar-java")
 
 
 @pytest.mark.live

@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from random import Random
 
 import mmh3
@@ -17,10 +18,13 @@ from spark_integration import (
     kafka_partition,
     route,
 )
-from spark_integration.columns import LANES, PARTITIONS, PROFILE
+from spark_integration.columns import AS_IT_IS, LANES, PARTITIONS, PROFILE
 from spark_integration.routing import salt_table
 
 EVERY_SPARK = pytest.mark.every_spark
+
+# Rows of most tests have no keys.
+lay_out = partial(route, partition=AS_IT_IS)
 
 
 @pytest.fixture(params=[pytest.param("id", marks=pytest.mark.needs("repartitionById")), "salt"])
@@ -76,13 +80,13 @@ def layout(df: DataFrame) -> list[tuple[int, int | None, int | None, int]]:
 def test_spark_partition_i_holds_exactly_kafka_partition_i(
     spark: SparkSession, exchange: str, adaptive: str, num_partitions: int
 ) -> None:
-    routed = route(rows(spark, num_partitions, 5 * num_partitions), num_partitions)
+    routed = lay_out(rows(spark, num_partitions, 5 * num_partitions), num_partitions)
     assert layout(routed) == [(p, p, p, 5) for p in range(num_partitions)]
 
 
 def assert_every_row_is_once_where_it_belongs(spark: SparkSession, num_partitions: int) -> None:
     """Three rows a partition; one job, without Python, that also tells how many partitions there are."""
-    routed = route(rows(spark, num_partitions, 3 * num_partitions), num_partitions)
+    routed = lay_out(rows(spark, num_partitions, 3 * num_partitions), num_partitions)
     # A union puts these behind the last of the routed partitions, be it empty.
     behind = spark.range(-2, 0, 1, 2).withColumn("partition", sf.lit(-1))
     found = routed.union(behind).select(sf.spark_partition_id(), "id").collect()
@@ -120,7 +124,7 @@ def test_salted_no_row_is_misplaced_or_lost(spark: SparkSession, exchange: str, 
 def test_a_frame_with_hardly_a_row_still_has_every_partition(
     spark: SparkSession, exchange: str, adaptive: str, count: int, held: list[tuple[int, int, int]]
 ) -> None:
-    routed = layout(route(rows(spark, 5, 8).where(sf.col("id") < count), 5))
+    routed = layout(lay_out(rows(spark, 5, 8).where(sf.col("id") < count), 5))
     # Spark may leave out altogether what it knows to be empty.
     assert [at for at, *_ in routed] == [0, 1, 2, 3, 4] or not (held or routed)
     assert [(low, high, n) for _, low, high, n in routed if n] == held
@@ -128,7 +132,7 @@ def test_a_frame_with_hardly_a_row_still_has_every_partition(
 
 def test_one_hot_partition_leaves_the_others_empty(spark: SparkSession, exchange: str, adaptive: str) -> None:
     hot = spark.range(1000).withColumn("partition", sf.lit(2))
-    assert layout(route(hot, 4)) == [
+    assert layout(lay_out(hot, 4)) == [
         (0, None, None, 0),
         (1, None, None, 0),
         (2, 2, 2, 1000),
@@ -146,7 +150,7 @@ def test_a_salt_hashes_to_its_partition_and_none_smaller_does() -> None:
 @pytest.mark.every_spark
 def test_lanes_split_a_partition_by_key(spark: SparkSession, exchange: str) -> None:
     df = rows(spark, 3, 3000).withColumn("key", sf.pmod("id", sf.lit(50)).cast("string"))
-    routed = route(df, 3, lanes=4)
+    routed = lay_out(df, 3, lanes=4)
     lanes = routed.select(sf.spark_partition_id().alias("lane"), "partition", "key").distinct().collect()
     assert len(lanes) == len({(row.partition, row.key) for row in lanes})
     assert {(row.lane // 4, row.partition) for row in lanes} == {(0, 0), (1, 1), (2, 2)}
@@ -157,14 +161,14 @@ def test_lanes_split_a_partition_by_key(spark: SparkSession, exchange: str) -> N
 @pytest.mark.parametrize("type_", ["tinyint", "smallint", "int", "bigint"])
 def test_the_column_comes_back_as_an_int(spark: SparkSession, type_: str) -> None:
     df = rows(spark, 3, 30).withColumn("partition", sf.col("partition").cast(type_))
-    routed = route(df, 3)
+    routed = lay_out(df, 3)
     assert routed.schema["partition"].dataType.simpleString() == "int"
     assert_routed(routed, 3)
 
 
 def test_the_partition_column_may_have_any_name(spark: SparkSession) -> None:
     df = rows(spark, 3, 30).withColumnRenamed("partition", "odd `name.of`")
-    routed = route(df, 3, by="odd `name.of`")
+    routed = lay_out(df, 3, by="odd `name.of`")
     assert_routed(routed, 3, by="odd `name.of`")
     assert routed.count() == 30
 
@@ -177,10 +181,10 @@ def test_a_partition_the_topic_does_not_have_fails_the_job_and_is_named(
     wrong = sf.when(sf.col("id") == 17, sf.lit(value).cast("int")).otherwise(sf.col("partition"))
     shown = "null" if value is None else value
     with pytest.raises(Exception, match=f"holds partition {shown}, which a topic of 3 partitions"):
-        route(df.withColumn("partition", wrong), 3).collect()
+        lay_out(df.withColumn("partition", wrong), 3).collect()
 
 
-@pytest.mark.parametrize("action", [route, assert_routed])
+@pytest.mark.parametrize("action", [lay_out, assert_routed])
 def test_a_missing_column_is_reported_before_any_work(spark: SparkSession, action: Callable) -> None:
     with pytest.raises(ColumnError, match=r"no column 'partition', only 'id'$"):
         action(spark.range(3), 3)
@@ -189,7 +193,7 @@ def test_a_missing_column_is_reported_before_any_work(spark: SparkSession, actio
 def test_a_misspelt_column_is_suggested(spark: SparkSession) -> None:
     df = rows(spark, 3, 3).withColumnRenamed("partition", "Partition")
     with pytest.raises(ColumnError, match="did you mean 'Partition'"):
-        route(df, 3)
+        lay_out(df, 3)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +207,7 @@ def test_lanes_share_the_keyless_rows(spark: SparkSession, key: str | None, prof
         sf.create_map(sf.lit("a"), sf.lit(1)).alias("tags"),  # which Spark does not hash
     ]
     placed = rows(spark, 2, 4000).select("*", *columns).withMetadata("partition", {PROFILE: profile})
-    routed = route(placed, 2, lanes=4)
+    routed = lay_out(placed, 2, lanes=4)
     counts = [count for _, _, _, count in layout(routed) if count]
     assert len(counts) == lanes
     assert max(counts) < 1.2 * 4000 / lanes
@@ -216,7 +220,7 @@ def test_lanes_share_the_keyless_rows(spark: SparkSession, key: str | None, prof
 def test_a_join_shuffles_again_unless_spark_knows_the_layout(
     spark: SparkSession, exchange: str, keys: list[str]
 ) -> None:
-    sides = [route(rows(spark, 3, 30), 3).withColumn(name, sf.lit(name)) for name in "ab"]
+    sides = [lay_out(rows(spark, 3, 30), 3).withColumn(name, sf.lit(name)) for name in "ab"]
     joined = sides[0].hint("merge").join(sides[1], keys)
     shuffles = joined._jdf.queryExecution().executedPlan().toString().count("Exchange ")
     assert shuffles == (2 if (exchange, keys[0]) == ("id", "partition") else 4)
@@ -224,18 +228,18 @@ def test_a_join_shuffles_again_unless_spark_knows_the_layout(
 
 def test_lanes_need_the_key_column(spark: SparkSession) -> None:
     with pytest.raises(ColumnError, match="no column 'key'"):
-        route(rows(spark, 3, 3), 3, lanes=2)
+        lay_out(rows(spark, 3, 3), 3, lanes=2)
 
 
 def test_a_partition_column_that_is_no_integer_is_refused(spark: SparkSession) -> None:
     with pytest.raises(ColumnError, match="is of type string"):
-        route(rows(spark, 3, 3).withColumn("partition", sf.lit("1")), 3)
+        lay_out(rows(spark, 3, 3).withColumn("partition", sf.lit("1")), 3)
 
 
 @pytest.mark.parametrize(("num_partitions", "lanes"), [(0, 1), (-3, 1), (2**31, 1), (3, 0), (2**30, 2)])
 def test_an_impossible_count_is_refused(spark: SparkSession, num_partitions: int, lanes: int) -> None:
     with pytest.raises(InvalidPartitionCountError):
-        route(rows(spark, 3, 3), num_partitions, lanes=lanes)
+        lay_out(rows(spark, 3, 3), num_partitions, lanes=lanes)
 
 
 def destroy(df: DataFrame, how: str) -> DataFrame:
@@ -258,7 +262,7 @@ def destroy(df: DataFrame, how: str) -> DataFrame:
 @pytest.mark.every_spark
 @pytest.mark.parametrize("how", ["coalesce", "repartition", "orderBy", "union", "limit", "keys join"])
 def test_assert_routed_finds_what_destroys_routing(spark: SparkSession, how: str) -> None:
-    routed = route(rows(spark, 6, 600), 6)
+    routed = lay_out(rows(spark, 6, 600), 6)
     assert_routed(routed, 6)
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
     try:
@@ -291,14 +295,14 @@ def add_columns_that_shuffle(df: DataFrame, how: str) -> DataFrame:
 @pytest.mark.every_spark
 @pytest.mark.parametrize("how", ["row_number", "lag", "window by another column", "left join"])
 def test_assert_routed_judges_the_plan_with_every_column(spark: SparkSession, how: str) -> None:
-    df = add_columns_that_shuffle(route(rows(spark, 6, 600), 6), how)
+    df = add_columns_that_shuffle(lay_out(rows(spark, 6, 600), 6), how)
     with pytest.raises(RoutingError, match="rows are not in the Spark partition") as raised:
         assert_routed(df, 6)
     assert f"{len(misplaced_rows(df))} rows" in str(raised.value)
 
 
 def test_assert_routed_passes_once_such_columns_are_dropped(spark: SparkSession) -> None:
-    df = add_columns_that_shuffle(route(rows(spark, 6, 600), 6), "lag").drop("before")
+    df = add_columns_that_shuffle(lay_out(rows(spark, 6, 600), 6), "lag").drop("before")
     assert misplaced_rows(df) == []
     assert_routed(df, 6)
 
@@ -354,7 +358,7 @@ def random_chain(df: DataFrame, random: Random, length: int) -> DataFrame:
     """`df` after `length` random operations."""
     for place in range(length):
         number = random.randrange(-ROUTED_AGAIN, len(OPERATIONS))
-        df = route(df, 4) if number < 0 else OPERATIONS[number](df, f"added_{place}")
+        df = lay_out(df, 4) if number < 0 else OPERATIONS[number](df, f"added_{place}")
     return df
 
 
@@ -367,7 +371,7 @@ CHAINS = [
 
 @pytest.mark.parametrize(("seed", "length"), CHAINS)
 def test_assert_routed_agrees_with_what_tasks_hold(spark: SparkSession, seed: int, length: int) -> None:
-    df = random_chain(route(rows(spark, 4, 80), 4), Random(seed), length)
+    df = random_chain(lay_out(rows(spark, 4, 80), 4), Random(seed), length)
     misplaced = len(misplaced_rows(df))
     verdict = pytest.raises(RoutingError, match=f"^{misplaced} rows") if misplaced else nullcontext()
     with verdict:
@@ -386,11 +390,11 @@ def test_assert_routed_agrees_with_what_tasks_hold(spark: SparkSession, seed: in
     ids=["where", "withColumn", "sortWithinPartitions", "mapInArrow"],
 )
 def test_routing_outlives_what_moves_no_row(spark: SparkSession, keep: Callable) -> None:
-    assert_routed(keep(route(rows(spark, 6, 600), 6)), 6)
+    assert_routed(keep(lay_out(rows(spark, 6, 600), 6)), 6)
 
 
 def test_assert_routed_finds_rows_beyond_the_topic(spark: SparkSession) -> None:
-    forgetful = route(rows(spark, 4, 40), 4).withColumn("partition", sf.col("partition") + 0)
+    forgetful = lay_out(rows(spark, 4, 40), 4).withColumn("partition", sf.col("partition") + 0)
     with pytest.raises(RoutingError) as raised:
         assert_routed(forgetful, 3)
     assert {row.kafka_partition for row in raised.value.rows} == {3}
@@ -401,8 +405,8 @@ def test_assert_routed_finds_rows_beyond_the_topic(spark: SparkSession) -> None:
 def test_a_join_on_partition_and_key_needs_no_further_exchange(
     spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    left = route(rows(spark, 6, 600), 6)
-    right = route(rows(spark, 6, 600).withColumnRenamed("id", "other"), 6)
+    left = lay_out(rows(spark, 6, 600), 6)
+    right = lay_out(rows(spark, 6, 600).withColumnRenamed("id", "other"), 6)
     joined = left.hint("merge").join(right, ["partition"])
     joined.explain()
     assert capsys.readouterr().out.count("Exchange") == 2
@@ -430,14 +434,14 @@ def test_a_join_of_routed_topics_hashes_each_side_once(
 def test_a_routed_column_knows_the_count_it_was_routed_to_and_all_it_knew_before(spark: SparkSession) -> None:
     known = sf.col("partition").alias("partition", metadata={PROFILE: "java"})
     for df, before in ((rows(spark, 8, 40), {}), (rows(spark, 8, 40).select("id", known), {PROFILE: "java"})):
-        assert route(df, 8).schema["partition"].metadata == {PARTITIONS: 8, LANES: 1, **before}
+        assert lay_out(df, 8).schema["partition"].metadata == {PARTITIONS: 8, LANES: 1, **before}
 
 
 def test_a_count_other_than_the_columns_own_is_refused(spark: SparkSession) -> None:
     computed_for_4 = sf.col("partition").alias("partition", metadata={PARTITIONS: 4})
     df = rows(spark, 4, 40).select("id", computed_for_4)
-    assert_routed(route(df, 4), 4)
+    assert_routed(lay_out(df, 4), 4)
     with pytest.raises(PartitionCountError, match="computed for 4 partitions, and 3 are asked for"):
-        route(df, 3)
+        lay_out(df, 3)
     with pytest.raises(PartitionCountError, match="computed for 4 partitions, and 3 are asked for"):
-        assert_routed(route(df, 4), 3)
+        assert_routed(lay_out(df, 4), 3)

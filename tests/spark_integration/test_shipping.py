@@ -18,6 +18,7 @@ from spark_integration.auditing import counting
 from spark_integration.hash_columns import arrow_hash
 from spark_integration.shipping import _packed
 from spark_integration.simulation import faults_of, simulate_grid
+from spark_integration.sinks.placement import rule_of
 from tests.support.broker import Kafka
 from tests.support.reading import read_topic
 
@@ -58,6 +59,19 @@ def test_the_source_can_be_pickled() -> None:
 
     # To load it here would give this process's class the methods of the copy.
     assert cloudpickle.dumps(KafkaDataSource)
+
+
+@pytest.mark.live
+@pytest.mark.needs("data sources")
+def test_the_source_can_be_loaded_without_this_project() -> None:
+    from spark_integration.reading.source import KafkaDataSource
+
+    assert run_alone(KafkaDataSource, "print(shipped.name())") == "copartition"
+
+
+def test_a_rule_takes_its_own_hash_along_and_no_other() -> None:
+    every_hash = len(cloudpickle.dumps(HASHES))  # the tables of crc32 alone are half a megabyte
+    assert len(cloudpickle.dumps(rule_of("java", {}))) < every_hash / 4
 
 
 @pytest.mark.live

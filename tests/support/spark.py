@@ -91,10 +91,10 @@ def start_spark(
     return builder.master(master).getOrCreate()
 
 
-def write_stream(df: DataFrame, servers: str, topic: str, checkpoint: Path) -> None:
+def write_stream(df: DataFrame, servers: str, topic: str, checkpoint: Path, **more: str) -> None:
     """Stream what is there into the pip-only sink, and stop."""
     options = {"kafka.bootstrap.servers": servers, "topic": topic, "checkpointLocation": str(checkpoint)}
-    writer = df.writeStream.format("copartition").options(**options).trigger(availableNow=True)
+    writer = df.writeStream.format("copartition").options(**options, **more).trigger(availableNow=True)
     writer.start().awaitTermination()
 
 

@@ -23,6 +23,10 @@ FEATURES = {
         "a stream is read in parts since Spark 4.2",
         find_spec("pyspark.sql.streaming.datasource") is not None,
     ),
+    "filter pushdown": (
+        "Spark offers filters to Python data sources since 4.1",
+        find_spec("pyspark.sql.worker.data_source_pushdown_filters") is not None,
+    ),
     "classic": ("Connect keeps the JVM out of reach", CLASSIC),
     "time": ("costly, and no different on another Spark", "SPARK_TEST_MATRIX" not in os.environ),
 }

@@ -92,9 +92,21 @@ ROWS = [
         PLACEMENT,
     ),
     (
+        "spark_integration/sinks/placement.py",
+        "            wrong &= partition >= 0\n",
+        "            pass\n",
+        PLACEMENT,
+    ),
+    (
+        "spark_integration/reading/pushdown.py",
+        '"GreaterThan": (value + 1, _MOST)',
+        '"GreaterThan": (value, _MOST)',
+        "tests/spark_integration/reading/test_pushdown.py",
+    ),
+    (
         "spark_integration/sinks/options.py",
-        "defaults | config, own",
-        "config | defaults, own",
+        "config=defaults | config,",
+        "config=config | defaults,",
         "tests/spark_integration/sinks/test_options.py",
     ),
     (

@@ -13,10 +13,11 @@ from copartition.kit.words import first_of
 from partitioning.clients.contact import quiet_client
 from partitioning.clients.ledger import Entry, ledger_group
 from partitioning.errors import AccessError, NotEnoughReplicasError
-from spark_integration.errors import HalfWrittenError, LedgerInUseError, RoutingError
+from spark_integration.errors import HalfWrittenError, LedgerInUseError
 from spark_integration.sinks.cluster import first_answer
 from spark_integration.sinks.exactly_once.faults import (
     ANSWER_WITHIN_S,
+    PATIENCE_S,
     check_readable,
     group_refused,
     meaning,
@@ -81,6 +82,8 @@ def prepare(target: Target) -> Target:
     fence_one(target, 0)
     ledger = _ledger(admin, target, target.actual)
     anchor = ledger[0]
+    begun = [entry for entry in ledger.values() if entry is not None and entry.version == target.version]
+    target = replace(target, begun=any(entry.partitions == target.partitions for entry in begun))
     tasks = range(min(target.partitions, target.actual))
     for partition in tasks:
         # Every partition is asked about before a task runs: one that is refused would leave the others
@@ -160,20 +163,6 @@ def check_alone(target: Target, admin: AdminClient | None = None) -> None:
         raise group_refused(target.app_id)
 
 
-def check_all_written(target: Target, written: Collection[int]) -> None:
-    """Raise RoutingError if some partition had no task: whoever placed the rows did not route them.
-
-    Args:
-        target: the version.
-        written: the partitions that tasks report.
-    """
-    if missing := sorted(set(range(target.partitions)) - set(written)):
-        raise RoutingError(
-            f"{target}: no task wrote partition {_listed(missing)}; the rows came in {len(written)} Spark "
-            f"partitions. Call route(df, {target.partitions}) last before the write"
-        )
-
-
 def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, int]) -> None:
     """Raise if brokers would refuse records now; not for a user who may not see the topic's settings."""
     resource = _admin_api.ConfigResource(_admin_api.ConfigResource.Type.TOPIC, target.topic)
@@ -220,7 +209,7 @@ def _admin(target: Target) -> AdminClient:
     """
     errors: list[KafkaError] = []
     admin: AdminClient = quiet_client(_admin_api.AdminClient, target.config, errors)
-    first_answer(admin, target.config, errors, timeout_s=ANSWER_WITHIN_S, topic=target.topic)
+    first_answer(admin, target.config, errors, timeout_s=PATIENCE_S, topic=target.topic)
     return admin
 
 

@@ -83,20 +83,24 @@ def call_within(call: Callable[[], Any], within_s: float) -> Any:
 
 
 def begin(producer: Producer, topic: str) -> int:
-    """Fence who had this transactional id before, and end what that left open; the partition count.
+    """Fence who had this transactional id before, end what that left open, and return the partition count.
 
     Args:
         producer: has the transactional id, and is not initialised.
         topic: whose partitions are counted.
 
     Raises:
-        KafkaException: the brokers refuse, or do not answer for `PATIENCE_S`.
+        KafkaException: the brokers refuse, do not answer for `PATIENCE_S`, or have no such topic.
     """
-    ask = partial(
-        patiently, lambda within_s: producer.list_topics(topic, timeout=min(within_s, ANSWER_WITHIN_S))
-    )
+
+    def ask(within_s: float) -> Any:
+        metadata = producer.list_topics(topic, timeout=min(within_s, ANSWER_WITHIN_S))
+        if metadata.topics[topic].error is not None:
+            raise confluent_kafka.KafkaException(metadata.topics[topic].error)
+        return metadata
+
     # The connection stays, so the producer gets its id at once (see there).
-    metadata = connected_metadata(ask)
+    metadata = connected_metadata(partial(patiently, ask))
     patiently(producer.init_transactions)
     return len(metadata.topics[topic].partitions)
 

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from spark_integration.columns import kafka_partition
+from spark_integration.columns import AS_IT_IS, kafka_partition
 from spark_integration.errors import ColumnError
-from spark_integration.routing import route
+from spark_integration.routing import hashable, route
 from spark_integration.session import register
 from spark_integration.sinks.exactly_once.driver import place_for
 from spark_integration.sinks.exactly_once.target import target_of
-from spark_integration.sinks.options import read_options
-from spark_integration.sinks.records import TYPES
+from spark_integration.sinks.options import librdkafka_names, read_options
+from spark_integration.sinks.placement import check_choice
+from spark_integration.sinks.records import TYPES, check_columns
 
 
 def write_exactly_once(
@@ -23,8 +24,9 @@ def write_exactly_once(
     topic: str,
     app_id: str,
     config: Mapping[str, str],
-    order_by: Sequence[Column | str] = (),
-    profile: str = "java",
+    order_by: Column | str | Sequence[Column | str] = (),
+    profile: str | None = None,
+    partition: str | None = None,
     first_version: int | None = None,
 ) -> None:
     """Place, route, sort and write the rows of one version, each once, whatever is run again.
@@ -45,14 +47,19 @@ def write_exactly_once(
     Args:
         df: rows with the columns of a record: value, and as wanted key, headers, timestamp, partition. More
             columns may be there to sort by; they are not written. Without a column `partition` rows are
-            placed by their key, for as many partitions as the topic has, or had when this version was begun.
+            placed by their key, for as many partitions as the topic has. A version of which a part is in is
+            finished on the partitions that it began with, also if the topic has grown since.
+            A column `partition` is compared with the partition that the profile gives each key: drop the one
+            that a Kafka source brought along, which is of another topic.
         version: its number, above that of the version before: in `foreachBatch` the batch's id.
         topic: the topic.
         app_id: who writes: one application, or one stream, by a name that outlives its checkpoint. The ledger
             of what is in is the consumer group `copartition/<app_id>`, which nobody else may use.
         config: librdkafka's producer settings, "bootstrap.servers" at least.
-        order_by: what decides the order in which the records of a partition, and so of a key, are written.
-        profile: whose rule places keys.
+        order_by: what decides the order in which the records of a partition, and so of a key, are written: a
+            column, or several.
+        profile: whose rule places keys; by default the one that column `partition` has noted, or else "java".
+        partition: "as it is" writes each row to the partition that its column names, whatever its key is.
         first_version: the version that begins a ledger, whatever records are in the topic. Unless given,
             version 0 begins one, in partitions without records; any other version is refused where the
             ledger is missing, which after seven days without a version it is (`offsets.retention.minutes`).
@@ -61,12 +68,14 @@ def write_exactly_once(
         ColumnError: no column `key` to place rows by, and no `partition`.
         PartitionCountError: column `partition` was computed for another count than the topic has.
         ExactlyOnceError: a subclass says why the version cannot be written now.
-        InvalidConfigError: a setting has no meaning.
+        RoutingError, in a task: a key's partition is another than its row's column says.
+        InvalidConfigError: a setting has no meaning, or `profile` and `partition` contradict each other.
         UnknownTopicError: the cluster has no such topic.
         BrokerUnreachableError: no broker answers, or it refuses us.
     """
+    check_choice(profile, partition, df.columns)
     options = {
-        **{f"kafka.{name}": value for name, value in config.items()},
+        **{f"kafka.{name}": value for name, value in librdkafka_names(config).items()},
         "topic": topic,
         "txnAppId": app_id,
         "txnVersion": str(version),
@@ -78,12 +87,20 @@ def write_exactly_once(
     if "partition" not in df.columns:
         if "key" not in df.columns:
             raise ColumnError("rows are placed by a column 'key' or 'partition', and have neither")
-        df = df.select("*", kafka_partition("key", count, profile=profile))
+        df = df.select("*", kafka_partition("key", count, profile=profile or "java", spread_by=hashable(df)))
+    elif partition is not None:
+        options["partition"] = partition
+    elif profile is not None:
+        options["profile"] = profile
     # The topic is an option; a column of this name could say another one.
     written = [name for name in TYPES if name in df.columns and name != "topic"]
+    check_columns({name: df.schema[name].dataType.simpleString() for name in written}, topic=topic)
+    # The sink compares each row with its key, so the layout needs not to.
+    routed = route(df, count, partition=AS_IT_IS)
     # The record's own columns come last in the order: rows that are equal in `order_by` must not change
     # places between two runs.
-    ordered = route(df, count).sortWithinPartitions(*order_by, *(sf.col(name) for name in written))
+    columns = [order_by] if isinstance(order_by, str | Column) else order_by
+    ordered = routed.sortWithinPartitions(*columns, *(sf.col(name) for name in written))
     register(df.sparkSession)
     writer = ordered.select(*written).write.format("copartition").options(**options)
     writer.option("partitions", count).mode("append").save()

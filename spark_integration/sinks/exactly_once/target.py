@@ -95,6 +95,7 @@ class Target:
         topic: its name.
         app_id: who writes.
         version: number of this version, 0 or more.
+        begun: whether a part of this version is in already, placed for as many partitions as `partitions`.
     """
 
     config: Mapping[str, str] = field(repr=False)  # it may hold a password
@@ -106,6 +107,7 @@ class Target:
     app_id: str
     version: int
     first_version: int | None
+    begun: bool = False
 
     @property
     def longest_transaction_s(self) -> float:
@@ -181,10 +183,10 @@ def standing(target: Target, partition: int, entry: Entry | None, anchor: Entry 
     for last in (entry, anchor):
         if last is not None:
             _check_follows(target, partition if last is entry else 0, last)
-    if (last := entry or anchor) is None or last.version < target.version:
-        _check_count(target)
-    else:
+    if (last := entry or anchor) is not None and last.version == target.version:
         _check_count_again(target, last, done=last.done and last is entry)
+    elif not target.begun:
+        _check_count(target)
     if entry is None:
         return none_of(target, _before(target, partition, anchor))
     return none_of(target, entry.partitions) if entry.version < target.version else entry
@@ -249,11 +251,12 @@ def _check_count(target: Target) -> None:
 
 
 def _check_count_again(target: Target, begun: Entry, *, done: bool) -> None:
-    """Raise TopicChangedError if a version that was begun cannot go on as it was placed.
+    """Raise TopicChangedError unless a version that is in, or a part of it, comes placed as it was.
 
-    A version that is in is only compared; one that is half in needs the topic as it was.
+    The topic may have grown since: then the version ends on the partitions that it began with, where it would
+    be if the topic had grown after it.
     """
-    if begun.partitions == target.partitions and (done or target.partitions == target.actual):
+    if begun.partitions == target.partitions:
         return
     what = f"{target}: {'all' if done else 'a part'} of it is in, placed for {begun.partitions} partitions"
     if done:
@@ -262,8 +265,11 @@ def _check_count_again(target: Target, begun: Entry, *, done: bool) -> None:
             "once more, to have them compared, or go on with the next version"
         )
     raise TopicChangedError(
-        f"{what}; now its rows are placed for {target.partitions}, and the topic has {target.actual}. Keys "
-        "of the rest would lie elsewhere than before: write all of this version to a new topic"
+        f"{what}; now its rows are placed for {target.partitions}, and the topic has {target.actual}: the "
+        "rest of a key's records would lie elsewhere than the first. Finish it on the "
+        f"{begun.partitions} that it began with, by kafka_partition(key, {begun.partitions}), as "
+        "write_exactly_once() does by itself; the next version goes to all partitions. Or begin anew: write "
+        "all of it to a new topic"
     )
 
 

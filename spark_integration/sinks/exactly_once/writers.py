@@ -14,14 +14,13 @@ from pyspark.sql import datasource
 from partitioning.errors import CopartitionError, InvalidConfigError
 from spark_integration.sinks.exactly_once.driver import (
     check_after,
-    check_all_written,
     check_alone,
     look_up,
     prepare,
 )
 from spark_integration.sinks.exactly_once.half_done import fence
 from spark_integration.sinks.exactly_once.target import Target
-from spark_integration.sinks.exactly_once.writing import write_partition
+from spark_integration.sinks.exactly_once.writing import write_empty, write_partition
 from spark_integration.sinks.records import as_batches
 
 _BATCH_ID = "streaming.sql.batchId"
@@ -54,7 +53,7 @@ class OnceBatchWriter(datasource.DataSourceArrowWriter):
 
     def commit(self, messages: list[datasource.WriterCommitMessage | None]) -> None:
         """All tasks have ended."""
-        check_all_written(self._target, _written(messages))
+        write_empty(self._target, _left_out(self._target, messages))
         check_after(self._target)
 
     def abort(self, messages: list[datasource.WriterCommitMessage | None]) -> None:
@@ -118,7 +117,8 @@ class OnceStreamWriter(StreamWriter):
     def commit(self, messages: list[datasource.WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """All tasks have ended."""
         target = replace(self._target, version=batchId)
-        check_all_written(target, _written(messages))
+        if left_out := _left_out(target, messages):
+            write_empty(look_up(target), left_out)
         # Of a stream this is asked at the end, as nothing runs on the driver before the tasks.
         check_alone(target)
         check_after(target)
@@ -130,8 +130,7 @@ class OnceStreamWriter(StreamWriter):
 
 def _fence_rest(target: Target, messages: Iterable[datasource.WriterCommitMessage | None]) -> None:
     """End what tasks that did not report have left open, for as long as the brokers would take to do so."""
-    rest = sorted(set(range(target.partitions)) - _written(messages))
-    fence(target, rest, within_s=target.longest_transaction_s)
+    fence(target, _left_out(target, messages), within_s=target.longest_transaction_s)
 
 
 def _task() -> TaskContext:
@@ -139,7 +138,8 @@ def _task() -> TaskContext:
     return cast(TaskContext, TaskContext.get())
 
 
-def _written(messages: Iterable[datasource.WriterCommitMessage | None]) -> set[int]:
-    """Return the partitions that tasks have written."""
+def _left_out(target: Target, messages: Iterable[datasource.WriterCommitMessage | None]) -> list[int]:
+    """Return the partitions that no task has written, ascending."""
     # The classes of what was pickled by value are not the same here.
-    return {cast(_Written, message).partition for message in messages if message is not None}
+    written = {cast(_Written, message).partition for message in messages if message is not None}
+    return sorted(set(range(target.partitions)) - written)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -57,6 +58,8 @@ MOST_AGE_S = 3.0
 SLACK_S = 5.0
 """Seconds that librdkafka may take beyond the limit that it is given."""
 
+_AT_ONCE = 16
+
 STANDSTILL_S = 20.0
 """Seconds that a fenced task waits for the other task to come further."""
 
@@ -106,6 +109,18 @@ def write_partition(batches: Iterable[pa.RecordBatch], target: Target, partition
         check_same(target, partition, attempt.await_the_other(error), content)
     finally:
         attempt.close()
+
+
+def write_empty(target: Target, partitions: Sequence[int]) -> None:
+    """Note in the ledger that a version has no records for these partitions, once all its tasks have ended.
+
+    Spark makes fewer tasks than partitions if there is nothing to lay out: adaptive execution puts an empty
+    frame in place of a routed one without rows. No record is missed, for a task refuses rows of any other
+    partition than its own. Errors as of `write_partition`; RerunDiffersError if an attempt before wrote some.
+    """
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for _ in pool.map(lambda partition: write_partition((), target, partition), partitions):
+            pass
 
 
 class _Attempt:

@@ -16,6 +16,9 @@ GIVEN = {"kafka.bootstrap.servers": "host:9092", "subscribe": "orders"}
     [
         ({}, "topics", ("orders",)),
         ({"subscribe": "b, a"}, "topics", ("a", "b")),
+        ({"subscribe": "", "assign": '{"b": [0, 7], "a": [2]}'}, "topics", ("a", "b")),
+        ({"subscribe": "", "assign": '{"t": [0, 7]}'}, "assigned", {("t", 0), ("t", 7)}),
+        ({}, "assigned", None),
         ({}, "starting", LATEST),
         ({"startingOffsets": "Earliest"}, "starting", EARLIEST),
         ({"startingOffsets": '{"t": {"0": 3, "11": -2}}'}, "starting", {("t", 0): 3, ("t", 11): -2}),
@@ -59,6 +62,11 @@ def test_a_setting_becomes(
     ("options", "message"),
     [
         ({"subscribe": " , "}, "no topic: give the option 'subscribe'"),
+        ({"assign": '{"t": [0]}'}, "'subscribe' and 'assign' both name topics"),
+        ({"subscribe": "", "assign": '{"t": 0}'}, "'assign' is '{\"t\": 0}'; give the partitions"),
+        ({"subscribe": "", "assign": '{"t": [-1]}'}, "'assign' is"),
+        ({"subscribe": "", "assign": '{"t": []}'}, "'assign' is"),
+        ({"subscribe": "", "assign": "[0]"}, "'assign' is"),
         ({"kafka.bootstrap.servers": ""}, "no brokers: give the option 'kafka.bootstrap.servers'"),
         ({"startingOffset": "latest"}, "no option 'startingoffset'; did you mean 'startingOffsets'"),
         ({"linger.ms": "5"}, "no option 'linger.ms'; write 'kafka.linger.ms'"),

@@ -1,6 +1,7 @@
 """Reading back on a real broker, beside Spark's own source."""
 
 import json
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from spark_integration import audit, audit_verdict, register
+from spark_integration.columns import SOURCE
 from tests.support.broker import Kafka
 from tests.support.waiting import GENEROUS_S
 
@@ -145,6 +147,56 @@ def test_offsets_bound_what_is_read(session: SparkSession, broker: Kafka, filled
     )
     found = sorted((row.partition, row.offset) for row in rows.collect())
     assert found == [*((0, offset) for offset in range(10, 20)), *((1, offset) for offset in range(5))]
+
+
+@pytest.fixture
+def pushing(session: SparkSession) -> Iterator[None]:
+    """Filters are offered to the source."""
+    name = "spark.sql.python.filterPushdown.enabled"
+    before = session.conf.get(name)
+    session.conf.set(name, "true")
+    yield
+    session.conf.set(name, before)
+
+
+@pytest.mark.every_spark
+@pytest.mark.needs("filter pushdown")
+@pytest.mark.needs("classic")
+@pytest.mark.parametrize(
+    ("where", "tasks", "rows"),
+    [
+        ("partition = 1", 1, 1000),
+        ("partition in (0, 2) and offset >= 10 and offset < 30", 2, 40),
+        ("timestamp >= timestamp_millis(1400000000000 + 2990)", 3, 10),
+        ("timestamp > timestamp_millis(1400000000000 + 5000)", 1, 0),
+        ("offset < 0", 1, 0),
+        ("partition = 7", 1, 0),
+    ],
+)
+def test_a_filter_narrows_what_is_read(
+    session: SparkSession, broker: Kafka, filled: str, pushing: None, where: str, tasks: int, rows: int
+) -> None:
+    found = read(session, broker, filled).where(where)
+    assert found.rdd.getNumPartitions() == tasks
+    assert len(found.collect()) == rows
+
+
+@pytest.mark.every_spark
+def test_some_partitions_are_read_alone(session: SparkSession, broker: Kafka, filled: str) -> None:
+    reader = session.read.format("copartition").option("kafka.bootstrap.servers", broker.bootstrap_servers)
+    rows = reader.option("assign", json.dumps({filled: [2, 0]})).load()
+    assert {(row.partition, row["count"]) for row in rows.groupBy("partition").count().collect()} == {
+        (0, 1000),
+        (2, 1000),
+    }
+    with pytest.raises(Exception, match=f"partition 3 of topic '{filled}', which has 3 partitions"):
+        reader.option("assign", json.dumps({filled: [3]})).load().collect()
+
+
+def test_the_partition_column_says_of_which_topic_it_is(
+    session: SparkSession, broker: Kafka, filled: str
+) -> None:
+    assert read(session, broker, filled).schema["partition"].metadata == {SOURCE: filled}
 
 
 def test_nothing_between_the_offsets_is_no_rows(session: SparkSession, broker: Kafka, filled: str) -> None:

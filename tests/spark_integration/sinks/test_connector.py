@@ -37,7 +37,7 @@ def test_rows_arrive_where_the_column_says(
     spark: SparkSession, connector: None, broker: Kafka, routed: bool
 ) -> None:
     topic = broker.create_topic(12)
-    placed = rows(spark).withColumn("partition", kafka_partition("key", 12, profile="librdkafka-fnv1a"))
+    placed = rows(spark).select("*", kafka_partition("key", 12, profile="librdkafka-fnv1a"))
     if routed:
         placed = route(placed, 12).sortWithinPartitions(sf.col("value").cast("int"))
     config = {"bootstrap.servers": broker.bootstrap_servers}

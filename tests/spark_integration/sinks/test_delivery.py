@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
@@ -15,8 +15,7 @@ from partitioning.clients import delivery as patience
 from partitioning.errors import BrokerUnreachableError, DeliveryError, InvalidConfigError, UnknownTopicError
 from partitioning.testing.mock_cluster import MockCluster
 from spark_integration import PartitionCountError, RecordError, partition_count
-from spark_integration.sinks import delivery
-from spark_integration.sinks.cluster import partition_counts
+from spark_integration.sinks.cluster import existing_topics
 from spark_integration.sinks.delivery import KEPT, deliver
 from spark_integration.sinks.options import read_options
 from tests.support.reading import read_topic
@@ -205,6 +204,24 @@ class Grown(Later):
         return SimpleNamespace(topics={topic: SimpleNamespace(partitions=range(5))}, orig_broker_id=1)
 
 
+class Timed(Producer):
+    """A producer that notes how long it may wait for the answer to each question."""
+
+    waits: ClassVar[list[float]] = []
+
+    def list_topics(self, topic: str, timeout: float) -> Any:
+        self.waits.append(timeout)
+        return super().list_topics(topic, timeout)
+
+
+def test_the_first_question_of_a_task_waits_as_long_as_its_records(
+    cluster: MockCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("confluent_kafka.Producer", Timed)
+    deliver(iter([batch(0, 1)]), config(cluster) | {"delivery.timeout.ms": "73000"}, {"t": 2}, "t")
+    assert (Timed.waits[0], Timed.waits[-1]) == (73, 10)
+
+
 def test_brokers_that_are_silent_when_all_is_acknowledged_fail_no_task(
     cluster: MockCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,11 +249,11 @@ def threads_of_clients() -> set[str]:
     return {number for number, name in names.items() if name == "rdk:main\n"}
 
 
-def test_no_producer_outlives_a_task_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery, "ANSWER_WITHIN_S", 0.5)
+def test_no_producer_outlives_a_task_that_fails() -> None:
+    nowhere = {"bootstrap.servers": "127.0.0.1:1", "delivery.timeout.ms": "500"}
     before = threads_of_clients()
     with pytest.raises(DeliveryError) as caught:
-        deliver(iter([batch(0)]), {"bootstrap.servers": "127.0.0.1:1"}, {"t": 2}, "t")
+        deliver(iter([batch(0)]), nowhere, {"t": 2}, "t")
     # Clients of earlier tests may end meanwhile.
     assert threads_of_clients() <= before, f"{caught.value} holds one"
 
@@ -316,7 +333,7 @@ def test_a_topic_does_not_come_to_be_by_being_asked_for(cluster: MockCluster) ->
     for _ in range(2):
         with pytest.raises(UnknownTopicError, match="no topic 'nowhere' we may see"):
             partition_count("nowhere", settings)
-    assert partition_counts(settings) == {"t": 2}
+    assert existing_topics(settings).counts == {"t": 2}
 
 
 def test_a_setting_librdkafka_does_not_know_is_reported(cluster: MockCluster) -> None:
@@ -328,5 +345,5 @@ def test_an_address_without_a_broker_is_reported(cluster: MockCluster) -> None:
     servers = cluster.bootstrap_servers
     cluster.close()
     with pytest.raises(BrokerUnreachableError, match=r"given up to 1 s: .*Connection refused") as caught:
-        partition_counts({"bootstrap.servers": servers}, timeout_s=1)
+        existing_topics({"bootstrap.servers": servers}, 1)
     assert str(caught.value).count("Connection refused") == 1  # librdkafka says so at each of its tries

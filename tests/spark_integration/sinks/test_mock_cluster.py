@@ -13,6 +13,7 @@ from pyspark.sql import functions as sf
 
 from partitioning.testing.mock_cluster import MockCluster
 from spark_integration import kafka_partition, register, route
+from spark_integration.columns import AS_IT_IS
 from tests.support.reading import Read, inversions, read_topic
 from tests.support.spark import write_stream
 
@@ -50,6 +51,8 @@ def flights(spark: SparkSession, rows: int = 3000) -> DataFrame:
 
 def write(df: DataFrame, cluster: MockCluster, **options: str) -> None:
     writer = df.write.format("copartition").option("kafka.bootstrap.servers", cluster.bootstrap_servers)
+    if "partition" in df.columns:  # which is by no client's rule
+        writer.option("partition", AS_IT_IS)
     writer.options(**options).mode("append").save()
 
 
@@ -66,7 +69,8 @@ def test_every_row_arrives_once_in_its_partition(
 def test_routed_and_sorted_rows_keep_the_order_of_their_keys(
     spark: SparkSession, cluster: MockCluster, topic: str
 ) -> None:
-    write(route(flights(spark), 6).sortWithinPartitions(sf.col("value").cast("int")), cluster, topic=topic)
+    routed = route(flights(spark), 6, partition=AS_IT_IS)
+    write(routed.sortWithinPartitions(sf.col("value").cast("int")), cluster, topic=topic)
     read = read_topic(cluster.bootstrap_servers, topic)
     assert (len(read), inversions(read)) == (3000, 0)
 
@@ -143,7 +147,8 @@ def test_a_stream_is_written_and_restarts_from_its_checkpoint(
         stream = spark.readStream.schema("key string, value string, partition int").parquet(
             str(tmp_path / "in")
         )
-        write_stream(stream, cluster.bootstrap_servers, topic, tmp_path / "checkpoint")
+        options = {"partition": AS_IT_IS}
+        write_stream(stream, cluster.bootstrap_servers, topic, tmp_path / "checkpoint", **options)
         assert len(read_topic(cluster.bootstrap_servers, topic)) == 100 * (batch + 1)
 
 

@@ -10,7 +10,7 @@ from partitioning import partition_for_key
 from partitioning.errors import InvalidConfigError, UnknownStrategyError
 from partitioning.profiles import PROFILES
 from spark_integration import ColumnError, RoutingError
-from spark_integration.columns import KEY, NULLS, PROFILE
+from spark_integration.columns import AS_IT_IS, KEY, NULLS, PROFILE, SOURCE
 from spark_integration.sinks.placement import KeyRule, key_rule
 from spark_integration.sinks.records import records
 
@@ -20,7 +20,7 @@ PLACED = ["key", "partition", "value"]
 
 
 def rule_of(profile: str, nulls: str = "spread") -> KeyRule:
-    rule = key_rule(None, {PROFILE: profile, NULLS: nulls, KEY: "user"}, PLACED)
+    rule = key_rule(None, None, {PROFILE: profile, NULLS: nulls, KEY: "user"}, PLACED)
     assert rule is not None
     return rule
 
@@ -75,7 +75,8 @@ def test_a_key_that_the_profile_cannot_hash_is_told() -> None:
 def test_the_error_names_the_row_the_column_and_the_way_out() -> None:
     said = (
         r"a row with key b'user-1' has partition 3 of 97, and profile 'sarama' puts this key into \d+: .*"
-        r"computed from column 'user', .* kafka_partition\('key', 97, profile='sarama'\), or give the option"
+        r"computed from column 'user', .* kafka_partition\('key', 97, profile='sarama'\); "
+        "or name the profile .* give partition='as it is'"
     )
     with pytest.raises(RoutingError, match=said):
         assert_placed(rule_of("sarama"), [b"user-1"], [3])
@@ -95,43 +96,74 @@ def test_rows_of_several_topics_are_placed_by_the_count_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "notes", "columns", "profile"),
+    ("asked", "partition", "notes", "columns", "profile"),
     [
-        (None, {}, PLACED, None),
-        (None, {PROFILE: "java"}, PLACED, "java"),
-        ("sarama", {}, PLACED, "sarama"),
-        ("java", {PROFILE: "java"}, PLACED, "java"),
-        ("none", {PROFILE: "java"}, PLACED, None),
-        ("none", {PROFILE: "java"}, ["value", "partition"], None),
-        (None, {}, ["value", "partition"], None),
-        (None, {}, ["key", "value"], None),
+        (None, None, {}, PLACED, "java"),
+        (None, None, {SOURCE: "orders"}, PLACED, "java"),
+        (None, None, {PROFILE: "sarama"}, PLACED, "sarama"),
+        ("sarama", None, {}, PLACED, "sarama"),
+        ("java", None, {PROFILE: "java"}, PLACED, "java"),
+        (None, AS_IT_IS, {}, PLACED, None),
+        (None, AS_IT_IS, {PROFILE: "java"}, PLACED, None),
+        (None, AS_IT_IS, {PROFILE: "java"}, ["value", "partition"], None),
+        (None, None, {}, ["value", "partition"], None),
+        (None, None, {}, ["key", "value"], None),
     ],
 )
-def test_the_rule_is_the_noted_one_or_the_one_that_is_asked_for(
-    asked: str | None, notes: dict[str, str], columns: list[str], profile: str | None
+def test_the_rule_is_the_noted_one_or_the_one_that_is_asked_for_or_javas(
+    asked: str | None, partition: str | None, notes: dict[str, str], columns: list[str], profile: str | None
 ) -> None:
-    rule = key_rule(asked, notes, columns)
+    rule = key_rule(asked, partition, notes, columns)
     assert (rule and rule.profile.name) == profile
 
 
 @pytest.mark.parametrize(
-    ("error", "message", "asked", "notes", "columns"),
+    ("error", "message", "asked", "partition", "notes", "columns"),
     [
-        (InvalidConfigError, "'sarama', and column .* profile 'java'", "sarama", {PROFILE: "java"}, PLACED),
-        (InvalidConfigError, "checks a column 'partition', and these", "java", {}, ["key", "value"]),
+        (InvalidConfigError, "'sarama', and column .* 'java'", "sarama", None, {PROFILE: "java"}, PLACED),
+        (InvalidConfigError, "checks a column 'partition', and", "java", None, {}, ["key", "value"]),
+        (InvalidConfigError, "have no column 'partition'", None, AS_IT_IS, {}, ["key", "value"]),
+        (InvalidConfigError, "partition is 'as it is', .* is 'java'", "java", AS_IT_IS, {}, PLACED),
+        (InvalidConfigError, "partition is 'none'; give 'as it is'", None, "none", {}, PLACED),
         (
             ColumnError,
             "from column 'user' .* and no key is",
             None,
+            None,
             {PROFILE: "java", KEY: "user"},
             ["partition"],
         ),
-        (ColumnError, "from a key .* and no key is written", None, {PROFILE: "java"}, ["partition"]),
-        (UnknownStrategyError, "did you mean", "jav", {}, PLACED),
+        (ColumnError, "from a key .* and no key is written", None, None, {PROFILE: "java"}, ["partition"]),
+        (UnknownStrategyError, "did you mean", "jav", None, {}, PLACED),
     ],
 )
 def test_a_check_that_cannot_be_made_is_refused(
-    error: type[Exception], message: str, asked: str | None, notes: dict[str, str], columns: list[str]
+    error: type[Exception],
+    message: str,
+    asked: str | None,
+    partition: str | None,
+    notes: dict[str, str],
+    columns: list[str],
 ) -> None:
     with pytest.raises(error, match=message):
-        key_rule(asked, notes, columns)
+        key_rule(asked, partition, notes, columns)
+
+
+@pytest.mark.parametrize(
+    ("notes", "told"),
+    [
+        ({}, "nothing is noted of where column 'partition' comes from"),
+        ({SOURCE: "orders"}, "column 'partition' is that of topic orders, from which the rows were read"),
+    ],
+)
+def test_a_column_that_nobody_computed_is_compared_with_the_java_clients_answer(
+    notes: dict[str, str], told: str
+) -> None:
+    rule = key_rule(None, None, notes, PLACED)
+    assert rule is not None
+    places = [partition_for_key(key, COUNT) for key in KEYS]
+    assert_placed(rule, KEYS, [-1 if place is None else place for place in places])
+    assert_placed(rule, KEYS, [-1] * len(KEYS))  # the producer places these as the Java client does
+    assert_placed(rule, [None], [5])
+    with pytest.raises(RoutingError, match=told):
+        assert_placed(rule, [b"user-1"], [3])

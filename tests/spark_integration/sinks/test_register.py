@@ -73,8 +73,14 @@ class Registered:
     """A session as Spark 4.0 has it where the package is installed: it keeps to what it found itself."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self.read, self.dataSource = spark.read, self
+        self.read, self.dataSource, self.conf = spark.read, self, self
         self.asked = 0
+
+    def get(self, _: str, default: None) -> None:
+        return default
+
+    def set(self, name: str, value: str) -> None:
+        pass
 
     def register(self, source: type) -> None:
         self.asked += 1

@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 
 from partitioning.errors import BrokerUnreachableError, DeliveryError, UnknownTopicError
 from spark_integration import checked_for_topic, partition_count, register
-from spark_integration.sinks.cluster import partition_counts
+from spark_integration.sinks.cluster import existing_topics
 from spark_integration.sinks.delivery import deliver
 from spark_integration.sinks.options import read_options
 from tests.support.reading import read_topic
@@ -84,7 +84,7 @@ def test_a_topic_the_user_may_not_see_is_not_there_for_him(secured: Secured) -> 
 
 def test_a_wrong_password_is_told_once(secured: Secured) -> None:
     with pytest.raises(BrokerUnreachableError, match="Invalid username or password") as caught:
-        partition_counts(settings(secured, password="wrong"), timeout_s=3)
+        existing_topics(settings(secured, password="wrong"), 3)
     assert str(caught.value).count("Invalid username") == 1
     assert "wrong" not in str(caught.value)
 
@@ -92,4 +92,4 @@ def test_a_wrong_password_is_told_once(secured: Secured) -> None:
 def test_what_java_clients_log_in_with_will_do(secured: Secured) -> None:
     given = {name: value for name, value in settings(secured).items() if not name.startswith("sasl.user")}
     del given["sasl.password"]
-    assert partition_counts({**given, "sasl.jaas.config": JAAS})[secured.open] == 2
+    assert existing_topics({**given, "sasl.jaas.config": JAAS}).counts[secured.open] == 2

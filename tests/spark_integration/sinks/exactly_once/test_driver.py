@@ -33,18 +33,18 @@ from spark_integration import (
     LedgerAheadError,
     LedgerInUseError,
     LedgerMissingError,
-    RoutingError,
+    PartitionCountError,
+    RerunDiffersError,
 )
 from spark_integration.sinks.exactly_once.driver import (
     check_after,
-    check_all_written,
     check_alone,
     place_for,
     prepare,
 )
 from spark_integration.sinks.exactly_once.half_done import fence
 from spark_integration.sinks.exactly_once.target import Target
-from spark_integration.sinks.exactly_once.writing import write_partition
+from spark_integration.sinks.exactly_once.writing import write_empty, write_partition
 from tests.spark_integration.sinks.exactly_once.rows import batches, forget, next_version, target
 from tests.support.broker import Kafka
 from tests.support.reading import read_topic
@@ -107,10 +107,46 @@ def test_a_version_is_placed_as_it_was_before(broker: Kafka, first: Target) -> N
     assert place_for(next_version(first)) == 5
 
 
-@pytest.mark.parametrize("written", [[0], [0, 2]])
-def test_a_partition_without_a_task_is_refused(first: Target, written: list[int]) -> None:
-    with pytest.raises(RoutingError, match="no task wrote partition 1"):
-        check_all_written(first, written)
+def test_partitions_that_no_task_wrote_are_in_without_records(first: Target) -> None:
+    prepare(first)
+    write(first, 0)
+    write_empty(first, [1])
+    check_after(first)
+    prepare(next_version(first))
+
+
+def test_a_partition_that_an_attempt_before_wrote_does_not_end_without_records(first: Target) -> None:
+    write(first, 0, 1)
+    with pytest.raises(RerunDiffersError, match="all 3 records of partition 1 are in, and now it has 0"):
+        write_empty(first, [1])
+
+
+def test_a_version_of_which_a_part_is_in_ends_on_the_partitions_that_it_began_with(
+    first: Target, broker: Kafka
+) -> None:
+    prepare(first)
+    write(first, 1)  # not partition 0, by whose entry a task would know
+    broker.grow_topic(first.topic, 3)
+    write(prepare(first), 0, 1)
+    check_after(first)
+    write(prepare(replace(next_version(first), partitions=3)), 0, 1, 2)
+
+
+def test_a_version_of_which_nothing_is_in_is_placed_anew_for_a_topic_that_grew(
+    first: Target, broker: Kafka
+) -> None:
+    prepare(first)
+    broker.grow_topic(first.topic, 3)
+    with pytest.raises(PartitionCountError, match="placed for 2 partitions, and the topic has 3"):
+        prepare(first)
+
+
+def test_a_topic_that_is_gone_is_named(first: Target, broker: Kafka) -> None:
+    target = prepare(first)
+    topics = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    topics.delete_topics([first.topic])[first.topic].result(GENEROUS_S)
+    with pytest.raises(UnknownTopicError, match=f"no topic '{first.topic}' we may see"):
+        write(target, 0)
 
 
 def test_a_failed_write_holds_up_no_reader(first: Target) -> None:

@@ -98,6 +98,30 @@ def test_a_micro_batch_is_placed_routed_sorted_and_written_once(
     assert inversions(read) == 0
 
 
+@pytest.mark.every_spark
+def test_a_version_without_rows_is_a_version(spark: SparkSession, broker: Kafka) -> None:
+    topic, app_id = broker.create_topic(5), uuid.uuid4().hex
+    config = {"bootstrap.servers": broker.bootstrap_servers}
+    for version, written in enumerate([rows(spark), rows(spark).where("false"), rows(spark, ROWS)]):
+        for _ in range(2):
+            write_exactly_once(written, version, topic=topic, app_id=app_id, config=config)
+    read = read_topic(broker.bootstrap_servers, topic)
+    assert Counter(int(record.value or b"") for record in read) == Counter(range(2 * ROWS))
+
+
+@pytest.mark.every_spark
+def test_a_micro_batch_that_a_filter_empties_does_not_end_the_stream(
+    spark: SparkSession, broker: Kafka, tmp_path: Path
+) -> None:
+    register(spark)
+    topic = broker.create_topic(3)
+    for first in (0, ROWS, 2 * ROWS):
+        rows(spark, first).write.mode("append").parquet(str(tmp_path / "in"))
+        run_stream(spark, broker, topic, tmp_path, where=f"cast(value as int) < {ROWS} or {first} > {ROWS}")
+    read = read_topic(broker.bootstrap_servers, topic)
+    assert Counter(int(record.value or b"") // ROWS for record in read) == {0: ROWS, 2: ROWS}
+
+
 def test_a_topic_that_has_grown_gets_the_next_version_only(spark: SparkSession, broker: Kafka) -> None:
     topic, app_id = broker.create_topic(2), uuid.uuid4().hex
 
@@ -202,10 +226,16 @@ def test_rows_that_are_not_laid_out_as_the_topic_are_refused(
 
 
 def run_stream(
-    spark: SparkSession, broker: Kafka, topic: str, folder: Path, checkpoint: str = "checkpoint", **more: str
+    spark: SparkSession,
+    broker: Kafka,
+    topic: str,
+    folder: Path,
+    checkpoint: str = "checkpoint",
+    where: str = "true",
+    **more: str,
 ) -> None:
     """Write the files of `folder / "in"` that the checkpoint does not know."""
-    stream = spark.readStream.schema("key string, value string").parquet(str(folder / "in"))
+    stream = spark.readStream.schema("key string, value string").parquet(str(folder / "in")).where(where)
     placed = route(stream.select("*", kafka_partition("key", 3)), 3)
     options = {"kafka.bootstrap.servers": broker.bootstrap_servers, "topic": topic, "exactlyOnce": "true"}
     writer = placed.writeStream.format("copartition").options(**options, **{"txnAppId": topic} | more)

@@ -1,0 +1,80 @@
+"""The bounds that a query's filters leave of a topic."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from spark_integration.reading.cluster import Range
+from spark_integration.reading.pushdown import Bounds, wanted_by
+
+datasource = pytest.importorskip("pyspark.sql.datasource")
+if not hasattr(datasource, "EqualTo"):
+    pytest.skip("Spark offers a source no filters before 4.1", allow_module_level=True)
+
+TIME = datetime(2026, 11, 28, 12, 0, 0, 123_456, UTC)
+TIME_MS = 1_795_867_200_123
+
+
+def condition(kind: str, column: str, value: Any) -> Any:
+    return getattr(datasource, kind)((column,), value)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "wanted"),
+    [
+        ([], Bounds()),
+        ([("EqualTo", "partition", 7)], Bounds(frozenset({7}))),
+        ([("EqualNullSafe", "partition", 7)], Bounds(frozenset({7}))),
+        ([("In", "partition", (7, 9))], Bounds(frozenset({7, 9}))),
+        ([("In", "partition", (7, 9)), ("EqualTo", "partition", 9)], Bounds(frozenset({9}))),
+        ([("EqualTo", "partition", 7), ("EqualTo", "partition", 9)], Bounds(frozenset())),
+        ([("GreaterThan", "partition", 7)], Bounds()),
+        ([("EqualTo", "offset", 5)], Bounds(first=5, end=6)),
+        ([("GreaterThan", "offset", 5), ("LessThanOrEqual", "offset", 9)], Bounds(first=6, end=10)),
+        ([("GreaterThanOrEqual", "offset", 5), ("LessThan", "offset", 9)], Bounds(first=5, end=9)),
+        ([("GreaterThanOrEqual", "timestamp", TIME)], Bounds(since_ms=TIME_MS - 1)),
+        ([("LessThan", "timestamp", TIME)], Bounds()),
+        ([("EqualTo", "topic", "orders"), ("EqualTo", "key", b"a")], Bounds()),
+    ],
+)
+def test_filters_leave(conditions: list[tuple[str, str, Any]], wanted: Bounds) -> None:
+    assert wanted_by([condition(*given) for given in conditions]) == wanted
+
+
+def test_a_filter_that_is_turned_round_leaves_all() -> None:
+    assert wanted_by([datasource.Not(condition("EqualTo", "partition", 7))]) == Bounds()
+
+
+class Clock:
+    """A cluster whose partition 0 has the first late record at offset 40, and partition 1 has none."""
+
+    def since(self, places: list[tuple[str, int]], time_ms: int) -> dict[tuple[str, int], int]:
+        return {place: 40 if place[1] == 0 else -1 for place in places}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "ranges"),
+    [
+        (Bounds(), [Range("t", 0, 10, 50), Range("t", 1, 20, 60)]),
+        (Bounds(frozenset({1, 5})), [Range("t", 1, 20, 60)]),
+        (Bounds(first=15, end=55), [Range("t", 0, 15, 50), Range("t", 1, 20, 55)]),
+        (Bounds(since_ms=1), [Range("t", 0, 40, 50), Range("t", 1, 20, 0)]),
+    ],
+)
+def test_a_read_is_narrowed_to(wanted: Bounds, ranges: list[Range]) -> None:
+    cluster: Any = Clock()
+    assert wanted.ranges(cluster, {("t", 0): 10, ("t", 1): 20}, {("t", 0): 50, ("t", 1): 60}) == ranges
+
+
+def test_a_reader_passes_for_one_that_takes_no_filters() -> None:
+    from pyspark.sql.datasource import DataSourceReader
+
+    from spark_integration.reading.source import KafkaDataSource
+
+    source = KafkaDataSource({"bootstrap.servers": "nowhere:1", "subscribe": "t"})
+    reader: Any = source.reader(source.schema())
+    assert reader.pushFilters.__func__ is DataSourceReader.pushFilters  # as Spark looks while it is off
+    conditions = [condition("EqualTo", "partition", 7)]
+    assert reader.pushFilters(conditions) == conditions
+    assert reader.wanted == Bounds(frozenset({7}))
