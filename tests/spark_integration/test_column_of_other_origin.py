@@ -63,7 +63,11 @@ ORIGINS: dict[str, tuple[Callable[[SparkSession, Path], DataFrame], bool]] = {
     "another key since": (lambda spark, _: other_key(placed(spark)), False),
     "another client": (lambda spark, _: as_read(placed(spark, profile="librdkafka")), False),
     "a union": (
-        lambda spark, _: placed(spark).union(placed(spark, profile="librdkafka").limit(100)),
+        lambda spark, _: (
+            placed(spark)
+            .where("value >= '2'")
+            .union(placed(spark, profile="librdkafka").where("value < '2'"))
+        ),
         False,
     ),
     "files": (from_files, False),
