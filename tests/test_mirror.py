@@ -72,6 +72,7 @@ THROUGH_OTHERS: dict[str, list[str]] = {
         "copartition/simulation/group/targets.py",
     ],
     "tests/copartition/simulation/inputs": [
+        "copartition/simulation/inputs/course.py",
         "copartition/simulation/inputs/kinds.py",
         "copartition/simulation/inputs/values.py",
     ],
@@ -80,6 +81,11 @@ THROUGH_OTHERS: dict[str, list[str]] = {
         "copartition/simulation/outcome/result.py",
     ],
     "tests/copartition/audit": ["copartition/audit/conclusion.py"],
+    "tests/copartition/doctor/test_checks.py": [
+        "copartition/doctor/member_checks.py",
+        "copartition/doctor/offset_checks.py",
+    ],
+    "tests/copartition/models": ["copartition/models/events.py"],
     "tests/partitioning/java/test_hash_map.py": ["partitioning/java/tree_bin.py"],
     "tests/partitioning/kit/test_extras.py": ["partitioning/kit/packages.py"],
     "tests/copartition/models/producer": [

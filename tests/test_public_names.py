@@ -39,7 +39,18 @@ def test_a_public_name_has_examples_and_they_run(name, registries):
         assert_shown(text, {public: getattr(module, public) for public in module.__all__})
 
 
-@pytest.mark.parametrize("name", [name for package in PACKAGES for name in modules_with_examples(package)])
+STARTING_SERVERS = {"partitioning.clients.confluent", "partitioning.testing.mock_cluster"}
+"""Modules whose examples start a mock cluster."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.live if name in STARTING_SERVERS else ())
+        for package in PACKAGES
+        for name in modules_with_examples(package)
+    ],
+)
 def test_examples_of_names_that_are_not_public_run_too(name, registries):
     packages = map(importlib.import_module, PACKAGES)
     public = {each: getattr(package, each) for package in packages for each in package.__all__}

@@ -77,9 +77,15 @@ def assert_agree(differences: Iterable[Difference | None], judge: str = "JVM") -
         pytest.fail("\n".join(screen(found, looked_at, judge)), pytrace=False)
 
 
-def assert_rule_agrees(assignor: str) -> None:
-    """The rule of a strategy answers as the JVM did; fails with a screen of text."""
-    assert_agree(first_difference(assignor, scenario, RuleLeader) for scenario in recorded(assignor))
+def assert_rule_agrees(assignor: str, takes_part: Callable[[Json], bool] = lambda _: True) -> None:
+    """The rule of a strategy answers as the JVM did; fails with a screen of text.
+
+    Args:
+        assignor: name of the strategy.
+        takes_part: whether a recorded group is one that the rule under test decides.
+    """
+    groups = filter(takes_part, recorded(assignor))
+    assert_agree(first_difference(assignor, scenario, RuleLeader) for scenario in groups)
 
 
 def assert_columns_agree(assignor: str, takes_part: Callable[[Json], bool] = lambda _: True) -> None:

@@ -8,7 +8,7 @@ from copartition.groups.capture import connect
 from copartition.groups.capture.group import describe
 from copartition.groups.capture.others import NO_GROUP, check_kind, parse_json, refuse_text
 from copartition.groups.capture.paste import realign, shows_header, straighten
-from copartition.groups.capture.scan import MOST_NOTICES, Scanned, scan
+from copartition.groups.capture.scan import MOST_NOTICES, Scanned, refuse_short_lines, scan
 from partitioning.errors import SourceError
 from partitioning.kit.near import listing
 
@@ -52,6 +52,7 @@ def parse_captures(text: str, group: str | None = None) -> list[State]:
         return [(connect.parse_status(text), None)]
     if is_json(text):
         return [(parse_json(text), None)]
+    refuse_short_lines(text)
     check_kind(text)
     paste = straighten(text)
     try:

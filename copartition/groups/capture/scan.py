@@ -43,6 +43,15 @@ class Scanned:
     status: str | None = None
 
 
+def refuse_short_lines(text: str) -> None:
+    """Raise `SourceError` if a text has more lines than a capture of its length can have.
+
+    Countless short lines would else be looked at one by one before it shows that none is a row.
+    """
+    if (count := text.count("\n")) > MOST_NOTICES + len(text) // _SHORTEST_LINE:
+        raise SourceError(f"the {count:,} lines are too short for rows; {NO_OUTPUT}")
+
+
 def scan(text: str) -> dict[str | None, list[Scanned]]:
     """Return the content of a capture by group, in its order; the key None is a group that it does not name.
 
@@ -51,11 +60,8 @@ def scan(text: str) -> dict[str | None, list[Scanned]]:
     time.
 
     Raises:
-        SourceError: the text ends within a header, or its lines are too short for a capture.
+        SourceError: the text ends within a header.
     """
-    # Countless short lines would be split and looked at one by one before it shows that none is a header.
-    if (count := text.count("\n")) > MOST_NOTICES + len(text) // _SHORTEST_LINE:
-        raise SourceError(f"the {count:,} lines are too short for rows; {NO_OUTPUT}")
     times = _Times()
     found = _Scanner(text.split("\n")).found
     several = sum(isinstance(part, _NoticedTable) for part in found) > 1
