@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from operator import ne
 from typing import NamedTuple, TypeAlias
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -446,6 +447,11 @@ class BrokerNumbering(Numbering):
     def in_map_order(self, topics: TopicRow, capacity: int) -> TopicRow:
         """Return these topics in the order of a HashMap of this capacity that their ids are put into."""
         return topics[hash_map_order(self._hashes[topics], capacity=capacity, keys=self.halves[topics])]
+
+    @cached_property
+    def uuids(self) -> list[UUID]:
+        """The id of each topic."""
+        return [UUID(bytes=sixteen) for sixteen in self.topic_ids]
 
     @cached_property
     def halves(self) -> NDArray[np.int64]:

@@ -1,11 +1,14 @@
-"""Assigns as "uniform" does, the broker's default (KIP-848), where all members subscribe to the same topics.
+"""Assigns as "uniform" does, the broker's default (KIP-848).
 
-Other groups are left to the rule, and so are sets of partition numbers that are so crowded that arithmetic
-cannot tell their order: both are seldom large enough for the rule to be slow. A member is its place in the
-order in which the coordinator visits members (`Visit`).
+This file has groups whose members all subscribe to the same topics (KAFKA-18688), `uniform_heterogeneous` the
+others. A member is its place in the order in which the coordinator visits members (`Visit`).
 """
 
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,34 +19,37 @@ from assignors.columnar.numbering import (
     OddGroup,
     Subscriptions,
     TopicRow,
+    Visit,
     members_by_hash,
 )
+from assignors.columnar.uniform_heterogeneous import assign_heterogeneous
 from assignors.columnar.uniform_structures import Changes, Slots, Targets, recall_targets
 from assignors.group import Assignment, Carried, Group
+from partitioning.java import HashMap, HashSet
 from partitioning.java.hash_codes import spread
 from partitioning.java.hash_map import DEFAULT_LENGTH, grown_lengths, hash_set_lengths, table_lengths
 from partitioning.java.many_maps import crowded_maps, iteration_order, map_order
 from partitioning.kit.columns import bounds, join_columns, range_numbers, run_starts
 
+Call = tuple[int, int, bool]
+"""(topic, partition number, True if the partition comes, False if it goes)."""
+
 
 def assign_uniform(group: Group) -> Assignment:
-    """Return the assignment, each member's list in the order of the broker's maps.
-
-    Raises:
-        OddGroup: members subscribe to different topics, or the order of some map is not known.
-    """
+    """Return the assignment, each member's list in the order of the broker's maps."""
     if not group.members:
         return Assignment.of({})
     members = Carried.of(group.members)
     ids = members.column("id")
     joined = members_by_hash(ids, members.hashes)
     subscriptions = Subscriptions.of(members, joined.tolist())
-    if not subscriptions.are_equal:
-        raise OddGroup
     recorded, sizes = recall_targets(members, joined)
     numbering = BrokerNumbering.of_cluster(group.topics, members, subscriptions, set(recorded.names))
     targets = Targets.of(recorded, sizes, numbering)
-    changes = assign_homogeneous(numbering, numbering.in_id_order(subscriptions.lists[0]), targets)
+    if subscriptions.are_equal:
+        changes = assign_homogeneous(numbering, numbering.in_id_order(subscriptions.lists[0]), targets)
+    else:
+        changes = assign_heterogeneous(numbering, targets)
     return assign_targets(ids, joined, numbering, targets, changes)
 
 
@@ -87,8 +93,10 @@ def assign_homogeneous(numbering: BrokerNumbering, topics: TopicRow, targets: Ta
     copied[slots.member[staying < slots.sizes]] = True
     return Changes(
         staying=staying,
+        gone=np.empty(0, np.intp),
         copied=copied,
         received=_hand_out(free, revoked, lacks),
+        capacity=np.full(len(numbering.topics), DEFAULT_LENGTH),
     )
 
 
@@ -155,7 +163,13 @@ def assign_targets(
     ids: tuple[str, ...], joined: JoinPosition, numbering: BrokerNumbering, targets: Targets, changes: Changes
 ) -> Assignment:
     """Return the new target assignment; `joined` is the join position of each member of the numbering."""
-    slots = _slots_in_map_order(joined, numbering, targets.slots, changes)
+    slots, crowded = _slots_in_map_order(joined, numbering, targets.slots, changes)
+    were_crowded = targets.slots.member[targets.crowded]
+    called = {*changes.mixed, *crowded.tolist(), *were_crowded[changes.copied[were_crowded]].tolist()}
+    unsettled = targets.slots.member[targets.unsettled]
+    as_before = joined[unsettled[~changes.copied[unsettled]]]
+    if called:
+        slots = _replace_members(slots, joined, called_targets(called, numbering, targets, changes))
     sizes = np.bincount(joined[slots.member], weights=slots.sizes, minlength=len(joined)).astype(np.int64)
     return Assignment(
         members=ids,
@@ -165,12 +179,13 @@ def assign_targets(
         topic=slots.per_row(slots.topic.astype(np.int32)),
         partition=slots.partition,
         subscribed=numbering.has_subscriber,
+        keeps_record=frozenset(ids[place] for place in as_before.tolist()),
     )
 
 
 def _slots_in_map_order(
     joined: JoinPosition, numbering: BrokerNumbering, old: Slots, changes: Changes
-) -> Slots:
+) -> tuple[Slots, Visit]:
     """Return what stays and what was given, in map order, members as they joined the group.
 
     Args:
@@ -179,8 +194,9 @@ def _slots_in_map_order(
         old: what members had; a member's slots are in the order of its map of topics.
         changes: what stays, and what members get.
 
-    Raises:
-        OddGroup: some map or set is so crowded that its order may be another.
+    Returns:
+        The slots, and the members with a set that got something and is so crowded that its order may be
+        another.
     """
     kept, received = _staying_slots(old, changes), changes.received.merge_repeated()
     extended, by = _common_slots(kept, received, len(joined), len(numbering.topics))
@@ -210,7 +226,7 @@ def _slots_in_map_order(
     sizes = np.concatenate([received.sizes[new[::-1]], kept.sizes])
     row_starts, row_sizes = starts[order], sizes[order]
     first = np.zeros(len(member), np.int64)
-    first[: len(new)] = DEFAULT_LENGTH
+    first[: len(new)] = table_lengths(changes.capacity[topic[: len(new)]])
     filled = np.arange(len(member)) < len(new)
     if len(by):
         more_starts, more_sizes = np.zeros((2, len(member)), np.intp)
@@ -223,15 +239,23 @@ def _slots_in_map_order(
         sizes = sizes + more_sizes
     sizes = sizes[order]
     slots = Slots.of(member[order], topic[order], sizes, pool[range_numbers(row_starts, row_sizes)])
-    _order_filled(slots, np.flatnonzero(filled[order]), first[order])
-    return slots
+    crowded = _order_filled(slots, np.flatnonzero(filled[order]), first[order])
+    return slots, slots.member[crowded]
 
 
 def _staying_slots(slots: Slots, changes: Changes) -> Slots:
     """Return the slots with the rows that stay."""
-    sizes = changes.staying
+    starts, sizes, partition = slots.starts, changes.staying, slots.partition
+    if len(changes.gone):
+        rows = range_numbers(starts, sizes)
+        is_gone = np.zeros(len(partition), np.bool_)
+        is_gone[changes.gone] = True
+        partition = partition[rows[~is_gone[rows]]]
+        slot = np.searchsorted(starts, changes.gone, side="right") - 1
+        sizes = sizes - np.bincount(slot, minlength=len(sizes))
+        starts = np.cumsum(sizes) - sizes
     alive = np.flatnonzero(sizes)
-    return Slots(slots.member[alive], slots.topic[alive], slots.starts[alive], sizes[alive], slots.partition)
+    return Slots(slots.member[alive], slots.topic[alive], starts[alive], sizes[alive], partition)
 
 
 def _common_slots(
@@ -292,22 +316,127 @@ def _last_of_each(member: NDArray[np.integer]) -> NDArray[np.intp]:
     return np.append(np.flatnonzero(member[1:] != member[:-1]), len(member) - 1)
 
 
-def _order_filled(slots: Slots, filled: NDArray[np.intp], first: NDArray[np.int64]) -> None:
+def _order_filled(slots: Slots, filled: NDArray[np.intp], first: NDArray[np.int64]) -> NDArray[np.intp]:
     """Sort the rows of the `filled` slots, which are in the order they were added, as their sets have them.
 
-    `first` is the length of a slot's table before it got something.
-
-    Raises:
-        OddGroup: a set is so crowded that its order may be another.
+    `first` is the length of a slot's table before it got something. Returns the slots whose order may be
+    another, since their sets are crowded.
     """
     if len(filled) == 0:
-        return
+        return filled
     sizes = slots.sizes[filled]
     rows = slice(None) if len(filled) == len(slots.sizes) else range_numbers(slots.starts[filled], sizes)
     numbers = slots.partition[rows]
     last = grown_lengths(first[filled], sizes)
     order = iteration_order(np.cumsum(sizes) - sizes, sizes, spread(numbers), first[filled], last)
-    if len(order.crowded):
-        raise OddGroup
     if order.rows is not None:
         slots.partition[rows] = numbers[order.rows]
+    return filled[order.crowded]
+
+
+def _replace_members(
+    slots: Slots, joined: JoinPosition, targets: Mapping[int, Sequence[tuple[int, Sequence[int]]]]
+) -> Slots:
+    """Return the slots with some members' replaced by the topics and partition numbers given for them."""
+    stays = np.ones(len(joined), np.bool_)
+    stays[list(targets)] = False
+    others = np.flatnonzero(stays[slots.member])
+    rows = [(member, topic, numbers) for member, topics in targets.items() for topic, numbers in topics]
+    member, topic, sizes = (
+        np.array([(member, topic, len(numbers)) for member, topic, numbers in rows], np.intp).reshape(-1, 3).T
+    )
+    every = Slots(
+        member=np.concatenate([slots.member[others], member]),
+        topic=np.concatenate([slots.topic[others], topic]),
+        starts=np.concatenate([slots.starts[others], len(slots.partition) + np.cumsum(sizes) - sizes]),
+        sizes=np.concatenate([slots.sizes[others], sizes]),
+        partition=np.concatenate([slots.partition, *(np.array(numbers, np.int32) for *_, numbers in rows)]),
+    )
+    return every.in_order(np.argsort(joined[every.member], kind="stable"))
+
+
+def called_targets(
+    members: Collection[int], numbering: BrokerNumbering, targets: Targets, changes: Changes
+) -> dict[int, list[tuple[int, list[int]]]]:
+    """Return the topics of each member in the order of its map, each with its partition numbers in theirs."""
+    old = targets.slots
+    crowded: dict[int, set[int]] = defaultdict(set)
+    for slot in targets.crowded.tolist():
+        crowded[int(old.member[slot])].add(int(old.topic[slot]))
+    gone: dict[int, list[Call]] = {member: [] for member in members}
+    slots = np.searchsorted(old.starts, changes.gone, side="right") - 1
+    for slot, row in zip(slots.tolist(), changes.gone.tolist(), strict=True):
+        member = int(old.member[slot])
+        if member in gone:
+            gone[member].append((int(old.topic[slot]), int(old.partition[row]), False))
+    calls = {member: _going_and_coming(member, old, changes) + gone[member] for member in members}
+    for topic, partition, source, destination in changes.moves:
+        number = partition - int(numbering.starts[topic])
+        for member, comes in ((source, False), (destination, True)):
+            if member in changes.mixed:
+                calls[member].append((topic, number, comes))
+    return {
+        member: _after(calls[member], numbering, dict(_slots_of(member, old)), crowded[member], changes)
+        for member in members
+    }
+
+
+def _after(
+    calls: Iterable[Call],
+    numbering: BrokerNumbering,
+    had: dict[int, list[int]],
+    crowded: Collection[int],
+    changes: Changes,
+) -> list[tuple[int, list[int]]]:
+    """Return the topics and numbers that a member has after the calls, given those it had, in map order."""
+    ids = numbering.uuids
+    topic_of = {ids[topic]: topic for topic in had}
+    # Only sets that are changed or crowded have to be built: a copy of another one has its order.
+    target: HashMap[UUID, list[int] | HashSet[int]] = HashMap(
+        {ids[topic]: HashSet(numbers) if topic in crowded else numbers for topic, numbers in had.items()},
+        capacity=len(had),
+    )
+    for topic, number, comes in calls:
+        key = ids[topic]
+        if comes:
+            topic_of[key] = topic
+            numbers = target.compute_if_absent(key, partial(HashSet, capacity=int(changes.capacity[topic])))
+        elif key in target:
+            numbers = target[key]
+        else:
+            continue
+        if isinstance(numbers, list):
+            numbers = target[key] = HashSet(numbers)
+        if comes:
+            numbers.add(number)
+        else:
+            numbers.discard(number)
+            if not numbers:
+                del target[key]
+    return [(topic_of[key], list(numbers)) for key, numbers in target.items()]
+
+
+def _going_and_coming(member: int, old: Slots, changes: Changes) -> list[Call]:
+    """Return the calls of one member without its later moves: partitions that go, then those that come."""
+    staying = changes.staying[_rows_of(member, old)].tolist()
+    going = zip(_slots_of(member, old), staying, strict=True)
+    coming = _slots_of(member, changes.received)
+    return [
+        *((topic, number, False) for (topic, numbers), stay in going for number in numbers[stay:]),
+        *((topic, number, True) for topic, numbers in coming for number in numbers),
+    ]
+
+
+def _slots_of(member: int, slots: Slots) -> list[tuple[int, list[int]]]:
+    """Return the topic of each of a member's slots with its partition numbers, in order."""
+    mine = _rows_of(member, slots)
+    topics, starts, sizes = (column[mine].tolist() for column in (slots.topic, slots.starts, slots.sizes))
+    return [
+        (topic, slots.partition[start : start + size].tolist())
+        for topic, start, size in zip(topics, starts, sizes, strict=True)
+    ]
+
+
+def _rows_of(member: int, slots: Slots) -> slice:
+    """Return the slice of a member's slots; slots are grouped by member, ascending."""
+    return slice(*np.searchsorted(slots.member, [member, member + 1]).tolist())

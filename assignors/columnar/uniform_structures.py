@@ -7,7 +7,9 @@ as the topic's HashSet does.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from assignors.columnar.numbering import BrokerNumbering, JoinPosition, OddGroup, TopicRow, Visit
 from assignors.group import Carried
 from assignors.partition_list import PartitionColumns, as_lists, join_lists
+from partitioning.java import HashSet
 from partitioning.java.hash_codes import spread
 from partitioning.java.hash_map import DEFAULT_LENGTH, grown_lengths, hash_set_lengths
 from partitioning.java.many_maps import iteration_order
@@ -91,10 +94,15 @@ class Targets:
         slots: one for each member and topic: members as the coordinator visits them, a member's topics as its
             HashMap gives them, and a slot's rows as its HashSet does.
         assigned: which partition ids some member has.
+        crowded: slots with a HashSet that has more than eight numbers in a bin or has grown for that, so that
+            a copy of it, or what is left of one, can have another order; ascending.
+        unsettled: the crowded slots of which a copy has another order.
     """
 
     slots: Slots
     assigned: NDArray[np.bool_]
+    crowded: NDArray[np.intp]
+    unsettled: NDArray[np.intp]
 
     @classmethod
     def of(
@@ -102,24 +110,47 @@ class Targets:
     ) -> Targets:
         """Return the targets of members that own `sizes` partitions each, in the coordinator's order.
 
-        A member's partitions are `recorded` in the order of its record.
-
-        Raises:
-            OddGroup: no broker made these targets, or some map of topics or set of numbers is crowded.
+        A member's partitions are `recorded` in the order of its record. Raises OddGroup if no broker made
+        these targets, or some member's map of topics is crowded.
         """
         slots, assigned = read_records(recorded, sizes, numbering)
-        if len(slots.sizes):
-            by_topic = _topic_order(slots, numbering)
-            if by_topic is not None:
-                slots = slots.in_order(by_topic)
-            lengths = hash_set_lengths(slots.sizes)
-            order = iteration_order(slots.starts, slots.sizes, spread(slots.partition), lengths, lengths)
-            # Java may have built a tree in a bin of more than eight numbers, which gives another order.
-            if len(order.crowded):
-                raise OddGroup
-            if order.rows is not None:
-                slots = slots._replace(partition=slots.partition[order.rows])
-        return cls(slots, assigned)
+        none = np.empty(0, np.intp)
+        if len(slots.sizes) == 0:
+            return cls(slots=slots, assigned=assigned, crowded=none, unsettled=none)
+        by_topic = _topic_order(slots, numbering)
+        if by_topic is not None:
+            slots = slots.in_order(by_topic)
+        numbers, crowded, unsettled = _in_number_order(slots)
+        return cls(slots._replace(partition=numbers), assigned, crowded, unsettled)
+
+
+def _in_number_order(slots: Slots) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]:
+    """Return slots' numbers in HashSet order, and the slots `crowded` and `unsettled` of `Targets`.
+
+    A slot's numbers are given in the order of its record, in which they were put into its set. Raises
+    OddGroup if a crowded set lists a number twice.
+    """
+    lengths = hash_set_lengths(slots.sizes)
+    order = iteration_order(slots.starts, slots.sizes, spread(slots.partition), lengths, lengths)
+    numbers = slots.partition if order.rows is None else slots.partition[order.rows]
+    if len(order.crowded) == 0:
+        return numbers, order.crowded, order.crowded
+    numbers = numbers.copy()
+    unsettled = []
+    for slot in order.crowded.tolist():
+        rows = slice(int(slots.starts[slot]), int(slots.starts[slot] + slots.sizes[slot]))
+        in_set = _set_order(tuple(slots.partition[rows].tolist()))
+        if len(in_set) != slots.sizes[slot]:
+            raise OddGroup  # a partition of a topic that is gone is listed twice
+        numbers[rows] = in_set
+        if _set_order(in_set) != in_set:
+            unsettled.append(slot)
+    return numbers, order.crowded, np.array(unsettled, np.intp)
+
+
+@lru_cache(maxsize=1 << 12)
+def _set_order(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(HashSet(numbers))
 
 
 def _topic_order(slots: Slots, numbering: BrokerNumbering) -> NDArray[np.intp] | None:
@@ -196,6 +227,22 @@ def _slots_of_records(
     ).merge_repeated()
 
 
+class Move(NamedTuple):
+    """Tells that a partition changes its member.
+
+    Attributes:
+        topic: the topic, as in `Numbering.topics`.
+        id: the partition id.
+        source: the member that gives the partition up, in the coordinator's order.
+        destination: the member that gets the partition, in the same order.
+    """
+
+    topic: int
+    id: int
+    source: int
+    destination: int
+
+
 @dataclass(frozen=True, slots=True)
 class Changes:
     """Lists the calls that turn the last target assignment into the new one.
@@ -204,11 +251,19 @@ class Changes:
 
     Attributes:
         staying: how many rows of each old slot stay; these are the first rows of the slot.
+        gone: rows among the staying ones that go later, in the order in which they go.
         copied: True for members whose maps were copied before they were changed; bool of shape (members,).
         received: what members get, grouped by member and in the order in which they get it. A member may have
             several slots of a topic.
+        capacity: the capacity that a new HashSet of each topic's partitions is made with.
+        mixed: members that lose some partitions while they get others.
+        moves: what happens to partitions after they were given out, in order.
     """
 
     staying: NDArray[np.intp]
+    gone: NDArray[np.intp]
     copied: NDArray[np.bool_]
     received: Slots
+    capacity: NDArray[np.intp]
+    mixed: frozenset[int] = frozenset()
+    moves: Sequence[Move] = ()

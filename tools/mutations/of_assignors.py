@@ -248,9 +248,15 @@ ROWS = [
     ),
     (
         "assignors/columnar/uniform_structures.py",
-        "            if len(order.crowded):\n                raise OddGroup\n",
-        "",
+        "numbers[rows] = in_set",
+        "numbers[rows] = slots.partition[rows]",
         "tests/assignors/columnar/test_uniform_structures.py",
+    ),
+    (
+        "assignors/columnar/uniform.py",
+        "HashSet(numbers) if topic in crowded else numbers",
+        "numbers",
+        "tests/assignors/columnar/test_uniform.py",
     ),
     (
         "assignors/columnar/range.py",
