@@ -230,8 +230,6 @@ with two replicas a partition; "full" is a new group, "join" and "leave" one mor
 group that carries on. Odd groups are left to the rule, which stays under 50 µs a partition: with a "false
 claim" of a partition that does not exist, with "two claims" of what others have too, and "crowded", where
 64 members of each block share one topic and their numbers meet in few bins of a HashSet.
-"uniform" has columns only for members that subscribe alike; the rest is the rule's, which takes 20 to 60
-times as long.
 {TURNS * ROUNDS} rounds of each side, in turns of {ROUNDS}, or of one where a rival's takes over a second.
 The ratio of the best rounds says how many times faster we are.
 "streams-high-availability" and "streams-classic-sticky" are Kafka Streams' own (kafka-streams 4.3.1, as is
