@@ -3,8 +3,6 @@
 Loads are in units of `Problem.weight` and are compared over capacity.
 """
 
-from heapq import heapify, heapreplace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -86,7 +84,7 @@ def _to_equals(
         size = int(late.argmax()) + 1 if late.any() else len(order)
         if size < min(_FEW, len(order)):
             size = min(_RUN, len(weight) - place)
-            order = _one_by_one(weight[place : place + size], load, capacity, come_to)
+            order = _one_by_one(weight[place : place + size], load, capacity)
         order, weights = order[:size], weight[place : place + size]
         member[place : place + size] = order
         load += np.bincount(order, weights, len(load)).astype(np.int64)
@@ -95,27 +93,19 @@ def _to_equals(
 
 
 def _one_by_one(
-    weight: NDArray[np.int64],
-    load: NDArray[np.int64],
-    capacity: NDArray[np.float64],
-    come_to: NDArray[np.float64],
+    weight: NDArray[np.int64], load: NDArray[np.int64], capacity: NDArray[np.float64]
 ) -> NDArray[np.intp]:
-    """Return the member that gets each partition if every member may get every one, by a heap of members.
+    """Return the member that gets each partition if every member may get every one.
 
-    `come_to` is the ratio that each member would have with the first partition.
+    All members are compared for each partition. A heap of members would have to be made anew whenever the
+    weight falls, as the order of members with different capacities depends on the next weight.
     """
-    carried, room = load.tolist(), capacity.tolist()
-    heap = list(zip(come_to.tolist(), range(len(carried)), strict=True))
-    heapify(heap)
+    carried = load.astype(np.float64)
     chosen = np.empty(len(weight), np.intp)
     for number, heavy in enumerate(weight.tolist()):
-        member = heap[0][1]
+        member = ((carried + heavy) / capacity).argmin()
         chosen[number] = member
         carried[member] += heavy
-        # A key counts with the weight that was current when the key was made; the others are not renewed when
-        # the weight falls. So the heap is only close to "the least loaded with it": a member whose key is old
-        # looks fuller than it is. `improve` moves partitions afterwards.
-        heapreplace(heap, ((carried[member] + heavy) / room[member], member))
     return chosen
 
 
