@@ -290,7 +290,9 @@ def expiring_check(group: Examination, _: Limits) -> Observation:
     known_status(group)
     minutes = "offsets.retention.minutes"
     retention_ms = need(group.retention_ms, f"no broker says what {minutes} is", _retention_remedy(group))
-    text = f"no member is there; offsets expire {duration(retention_ms)} after the last one left"
+    since = {"classic": "the last one left", "consumer": "each was committed"}
+    begins = since.get(group.state.protocol or "", " or, under the consumer protocol, ".join(since.values()))
+    text = f"no member is there; offsets expire {duration(retention_ms)} after {begins}"
     ground = evidence(f"members in {group.where}: none", f"{minutes} of the coordinator")
     return Observation(True, f"{text}, and when that was is unknown", ground)
 

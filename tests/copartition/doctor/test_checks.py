@@ -165,7 +165,13 @@ FAULTS = [
         replace(HEALTHY, last=replace(offsets(195, 200), committed={PLACES[0]: 195})),
         "orders-1",
     ),
-    ("expiring", with_state(EMPTY), "after the last one left"),
+    ("expiring", with_state(EMPTY), "after the last one left, and when"),
+    ("expiring", with_state(replace(EMPTY, protocol="consumer")), "after each was committed, and when"),
+    (
+        "expiring",
+        with_state(replace(EMPTY, protocol=None)),
+        "after the last one left or, under the consumer protocol, each was committed",
+    ),
     ("joined", with_state(group((0, 1, 1, 0))), "2 partition numbers"),
     ("coordinator", replace(HEALTHY, coordinator=Coordinator(1, 40, 10, 3)), "40 of 50 groups"),
 ]
