@@ -14,6 +14,8 @@ from copartition.shell.options import group_option, output_options, pace_options
 from partitioning.errors import AssignorError, SourceError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from assignors.state import GroupState
     from copartition.deploys.answer import Stops
     from copartition.deploys.pace import Pace
@@ -35,9 +37,13 @@ def _complete_client(_context: click.Context, _parameter: click.Parameter, incom
 @command(
     "copartition migrate billing.txt cooperative-sticky",
     "copartition migrate live:billing uniform -b localhost:9092",
+    "copartition migrate --all-groups uniform -b localhost:9092",
 )
-@click.argument("before", metavar="FROM|SOURCE")
-@click.argument("after", metavar="TO")
+@click.argument("before", metavar="[FROM|SOURCE]")
+@click.argument("after", metavar="TO", required=False)
+@click.option(
+    "--all-groups", is_flag=True, help="Every group of the cluster that this user may see, in one table."
+)
 @click.option(
     "--client",
     "clients",
@@ -63,8 +69,9 @@ def _complete_client(_context: click.Context, _parameter: click.Parameter, incom
 def migrate(
     ctx: click.Context,
     before: str,
-    after: str,
+    after: str | None,
     *,
+    all_groups: bool,
     clients: tuple[str, ...],
     policy: str,
     group: str | None,
@@ -83,36 +90,92 @@ def migrate(
     Exit code: 0 there is a way, or nothing has to change, 1 no rolling bounce leads there, 2 could not tell
     or could not run.
     """
-    from dataclasses import asdict, replace  # noqa: PLC0415 - help does without
+    from copartition.kit.evidence import Missing  # noqa: PLC0415 - help does without
+    from copartition.migrate.migration import plan_migration  # noqa: PLC0415 - likewise
 
-    from copartition.groups.offers import with_strategy  # noqa: PLC0415 - likewise
-    from copartition.kit.evidence import Missing  # noqa: PLC0415 - likewise
-    from copartition.migrate.migration import migrate_group, plan_migration  # noqa: PLC0415 - likewise
-
-    clients = tuple(_client(name) for name in clients)
+    clients = tuple(dict.fromkeys(_client(name) for name in clients))
+    if all_groups:
+        if after is not None or group is not None:
+            raise click.UsageError("--all-groups goes with TO alone: no FROM, no SOURCE and no --group")
+        ctx.exit(_migrate_all(_names(before), config, clients, policy, pace, output))
+    if after is None:
+        raise click.MissingParameter(ctx=ctx, param_hint="'TO'", param_type="argument")
     state = _state(before, config, group)
-    if state is not None and (state := with_strategy(state)).strategy is None:
-        raise SourceError(f"{before} holds workers of Kafka Connect, whom no consumer's strategy serves")
-    old, new = ([name.strip() for name in text.split(",") if name.strip()] for text in (before, after))
     if state is None:
-        migration = plan_migration(
-            old, new, clients=tuple(dict.fromkeys(clients)) or ("java",), policy=policy
-        )
+        old, new = _names(before), _names(after)
+        migration, stops = plan_migration(old, new, clients=clients or ("java",), policy=policy), None
     else:
-        migration = migrate_group(state, new, clients=tuple(dict.fromkeys(clients)), policy=policy)
-        if migration.warning is not None:
-            migration = replace(migration, warning=_separation_warning(state, new[0], migration.warning))
-    stops = None if state is None else _stops(state, migration, pace)
+        migration, stops = _migrate_state(state, before, _names(after), clients, policy, pace)
     if output.form == "json":
-        from copartition.deploys.answer import stops_json  # noqa: PLC0415 - likewise
         from copartition.kit.json import dump  # noqa: PLC0415 - likewise
+        from copartition.migrate.overview import migration_document  # noqa: PLC0415 - likewise
 
-        missing = stops if isinstance(stops, Missing) else None
-        figures = None if stops is None or isinstance(stops, Missing) else stops_json(stops)
-        write(dump({**asdict(migration), "stops": figures, "stops_missing": missing and asdict(missing)}))
+        write(dump(migration_document(migration, stops)))
     else:
         write("".join(f"{visible(line)}\n" for line in _migration_lines(migration, after, stops)))
     ctx.exit(2 if isinstance(migration.ground, Missing) else migration.obstacle is not None)
+
+
+def _names(text: str) -> list[str]:
+    """Return the strategies of a text with commas between them."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _migrate_state(
+    state: GroupState, source: str, new: Sequence[str], clients: Sequence[str], policy: str, pace: Pace
+) -> tuple[Migration, Stops | Missing | None]:
+    """Return the migration of a group as its source shows it, and what the bounces stop.
+
+    Raises:
+        SourceError: the members are workers of Kafka Connect.
+    """
+    from dataclasses import replace  # noqa: PLC0415 - help does without
+
+    from copartition.groups.offers import with_strategy  # noqa: PLC0415 - likewise
+    from copartition.migrate.migration import migrate_group  # noqa: PLC0415 - likewise
+
+    if (state := with_strategy(state)).strategy is None:
+        raise SourceError(f"{source} holds workers of Kafka Connect, whom no consumer's strategy serves")
+    migration = migrate_group(state, new, clients=clients, policy=policy)
+    if migration.warning is not None:
+        migration = replace(migration, warning=_separation_warning(state, new[0], migration.warning))
+    return migration, _stops(state, migration, pace)
+
+
+def _migrate_all(
+    new: Sequence[str],
+    config: dict[str, str],
+    clients: Sequence[str],
+    policy: str,
+    pace: Pace,
+    output: Output,
+) -> int:
+    """Write the report on the migration of all groups of a cluster, and return the exit code."""
+    from functools import partial  # noqa: PLC0415 - help does without
+
+    from copartition.groups.live.cluster import connect_to_all  # noqa: PLC0415 - likewise
+    from copartition.groups.live.reader import read_group  # noqa: PLC0415 - likewise
+    from copartition.migrate.overview import (  # noqa: PLC0415 - likewise
+        GroupMigration,
+        migrations_exit_code,
+        migrations_json,
+        print_migrations,
+    )
+
+    groups: list[GroupMigration] = []
+    unread: dict[str, SourceError] = {}
+    cluster = connect_to_all(config)
+    for name in sorted(cluster.groups()):
+        try:
+            state, _ = read_group(cluster, name)
+            groups.append(
+                GroupMigration(name, state, *_migrate_state(state, name, new, clients, policy, pace))
+            )
+        except SourceError as error:  # one group must not hide the others
+            unread[name] = error
+    groups.sort(key=lambda group: group.rank)
+    output.show(partial(print_migrations, groups, unread), json=partial(migrations_json, groups, unread))
+    return migrations_exit_code(groups, unread)
 
 
 def _client(name: str) -> str:

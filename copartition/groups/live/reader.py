@@ -129,7 +129,15 @@ def read_live(group: str, config: Mapping[str, str]) -> tuple[GroupState, GroupS
             that refuses us, or no such group.
         MissingDependencyError: confluent-kafka is not installed.
     """
-    cluster = connect(group, config)
+    return read_group(connect(group, config), group)
+
+
+def read_group(cluster: Cluster, group: str) -> tuple[GroupState, GroupState | None]:
+    """Return what `read_live` returns, over a connection that is there already.
+
+    Raises:
+        SourceError: there is no such group, no broker answers, or one refuses this user.
+    """
     described = with_subscriptions(cluster, describe_group(cluster, group))
     lags, unread = read_lags(cluster, group)
     topics = read_topics(

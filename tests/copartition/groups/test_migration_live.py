@@ -1,13 +1,16 @@
 """The steps of `copartition migrate`, taken by real clients."""
 
+import json
 import uuid
 
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
 from copartition.groups.offers import offered_lists
 from copartition.kit.evidence import Evidence, Missing
+from copartition.migrate.command import migrate
 from copartition.migrate.migration import migrate_group, plan_migration
 from tests.copartition.groups.worker import read_or_nobody
+from tests.support.commands import invoker
 from tests.support.waiting import GENEROUS_S, wait_for
 
 CLASSIC = {
@@ -77,3 +80,13 @@ def test_the_printed_command_gives_the_group_its_timeouts(broker):
 
     # The answer comes before the broker that is asked has taken over the change.
     wait_for(timeouts, lambda found: found == given)
+
+
+def test_all_groups_of_a_cluster_are_read_for_one_table(broker, workers):
+    name = f"migrate-{uuid.uuid4()}"
+    workers(name, broker.create_topic(2), "pod", **CLASSIC)
+    settled(name, broker, 1)
+    asked = invoker(migrate)("--all-groups", "uniform", "-b", broker.bootstrap_servers, "-o", "json")
+    document = json.loads(asked.stdout)
+    [group] = [group for group in document["groups"] if group["group"] == name]
+    assert (group["way"], group["members"]) == ("1 bounce", 1)

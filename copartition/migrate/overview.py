@@ -1,0 +1,167 @@
+"""The report on a migration of all groups of a cluster: a row for each, those that are held up first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from copartition.deploys.answer import UNIT, stops_json
+from copartition.kit.evidence import Missing
+from copartition.kit.json import dump
+from copartition.kit.words import count, list_names
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from assignors.state import GroupState
+    from copartition.deploys.answer import Stops
+    from copartition.migrate.migration import Migration
+    from partitioning.errors import SourceError
+
+FORMAT_VERSION = "1.0"
+"""Version of the JSON document: a minor version adds fields and renames none."""
+_NAMED = 5
+"""The most settings that a row names; JSON has all."""
+
+
+class GroupMigration(NamedTuple):
+    """A group of the cluster, its migration, and what the bounces stop; see `Migration` and `Stops`."""
+
+    name: str
+    state: GroupState
+    migration: Migration
+    stops: Stops | Missing | None
+
+    @property
+    def is_unknown(self) -> bool:
+        """True if the sources do not show whether anything must change."""
+        return isinstance(self.migration.ground, Missing)
+
+    @property
+    def way(self) -> str:
+        """The way in words: "unknown", "stop all", "no way", "nothing to do", or the number of bounces."""
+        if self.is_unknown:
+            return "unknown"
+        if self.migration.obstacle is not None:
+            return "no way" if self.migration.stop is None else "stop all"
+        bounces = len(self.migration.bounces)
+        half_way = ", half-way" if self.migration.remaining else ""
+        return f"{count(bounces, 'bounce')}{half_way}" if bounces else "nothing to do"
+
+    @property
+    def removed(self) -> list[str]:
+        """The settings that members lose on the way, sorted."""
+        names = {
+            name
+            for bounce in self.migration.bounces
+            for settings in bounce.settings.values()
+            for name, value in settings.items()
+            if value is None
+        }
+        return sorted(names)
+
+    @property
+    def rank(self) -> tuple[int, str]:
+        """The place in the report: groups without a rolling way, unknown ones, others; then by name."""
+        blocked = self.migration.obstacle is not None
+        return 0 if blocked else 1 if self.is_unknown else 2 if self.migration.bounces else 3, self.name
+
+
+def migrations_exit_code(groups: Sequence[GroupMigration], unread: Mapping[str, SourceError]) -> int:
+    """Return 1 if no rolling bounce leads some group there, else 2 if one is unknown or not read, else 0."""
+    if any(group.migration.obstacle is not None for group in groups):
+        return 1
+    return 2 if unread or any(group.is_unknown for group in groups) else 0
+
+
+def migrations_json(groups: Sequence[GroupMigration], unread: Mapping[str, SourceError]) -> str:
+    """Return the JSON document: each group as for it alone, and why others were not read."""
+    return dump(
+        {
+            "format_version": FORMAT_VERSION,
+            "kind": "migrate-groups",
+            "groups": [_group(group) for group in groups],
+            "unread": [{"group": name, "why": str(error)} for name, error in unread.items()],
+        }
+    )
+
+
+def _group(group: GroupMigration) -> dict[str, Any]:
+    """Return a group as JSON has it."""
+    state = group.state
+    return {
+        "group": group.name,
+        "protocol": state.protocol,
+        "strategy": state.strategy,
+        "members": len(state.members),
+        "way": group.way,
+        **migration_document(group.migration, group.stops),
+    }
+
+
+def migration_document(migration: Migration, stops: Stops | Missing | None) -> dict[str, Any]:
+    """Return a migration and what it stops as JSON has them; `stops` is null if nothing is restarted."""
+    missing = stops if isinstance(stops, Missing) else None
+    figures = None if stops is None or isinstance(stops, Missing) else stops_json(stops)
+    return {**asdict(migration), "stops": figures, "stops_missing": missing and asdict(missing)}
+
+
+def print_migrations(
+    groups: Sequence[GroupMigration], unread: Mapping[str, SourceError], console: Console
+) -> None:
+    """Print a row for each group, then what holds groups up, what changes, and what is assumed."""
+    from copartition.kit.grid import Grid, GridColumn, cell, note  # noqa: PLC0415 - JSON does without rich
+
+    online = sum(group.migration.obstacle is None and not group.is_unknown for group in groups)
+    head = count(len(groups) + len(unread), "group"), f"{online} can go online", f"{len(unread)} not read"
+    console.print(cell("   ".join(head), "bold"))
+    titles = [
+        GridColumn("GROUP", "name"),
+        *(GridColumn(title, "word") for title in ("PROTOCOL", "STRATEGY")),
+        GridColumn("MEMBERS"),
+        *(GridColumn(title, "word") for title in ("WAY", "PARTITION-SECONDS")),
+        GridColumn("TAKE OUT", "list"),
+    ]
+    if groups:
+        console.print(Grid(titles, [_row(group) for group in groups]))
+    for group in groups:
+        for text in _remarks(group):
+            console.print(note(f"{group.name}: {text}", "yellow"))
+    for name, error in unread.items():
+        console.print(note(f"{name}: {error}", "yellow"))
+    if any(group.stops is not None for group in groups):
+        console.print(note(UNIT))
+    # Most groups are read in one way, so they share their assumptions: each is printed once.
+    for text in dict.fromkeys(text for group in groups for text in _assumed(group)):
+        console.print(note(f"assumed: {text}"))
+
+
+def _row(group: GroupMigration) -> tuple[str, ...]:
+    """Return the cells of a group; partition-seconds are empty if nothing is restarted."""
+    stops = group.stops
+    known = "" if stops is None or isinstance(stops, Missing) else stops.partition_seconds.digits
+    seconds = "unknown" if isinstance(stops, Missing) else known
+    return (
+        group.name,
+        group.state.protocol or "unknown",
+        group.state.strategy or "unknown",
+        str(len(group.state.members)),
+        group.way,
+        seconds,
+        list_names(group.removed, _NAMED) if group.removed else "",
+    )
+
+
+def _remarks(group: GroupMigration) -> list[str]:
+    """Return why no rolling bounce leads there, what is unknown, and what else changes."""
+    migration, ground = group.migration, group.migration.ground
+    unknown = f"{ground.what}; {ground.remedy}" if isinstance(ground, Missing) else None
+    return [text for text in (migration.obstacle, migration.instead, unknown, migration.warning) if text]
+
+
+def _assumed(group: GroupMigration) -> list[str]:
+    """Return what the migration, and the figures of its bounces, take for granted."""
+    ground, stops = group.migration.ground, group.stops
+    own = [] if isinstance(ground, Missing) else [*ground.assumed]
+    return own if stops is None or isinstance(stops, Missing) else [*own, *stops.ground.assumed]

@@ -1,0 +1,90 @@
+"""The migration of all groups of a cluster in one report."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from assignors.state import GroupState, MemberIdentity
+from copartition.deploys.pace import Pace
+from copartition.migrate.command import _migrate_state, migrate
+from copartition.migrate.overview import (
+    GroupMigration,
+    migrations_exit_code,
+    migrations_json,
+    print_migrations,
+)
+from partitioning.errors import SourceError
+from tests.support.commands import invoker
+from tests.support.drawing import drawn
+
+UNREAD = {"sinks": SourceError("it is a group of Kafka Connect")}
+
+
+def migrated(name, **changes):
+    """The way of a classic group of two Java members to uniform."""
+    state = GroupState(
+        tuple(MemberIdentity(f"m{number}", client_id=f"c{number}", topics=("orders",)) for number in (0, 1)),
+        ("orders",),
+        np.array([0, 0, 1, 1], np.int32),
+        np.zeros(4, np.int32),
+        np.arange(4, dtype=np.int32),
+        complete=True,
+        name=name,
+        status="Stable",
+        strategy="range",
+        protocol="classic",
+        clients=("java",),
+    )
+    state = replace(state, **changes)
+    return GroupMigration(name, state, *_migrate_state(state, name, ["uniform"], (), "bidirectional", Pace()))
+
+
+EASY = migrated("easy")
+OLD_CLIENT = migrated("python", clients=("kafka-python",))
+DONE = migrated(
+    "done",
+    strategy="uniform",
+    protocol="consumer",
+    members=tuple(member._replace(protocol="consumer") for member in EASY.state.members),
+)
+GROUPS = sorted([DONE, EASY, OLD_CLIENT], key=lambda group: group.rank)
+
+
+def test_groups_that_are_held_up_come_first():
+    assert [(group.name, group.way) for group in GROUPS] == [
+        ("python", "no way"),
+        ("easy", "1 bounce"),
+        ("done", "nothing to do"),
+    ]
+
+
+def test_a_row_says_what_the_bounces_stop_and_which_settings_go():
+    head, _, _, easy, *rest = drawn(lambda console: print_migrations(GROUPS, UNREAD, console), width=160)
+    assert head == "4 groups   2 can go online   1 not read"
+    assert " ".join(easy.split()).startswith("easy classic range 2 1 bounce ")
+    assert EASY.stops.partition_seconds.digits in easy
+    assert "partition.assignment.strategy" in easy
+    text = "\n".join(rest)
+    assert "python: " in text
+    assert "sinks: it is a group of Kafka Connect" in text
+
+
+def test_json_has_the_whole_migration_of_each_group():
+    document = json.loads(migrations_json(GROUPS, UNREAD))
+    assert [group["group"] for group in document["groups"]] == ["python", "easy", "done"]
+    assert document["groups"][1]["stops"]["partition_seconds"]["most"] > 0
+    assert document["unread"] == [{"group": "sinks", "why": "it is a group of Kafka Connect"}]
+
+
+@pytest.mark.parametrize(
+    ("groups", "unread", "code"), [([OLD_CLIENT], UNREAD, 1), ([EASY], UNREAD, 2), ([EASY, DONE], {}, 0)]
+)
+def test_the_exit_code_is_that_of_the_worst_group(groups, unread, code):
+    assert migrations_exit_code(groups, unread) == code
+
+
+def test_all_groups_of_a_cluster_are_brought_to_one_strategy():
+    result = invoker(migrate)("range", "uniform", "--all-groups")
+    assert (result.exit_code, "--all-groups goes with TO alone" in result.stderr) == (2, True)
