@@ -11,6 +11,7 @@ from assignors.state import GroupState, MemberIdentity
 from copartition.assignment_diff import Joiner, WhatIf, diff, plan, read_pair
 from copartition.assignment_diff.report.headline import LONGEST, headline
 from copartition.assignment_diff.report.verdict import detail_lines, details
+from copartition.deploys import stops
 from docs.worked_groups.stories import stories
 from partitioning.errors import CopartitionError
 from tests.copartition.assignment_diff.states import group
@@ -42,6 +43,13 @@ def planned(state, strategy, **change):
     return diff(state, plan(state, strategy, WhatIf(**change)), match="member-id")
 
 
+@pytest.fixture
+def few_runs(monkeypatch):
+    """Two runs make a range; the sentence about it has the same words for thirty."""
+    monkeypatch.setattr(stops, "RUNS", 2)
+
+
+@pytest.mark.usefixtures("few_runs")
 @pytest.mark.parametrize("path", CONSUMER_GROUPS, ids=lambda path: path.stem)
 def test_a_capture_has_a_headline_of_one_sentence_whatever_is_asked_of_it(path):
     asked = 0
