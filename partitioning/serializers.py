@@ -65,8 +65,11 @@ def string_key(value: object) -> bytes:
     """Return the UTF-8 bytes of a text, as `StringSerializer`; InvalidKeyError for what is no text."""
     if not isinstance(value, str):
         raise InvalidKeyError(f"a string key is a text, not {type(value).__name__}")
-    # Bytes of the command line that are no UTF-8 arrive as surrogates, and leave as they came.
-    return value.encode("utf-8", "surrogateescape")
+    try:
+        # Bytes of the command line that are no UTF-8 arrive as surrogates, and leave as they came.
+        return value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise InvalidKeyError(f"{value!r:.60} is no Unicode: {error.reason}") from None
 
 
 def integer_key(value: object, *, size: int = 4) -> bytes:
@@ -383,7 +386,10 @@ def _refuse_floats(value: object) -> None:
 def _integer(text: str) -> int:
     if _INTEGER.fullmatch(text) is None:
         raise InvalidKeyError(f"{text!r:.60} is no integer")
-    return int(text)
+    try:
+        return int(text)
+    except ValueError:  # Python reads no more than 4,300 digits
+        raise InvalidKeyError(f"{text!r:.60} has more digits than any integer of Kafka's") from None
 
 
 def _number(text: str) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.state import GroupState, MemberIdentity
+from assignors.state import CONNECT, GroupState, MemberIdentity
 from copartition.assignment_diff.changes import Action, Presence
 from copartition.deploys.answer import Stops
 from copartition.deploys.scenario import NOTHING, Happening
@@ -76,8 +76,9 @@ def _happening(diff: AssignmentDiff) -> Happening | Missing:
         bounces = tuple(bounce.strategies for bounce in migration.bounces)
     deploy = after.deploy or ("rolling" if bounces else None)
     happening = Happening(joins=joins, leaves=leaves, grows=grows, deploy=deploy, bounces=bounces)
-    planned = after.status == "planned" and not diff.alone
-    if planned and happening == NOTHING and (diff.action == Action.MOVE).any():
+    # Workers of Kafka Connect are no consumers, so nothing of theirs is in partition-seconds.
+    consumers = not diff.alone and before.protocol != CONNECT
+    if consumers and happening == NOTHING and (diff.action == Action.MOVE).any():
         return Missing(
             "what stops: partitions have other owners, and no source shows why the group rebalanced",
             "copartition watch GROUP records what happens to a group",

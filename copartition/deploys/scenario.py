@@ -217,8 +217,13 @@ def _consumers(
         Consumer(
             name,
             static=identity.instance_id is not None,
-            # A topic of which the source shows no partition cannot be in a scenario.
-            topics=tuple(topic for topic in identity.topics or everything if topic in known),
+            # A topic of which the source shows no partition cannot be in a scenario. A member that subscribes
+            # to nothing reads nothing: only one whose subscription is unknown is taken to read everything.
+            topics=tuple(
+                topic
+                for topic in (everything if identity.topics is None else identity.topics)
+                if topic in known
+            ),
             rack=identity.rack,
             client=client,  # type: ignore[arg-type] # one of the profiles
         )

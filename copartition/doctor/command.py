@@ -146,6 +146,6 @@ def _report_all(examined: dict[str, Examination | SourceError], limits: Limits, 
     output.show(
         partial(print_overview, groups, unread),
         json=partial(overview_json, groups, unread),
-        prometheus=partial(doctor_metrics, [(group.examination, group.findings) for group in groups]),
+        prometheus=partial(doctor_metrics, [(group.examination, group.findings) for group in groups], unread),
     )
     return overview_exit_code(groups, unread)

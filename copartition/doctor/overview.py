@@ -67,11 +67,12 @@ def overview_exit_code(groups: Sequence[ExaminedGroup], unread: Mapping[str, Sou
 
     Args:
         groups: those that were read.
-        unread: the name of each group that was not -> why; one of them is enough for a 2.
+        unread: the name of each group that was not -> why; one of them is enough for a 2. So is a cluster
+            that shows no group: brokers leave out groups that a user may not DESCRIBE, without an error.
     """
     # 1 is worse than 2, though the smaller number: something found counts more than something unknown.
     codes = {doctor_exit_code(group.findings) for group in groups} | ({2} if unread else set())
-    return 1 if 1 in codes else max(codes, default=0)
+    return 1 if 1 in codes else max(codes, default=2)
 
 
 def overview_json(groups: Sequence[ExaminedGroup], unread: Mapping[str, SourceError]) -> str:
@@ -117,6 +118,8 @@ def print_overview(
         console.print(Grid(titles, rows))
     for name, error in unread.items():
         console.print(note(f"{name}: {error}", "yellow"))
+    if not groups and not unread:
+        console.print(note("unknown: the cluster shows no group; this user may lack DESCRIBE on groups"))
     if ill:
         console.print(note("for one of them: copartition doctor GROUP, with the same options"))
 

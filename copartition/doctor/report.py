@@ -6,7 +6,7 @@ check, in the order of `CHECKS`. A finding without evidence is "unknown" in each
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from copartition.doctor.checks import doctor_exit_code
@@ -184,16 +184,20 @@ def doctor_html(examination: Examination, results: Sequence[Finding]) -> str:
     )
 
 
-def doctor_metrics(groups: Sequence[tuple[Examination, Sequence[Finding]]]) -> str:
+def doctor_metrics(
+    groups: Sequence[tuple[Examination, Sequence[Finding]]], unread: Collection[str] = ()
+) -> str:
     """Return the checks and the lag of groups in the text format that Prometheus scrapes (version 0.0.4).
 
     Args:
         groups: each group as it was seen, with the findings of all checks in the order of the table; the
             label `group` is empty if the source has no name.
+        unread: names of groups that could not be read.
 
     Returns:
-        Three gauges. `found` is 1 or 0, and has no sample for a check that is unknown: a 0 would read as
-        healthy. `unknown` is 1 or 0 for every check. `lag` is in records, a sample for each known partition.
+        Three gauges, and `unread`, 1 for each group that could not be read. `found` is 1 or 0,
+        and has no sample for a check that is unknown: a 0 would read as healthy. `unknown` is 1 or 0 for
+        every check. `lag` is in records, a sample for each known partition.
     """
     statuses = [
         ({"group": examination.state.name or "", "check": finding.check.name}, finding.status)
@@ -207,10 +211,13 @@ def doctor_metrics(groups: Sequence[tuple[Examination, Sequence[Finding]]]) -> s
         for examination, _ in groups
         for (topic, number), lag in sorted((examination.lags or {}).items())
     ]
+    # Without a sample of its own, a group that stopped being readable would look as if it had got well.
+    missing = [({"group": name}, 1) for name in unread]
     return (
         _gauge("found", "1 where the check found something, 0 where not; none if unknown.", decided)
         + _gauge("unknown", "1 where the source does not tell what the check needs.", unknown)
         + _gauge("lag", "Records between the committed offset and the end.", lags)
+        + (_gauge("unread", "1 for a group that could not be read.", missing) if missing else "")
     )
 
 

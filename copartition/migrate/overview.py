@@ -69,10 +69,13 @@ class GroupMigration(NamedTuple):
 
 
 def migrations_exit_code(groups: Sequence[GroupMigration], unread: Mapping[str, SourceError]) -> int:
-    """Return 1 if no rolling bounce leads some group there, else 2 if one is unknown or not read, else 0."""
+    """Return 1 if no rolling bounce leads some group there, else 2 if one is unknown or not read, else 0.
+
+    A cluster that shows no group is 2, too: see `overview_exit_code` of doctor.
+    """
     if any(group.migration.obstacle is not None for group in groups):
         return 1
-    return 2 if unread or any(group.is_unknown for group in groups) else 0
+    return 2 if unread or not groups or any(group.is_unknown for group in groups) else 0
 
 
 def migrations_json(groups: Sequence[GroupMigration], unread: Mapping[str, SourceError]) -> str:

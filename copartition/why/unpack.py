@@ -172,6 +172,8 @@ _STAMPS = re.compile(
 )
 _HEADER = 300
 """The characters of a line in which its time may stand; later ones are a message's own."""
+_LARGEST_EPOCH = 1e20
+"""Above every time since 1970, in nanoseconds, too."""
 _TIMES = re.compile(r"time|stamp|\bts\b|date|epoch|instant|created|^@?t$", re.IGNORECASE)
 """Keys of numbers that are times."""
 
@@ -190,7 +192,9 @@ def stamp_of(record: Record, text: str, start: int, before: bytes) -> Stamp | No
     found = [*_stamps(text[:start][:_HEADER]), *_stamps(record.header[:_HEADER])]
     fields = (other for other in record.texts if other is not text and len(other) < 40)
     found += filter(None, map(_whole_stamp, fields))
-    numbers = {key: stamp for key, number in record.numbers if (stamp := _epoch(f"{number:.6f}"))}
+    # No time has so many digits, and Python writes no integer of hundreds of digits as a float.
+    small = ((key, number) for key, number in record.numbers if abs(number) < _LARGEST_EPOCH)
+    numbers = {key: stamp for key, number in small if (stamp := _epoch(f"{number:.6f}"))}
     # If several numbers could be times, only their keys tell; a collector's own time is after the event's.
     timed = [stamp for key, stamp in numbers.items() if len(numbers) == 1 or _TIMES.search(key)]
     found += [min(timed)] if timed else []

@@ -45,7 +45,7 @@ class ReadOptions:
 
     Attributes:
         config: librdkafka's consumer configuration.
-        topics: names of the topics to read.
+        topics: names of the topics to read, sorted, each once.
         assigned: their partitions to read; None for all.
         starting: EARLIEST or LATEST, or an offset for each partition, either of the two among them.
         ending: as `starting`.
@@ -53,7 +53,6 @@ class ReadOptions:
         min_partitions: as many input partitions at least, where the records suffice; None for one for each
             Kafka partition.
         max_offsets: of a micro-batch; None for all there are.
-        topics: names, sorted, each once.
         headers: whether the column `headers` is wanted.
     """
 

@@ -57,9 +57,10 @@ _REMARK = re.compile(
     r"|\S*[$#%>\u276f\u279c]"
     r"|\[[^\]\n]*\][$#%](?: .*)?|(?:\([\w.-]+\) )?[\w.!' -]{1,80}@[^$#%>\n]{1,200}[$#%>](?: .*)?"
     r"|(?:bash|sh|zsh|ksh)-[\d.]+[$#](?: .*)?|PS [A-Z]:[^>\n]*>.*|[A-Z]:\\[^>\n]*>.*|[$#%>\u276f\u279c] .*"
-    r"|pod [\"/].*|.*\b(?:condition met|deleted)|command terminated with .*|Defaulted container .*"
+    r"|pod [\"/].*|[\w./-]+(?: \"[^\"\n]*\")? (?:condition met|deleted)(?: from .*)?"
+    r"|command terminated with .*|Defaulted container .*"
     r"|If you don't see a command prompt.*|Picked up \w+:.*|OpenJDK .*"
-    r"|(?:WARNING|Note|NOTE|DEBUG|INFO|WARN|ERROR|SLF4J)\b.*"
+    r"|(?:WARNING|Note|NOTE|DEBUG|INFO|WARN|ERROR|SLF4J)(?:[:\]]| ).*"
     r"|\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*|\[?\d\d:\d\d:\d\d[\]., ].*"
 )
 """What shells, kubectl, the JVM and loggers print beside a table, told by its words."""
@@ -192,7 +193,10 @@ def _without_frame(lines: list[str], number: int) -> None:
 def _split(line: str, delimiter: str) -> list[str]:
     """Return the cells of a line, without the frame at its ends."""
     if delimiter in ",;":
-        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])]
+        try:
+            return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])]
+        except csv.Error:  # a cell of more than 128 KiB, which no table has
+            return [line]
     inner = line.strip().removeprefix(delimiter).removesuffix(delimiter)
     return [cell.strip() for cell in inner.split(delimiter)]
 
@@ -224,7 +228,7 @@ def _remarks_of_table(lines: Sequence[str], start: int, end: int) -> list[tuple[
     """
     columns = head_columns(lines[start])[1]
     telling = next(name for name in TELLING.values() if name in columns)
-    at = columns[telling]
+    at, tell = columns[telling], [*columns].index(telling)
     grouped = "GROUP" in columns
     wide = [*columns.values()][1]
     found: list[tuple[int, str]] = []
@@ -241,7 +245,7 @@ def _remarks_of_table(lines: Sequence[str], start: int, end: int) -> list[tuple[
             continue
         elif line.startswith("GROUP ") and not grouped:
             break  # rpk's summary of the next group
-        elif _is_remark(line):
+        elif _is_remark(line) and fitting_columns(line.split(), [*columns])[0] <= tell:
             found.append((index, line))
             continue
         elif rows and not _may_be_row(line, [*columns], telling, firsts if grouped else None):

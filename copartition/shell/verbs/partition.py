@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -85,8 +86,10 @@ def partition(
             raise click.UsageError(
                 "--all-forms tries every type: leave --key-type, --schema-file and header out"
             )
-        texts = [key if isinstance(key, str) else json.dumps(key) for key in given.values]
-        _show_forms(texts, partitions, profiles or ("java",), number, output)
+        # A null key has no bytes, so it has no form either.
+        texts = [key if isinstance(key, str) else json.dumps(key) for key in given.values if key is not None]
+        names = [*dict.fromkeys(_profile_name(name) for name in profiles)]
+        _show_forms(texts, partitions, names or ("java",), number, output)
         return
     from partitioning import PROFILES, list_partitioners, partition_batch  # noqa: PLC0415 - only here
     from partitioning.serializers import key_serializer  # noqa: PLC0415
@@ -94,7 +97,8 @@ def partition(
     serializer = key_serializer(key_type, schema=_schema(schema_file), schema_id=number)
     encoded = given.serialize(serializer)
     # A file may have a million keys: of these only the rule of Java, unless others are asked for.
-    names = [_profile_name(name) for name in profiles] or (["java"] if file else list(PROFILES))
+    asked = dict.fromkeys(_profile_name(name) for name in profiles)
+    names = [*asked] or (["java"] if file else list(PROFILES))
     places = {
         name: [
             None if place < 0 else place
@@ -185,9 +189,9 @@ def _read_keys(path: str, column: str | None) -> _Keys:
     from partitioning.errors import SourceError  # noqa: PLC0415 - help and completion do without
 
     try:
-        # Bytes that are no UTF-8 leave as they came.
+        # Bytes that are no UTF-8 leave as they came; a byte order mark at the start is part of no key.
         with click.open_file(path, encoding="utf-8", errors="surrogateescape") as stream:
-            text = stream.read()
+            text = stream.read().removeprefix("\ufeff")
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror}") from error
     if column is None:
@@ -203,15 +207,19 @@ def _read_keys(path: str, column: str | None) -> _Keys:
         return _Keys(values, are_json=True)
     import csv  # noqa: PLC0415 - only here
 
-    rows = csv.DictReader(text.splitlines(keepends=True))
-    if column not in (rows.fieldnames or ()):
-        names = ", ".join(rows.fieldnames or ["nothing"])
-        raise SourceError(f"{path} has no column {column!r}; its first line names {names}")
+    # A stream, as str.splitlines would end lines at characters that CSV has within its cells.
+    rows = csv.DictReader(io.StringIO(text, newline=""))
     cells = []
-    for row in rows:
-        if row[column] is None:
-            raise SourceError(f"{path}, line {rows.line_num}: it ends before the column {column!r}")
-        cells.append(row[column])
+    try:
+        if column not in (rows.fieldnames or ()):
+            names = ", ".join(rows.fieldnames or ["nothing"])
+            raise SourceError(f"{path} has no column {column!r}; its first line names {names}")
+        for row in rows:
+            if row[column] is None:
+                raise SourceError(f"{path}, line {rows.line_num}: it ends before the column {column!r}")
+            cells.append(row[column])
+    except csv.Error as error:
+        raise SourceError(f"{path}, near line {rows.line_num + 1}: no CSV: {error}") from None
     return _Keys(cells)
 
 

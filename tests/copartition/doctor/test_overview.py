@@ -16,6 +16,7 @@ from copartition.doctor.overview import (
     print_overview,
     worst_first,
 )
+from copartition.doctor.report import doctor_metrics
 from partitioning.errors import SourceError
 from tests.copartition.doctor.test_page import group, live
 from tests.support.drawing import drawn
@@ -60,10 +61,16 @@ def test_json_has_the_whole_report_of_each_group():
 
 @pytest.mark.parametrize(
     ("groups", "unread", "code"),
-    [([HEALTHY, UNEVEN], UNREAD, 1), ([HEALTHY], UNREAD, 2), ([HEALTHY], {}, 0), ([], {}, 0)],
+    [([HEALTHY, UNEVEN], UNREAD, 1), ([HEALTHY], UNREAD, 2), ([HEALTHY], {}, 0), ([], {}, 2)],
 )
 def test_the_exit_code_is_that_of_the_worst_group(groups, unread, code):
     assert overview_exit_code(groups, unread) == code
+
+
+def test_a_group_that_could_not_be_read_has_a_metric():
+    pairs = [(examined.examination, examined.findings) for examined in GROUPS]
+    assert 'copartition_doctor_unread{group="sinks"} 1' in doctor_metrics(pairs, UNREAD)
+    assert "copartition_doctor_unread" not in doctor_metrics(pairs)
 
 
 @pytest.mark.parametrize("arguments", [[], ["billing", "--all-groups"], ["--all-groups", "--html", "x.html"]])
