@@ -82,7 +82,7 @@ class Timers:
     def run(self) -> None:
         """Do the next timer's action; `next_ms` must be finite."""
         _, _, timer = heapq.heappop(self._heap)
-        # Marked as done before it acts: the action may set this timer anew, or ask whether it is done.
+        # Marked as done before it acts: what the action calls may ask whether this timer is done.
         action, timer.action = timer.action, None
         if action is not None:
             action()
