@@ -5,8 +5,8 @@ is doing now, how long it stood still, how many records wait in it and its timel
 `PartitionStates` reads the transitions in their order, `Flow` reads who reads what since when. They are
 brought up to the ledger's end when somebody looks, as many transitions together take less time.
 
-A partition has three numbers: its number within its topic, its topic's number, and its flat index over all
-topics (`Partitions`). The ledger and its folds know flat indexes only.
+A partition has a number within its topic, and a flat index over the partitions of all topics (`Partitions`).
+The ledger and its folds know flat indexes only.
 """
 
 from __future__ import annotations
@@ -120,12 +120,12 @@ class Ledger:
     """
 
     def __init__(self, scenario: Scenario, partitions: Partitions, memberships: Memberships) -> None:
-        # What pauses are for, by number; a text may be bettered while the run goes on.
         """Begin with all partitions of time 0 born, and nobody to read them.
 
         `partitions` and `memberships` are shared with the group, which adds to them while the run goes on;
         the ledger reads them only.
         """
+        # What pauses are for, by number; a text may be bettered while the run goes on.
         self.causes: list[str] = []
         self._partitions = partitions
         self._memberships = memberships
@@ -190,8 +190,7 @@ class Ledger:
         `owner` has the member of each partition, -1 for none; `position` its place in that member's list.
 
         Partitions that keep their owner and only change places do not stop. The three columns have equal
-        length; the stop is written
-        first, since the row that ends with it names the reader by the old owner.
+        length. The stop is written first, since the row that ends with it names the reader by the old owner.
         """
         moved = partitions[self.now.owner[partitions] != owner].astype(np.int32)
         self._write(TransitionKind.STOP, moved, at_ms, Phase.PAUSED, cause)

@@ -152,8 +152,8 @@ class ConsumerProtocol:
     def adopt(self, handover: Handover) -> None:
         """Go on with the members of a classic group.
 
-        All members speak the classic protocol, and none of them is told to rejoin; the consumer that causes
-        the upgrade is started by the caller afterwards.
+        All members speak the classic protocol, and none of them is told to rejoin for this; the consumer that
+        causes the upgrade is started by the caller afterwards.
         """
         coordinator = self._coordinator
         coordinator.down_ms = handover.down_ms

@@ -49,8 +49,8 @@ class Memberships:
 
         Its id is the name and how often it joined.
 
-        The first id of consumer "worker-3" is "worker-3#1". `consumer` is kept as it is configured now; a
-        later restart of it under another configuration does not change what this membership was.
+        The first id of consumer "worker-3" is "worker-3#1". `consumer` is kept as it is configured now;
+        `ClassicProtocol` replaces it if a static member comes back with another configuration.
         """
         serial = len(self.ids)
         if serial == len(self._number):
@@ -78,8 +78,9 @@ class Memberships:
 class Process:
     """A member of the classic protocol, and the process behind it.
 
-    It is the form in which both kinds of groups can describe a member, so it says nothing about barriers or
-    epochs. Partitions are flat indexes, times milliseconds of the run.
+    It is the form in which both kinds of groups can describe a member, so it says nothing about epochs, and
+    of a barrier only whether the member waits at it. Partitions are flat indexes, times milliseconds of the
+    run.
     """
 
     consumer: int  # its number

@@ -414,8 +414,8 @@ class PartitionCurves:
     def _neighbours(self) -> tuple[Integers, Integers]:
         """The order that brings stretches read together by one consumer together, and each one's group.
 
-        Partitions that share a consumer change together, so their stretches have the same ends; what was
-        drained of them is computed from one such group.
+        Partitions that share a consumer change together, so their stretches have the same ends, and the lag
+        of each follows from all of them.
         """
         reading = self._stretches.until, self._stretches.since, self._stretches.consumer
         order = np.lexsort(reading)

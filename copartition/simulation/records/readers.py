@@ -227,8 +227,8 @@ class Consumers:
         if self.capacity[-1] < np.inf:
             need = np.bincount(reader, behind, len(self.now))[who]
             spare = self.capacity[who] - np.bincount(reader, rate, len(self.now))[who]
-            # As long as one partition is behind, all of the capacity is used.
-            # Negative while a backlog is worked off, positive if more comes than the consumer can process.
+            # As long as one partition is behind, all of the capacity is used. The slope is negative while a
+            # backlog is worked off, and positive if more comes than the consumer can process.
             drift = np.where((need > 0) | (spare < 0), -spare, 0.0)
             self._drift[who] = drift
             self._until[who] = self.now[who] + quotient(need, spare, 0.0)
