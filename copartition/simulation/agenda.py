@@ -2,6 +2,10 @@
 
 The functions that unfold an event do not look at the group or draw at random: `length` gives each duration
 its length. Times are milliseconds of the run.
+
+Three layers: `Event` is what a scenario says, `Step` is a start, close or crash of one consumer at one time,
+and `Agenda` has both in one queue. A step is checked against the group only when it is due, since a condition
+or an earlier step may have changed who runs.
 """
 
 import math
@@ -58,6 +62,7 @@ from partitioning.kit.limits import check_members
 Length = Callable[[Duration], float]
 
 
+# Names that the package made itself: "worker-3", "worker-3-r2". Other names are not taken apart.
 _NUMBERED = re.compile("(.*)-[0-9]+(-r[0-9]+)?", re.DOTALL)
 _REVISED = re.compile("(.*)-r([0-9]{1,9})", re.DOTALL)
 TOLERANCE = 0.1
@@ -65,7 +70,11 @@ TOLERANCE = 0.1
 
 
 class Watched(Protocol):
-    """A group as the agenda sees it; see `copartition.simulation.run.Run`."""
+    """A group as the agenda sees it; see `copartition.simulation.run.Run`.
+
+    Reading `unread` or a lag brings the records up to the present, which costs time; the agenda reads one
+    only for an event that depends on it.
+    """
 
     @property
     def now_ms(self) -> float:
@@ -98,7 +107,10 @@ class Watched(Protocol):
 
 
 class Step(NamedTuple):
-    """A single event that another one is unfolded into."""
+    """A single event that another one is unfolded into.
+
+    `at_ms` is in milliseconds of the run and equals the event's own time.
+    """
 
     at_ms: float
     event: Join | Leave | Crash
@@ -110,7 +122,10 @@ class Step(NamedTuple):
 
 
 def starts(at_ms: float, consumer: Consumer, assignors: tuple[str, ...] | None = None) -> Step:
-    """Return the step in which a consumer starts, with these strategies if they are given."""
+    """Return the step in which a consumer starts, with these strategies if they are given.
+
+    Without `assignors` the consumer keeps the strategies it has; a rollout passes those that it brings.
+    """
     return Step(at_ms, Join(at_ms, replace(consumer, assignors=assignors) if assignors else consumer))
 
 
@@ -122,7 +137,17 @@ def closes(at_ms: float, name: str) -> Step:
 def restart(
     event: Restart | RollingRestart | StatefulSetRoll, at_ms: float, consumer: Consumer, length: Length
 ) -> list[Step]:
-    """Return the steps in which one consumer closes and comes back, the second one at its return."""
+    """Return the steps in which one consumer closes and comes back, the second one at its return.
+
+    A drawn `down_ms` gets its length here, once for each call; so consumers that are restarted by one event
+    are away for different lengths.
+
+    Args:
+        event: the event that says how long a consumer is away, and which strategies it comes back with.
+        at_ms: the time at which it closes, in milliseconds.
+        consumer: the consumer as it runs now.
+        length: gives each duration its length.
+    """
     back_ms = at_ms + length(event.down_ms)
     return [closes(at_ms, consumer.name), starts(back_ms, consumer, event.assignors)]
 
@@ -130,7 +155,17 @@ def restart(
 def rolling_restart(
     event: RollingRestart, at_ms: float, running: Sequence[Consumer], length: Length
 ) -> list[Step]:
-    """Return the steps in which each consumer closes and comes back, `every_ms` after the one before it."""
+    """Return the steps in which each consumer closes and comes back, `every_ms` after the one before it.
+
+    The next consumer does not wait for the one before: if `every_ms` is shorter than the time that a consumer
+    is away, several are away together.
+
+    Args:
+        event: the rolling restart.
+        at_ms: the time of the first close, in milliseconds.
+        running: the consumers that run now, in the order in which they are restarted.
+        length: gives each duration its length.
+    """
     return [
         step
         for turn, consumer in enumerate(running)
@@ -144,6 +179,15 @@ def stateful_set_roll(
     """Return the steps in which each consumer is restarted, the last one first.
 
     Each waits until the one before is ready.
+
+    At most one consumer is away at a time, and the highest ordinal goes first, as a Kubernetes StatefulSet
+    does it.
+
+    Args:
+        event: the roll.
+        at_ms: the time of the first close, in milliseconds.
+        running: the consumers that run now, the lowest ordinal first.
+        length: gives each duration its length.
     """
     steps: list[Step] = []
     for consumer in reversed(running):
@@ -174,20 +218,26 @@ def deployment(
     """
     steps: list[Step] = []
     names = set(names_in_use)
+    # `available` counts old consumers that run and new ones that are ready; `ready` is a heap of the times at
+    # which started ones will be. `closed` and `created` are how far each list has been worked off.
     size = available = len(running)
     ready: list[float] = []
     closed = created = 0
     while True:
+        # Close as many old consumers as the number of available ones allows, the oldest first.
         while closed < size and available > size - event.unavailable:
             steps.append(closes(at_ms, running[closed].name))
             closed += 1
             available -= 1
+        # A consumer that starts counts against the surge from its creation on, not only when it is ready.
         while created < size and created - closed < event.surge:
             start_ms = at_ms + length(event.start_ms)
             name = _next_revision(running[created].name, names)
             steps.append(starts(start_ms, replace(running[created], name=name), event.assignors))
             heappush(ready, start_ms + length(event.ready_ms))
             created += 1
+        # Nothing is pending: all are replaced. At least one of surge and unavailable is above 0
+        # (`scenario._check_event`), so the loop cannot end before.
         if not ready:
             return steps
         at_ms = heappop(ready)
@@ -204,6 +254,7 @@ def crash_loop(event: CrashLoop, at_ms: float, consumer: Consumer, length: Lengt
     for _ in range(event.times):
         back_ms = at_ms + away_ms
         steps += [Step(at_ms, Crash(at_ms, consumer.name)), starts(back_ms, consumer)]
+        # The length of this stay decides the next delay, so it is drawn before that.
         up_ms = length(event.up_ms)
         away_ms = min(event.backoff_ms if up_ms >= 2 * event.most_ms else 2 * away_ms, event.most_ms)
         at_ms = back_ms + up_ms
@@ -222,6 +273,7 @@ def newcomers(
     """
     named = _NUMBERED.fullmatch(like.name)
     stem, end = (named[1], named[2] or "") if named else (like.name, "")
+    # Numbers are tried from 0, so a consumer that left makes room for one with its name.
     free = (name for turn in count() if (name := f"{stem}-{turn}{end}") not in present)
     return [
         replace(all_so_far.get(name, like), name=name, assignors=like.assignors)
@@ -255,8 +307,12 @@ class Scaler:
         wanted = lag / event.lag_per_consumer
         near = present > 0 and abs(wanted / present - 1) <= TOLERANCE
         number = min(present if near else math.ceil(wanted), most)
+        # At the first look the group counts as rightly sized: it does not shrink before a whole cool-down is
+        # over.
         if not recent:
             recent.append((now_ms, present))
+        # A number that is no higher than the new one, and older, can never again be the highest of the
+        # cool-down.
         while recent and recent[-1][1] <= number:
             recent.pop()
         recent.append((now_ms, number))
@@ -279,7 +335,11 @@ def _next_revision(name: str, names: set[str]) -> str:
 
 
 class _Entry(NamedTuple):
-    """An event or step in the future; entries sort in the order in which they happen."""
+    """An event or step in the future; entries sort in the order in which they happen.
+
+    The fields before `what` are unique together, as every entry has its own turn; so two events are never
+    compared, which they could not be.
+    """
 
     at_ms: float
     rank: float  # order at one time: the place of the event in the scenario, or behind all
@@ -301,7 +361,11 @@ class _Watch:
         self._since_ms = math.inf
 
     def holds(self, now_ms: float, group: Watched) -> bool:
-        """Return whether the figure has been beyond the limit for `for_ms`, as seen by the looks so far."""
+        """Return whether the figure has been beyond the limit for `for_ms`, as seen by the looks so far.
+
+        The time is counted from the first look at which the figure was beyond the limit, not from the moment
+        at which it crossed it; a single look within the limit begins it anew.
+        """
         condition = self.condition
         match condition.figure:
             case "lag":
@@ -332,8 +396,10 @@ class Agenda:
 
     def __init__(self, scenario: Scenario) -> None:
         self._seed = scenario.seed
+        # One stream of random numbers for each event, made when the event first needs it.
         self._random: dict[int, np.random.Generator] = {}
         self._cluster = TopicCounts(scenario.topics)
+        # Every consumer that has run or is about to start, by name, as it was configured last.
         self._consumers = {consumer.name: consumer for consumer in scenario.consumers}
         self._turns = count()
         self._queue: list[_Entry] = []
@@ -341,6 +407,7 @@ class Agenda:
         self._ends_ms = -math.inf  # of the last change of the whole group
         self._scalers: dict[int, Scaler] = {}
         self._watches: list[_Watch] = []
+        # The time of the next look at conditions; looks are at whole multiples of `LOOK_MS`.
         self._look_ms = 0.0
         self._on_refusal: dict[int, ByName] = {}  # events that wait for a refused commit
         self._unmet: dict[int, Event] = {}  # events whose condition has not held so far
@@ -371,6 +438,7 @@ class Agenda:
         Raises:
             ScenarioError: an event cannot happen as things are.
         """
+        # Looks come before the steps of the same time, and what they begin is queued for this time.
         if self._watches and self._look_ms <= now_ms:
             self._look(now_ms, group)
         while self._queue and self._queue[0].at_ms <= now_ms:
@@ -389,6 +457,8 @@ class Agenda:
             return
         now_ms, entries = group.now_ms, group.log[self._read :]
         self._read = len(group.log)
+        # The names are listed first: a step that is yielded here makes the caller write more lines to this
+        # log.
         for name in [entry.subject for entry in entries if entry.what == REFUSED]:
             for number, event in self._on_refusal.items():
                 if name and event.consumer in {name, ANYONE}:
@@ -402,7 +472,10 @@ class Agenda:
         heappush(self._queue, _Entry(float(at_ms), rank, next(self._turns), number, what))
 
     def _look(self, now_ms: float, group: Watched) -> None:
-        """Begin the events whose condition holds now, and set the time of the next look."""
+        """Begin the events whose condition holds now, and set the time of the next look.
+
+        An event whose condition held is no longer watched: a condition sets its event off once.
+        """
         waiting = []
         for watch in self._watches:
             if watch.holds(now_ms, group):
@@ -424,6 +497,10 @@ class Agenda:
 
         They depend on the seed and the event only, so it takes as long under every assignor, whatever came
         before it.
+
+        The counter-based generator gives each event number a stream far from all others, without any draw in
+        between. The second word of the key is 1, so that these streams differ from `World.random`, whose key
+        is the seed alone.
         """
         if number not in self._random:
             philox = np.random.Philox(key=np.array([self._seed, 1], np.uint64), counter=[0, 0, 0, number])
@@ -431,7 +508,10 @@ class Agenda:
         return self._random[number]
 
     def _begin(self, event: Event, now_ms: float, number: int, group: Watched) -> Iterator[Primitive]:
-        """Begin an event: yield it if it is a single step, else plan the steps that it consists of."""
+        """Begin an event: yield it if it is a single step, else plan the steps that it consists of.
+
+        An autoscaler plans its next look itself, so it never ends; the run's `until_ms` ends it.
+        """
         if isinstance(event, Autoscaler):
             self._scale_by_lag(event, now_ms, number, group)
         elif isinstance(event, GroupWide):
@@ -446,7 +526,11 @@ class Agenda:
             yield self._single(event, number, group)
 
     def _single(self, event: Primitive, number: int, group: Watched) -> Primitive:
-        """Return an event of the scenario that the cluster knows as it is, with its length drawn."""
+        """Return an event of the scenario that the cluster knows as it is, with its length drawn.
+
+        The checks are those of `inputs.course`, made again on what has really happened. A consumer that
+        leaves or crashes loses its planned steps: a restart under way must not bring it back.
+        """
         if isinstance(event, ByName):
             self._running(event, number, group)
         if isinstance(event, Lasting):
@@ -486,7 +570,11 @@ class Agenda:
             self._add(step.at_ms, number, step)
 
     def _step(self, step: Step, number: int, group: Watched) -> Iterator[Primitive]:
-        """Yield a step that is due, unless others have made it impossible."""
+        """Yield a step that is due, unless others have made it impossible.
+
+        A start is made only if the consumer does not run, a close or crash only if it does; anything else was
+        overtaken by another event, and is dropped without a message.
+        """
         self._planned[step.name] -= 1
         if not self._planned[step.name]:
             del self._planned[step.name]
@@ -496,7 +584,11 @@ class Agenda:
             yield step.event
 
     def _forget(self, name: str) -> None:
-        """Drop the planned steps of a consumer."""
+        """Drop the planned steps of a consumer.
+
+        The queue is built anew, which takes linear time; it happens only if the consumer has planned steps at
+        all.
+        """
         if self._planned.pop(name, 0):
             self._queue = [
                 entry
@@ -506,11 +598,17 @@ class Agenda:
             heapify(self._queue)
 
     def _roll_out(self, event: Rollout, now_ms: float, number: int, group: Watched) -> None:
-        """Plan a change of the whole group, or wait with it until the one before has ended."""
+        """Plan a change of the whole group, or wait with it until the one before has ended.
+
+        Two changes of the whole group never overlap: the second one begins when the last step of the first is
+        due, behind that step. It then sees the consumers as the first one left them.
+        """
         if now_ms < self._ends_ms:
             self._add(self._ends_ms, number, event, last=True)
             return
         length = self._lengths(number)
+        # In the order in which consumers first started, which a restart does not change; a Deployment takes
+        # the order in which the running processes started.
         people = [consumer for name, consumer in self._consumers.items() if group.is_running(name)]
         match event:
             case RollingRestart():
@@ -535,7 +633,11 @@ class Agenda:
     def _scale(
         self, wanted: int, event: ScaleTo | Autoscaler, now_ms: float, number: int, group: Watched
     ) -> list[Step]:
-        """Return the steps that bring the group to `wanted` consumers, those of the future counted."""
+        """Return the steps that bring the group to `wanted` consumers, those of the future counted.
+
+        The youngest of the future close first. A consumer that has not started yet is only struck off the
+        plan: its close is left out when it is due, since it does not run.
+        """
         future = self._future(group)
         if wanted < len(future):
             leaving = list(future)[wanted:]
@@ -553,7 +655,11 @@ class Agenda:
         ]
 
     def _future(self, group: Watched) -> dict[str, Consumer]:
-        """Return the consumers that will run after all planned steps, by name, in the order they start."""
+        """Return the consumers that will run after all planned steps, by name, in the order they start.
+
+        Planned steps are applied in the order in which they will happen. A consumer that is about to close
+        and start again is in the result, behind all that stay.
+        """
         future = {consumer.name: consumer for consumer in group.running}
         for entry in sorted(self._queue) if self._planned else ():
             if isinstance(entry.what, Step):

@@ -52,6 +52,7 @@ def find_discoveries(protocol: str | None, settings: Settings) -> tuple[Discover
     >>> [found.at_most_ms for found in find_discoveries(None, Settings())]
     [300000, 11000]
     """
+    # One heartbeat makes the coordinator look, a second one brings the partition to its new owner.
     beats_ms = 2 * settings.group_consumer_heartbeat_interval_ms
     consumer = Discovery(
         "consumer",
@@ -92,6 +93,7 @@ def skipped_in_run(timeline: Timeline, rates: Mapping[str, NDArray[np.float64]] 
     rows = np.flatnonzero(np.diff(timeline.partition, prepend=-1))  # the first one of each partition
     consumed = timeline.phase == Phase.CONSUMING
     for topic, low, high in zip(timeline.topics, timeline.first, timeline.first[1:], strict=False):
+        # Partitions of time 0 count as having committed offsets, so nothing of them is skipped.
         born = rows[low:high][timeline.start[rows[low:high]] > 0]
         if not len(born):
             continue
@@ -99,6 +101,7 @@ def skipped_in_run(timeline: Timeline, rates: Mapping[str, NDArray[np.float64]] 
         for place, row in enumerate(born.tolist()):
             life = timeline.partition == timeline.partition[row]
             read = timeline.start[life & consumed]
+            # A partition that is never read skips everything up to the end of the run.
             waits_ms[place] = (read[0] if len(read) else timeline.end[life][-1]) - timeline.start[row]
         numbers = timeline.partition[born] - low
         records = (

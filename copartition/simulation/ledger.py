@@ -4,6 +4,9 @@ A group (`copartition.simulation.group`) decides and writes; nobody else changes
 is doing now, how long it stood still, how many records wait in it and its timeline are folds over the ledger:
 `PartitionStates` reads the transitions in their order, `Flow` reads who reads what since when. They are
 brought up to the ledger's end when somebody looks, as many transitions together take less time.
+
+A partition has a number within its topic, and a flat index over the partitions of all topics (`Partitions`).
+The ledger and its folds know flat indexes only.
 """
 
 from __future__ import annotations
@@ -46,10 +49,16 @@ class Partitions:
     """
 
     def __init__(self, scenario: Scenario) -> None:
+        """Number the topics and partitions of a scenario.
+
+        Room is kept for the largest number of partitions that any event gives a topic, so flat indexes never
+        change while the run goes on.
+        """
         counts = {topic.name: topic.partitions for topic in scenario.topics}
         most = dict(counts)
         for event in scenario.events:
             if isinstance(event, Create | Grow):
+                # A topic that an event creates has a number from the start, and no partition until then.
                 counts.setdefault(event.topic, 0)
                 most[event.topic] = max(most.get(event.topic, 0), event.partitions)
         self.topics = tuple(counts)  # names; topics created later at the end
@@ -76,6 +85,9 @@ class Partitions:
         """Return the existing topics that a pattern matches as a whole.
 
         A topic exists if `counts` is not 0 for it.
+
+        `counts` has one element for each topic, in the order of `topics`; a leader may know older counts than
+        those of the cluster. Names are returned in the order of `topics`.
         """
         return tuple(
             name
@@ -108,6 +120,11 @@ class Ledger:
     """
 
     def __init__(self, scenario: Scenario, partitions: Partitions, memberships: Memberships) -> None:
+        """Begin with all partitions of time 0 born, and nobody to read them.
+
+        `partitions` and `memberships` are shared with the group, which adds to them while the run goes on;
+        the ledger reads them only.
+        """
         # What pauses are for, by number; a text may be bettered while the run goes on.
         self.causes: list[str] = []
         self._partitions = partitions
@@ -117,12 +134,17 @@ class Ledger:
         self._folded = 0  # how many of them `_states` and `_flow` have
         self._flow = None if scenario.load is None else Flow(scenario, partitions.first, partitions.topics)
         self._states = PartitionStates(partitions.total, memberships, self._partition_ms, flow=self._flow)
+        # Every second reader there has been. Those under way may be cut short, if their process ends.
         self._zombies: list[Zombie] = []
         self.born(partitions.present(), 0.0, Phase.PAUSED, self.cause("nobody in the group"))
 
     @property
     def now(self) -> PartitionStates:
-        """The state of every partition after all transitions so far."""
+        """The state of every partition after all transitions so far.
+
+        Waiting transitions are folded first, so reading this in a loop that also writes costs one fold for
+        each turn.
+        """
         if self._folded < len(self.transitions):
             self._fold()
         return self._states
@@ -143,7 +165,10 @@ class Ledger:
         return len(self.causes) - 1
 
     def owned(self, member: int) -> NDArray[np.int32]:
-        """Return the partitions that a member was given last, ascending; they may not be read yet."""
+        """Return the partitions that a member was given last, ascending; they may not be read yet.
+
+        A partition stays with a member that is silent or gone until the group gives it to another one.
+        """
         return rows_where(self.now.owner == member)
 
     # The seven kinds of transitions, as `TransitionKind` defines them.
@@ -163,6 +188,9 @@ class Ledger:
         """Give partitions to other members, or other places in their lists; who loses one stops for `cause`.
 
         `owner` has the member of each partition, -1 for none; `position` its place in that member's list.
+
+        Partitions that keep their owner and only change places do not stop. The three columns have equal
+        length. The stop is written first, since the row that ends with it names the reader by the old owner.
         """
         moved = partitions[self.now.owner[partitions] != owner].astype(np.int32)
         self._write(TransitionKind.STOP, moved, at_ms, Phase.PAUSED, cause)
@@ -172,6 +200,9 @@ class Ledger:
         """Give a member these unread partitions, which it opens in the order of their numbers.
 
         It begins to read at `begins_ms`; None: at once.
+
+        Opening takes `Costs.partition_ms` for each partition, one after another, from `begins_ms` on; each is
+        read as soon as it is open, not only when all are.
         """
         self._write(
             TransitionKind.OPEN, partitions, at_ms, Phase.HANDOVER, member=member, begins_ms=begins_ms
@@ -187,13 +218,19 @@ class Ledger:
         now = self.now
         partitions = now.waiting_for(members)
         if len(partitions) and begins_ms is not None:
+            # From one time for each member to one for each of its partitions; a partition without an owner is
+            # not among these.
             begins_ms = now.by_member(members, begins_ms)[now.owner[partitions]]
         self._write(TransitionKind.OPEN, partitions, at_ms, Phase.HANDOVER, cause, begins_ms=begins_ms)
 
     def read(
         self, rows: NDArray[np.int32], at_ms: float, phases: Sequence[Phase] = (Phase.UNNOTICED,)
     ) -> None:
-        """Let the owners of these partitions read them again, if they stand still in one of these phases."""
+        """Let the owners of these partitions read them again, if they stand still in one of these phases.
+
+        Partitions in any other phase are left alone, so a caller may pass everything that a member owns. They
+        are read at once, without callbacks, as nothing was taken from their owner.
+        """
         again = rows[np.isin(self.now.phase[rows], phases)] if len(rows) else rows
         self._write(TransitionKind.READ, again, at_ms)
 
@@ -208,6 +245,8 @@ class Ledger:
         """Stop the partitions of members that rejoin, those of each member at its time."""
         now = self.now
         until = now.by_member(members, at_ms)
+        # NaN marks members that do not rejoin, and the last element, which index -1 of unowned partitions
+        # finds.
         partitions = (~np.isnan(until[now.owner])).nonzero()[0]
         self._write(TransitionKind.STOP, partitions, until[now.owner[partitions]], Phase.PAUSED, cause)
 
@@ -229,6 +268,7 @@ class Ledger:
         The arguments are as in `halt`; what stands still already keeps its phase.
         """
         had = self.owned(member)
+        # Looked at before the stop is written: afterwards nobody reads them.
         read = had[self.now.read_by_owner(had, at_ms)]
         self._halt(had, at_ms, phase, cause, committed, settles=False)
         return read
@@ -240,14 +280,22 @@ class Ledger:
     def settle_all(
         self, old: Phase, at_ms: float, phase: Phase, cause: int, *, member: int | None = None
     ) -> None:
-        """Move everything that stands still in one phase into another one; with `member`, what that has."""
+        """Move everything that stands still in one phase into another one; with `member`, what that has.
+
+        Phases are those of now, so everything written before counts; with `member` -1 the partitions of
+        nobody are meant.
+        """
         still = self.now.phase == old
         if member is not None:
             still &= self.now.owner == member
         self._write(TransitionKind.SETTLE, rows_where(still), at_ms, phase, cause)
 
     def notice(self, member: int, at_ms: float, cause: int, *, committed: bool = False) -> None:
-        """Let the group learn that the unread partitions of a member (-1: of no member) are not read."""
+        """Let the group learn that the unread partitions of a member (-1: of no member) are not read.
+
+        Their phase changes from UNNOTICED to PAUSED, which moves the rest of their pause from detection to
+        the barrier; partitions in any other phase are known to the group already.
+        """
         unnoticed = rows_where((self.now.owner == member) & (self.now.phase == Phase.UNNOTICED))
         self._halt(unnoticed, at_ms, Phase.PAUSED, cause, committed, settles=True)
 
@@ -264,6 +312,7 @@ class Ledger:
         if len(partitions) == 0 or start_ms >= end_ms:
             return
         consumer = int(self._memberships.consumer[member])
+        # Rows of these partitions are kept from here on: `finish` compares them with what the zombie reads.
         self.now.watch(partitions)
         zombie = Zombie(partitions, consumer, start_ms, end_ms)
         if reads and self.flow is not None:
@@ -285,7 +334,11 @@ class Ledger:
             self.flow.advance(now_ms)
 
     def finish(self, now_ms: float) -> float:
-        """End the run; return the time for which partitions had two readers, in milliseconds, summed."""
+        """End the run; return the time for which partitions had two readers, in milliseconds, summed.
+
+        A stretch counts for each partition in which a zombie and the owner read it at the same time. Two
+        zombies of one partition are counted apart.
+        """
         self.now.finish(now_ms)
         if not self._zombies:
             return 0.0
@@ -298,7 +351,12 @@ class Ledger:
         return twice
 
     def timeline(self, consumers: tuple[str, ...], until_ms: float) -> Timeline:
-        """Return the life of every partition up to the end of the run; `consumers` are names by number."""
+        """Return the life of every partition up to the end of the run; `consumers` are names by number.
+
+        It folds all transitions once more from the beginning, this time with rows kept, since most runs are
+        asked for their summary only. The caller must have ended the run; `until_ms` is that time in
+        milliseconds.
+        """
         rows: Rows = []
         states = PartitionStates(self._partitions.total, self._memberships, self._partition_ms, rows=rows)
         fold(self.transitions, states, None)
@@ -317,8 +375,11 @@ class Ledger:
         partition, start, phase, cause = partition[order], column()[order], column()[order], column()[order]
         del order
         end = np.full(len(start), until_ms)
+        # A row ends where the partition's next one begins, and the last one of each partition at the end of
+        # the run.
         end[:-1] = start[1:]
         end[:-1][partition[1:] != partition[:-1]] = until_ms
+        # The fourth column is a membership in rows of CONSUMING and a cause in all others; here they part.
         read = phase == Phase.CONSUMING
         consumer = np.full(len(start), -1, np.int32)
         consumer[read] = self._memberships.consumer[cause[read]]
@@ -332,7 +393,11 @@ class Ledger:
         return Timeline(topics, first, consumers, *columns, tuple(self.causes), cause, zombies)
 
     def _second_readers(self, until_ms: float) -> Zombies:
-        """Return the stretches in which consumers read partitions that were not theirs."""
+        """Return the stretches in which consumers read partitions that were not theirs.
+
+        Stretches are cut at the end of the run, and there is one row for each partition of each zombie, in
+        the order in which zombies began.
+        """
         reading = [zombie for zombie in self._zombies if zombie.start_ms < min(zombie.end_ms, until_ms)]
         sizes = np.array([len(zombie.partitions) for zombie in reading], np.intp)
         ends_ms = [min(zombie.end_ms, until_ms) for zombie in reading]

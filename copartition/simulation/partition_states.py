@@ -3,6 +3,9 @@
 NumPy needs as long for five partitions as for five hundred, and only the order of transitions of the same
 partition matters: so the first transitions of each partition are made together, then the second ones, and so
 on.
+
+Two forms of a transition lead to the same result: a column happens alone, and collections that stand next to
+each other in the ledger are regrouped into few columns (`_fold_together`).
 """
 
 import math
@@ -20,12 +23,17 @@ from copartition.simulation.outcome.timeline import Phase, Rows
 from copartition.simulation.records.flow import Flow
 from partitioning.kit.columns import inverse, ranks, run_starts
 
+# A column of flat indexes, and one time for all partitions of a transition or one for each.
 Index = NDArray[np.integer]
 Times = float | NDArray[np.float64]
 
 
 class TransitionKind(IntEnum):
-    """Name what can happen to a partition; docs/glossary.md has the same words."""
+    """Name what can happen to a partition; docs/glossary.md has the same words.
+
+    The numbers have no order among themselves. `PartitionStates.apply` has one branch for each; STOP, STALL
+    and LOSE share the last.
+    """
 
     OWN = 0
     """It is given to a member, or to nobody."""
@@ -49,6 +57,9 @@ class Transition(NamedTuple):
     A collection of partitions makes the transition one of several that may happen together; then `at_ms`,
     `member` and `begins_ms` are plain numbers. A column of partitions makes it happen alone, and these may
     be columns of equal length.
+
+    Times are milliseconds, partitions flat indexes, members numbers of `Memberships`, causes numbers of
+    `Ledger.causes`.
     """
 
     kind: TransitionKind
@@ -113,11 +124,17 @@ class PartitionStates:
         self._rows = rows
         self._since = np.zeros(partitions)
         self._still_since = np.zeros(partitions)
+        # The cause of the last pause stays here while the partition is read: a pause for the same cause does
+        # not count the partition a second time.
         self._cause = np.full(partitions, -1, np.int32)
         self._ready = np.full(partitions, math.inf)  # when a handover that has begun will be over
+        # How many elements of `_ready` are finite; it spares most transitions the look at that column.
         self._opening = 0
         self._watched: NDArray[np.bool_] | None = None  # partitions that have had a second reader
+        # Parts of three columns, kept only with a flow: partition, time of the read, cause of the pause
+        # before it.
         self._read_again: list[tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]] = []
+        # Parts of three columns about watched partitions: partition, start and end of a read by the owner.
         self._read_twice: list[tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]] = []
 
     def apply(self, transition: Transition) -> None:
@@ -137,6 +154,8 @@ class PartitionStates:
         else:
             assert cause is not None, "whoever stops has a reason"
             if kind is TransitionKind.LOSE and self._flow is not None:
+                # A reader that stalled was told to the flow as standing still; now it is known not to go on,
+                # so the flow hears of the stop that it has not seen.
                 away = self.phase[partitions] == _UNNOTICED
                 if np.count_nonzero(away):
                     self._flow.stops(partitions[away], _some(at_ms, away), committed=committed)
@@ -149,17 +168,27 @@ class PartitionStates:
                 committed=committed or kind is TransitionKind.STOP,
             )
             if settles:
+                # What was read is in `phase` by now, put there by `_stop`; all others stood still before, and
+                # change phase and cause here.
                 stood = self.phase[partitions] != phase
                 if np.count_nonzero(stood):
                     self._settle(partitions[stood], _some(at_ms, stood), phase, cause)
 
     def settle(self, at_ms: float) -> None:
-        """Complete the handovers that are over by `at_ms`."""
+        """Complete the handovers that are over by `at_ms`.
+
+        A handover ends by itself, without a transition, so it is completed when somebody looks: here for all
+        partitions, in `_stop` for those that are about to stop.
+        """
         if self._opening:
             self._mature(np.arange(len(self.phase)), at_ms)
 
     def waiting_for(self, members: NDArray[np.int32]) -> NDArray[np.intp]:
-        """Return the partitions that these members were given, and that are not read nor being opened."""
+        """Return the partitions that these members were given, and that are not read nor being opened.
+
+        Indexes are ascending. Partitions in HANDOVER are left out: their owner is opening them already, and
+        opening them again would begin their wait anew.
+        """
         waiting = _WAITS[self.phase].nonzero()[0]
         if len(waiting) == 0:
             return waiting
@@ -171,6 +200,9 @@ class PartitionStates:
         """Return a value for each membership, NaN for the others.
 
         The last element serves index -1, no member.
+
+        `members` and `values` are columns of equal length; the result has shape (memberships + 1,), and is
+        indexed by `owner`.
         """
         every = np.full(len(self._memberships) + 1, math.nan)
         every[members] = values
@@ -197,7 +229,11 @@ class PartitionStates:
         self._watched[partitions] = True
 
     def finish(self, at_ms: float) -> None:
-        """End the run: count what lasts until its end."""
+        """End the run: count what lasts until its end.
+
+        Nothing may be applied afterwards. Pauses that last until the end count for `spent` and `longest_ms`,
+        so a partition that nobody ever reads has a pause as long as the rest of the run.
+        """
         self.settle(at_ms)
         everything = self.phase.nonzero()[0]
         still = everything[self.phase[everything] != _CONSUMING]
@@ -216,6 +252,10 @@ class PartitionStates:
         """Return for each of these the cause it waited for when it was read again last, up to its time.
 
         A flow is needed, without which no reads are kept.
+
+        The two columns have equal length, times in milliseconds; each partition must have been read at or
+        before its time. Reads and queries are sorted together by partition and time, and the running maximum
+        of the reads' places finds the last read before each query.
         """
         partition, since, cause = (np.concatenate(column) for column in zip(*self._read_again, strict=True))
         queried = np.repeat([False, True], [len(partition), len(partitions)])
@@ -225,7 +265,11 @@ class PartitionStates:
         return causes
 
     def _settle(self, partitions: Index, at_ms: Times, phase: Phase, cause: int | None) -> None:
-        """Let partitions stand still in this phase; all of them exist, or none, and then they are born."""
+        """Let partitions stand still in this phase; all of them exist, or none, and then they are born.
+
+        A partition whose handover had begun is taken out of it. The time in the phase before is spent first,
+        as the old phase and cause are needed for that.
+        """
         if self.phase[partitions[0]] == _ABSENT:
             if self._flow is not None:
                 self._flow.born(partitions, at_ms)
@@ -245,7 +289,11 @@ class PartitionStates:
         self.position[partitions] = position
 
     def _read(self, partitions: Index, at_ms: Times) -> None:
-        """Let the owners of these partitions, which stand still, read them."""
+        """Let the owners of these partitions, which stand still, read them.
+
+        The pause that ends here has lasted since the partition was read last, through all phases and causes
+        in between; that is what `longest_ms` measures.
+        """
         self._keep(partitions, at_ms)
         self._spend(partitions, at_ms)
         self.longest_ms = max(self.longest_ms, float((at_ms - self._still_since[partitions]).max()))
@@ -260,7 +308,12 @@ class PartitionStates:
     def _open(
         self, partitions: Index, at_ms: Times, begins_ms: Times | None, cause: int | None, rank: Index | None
     ) -> None:
-        """Let owners open these partitions one after the other, by `rank` (None: by their lists' order)."""
+        """Let owners open these partitions one after the other, by `rank` (None: by their lists' order).
+
+        The k-th of the partitions that an owner opens now, from 0, is ready `(k + 1) * Costs.partition_ms`
+        after the owner begins. If opening takes no time at all, the partitions are read at once and never
+        enter HANDOVER, in which they would spend no time.
+        """
         if begins_ms is None and not self._partition_ms:
             self._read(partitions, at_ms)
             return
@@ -280,7 +333,11 @@ class PartitionStates:
     def _stop(
         self, partitions: Index, at_ms: Times, phase: Phase, cause: int, *, stalls: bool, committed: bool
     ) -> None:
-        """Stop the partitions among these that are read or being opened, and tell the flow."""
+        """Stop the partitions among these that are read or being opened, and tell the flow.
+
+        Times are checked against handovers first: one that was over before the stop has made the partition a
+        read one, and that read counts. One that is not over ends without a read.
+        """
         if self._opening:
             self._mature(partitions, at_ms)
             opening = self.phase[partitions] == _HANDOVER
@@ -306,7 +363,10 @@ class PartitionStates:
         self._stand(partitions, phase, cause)
 
     def _mature(self, partitions: Index, at_ms: Times) -> None:
-        """Let those of these be read whose handover is over by `at_ms`."""
+        """Let those of these be read whose handover is over by `at_ms`.
+
+        Each is read from the time at which its own handover was over, which may be long before `at_ms`.
+        """
         ripe = partitions[self._ready[partitions] <= at_ms]
         if len(ripe):
             at_ms = self._ready[ripe]
@@ -324,13 +384,17 @@ class PartitionStates:
         if cause is None:
             return
         if cause >= len(self.touched):
+            # Causes are numbered upwards, so room for this one and as many again is enough for a while.
             self.touched = np.concatenate([self.touched, np.zeros(cause + 1, np.int64)])
             self.spent = np.concatenate([self.spent, np.zeros((cause + 1) * KINDS)])
         self.touched[cause] += np.count_nonzero(self._cause[partitions] != cause)
         self._cause[partitions] = cause
 
     def _spend(self, partitions: Index, at_ms: Times) -> None:
-        """Add the time since these partitions' last change to the sum of their cause and phase."""
+        """Add the time since these partitions' last change to the sum of their cause and phase.
+
+        The phase and cause that end are still in the columns; call this before either changes.
+        """
         kind = self._cause[partitions] * KINDS + self.phase[partitions]
         first = int(kind.min(initial=len(self.spent)))  # a run has many causes, and these partitions few
         spent = np.bincount(kind - first, at_ms - self._since[partitions])
@@ -342,6 +406,7 @@ class PartitionStates:
             return
         end = np.broadcast_to(at_ms, partitions.shape)
         if self._rows is not None:
+            # A phase that lasted no time leaves no row, so rows of a timeline always have a length.
             rows = partitions[self._since[partitions] < end].astype(np.int32)
             phase = self.phase[rows]
             about = np.where(phase == _CONSUMING, self.owner[rows], self._cause[rows])
@@ -353,7 +418,11 @@ class PartitionStates:
 
 
 def fold(transitions: Sequence[Transition], states: PartitionStates, flow: Flow | None) -> None:
-    """Make these transitions in their order; `states` tells `flow` what they do to the records."""
+    """Make these transitions in their order; `states` tells `flow` what they do to the records.
+
+    Neighbours of the same form are taken together: a run of collections becomes a few columns, a column keeps
+    its place between them.
+    """
     for alone, several in groupby(transitions, lambda made: isinstance(made.partitions, np.ndarray)):
         if alone:
             for transition in several:
@@ -363,20 +432,30 @@ def fold(transitions: Sequence[Transition], states: PartitionStates, flow: Flow 
 
 
 def _fold_together(several: Sequence[Transition], states: PartitionStates, flow: Flow | None) -> None:
-    """Make fewer transitions, of columns, that have the same effect as these in this order."""
+    """Make fewer transitions, of columns, that have the same effect as these in this order.
+
+    The n-th transitions of all partitions that are alike become one column, for n = 1, 2, ...; of one
+    partition they stay in their order. A collection has no order of its own, so its partitions are opened by
+    flat index.
+    """
     sizes = np.array([len(made.partitions) for made in several])
     turn = np.repeat(np.arange(len(several)), sizes)
     members = chain.from_iterable(made.partitions for made in several)
     partitions = np.fromiter(cast("Any", members), np.int32, len(turn))
+    # By transition, and in it by flat index; `place` is the rank within it, the order in which an owner
+    # opens.
     partitions, place = partitions[np.lexsort((partitions, turn))], ranks(turn)
     at_ms = np.array([made.at_ms for made in several])[turn]
     member = np.array([-1 if made.member is None else made.member for made in several], np.int32)[turn]
+    # None becomes NaN here; `_alike` keeps transitions with None apart, so NaN is never used as a time.
     begins_ms = np.array([made.begins_ms for made in several], np.float64)[turn]
     numbers: dict[tuple[object, ...], int] = {}
     kind = np.array([numbers.setdefault(_alike(made), len(numbers)) for made in several])
     # Transitions of one step are about different partitions: the n-th one of each that are alike.
     step = _occurrence(partitions) * len(numbers) + kind[turn]
     order = step.argsort(kind="stable")
+    # The flow hears of changes in the order of steps, not in that of the ledger; it puts them in turn
+    # afterwards.
     with nullcontext() if flow is None else flow.out_of_turn() as turns:
         for rows in np.split(order, run_starts(step[order])[1:]):
             these, like = partitions[rows], several[turn[rows[0]]]
@@ -390,11 +469,17 @@ def _fold_together(several: Sequence[Transition], states: PartitionStates, flow:
 
 
 def _alike(made: Transition) -> tuple[object, ...]:
-    """Return everything in which transitions that happen together must be equal."""
+    """Return everything in which transitions that happen together must be equal.
+
+    Two transitions with equal keys become one column, in which only partitions, times and members differ.
+    """
     return made.kind, made.phase, made.cause, made.committed, made.settles, made.begins_ms is None
 
 
 def _occurrence(column: NDArray[np.int32]) -> NDArray[np.intp]:
-    """Return for each element how often its value has occurred before."""
+    """Return for each element how often its value has occurred before.
+
+    Counted from 0, shape (len(column),): the column 7, 3, 7, 7 gives 0, 0, 1, 2.
+    """
     order = column.argsort(kind="stable")
     return ranks(column[order])[inverse(order)]

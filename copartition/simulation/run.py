@@ -1,4 +1,9 @@
-"""Run a scenario: the kind of group it has, its upgrade or downgrade (KIP-848), and its events in order."""
+"""Run a scenario: the kind of group it has, its upgrade or downgrade (KIP-848), and its events in order.
+
+The main loop knows two sources of steps: the agenda, with what people and machines do to the group, and the
+engine, with what the group does by itself. It always takes the earlier of the two; at one time the group
+comes first. Times are milliseconds of the run.
+"""
 
 import gc
 import math
@@ -56,12 +61,17 @@ class Run:
 
         One member of the consumer protocol makes it a consumer group; without members, the scenario's
         assignor decides.
+
+        `decisions` may be shared with runs of the same scenario under other seeds, whose assignors then need
+        not be asked again.
         """
         world = self.world = World(scenario)
         self._decisions = decisions
         if consumers := scenario.consumers:
             modern = any(speaks_consumer_protocol(consumer, world) for consumer in consumers)
         else:
+            # Without a member nobody has spoken yet. A broker-side strategy has no client protocol, so the
+            # scenario means a consumer group by it.
             modern = not world.protocols(scenario.assignor)
         self.engine: Engine = (
             ConsumerProtocol(world, decisions, self._downgrade)
@@ -73,6 +83,10 @@ class Run:
 
     def to_end(self) -> SimulationResult:
         """Make all steps, those of the scenario's events and those of the group by itself; return the result.
+
+        Of an event and a step of the group at the same time, the group's step is made first: what falls due
+        at a time is done with what was known before it. `steps` counts the group's own steps since the last
+        event, so only a group that keeps moving by itself is refused.
 
         Raises:
             ScenarioError: the group does not come to rest.
@@ -90,6 +104,8 @@ class Run:
                 self.happen(event)
             event_ms, own_ms = agenda.next_ms(), self.engine.next_ms()
             now_ms = min(event_ms, own_ms)
+            # Nothing is left, or what is left lies beyond the end. Without an end the run lasts until the
+            # last partition has caught up, so that its figures include the recovery.
             if now_ms == math.inf or now_ms > until_ms:
                 world.now_ms = self.at_rest_ms() if scenario.until_ms is None else until_ms
                 self.settle()
@@ -101,12 +117,19 @@ class Run:
                 self.engine.advance()
                 steps += 1
                 continue
+            # The events of one time are made one after the other, since the first may make the second
+            # impossible.
             steps = 0
             for event in agenda.due(now_ms, self):
                 self.happen(event)
 
     def happen(self, event: Primitive) -> None:
-        """Let an event happen at the present time: write it to the log, and tell the engine."""
+        """Let an event happen at the present time: write it to the log, and tell the engine.
+
+        The log line is written before the engine acts, so that what the group makes of an event follows it.
+        Partitions of a topic that grows are born here, read by nobody, and the engine only hears that they
+        are there.
+        """
         world, now_ms, engine = self.world, self.now_ms, self.engine
         match event:
             case Join(consumer=consumer):
@@ -114,6 +137,8 @@ class Run:
                 engine.start(world.start_process(consumer), now_ms)
             case Leave(consumer=name) | Crash(consumer=name):
                 world.note(EVENT_NAMES[type(event)], name)
+                # The process ends before the engine hears of it: whatever the engine asks about running
+                # processes must already leave this one out.
                 number = world.number_of(name)
                 world.end_process(number)
                 engine.stop(number, now_ms, cleanly=isinstance(event, Leave))
@@ -126,6 +151,8 @@ class Run:
             case SlowPoll(consumer=name, for_ms=for_ms) | Stall(consumer=name, for_ms=for_ms):
                 assert isinstance(for_ms, float)  # the agenda has drawn it
                 world.note(EVENT_NAMES[type(event)], name, for_ms=for_ms)
+                # A stalled process stands still as a whole; after a slow poll only its application does, and
+                # its heartbeats go on.
                 befall = engine.stall if isinstance(event, Stall) else engine.slow_poll
                 befall(world.number_of(name), now_ms, now_ms + for_ms)
             case SlowNetwork(consumer=name, for_ms=for_ms, network_ms=network_ms):
@@ -141,14 +168,22 @@ class Run:
                 engine.failover(now_ms, now_ms + down_ms)
 
     def _upgrade(self, handover: Handover, consumer: int, since_ms: float) -> None:
-        """Go on as a consumer group, which a consumer joins that has been ready since `since_ms`."""
+        """Go on as a consumer group, which a consumer joins that has been ready since `since_ms`.
+
+        The engine of the classic group is left to itself: its timers are never run again. The consumer joins
+        the new group last, after the members that come from the old one.
+        """
         self.world.note("upgrade", generation=handover.generation)
         engine = self.engine = ConsumerProtocol(self.world, self._decisions, self._downgrade)
         engine.adopt(handover)
         engine.start(consumer, since_ms)
 
     def _downgrade(self, handover: Handover, reason: Reason | None) -> Engine:
-        """Go on as a classic group, which rebalances now if there is a reason; return its engine."""
+        """Go on as a classic group, which rebalances now if there is a reason; return its engine.
+
+        A reason is given if a member left or was dropped, and its partitions need owners; None if the group
+        goes on with what each member has, as after the last member of the consumer protocol was replaced.
+        """
         self.world.note("downgrade", generation=handover.generation)
         engine = self.engine = ClassicProtocol(self.world, self._decisions, self._upgrade)
         engine.adopt(handover, reason)
@@ -175,7 +210,10 @@ class Run:
 
     @property
     def members(self) -> int:
-        """The number of members of the group, with dead ones that are not missed yet."""
+        """The number of members of the group, with dead ones that are not missed yet.
+
+        It is the figure `members` of conditions (`copartition.simulation.inputs.events.Condition`).
+        """
         return self.engine.members
 
     @property
@@ -198,6 +236,9 @@ class Run:
         """Return the time at which the last partition is open and has caught up, if nothing else happens.
 
         An open transaction is waited for, too; a partition that never catches up is not.
+
+        The clock of the world is moved to the time at which the last handover is over, and no timer of the
+        engine runs any more. Call this only when neither the agenda nor the engine has anything left.
         """
         world = self.world
         world.now_ms = max(world.now_ms, world.ledger.now.open_at_ms())
@@ -206,7 +247,11 @@ class Run:
         return caught_up_ms if caught_up_ms < math.inf else world.now_ms
 
     def settle(self) -> Flow | None:
-        """Bring the ledger and the records up to now; return the records, None without a load."""
+        """Bring the ledger and the records up to now; return the records, None without a load.
+
+        The engine comes first, since it may still have stops to write for members that wait at the barrier;
+        the ledger's folds then see all that has happened up to now.
+        """
         self.engine.settle(self.now_ms)
         self.world.ledger.catch_up(self.now_ms)
         return self.world.ledger.flow
@@ -245,6 +290,9 @@ def simulate_seeds(scenario: Scenario, seeds: Iterable[int]) -> Iterator[Simulat
     Runs that come to the same point of the same history share the assignor's answer, so an assignor that is
     not deterministic does not belong here.
 
+    Results are made one by one as they are asked for, in the order of `seeds`, so a caller that keeps only
+    the summaries never holds more than one result in memory.
+
     >>> crash = {"event": "crash", "at_ms": "1 min", "consumer": "worker-1"}
     >>> scenario = Scenario.from_dict({"topics": {"orders": 4}, "consumers": 2, "events": [crash]})
     >>> [round(result.summary.longest_pause_ms) for result in simulate_seeds(scenario, range(3))]
@@ -259,7 +307,11 @@ def simulate_seeds(scenario: Scenario, seeds: Iterable[int]) -> Iterator[Simulat
 
 
 def _run(scenario: Scenario, decisions: Decisions) -> SimulationResult:
-    """Return one run, without garbage collection; a rebalance makes thousands of objects, none in cycles."""
+    """Return one run, without garbage collection; a rebalance makes thousands of objects, none in cycles.
+
+    Collection is switched off for the whole process and on again afterwards, if it was on before; other
+    threads go without it meanwhile.
+    """
     collects = gc.isenabled()
     gc.disable()
     try:

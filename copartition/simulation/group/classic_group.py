@@ -4,6 +4,9 @@ A rebalance is a few operations on columns: all members hear of it at their next
 answer, and open their partitions. An event that concerns a single member meanwhile edits that member's row.
 Sources: KIP-62 (heartbeats), KIP-134 (initial delay), KIP-345 and KIP-814 (static members), KIP-429
 (cooperative), `GroupMetadataManager`.
+
+States follow one another as in Kafka: EMPTY or STABLE, then PREPARING_REBALANCE while the barrier is open,
+then COMPLETING_REBALANCE while the leader's assignor works, then STABLE again.
 """
 
 import math
@@ -71,17 +74,25 @@ class ClassicGroup:
         self._causes: list[str] = []  # of the rebalance under way
         self._blamed: list[str] = []  # what `cause` stands for
         self._started_ms = 0.0
+        # The barrier's two ends: it waits for no member beyond the deadline, and for more members until the
+        # initial delay is over.
         self._deadline_ms = math.inf
         self._delay_ms: float | None = None  # end of the initial delay of a group that was empty
+        # By how much the initial delay may still grow, and whether somebody joined since it grew last.
         self._delay_left_ms = 0.0
         self._newcomer = False
         self._answer = DONE  # when the leader's is there
+        # When the leader's assignor is done with the last generation that was asked for.
         self._computed_ms = 0.0
         self._revoking: tuple[NDArray[np.int32], NDArray[np.float64]] | None = None  # who rejoins, when
         self._follow_up = DONE
 
     def begin(self) -> None:
-        """Make the members that exist the stable group at time 0, all of them new to the leader."""
+        """Make the members that exist the stable group at time 0, all of them new to the leader.
+
+        `joins_ms` is 0 for all, so that the leader's election finds them at the barrier; the first in order
+        leads.
+        """
         self._causes = ["the group at the start"]
         self.cause = self._world.ledger.cause(self._causes[0])
         self._members.joins_ms[self._members.rows] = 0.0
@@ -95,6 +106,9 @@ class ClassicGroup:
 
     def adopt_members(self, generation: int, owned: Sequence[Sequence[int]]) -> None:
         """Take over the members that exist from another kind of group; the group is stable afterwards.
+
+        Nothing stops and nothing is opened: partitions stay with the owners that they have. Without members
+        the group stays empty.
 
         Args:
             generation: the generation of the classic group, or the epoch of the consumer group that it was.
@@ -111,7 +125,11 @@ class ClassicGroup:
     # Messages and sessions.
 
     def join(self, member: int, since_ms: float) -> None:
-        """Add a new member, whose JoinGroup arrives now; its process started at `since_ms`."""
+        """Add a new member, whose JoinGroup arrives now; its process started at `since_ms`.
+
+        The barrier is prepared before the member is entered, so that it is not told of a rebalance that it
+        begins itself. `since_ms` is where its own pause begins.
+        """
         name = self._world.memberships.consumers[member].name
         cause = self._world.ledger.cause(f"{name} joined")
         if self.state is ClassicGroupState.EMPTY:
@@ -137,6 +155,7 @@ class ClassicGroup:
         name = self._world.memberships.consumers[member].name
         absence = self._forget_session(member)
         members.wake(member, now_ms, since_ms)
+        # The new process has no memory of the last decision, though it leads under the same membership.
         if member == self.leader.member:
             self.leader.new = True
         if self.state is ClassicGroupState.STABLE and not changed:
@@ -149,6 +168,8 @@ class ClassicGroup:
                 self.leader.counts = list(self._world.partitions.counts)
             self.metadata.watch()
             return
+        # It joins without what the old process had, so for the assignor the member is gone and a new one
+        # comes.
         if members.carries[member]:
             self.leader.gone.add(self._world.memberships.ids[member])
             members.carries[member] = False
@@ -160,9 +181,15 @@ class ClassicGroup:
         members.stands_ms[member] = since_ms
 
     def drop(self, member: int, text: str, cause: int) -> None:
-        """Remove a member that left, or whose session ended; the others rebalance, or the group is empty."""
+        """Remove a member that left, or whose session ended; the others rebalance, or the group is empty.
+
+        `text` and `cause` say why, in words and as a number. If it was the last member, the assignor's work
+        is dropped and the next generation begins from nothing.
+        """
         self._forget_session(member)
         self._members.remove(member)
+        # A member without the last assignment is unknown to the leader's last decision, so it cannot be
+        # missing from the next.
         if self._members.carries[member]:
             self.leader.gone.add(self._world.memberships.ids[member])
         if member == self.leader.member:
@@ -210,6 +237,7 @@ class ClassicGroup:
         ):
             self._complete()
             return False
+        # It may see new partitions that nobody else sees, so the time of the next notice is found anew.
         self.metadata.watch()
         return (
             self.state is ClassicGroupState.PREPARING_REBALANCE
@@ -232,6 +260,9 @@ class ClassicGroup:
         """Change the time at which a member joins, to `joins_ms`.
 
         It stands still from `stands_ms` if it must.
+
+        Only a member that stops to join keeps `stands_ms`; a cooperative one reads on until it is told what
+        it loses. Times are milliseconds.
         """
         self._members.joins_ms[member] = joins_ms
         if self._members.stop_to_join(np.array([member]))[0]:
@@ -251,6 +282,7 @@ class ClassicGroup:
         self.down_ms = until_ms
         members = self._members
         for member in list(self._sessions):
+            # The new coordinator has heard of nobody before it is up.
             self._watch_session(member, until_ms)
         living = members.living()
         late = living[members.next_beats(living, now_ms) < until_ms]
@@ -260,6 +292,8 @@ class ClassicGroup:
             self.prepare("coordinator failed over", self._world.ledger.cause("coordinator failed over"))
         if self.state is ClassicGroupState.PREPARING_REBALANCE:
             rows = members.rows
+            # Who was at the barrier of the old coordinator joins again at the new one, as soon as that
+            # answers.
             members.joins_ms[rows] = np.maximum(members.joins_ms[rows], until_ms)
             self._deadline_ms = until_ms + self._settings.max_poll_interval_ms
             if self._delay_ms is not None:
@@ -268,7 +302,11 @@ class ClassicGroup:
     # The barrier.
 
     def barrier_ms(self) -> float:
-        """Return the time at which the join barrier opens; infinite if there is none."""
+        """Return the time at which the join barrier opens; infinite if there is none.
+
+        If a member will not join by itself, its `joins_ms` is infinite and the deadline counts; a session
+        that ends earlier removes it before. The result is never in the past.
+        """
         if self.state is not ClassicGroupState.PREPARING_REBALANCE:
             return math.inf
         if self._delay_ms is not None:
@@ -277,7 +315,11 @@ class ClassicGroup:
         return max(min(last_ms, self._deadline_ms), self._world.now_ms)
 
     def prepare(self, text: str, cause: int) -> None:
-        """Open the join barrier, or note one more reason for the open one."""
+        """Open the join barrier, or note one more reason for the open one.
+
+        `text` and `cause` are the reason, in words and as a number. A barrier that is open already only gets
+        one more reason, and members that hear of it are not told a second time.
+        """
         now_ms = self._world.now_ms
         members = self._members
         if self.state is ClassicGroupState.STABLE:
@@ -290,19 +332,26 @@ class ClassicGroup:
             members.joins_ms[members.rows] = math.inf
             living, leader = members.living(), self.leader.member
             members.joins_ms[living] = now_ms + self._world.network_each(living, now_ms)
+            # The leader is inside its assignor, and hears of the new rebalance only when it sends SyncGroup.
             if leader is not None and members.alive[leader]:
                 asks_ms = max(now_ms, self._computed_ms)
                 members.joins_ms[leader] = asks_ms + self._network_ms(leader, asks_ms)
             self.state = ClassicGroupState.PREPARING_REBALANCE
             self._deadline_ms = now_ms + self._settings.max_poll_interval_ms
         self._causes.append(text)
+        # The follow-up of a cooperative rebalance is no reason of its own: its pauses are due to what began
+        # the first one.
         if text not in {FOLLOW_UP, *self._blamed}:
             self._blamed.append(text)
         if len(self._blamed) > 1:  # whoever stops does so for all of them
             self._world.ledger.causes[self.cause] = first_of(self._blamed, BLAMED)
 
     def pass_barrier(self) -> None:
-        """Open the join barrier: all members have joined, or it has waited for the rest for long enough."""
+        """Open the join barrier: all members have joined, or it has waited for the rest for long enough.
+
+        It is called at `barrier_ms`, and may leave the barrier open: if the initial delay grows, or if nobody
+        has joined that could lead.
+        """
         now_ms, members = self._world.now_ms, self._members
         # A member that joins during the initial delay makes it longer (KIP-134), up to `max.poll.interval.ms`
         # in all.
@@ -316,6 +365,8 @@ class ClassicGroup:
         late = members.rows[members.joins_ms[members.rows] > now_ms]
         for member in late.tolist():
             consumer = self._world.memberships.consumers[member]
+            # A static member whose process is away keeps its place until its session ends; others do not wait
+            # for it.
             if consumer.static and not members.alive[member]:
                 continue
             text = f"{consumer.name} did not rejoin in time"
@@ -325,6 +376,7 @@ class ClassicGroup:
                 self.fall_silent(member, now_ms, cause)
             else:
                 self.drop(member, text, cause)
+        # The last member was dropped just now, and the group is empty.
         if self.state is not ClassicGroupState.PREPARING_REBALANCE:
             return
         # No member has joined that could lead, so the barrier waits once more, as Kafka does, until sessions
@@ -347,6 +399,9 @@ class ClassicGroup:
         """Begin a rebalance for `cause`.
 
         All members hear of it, and those that revoked partitions join by themselves.
+
+        A cause that is the one before begins the follow-up round, whose pauses keep the causes collected so
+        far.
         """
         members, now_ms = self._members, self._world.now_ms
         self.state = ClassicGroupState.PREPARING_REBALANCE
@@ -373,7 +428,12 @@ class ClassicGroup:
     # The assignment.
 
     def _complete(self) -> None:
-        """Answer JoinGroup, as all members are known, and let the leader's assignor work."""
+        """Answer JoinGroup, as all members are known, and let the leader's assignor work.
+
+        The assignor is asked now, and its answer is put aside until the time at which the members have it;
+        until then partitions that wait are in COMPUTING. If all that takes no time, the group is stable at
+        once.
+        """
         now_ms, members = self._world.now_ms, self._members
         joined = members.rows[members.joins_ms[members.rows] <= now_ms]
         self._notifier.stop_all(now_ms, self.cause)
@@ -400,7 +460,11 @@ class ClassicGroup:
         return self._world.network_ms(int(self._world.memberships.consumer[member]), at_ms)
 
     def _sync(self, answer: Answer) -> None:
-        """Give all members their assignment, and plan what follows from it."""
+        """Give all members their assignment, and plan what follows from it.
+
+        Sessions of silent members run from now, as a follower gets its session with the assignment. If
+        members must give partitions up, the follow-up rebalance is planned for the first of them to be done.
+        """
         now_ms = self._world.now_ms
         self.state = ClassicGroupState.STABLE
         self._world.history.rebalances.append(
@@ -427,6 +491,8 @@ class ClassicGroup:
         """End the leader's delay (KIP-415).
 
         All members know the time, rejoin, and lost partitions get new owners.
+
+        Nothing happens if another rebalance has ended the delay before, or if one is under way.
         """
         holds_ms, now_ms = self.leader.holds_ms, self._world.now_ms
         if self.state is ClassicGroupState.STABLE and holds_ms is not None and holds_ms <= now_ms:
@@ -445,7 +511,10 @@ class ClassicGroup:
     # Sessions.
 
     def _watch_session(self, member: int, heard_ms: float) -> None:
-        """Let the member's session run from `heard_ms`; an earlier one of the member is forgotten."""
+        """Let the member's session run from `heard_ms`; an earlier one of the member is forgotten.
+
+        A session that is over already ends now, and not in the past.
+        """
         self._sessions.get(member, DONE).cancel()
         ends_ms = max(heard_ms + self._settings.session_timeout_ms, self._world.now_ms)
         self._sessions[member] = self._timers.at(ends_ms, lambda: self._expire(member))
@@ -470,7 +539,11 @@ MISSING_TOPIC_MS = 1_000
 
 
 class _Growth(NamedTuple):
-    """One change of a topic: since `at_ms` topic number `topic` has `partitions` partitions; or it is new."""
+    """One change of a topic: since `at_ms` topic number `topic` has `partitions` partitions; or it is new.
+
+    `topic` is a number of `Partitions`, `partitions` the total after the change, and `at_ms` milliseconds of
+    the run.
+    """
 
     at_ms: float
     topic: int
@@ -483,6 +556,10 @@ class Metadata:
 
     A change stays in `_growth` for the whole run. At most one timer
     runs: for the first member that will notice a change, and only while the group is stable.
+
+    Each client asks for metadata at times of its own: at `Members.metadata_ms` plus multiples of
+    `metadata.max.age.ms`. A change is seen at the first such time after it, so nothing has to be simulated in
+    between.
     """
 
     def __init__(
@@ -548,6 +625,7 @@ class Metadata:
             at_ms, member = min(noticed)
             # A leader that puts its decision off (KIP-415) would hear of it in vain until then.
             holds_ms = self._coordinator.leader.holds_ms or 0.0
+            # A coordinator that is down answers no JoinGroup, so the member rejoins when it is up again.
             at_ms = max(at_ms, self._coordinator.down_ms, holds_ms)
             self._timer = self._timers.at(at_ms, lambda: self._notice(member))
 
@@ -556,7 +634,10 @@ class Metadata:
         self._timer.cancel()
 
     def _unassigned_growth(self) -> list[_Growth]:
-        """Return the changes that are not assigned yet, of topics that at least one member subscribes to."""
+        """Return the changes that are not assigned yet, of topics that at least one member subscribes to.
+
+        A change is over when the leader's last decision knew at least as many partitions of its topic.
+        """
         assigned, subscribed = self._coordinator.leader.counts, self._coordinator.leader.topics()
         return [
             growth
@@ -569,6 +650,8 @@ class Metadata:
         """Return the members that rejoin if they see a change.
 
         The leader, and others depending on their client.
+
+        Members are in the order of `Members.rows`; dead and stalled ones are left out.
         """
         leader = self._coordinator.leader.member
         consumers = self._world.memberships.consumers
@@ -598,7 +681,11 @@ class Metadata:
         return self._world.now_ms if is_leader else None  # the others have heard of it in vain
 
     def _sees(self, member: int, growth: _Growth) -> float:
-        """Return the time at which a member's metadata show a change: its next refresh, or its next retry."""
+        """Return the time at which a member's metadata show a change: its next refresh, or its next retry.
+
+        A missing topic that a client subscribes to by name is asked for again and again, and so it is found
+        within `MISSING_TOPIC_MS`; a topic of a pattern is found at a refresh only.
+        """
         age_ms = self._world.scenario.settings.metadata_max_age_ms
         refresh_ms = first_after(float(self._members.metadata_ms[member]), age_ms, growth.at_ms)
         named = self._world.memberships.consumers[member].topics or ()
@@ -614,6 +701,8 @@ class Metadata:
         world, ledger = self._world, self._world.ledger
         unseen = dict.fromkeys(growth.topic for growth in self._unassigned_growth())
         cause = ledger.cause(world.partitions.growth(unseen))
+        # New partitions have no owner, -1: the group knows of them from here on, and their pause is the
+        # barrier's.
         ledger.notice(-1, world.now_ms, cause)
         self._coordinator.prepare(ledger.causes[cause], cause)
         self._notifier.notify(member, world.now_ms)

@@ -1,4 +1,9 @@
-"""Model a classic group as the main loop sees it: events of processes, and the coordinator behind them."""
+"""Model a classic group as the main loop sees it: events of processes, and the coordinator behind them.
+
+The split: `ClassicProtocol` knows processes and what befalls them, `ClassicGroup` knows members and the
+barrier, and `RebalanceNotifier` knows when clients answer. The first calls the other two; they call it back
+only for members that are late.
+"""
 
 import math
 from collections.abc import Callable
@@ -45,6 +50,8 @@ class ClassicProtocol:
         self._world = world
         self._members = Members(world.scenario.settings)
         self._timers = Timers()
+        # The two callbacks: one for a batch that turns out too long, one for a member that the barrier gives
+        # up.
         self._notifier = RebalanceNotifier(world, self._members, self._leave_when_overdue)
         self._group = ClassicGroup(
             world, decisions, self._members, self._timers, self._notifier, self._on_expelled
@@ -68,7 +75,11 @@ class ClassicProtocol:
         self._plan(consumer, arrives_ms, lambda: self._arrive(consumer, now_ms))
 
     def stop(self, consumer: int, now_ms: float, *, cleanly: bool) -> None:
-        """End a process; only a dynamic member that closes cleanly tells the coordinator (LeaveGroup)."""
+        """End a process; only a dynamic member that closes cleanly tells the coordinator (LeaveGroup).
+
+        Partitions of a process that tells so wait for the barrier at once; those of any other one are
+        unnoticed until its session ends. LeaveGroup arrives half a round trip and a revoke callback later.
+        """
         self._forget_plans(consumer)
         self._world.ledger.end_process(consumer, now_ms)
         member = self._member_of(consumer)
@@ -79,6 +90,7 @@ class ClassicProtocol:
         tells = announced and not configured.static
         text = f"{configured.name} left" if tells else f"session of {configured.name} timed out"
         cause = self._world.ledger.cause(text)
+        # Only a member that owns partitions has offsets to commit and a revoke callback to run.
         reads = len(self._world.ledger.owned(member)) > 0
         load = self._world.scenario.load
         commits = announced and reads and (load is None or load.commit_on_revoke)
@@ -105,6 +117,7 @@ class ClassicProtocol:
         member = self._member_of(consumer)
         if member is None or not self._members.alive[member] or self._group.waits(member):
             return  # who waits for an assignment is inside `poll`
+        # A second slow batch replaces the first one: what was planned for the end of that no longer holds.
         if self._members.busy_ms[member] > now_ms:
             self._forget_plans(consumer)
         name = self._world.consumers[consumer].name
@@ -113,6 +126,7 @@ class ClassicProtocol:
         self._members.busy_ms[member] = until_ms
         if (
             self._group.state is ClassicGroupState.PREPARING_REBALANCE
+            # A member that rejoins in the background does not need its application for that.
             and not self._members.background[member]
         ):
             joins_ms = until_ms + self._world.network_ms(consumer, until_ms) / 2
@@ -124,6 +138,9 @@ class ClassicProtocol:
         """Stop a process until `until_ms`.
 
         After more than its session it wakes up without knowing that it is out.
+
+        Everything that the process would do by itself is put off. If its session is longer, the coordinator
+        never notices, and the process reads on where it was.
         """
         self._postpone_plans(consumer, until_ms)
         member = self._member_of(consumer)
@@ -140,6 +157,9 @@ class ClassicProtocol:
         """Start a second process with the same instance id, which takes the member over from the first.
 
         The first one reads on until its next heartbeat is refused.
+
+        Nothing is noted of the first process before the second one's JoinGroup arrives (`_take_over`):
+        FindCoordinator takes one round trip, JoinGroup half of one.
         """
         self._forget_plans(consumer)
         arrives_ms = now_ms + 1.5 * self._world.network_ms(consumer, now_ms)
@@ -158,14 +178,22 @@ class ClassicProtocol:
         return min(self._group.barrier_ms(), self._timers.next_ms())
 
     def advance(self) -> None:
-        """Make the next step, a timer or the barrier; see `Engine`."""
+        """Make the next step, a timer or the barrier; see `Engine`.
+
+        If both are due at the same time the barrier goes first, so a session that ends just then cannot
+        change a rebalance that has all its members.
+        """
         if self._timers.next_ms() < self._group.barrier_ms():
             self._timers.run()
         else:
             self._group.pass_barrier()
 
     def settle(self, now_ms: float) -> None:
-        """Tell the partitions who has stopped for the barrier up to now."""
+        """Tell the partitions who has stopped for the barrier up to now.
+
+        The times at which members stand still are known before they come, so partitions learn of a stop only
+        when the barrier opens, or when somebody looks at them, as here.
+        """
         if self._group.state is ClassicGroupState.PREPARING_REBALANCE:
             self._notifier.stop_all(now_ms, self._group.cause)
 
@@ -183,6 +211,7 @@ class ClassicProtocol:
                 )
             member = self._describe(consumer, configured)
             self._members.enter(member, 0.0, 0.0)
+            # NaN: the last assignment lies before time 0, at no time that this run knows.
             self._members.assigned_ms[member] = math.nan
             self._members.commit_ms[member] = self._world.commits_ms(consumer)
             self._members.metadata_ms[member] = random.uniform(0, self._settings.metadata_max_age_ms)
@@ -194,6 +223,7 @@ class ClassicProtocol:
                 "the consumers at the start have no assignor in common; give them one, such as 'range'"
             )
         self._group.begin()
+        # The group was assigned `settled_ms` ago, when its members' heartbeats were in step.
         self._members.base_ms[rows] = [
             -scenario.settled_ms if consumer.beat_ms is None else consumer.beat_ms
             for consumer in scenario.consumers
@@ -203,6 +233,9 @@ class ClassicProtocol:
         """Return the group as another kind of group needs it to go on.
 
         This engine must not be used afterwards.
+
+        Members stay in the order in which they joined. A member that rejoins and still has its partitions
+        reads them again, as the barrier is gone; one that had given everything up owns nothing.
         """
         now_ms, members, ledger = self._world.now_ms, self._members, self._world.ledger
         self.settle(now_ms)
@@ -238,7 +271,11 @@ class ClassicProtocol:
         return Handover(self._group.leader.generation, processes, joining, self._group.down_ms)
 
     def adopt(self, handover: Handover, reason: Reason | None) -> None:
-        """Go on with the members of another kind of group, which rebalances now if there is a reason."""
+        """Go on with the members of another kind of group, which rebalances now if there is a reason.
+
+        The list of members is the order in which they joined. A silent one stays silent: its session runs on
+        from when it was last heard of, and it wakes when it would have.
+        """
         now_ms, members, world = self._world.now_ms, self._members, self._world
         processes = handover.members
         self._group.down_ms = handover.down_ms
@@ -248,6 +285,8 @@ class ClassicProtocol:
             members.enter(process.member, now_ms, now_ms)
             members.base_ms[process.member] = process.base_ms
             members.every_ms[process.member] = process.every_ms
+            # Its last refresh is not known to the other kind of group, so it is drawn from one interval
+            # before now.
             members.metadata_ms[process.member] -= world.random.uniform(0, self._settings.metadata_max_age_ms)
             members.busy_ms[process.member] = process.busy_ms
             members.carries[process.member] = True
@@ -274,7 +313,11 @@ class ClassicProtocol:
             self._plan(consumer, max(at_ms, now_ms), partial(self._arrive, consumer, now_ms))
 
     def _give(self, process: Process) -> None:
-        """Open the partitions of a member that has just joined, as no rebalance is needed for it."""
+        """Open the partitions of a member that has just joined, as no rebalance is needed for it.
+
+        Such a member has told the old coordinator that it joins, and got no answer. Partitions that it reads
+        already are left alone.
+        """
         now_ms, ledger = self._world.now_ms, self._world.ledger
         rows = rows_of(process.owned)
         waiting = rows[ledger.now.phase[rows] != Phase.CONSUMING]
@@ -297,6 +340,7 @@ class ClassicProtocol:
         self._members.make(
             member,
             late_ms=float(random.uniform(*profile.late_ms)),
+            # One eager strategy in the list makes the whole client eager.
             eager=any(speaks_eager(configured, self._world)),
             profile=profile,
         )
@@ -315,7 +359,10 @@ class ClassicProtocol:
         return member if member is not None and member in self._members else None
 
     def _plan(self, consumer: int, at_ms: float, action: Callable[[], None]) -> None:
-        """Let a process do this at `at_ms`, unless it ends before; at once if that time is past."""
+        """Let a process do this at `at_ms`, unless it ends before; at once if that time is past.
+
+        The timer is noted even if it acts at once; `_forget_plans` and `_postpone_plans` skip what is done.
+        """
         timer = self._timers.soon(at_ms, self._world.now_ms, action)
         self._plans.setdefault(consumer, []).append(timer)
 
@@ -325,7 +372,11 @@ class ClassicProtocol:
             timer.cancel()
 
     def _postpone_plans(self, consumer: int, until_ms: float) -> None:
-        """Let a process do at `until_ms` what it would have done before."""
+        """Let a process do at `until_ms` what it would have done before.
+
+        The replaced timers stay in the list, cancelled; the loop goes on over the new ones, which are due at
+        `until_ms` and so left alone.
+        """
         for timer in self._plans.get(consumer, ()):
             if timer.action is not None and timer.at_ms < until_ms:
                 self._plan(consumer, until_ms, timer.action)
@@ -335,6 +386,9 @@ class ClassicProtocol:
         """Handle the JoinGroup of a process that has been ready since `since_ms`.
 
         The group lets it in or refuses it, or becomes a group of the consumer protocol if it speaks that.
+
+        A coordinator that is down does not answer, and the client tries again when it is up. `since_ms` stays
+        as it was, so the newcomer's pause includes that wait.
         """
         if self._world.now_ms < self._group.down_ms:
             self._plan(consumer, self._group.down_ms, lambda: self._arrive(consumer, since_ms))
@@ -353,13 +407,19 @@ class ClassicProtocol:
         elif member is None:
             self._group.join(self._describe(consumer, configured), since_ms)
         else:
+            # The process is a new one: its strategies may be others than those under which the member joined
+            # first.
             consumers[member] = configured
             self._members.eager[member] = any(speaks_eager(configured, self._world))
             changed = leader.choose(rows) != leader.strategy
             self._group.rejoin(member, since_ms, changed=changed)
 
     def _take_over(self, consumer: int, since_ms: float) -> None:
-        """Handle the JoinGroup of a second process with an instance id, ready since `since_ms`."""
+        """Handle the JoinGroup of a second process with an instance id, ready since `since_ms`.
+
+        The first process is not told: it reads on, as a second reader, until its next heartbeat has been
+        answered with an error. If it is not there any more, this is an ordinary join.
+        """
         now_ms, ledger, members = self._world.now_ms, self._world.ledger, self._members
         if now_ms < self._group.down_ms:
             self._plan(consumer, self._group.down_ms, lambda: self._take_over(consumer, since_ms))
@@ -376,6 +436,7 @@ class ClassicProtocol:
         ledger.zombie(had, member, now_ms, fenced_ms, reads=True)
         self._group.fall_silent(member, now_ms, cause)
         self._arrive(consumer, since_ms)
+        # The absence ended at once, by the second process, so its text is no longer that of a session.
         ledger.causes[cause] = f"{name} was started twice"
         self._plan(consumer, fenced_ms, lambda: self._world.note("fenced", name))
 
@@ -385,6 +446,9 @@ class ClassicProtocol:
         """Stop a process, and return the partitions that it read, by flat index.
 
         It may have stopped for a barrier before. `committed` is as in `Ledger.halt`.
+
+        Afterwards the member does not live: it answers no rebalance until it wakes, returns or joins again. A
+        pause for the barrier that it was in counts up to now.
         """
         members = self._members
         stands_ms = float(members.stands_ms[member])
@@ -397,7 +461,11 @@ class ClassicProtocol:
         return self._world.ledger.halt_member(member, now_ms, phase, cause, committed=committed)
 
     def _resume(self, member: int) -> None:
-        """Let a process read on, if it may: one that stands still to rejoin may not."""
+        """Let a process read on, if it may: one that stands still to rejoin may not.
+
+        A member that stopped for the barrier while it was busy stays stopped, and what it does not read is
+        put down to the rebalance from now on.
+        """
         if member not in self._members or not self._members.alive[member]:
             return
         now_ms, ledger = self._world.now_ms, self._world.ledger
@@ -428,6 +496,7 @@ class ClassicProtocol:
             leaves_ms = first_after(since_ms, check_ms, leaves_ms)
         if leaves_ms >= polls_ms:
             return False
+        # The batch in hand may have begun long ago, and its time may be over already.
         leaves_ms = max(leaves_ms, self._world.now_ms)
         self._plans.setdefault(consumer, []).append(
             self._timers.at(leaves_ms, lambda: self._give_up(consumer, member, polls_ms))
@@ -443,6 +512,7 @@ class ClassicProtocol:
             return
         now_ms, ledger = self._world.now_ms, self._world.ledger
         configured = self._world.consumers[consumer]
+        # A static member sends no LeaveGroup, and a coordinator that is down would not hear it.
         tells = not configured.static and now_ms >= self._group.down_ms
         name = configured.name
         text = f"{name} did not poll in time" if tells else f"session of {name} timed out"
@@ -450,6 +520,8 @@ class ClassicProtocol:
         self._world.note("left", name, reason="max.poll.interval.ms")
         had = self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=False)
         if tells:
+            # Its application still works on its batch, without new records, and what it processes is read by
+            # the next owner again.
             ledger.zombie(had, member, now_ms, polls_ms, reads=False)
             self._group.drop(member, text, cause)
         else:
@@ -458,7 +530,11 @@ class ClassicProtocol:
         self._plan(consumer, polls_ms, lambda: self._return(consumer, member, had))
 
     def _on_expelled(self, member: int, cause: int) -> None:
-        """Note that the barrier waits no longer for a member whose application still works on its batch."""
+        """Note that the barrier waits no longer for a member whose application still works on its batch.
+
+        A member without a time to join is dead or stalled, and has been told to the partitions before;
+        nothing is left to do for it.
+        """
         polls_ms = float(self._members.joins_ms[member])
         if not self._members.alive[member] or polls_ms == math.inf:
             return
@@ -492,6 +568,8 @@ class ClassicProtocol:
                 self._notifier.notify(member, now_ms + self._world.network_ms(consumer, now_ms))
             self._resume(member)
             return
+        # It is out, and does not know. It reads on until it has asked the coordinator and has finished its
+        # batch.
         _, left_ms = draw_batches(self._costs.poll_ms, self._world.random, 1)
         asks_ms = now_ms + PROFILES[configured.client].recheck_ms
         told_ms = asks_ms + self._world.network_ms(consumer, asks_ms) + float(left_ms[0])

@@ -71,12 +71,20 @@ class Profile:
     leaves_when_late: bool = True
 
     def in_background(self, *, eager: bool) -> bool:
-        """Return whether its members rejoin without their application."""
+        """Return whether its members rejoin without their application.
+
+        Such a member answers a rebalance although its application is busy with a batch; all others wait for
+        the next `poll`.
+        """
         protocol = RebalanceProtocol.EAGER if eager else RebalanceProtocol.COOPERATIVE
         return protocol in self.joins_in_background
 
     def refusal(self, *, eager: Collection[bool]) -> str | None:
-        """Return why this client cannot have a list of strategies, each eager or not; None if it can."""
+        """Return why this client cannot have a list of strategies, each eager or not; None if it can.
+
+        `eager` has one element for each strategy of the list. The text is the end of a sentence whose subject
+        is the client's name.
+        """
         if not (all(eager) or self.cooperates):
             return "knows eager rebalances only"
         if all(eager) or not any(eager) or self.mixes_protocols:
@@ -118,7 +126,12 @@ PROFILES = {
 
 
 def draw_many(duration: Duration, random: Generator, count: int) -> NDArray[np.float64]:
-    """Return `count` lengths of this duration, in milliseconds, each drawn anew and at most `LATEST_MS`."""
+    """Return `count` lengths of this duration, in milliseconds, each drawn anew and at most `LATEST_MS`.
+
+    The result has shape (count,). It draws from the same distributions as `durations.draw`, with one call for
+    all elements; a fixed duration draws nothing, so the stream of random numbers does not depend on costs
+    that are fixed.
+    """
     if isinstance(duration, int | float):
         return np.full(count, float(duration))
     if isinstance(duration, Uniform):
@@ -143,13 +156,17 @@ def draw_batches(
     if isinstance(duration, int | float):
         whole = np.full(count, float(duration))
     elif isinstance(duration, Uniform):
+        # The density of a size-biased length grows with the length, so its square is spread evenly.
         low, high = duration.low**2, duration.high**2
         whole = np.sqrt(low + random.uniform(0, 1, count) * (high - low))
     elif isinstance(duration, Exponential):
+        # The size-biased exponential distribution is a gamma distribution of shape 2 with the same scale.
         whole = random.gamma(2, duration.mean, count)
     else:
+        # Size bias moves the logarithm's mean up by its variance and leaves the spread as it is.
         sigma = duration.sigma
         length = math.log(duration.median) + sigma**2 + random.standard_normal(count) * sigma
         whole = np.exp(np.minimum(length, LARGEST_EXPONENT))
     whole = np.minimum(whole, LATEST_MS)
+    # A moment falls anywhere into its batch, so any part of that may be left.
     return whole, whole * random.uniform(0, 1, count)

@@ -3,6 +3,10 @@
 A client of the classic protocol is in such a group while that is migrated: its heartbeat tells it to join
 again, once for each new target and whenever it could get more. JoinGroup and SyncGroup are answered at once.
 Sources: Kafka's ConsumerMembershipManager, ConsumerHeartbeatRequestManager; `benchmarks/rebalances/facts.md`.
+
+A request takes half a round trip to arrive and its answer the other half. `Client` is the state of the
+process on its own side; what the coordinator believes of it is in `GroupMember`, and the two differ while a
+message is on its way.
 """
 
 import math
@@ -57,6 +61,8 @@ class Client:
         # Until when its application does not poll; until when it stands still or did; when it joins or did.
         self.busy_ms = self.wakes_ms = self.joins_ms = -math.inf
         self.gone = False  # whether the process has ended
+        # Set if `assigned` differs from what the coordinator was last told; it asks for one more step after
+        # the one under way.
         self._unacknowledged = False  # whether an assignment is not acknowledged yet
         self._life = 0  # how often it has begun anew, which tells old answers from new ones
         self._world = world
@@ -69,6 +75,7 @@ class Client:
         self._step = DONE  # the next step towards what is assigned to it
         self._reconciling = False  # whether it is about to poll for that, or inside callbacks
         self._polled = False  # whether it is inside them
+        # Kept apart from `owned`, as the process works on with these partitions while the group sees none.
         self._had = rows_of(NOTHING)  # what it had when the coordinator dropped it
 
     def _intervals(self, random: Generator) -> tuple[float, float]:
@@ -80,14 +87,23 @@ class Client:
         return interval_ms + float(random.uniform(*late_ms)), self._settings.group_consumer_session_timeout_ms
 
     def start(self, now_ms: float) -> None:
-        """Find the coordinator and join; a dynamic member of the classic protocol joins twice (KIP-394)."""
+        """Find the coordinator and join; a dynamic member of the classic protocol joins twice (KIP-394).
+
+        Three legs of half a round trip each take it to the coordinator: FindCoordinator, its answer, and the
+        join. A second join costs a round trip more. Its pause is counted from `now_ms` until it hears of its
+        first partitions, or that there are none for it.
+        """
         self.stands_ms = now_ms
         rounds = 2.5 if self.classic and not self.configured.static else 1.5
         self.joins_ms = now_ms + rounds * self._world.network_ms(self.consumer, now_ms)
         self._plan(self.joins_ms, self._arrive)
 
     def stop(self, now_ms: float, *, cleanly: bool) -> None:
-        """End the process; if it closes cleanly, it tells the coordinator once its callbacks are done."""
+        """End the process; if it closes cleanly, it tells the coordinator once its callbacks are done.
+
+        A process that is out already only ends. Requests that are under way are dropped when they arrive,
+        except the one that says that it leaves.
+        """
         coordinator, ledger = self._coordinator, self._world.ledger
         self.gone = True
         self._count_pause()
@@ -100,6 +116,8 @@ class Client:
         tells = announced and not static
         text = f"{name} left" if tells else f"session of {name} timed out"
         cause = ledger.cause(text)
+        # The heartbeat that says so follows the final commit and the revoke callback, if it has partitions to
+        # give up.
         says_ms = now_ms + self._world.network_ms(self.consumer, now_ms) / 2
         if self.owned and announced:
             says_ms += draw(self._costs.revoke_ms, self._world.random)
@@ -111,11 +129,17 @@ class Client:
             self._timers.soon(says_ms, now_ms, lambda: coordinator.leave(self.member, text, cause))
             return
         coordinator.fall_silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
+        # A static member keeps its session after this: the coordinator only learns that another process may
+        # take its place.
         if announced and not self.classic:
             self._timers.soon(says_ms, now_ms, lambda: coordinator.leave_for_a_while(self.member))
 
     def slow(self, now_ms: float, until_ms: float) -> None:
-        """Keep the application at work on one batch until `until_ms`."""
+        """Keep the application at work on one batch until `until_ms`.
+
+        Heartbeats go on, so the coordinator notices nothing unless the client leaves. A slow batch replaces
+        what was planned for the end of an earlier one.
+        """
         ledger = self._world.ledger
         if not self._is_member or self._asleep:
             return
@@ -131,7 +155,11 @@ class Client:
             self._do_at(until_ms, self._reconcile)
 
     def stall(self, now_ms: float, until_ms: float) -> None:
-        """Stop the process until `until_ms`."""
+        """Stop the process until `until_ms`.
+
+        A process that is no member yet, or says nothing any more, only does everything later. Otherwise its
+        session runs from its last heartbeat, as if it had crashed.
+        """
         coordinator, ledger = self._coordinator, self._world.ledger
         if self._asleep:
             return
@@ -150,6 +178,7 @@ class Client:
 
         If its application is busy, it works on with records of partitions that others may read by now.
         """
+        # The client finds out with its next request, in `_return` or `_hear_error`.
         self._had = rows_of(self.owned)
         self.owned = self.assigned = NOTHING
         self._unacknowledged = False
@@ -167,7 +196,11 @@ class Client:
             self._beat = self._timers.at(beats_ms, self.beat)
 
     def beat(self) -> None:
-        """Send a heartbeat that reports no partitions."""
+        """Send a heartbeat that reports no partitions.
+
+        It replaces a planned heartbeat. Its answer brings whatever the coordinator has for the member by
+        then.
+        """
         self._beat.cancel()
         self._send(lambda: self._coordinator.heartbeat(self, None), self._hear)
 
@@ -184,7 +217,11 @@ class Client:
         self._ask(lambda: self._coordinator.join(self, NOTHING), self._hear, self._life)
 
     def _send(self, request: Callable[[], Answer | Error], hear: Callable[[Answer], None]) -> None:
-        """Send a request, which arrives half a round trip later."""
+        """Send a request, which arrives half a round trip later.
+
+        It leaves even if the process stands still or ends meanwhile; the coordinator's side looks at that
+        when it arrives (`_ask`).
+        """
         life = self._life
         now_ms = self._world.now_ms
         arrives_ms = now_ms + self._world.network_ms(self.consumer, now_ms) / 2
@@ -202,6 +239,8 @@ class Client:
         def answer() -> None:
             if self.gone or life != self._life:
                 return
+            # The coordinator decides now, but answers only when its assignor is done, if this request made it
+            # work.
             reply = request()
             answered_ms = max(self._world.now_ms, self._coordinator.busy_ms)
             heard_ms = answered_ms + self._world.network_ms(self.consumer, answered_ms) / 2
@@ -210,7 +249,11 @@ class Client:
         self._coordinator.take(answer)
 
     def _receive(self, answer: Answer | Error, life: int, hear: Callable[[Answer], None]) -> None:
-        """Hear an answer; a process that stands still hears it when it wakes up."""
+        """Hear an answer; a process that stands still hears it when it wakes up.
+
+        An answer to a membership that is over is dropped: its epoch and partitions belong to a member id that
+        no longer counts.
+        """
         if self.gone or life != self._life:
             return
         if self._asleep:
@@ -221,7 +264,10 @@ class Client:
             hear(answer)
 
     def _hear(self, answer: Answer) -> None:
-        """Note the assignment of an answer, and begin to work it off."""
+        """Note the assignment of an answer, and begin to work it off.
+
+        None means that nothing has changed. An answer that repeats what is assigned already begins nothing.
+        """
         if answer.partitions is not None and answer.partitions != self.assigned:
             self.assigned = answer.partitions
             self._unacknowledged = True
@@ -231,7 +277,11 @@ class Client:
             self._count_pause()
 
     def _await_partitions(self) -> None:
-        """Note that the partitions of a new assignment wait for nothing but this client from now on."""
+        """Note that the partitions of a new assignment wait for nothing but this client from now on.
+
+        From here on the pause of partitions that it gets is the handover's and no longer the barrier's. They
+        keep their causes.
+        """
         self._world.ledger.settle(self.assigned - self.owned, self._world.now_ms, Phase.HANDOVER, None)
         if self.assigned or self._coordinator.has_nothing_for(self.member):
             self._count_pause()
@@ -251,7 +301,12 @@ class Client:
     # What it does about it.
 
     def _reconcile(self) -> None:
-        """Let the application poll: it gives up the partitions it lost, and opens the ones it got."""
+        """Let the application poll: it gives up the partitions it lost, and opens the ones it got.
+
+        Times add up: the revoke callback, then the assign callback, then the first fetch, which the
+        acknowledgement does not wait for. Partitions that it loses stop at once, as its `poll` is inside the
+        callback.
+        """
         now_ms, costs, random = self._world.now_ms, self._costs, self._world.random
         self._step, self._polled = DONE, True
         assigned, done_ms = self.assigned, now_ms
@@ -268,7 +323,11 @@ class Client:
         self._do_at(done_ms, lambda: self._acknowledge(assigned))
 
     def _acknowledge(self, assigned: frozenset[int]) -> None:
-        """Tell the coordinator which partitions it has now, in a heartbeat of its own."""
+        """Tell the coordinator which partitions it has now, in a heartbeat of its own.
+
+        Its heartbeats begin anew here, an interval after this one. If another assignment has come meanwhile,
+        it is worked off next.
+        """
         self._step, self._polled, self._reconciling = DONE, False, False
         self._unacknowledged = self.assigned != assigned
         self._beat.cancel()
@@ -278,7 +337,11 @@ class Client:
         self._catch_up()
 
     def _catch_up(self) -> None:
-        """Begin to work off the last assignment, unless the client is working off an earlier one."""
+        """Begin to work off the last assignment, unless the client is working off an earlier one.
+
+        Only one assignment is worked off at a time. One that comes meanwhile waits in `assigned` and replaces
+        any that waited before it.
+        """
         if self._unacknowledged and not self._reconciling:
             self._reconciling = True
             self._do_at(self._polls_ms(), self._reconcile)
@@ -286,6 +349,7 @@ class Client:
     def _rejoin(self) -> None:
         """Begin a new membership without partitions, as the client has heard that it is out."""
         self._forget_plans()
+        # From here on answers to requests of the membership before are dropped.
         self._life += 1
         self.owned = self.assigned = NOTHING
         self._unacknowledged = False
@@ -319,7 +383,11 @@ class Client:
             self._world.ledger.read(rows_of(self.owned), self._world.now_ms)
 
     def _wake(self) -> None:
-        """Go on after standing still as if nothing had been; an answer tells the client if it is out."""
+        """Go on after standing still as if nothing had been; an answer tells the client if it is out.
+
+        If its session has ended, it reads on as a second reader until an answer tells it so, or until its
+        batch is done, whichever is later. Otherwise it goes on, and its pause is called a stall.
+        """
         now_ms, world, coordinator = self._world.now_ms, self._world, self._coordinator
         self.busy_ms = -math.inf
         if not self._is_member:
@@ -347,12 +415,15 @@ class Client:
             polls_ms: the time of its next one.
         """
         overdue_ms = polled_ms + self._settings.max_poll_interval_ms
+        # A client of the classic protocol looks at intervals of its own; the consumer protocol's leaves with
+        # a heartbeat, at the first one after the interval.
         if self.classic:
             overdue_ms += float(self._world.random.uniform(0, self._profile.poll_check_ms))
         elif self._profile.leaves_when_late:
             overdue_ms = self._coordinator.beats.next_ms(self.member, overdue_ms)
         if overdue_ms >= polls_ms:
             return False
+        # The drawn batch becomes a known one, so that nothing is drawn for this poll again.
         self.busy_ms = polls_ms
         self._plan(max(overdue_ms, self._world.now_ms), self._give_up)
         return True
@@ -380,13 +451,19 @@ class Client:
         coordinator.fall_silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
         if tells and not self.classic:
             coordinator.leave_for_a_while(self.member)
+            # The coordinator keeps what it had assigned to the static member; all else that the process holds
+            # is free for others, though it still works on it.
             kept = coordinator.group.members[self.member].assigned
             lost = rows_of(self.owned - kept)
             ledger.zombie(lost, self.member, now_ms, self.busy_ms, reads=False)
             self.owned &= kept
 
     def _return(self) -> None:
-        """Join again after the late poll; the commit of what it had is refused."""
+        """Join again after the late poll; the commit of what it had is refused.
+
+        The coordinator may not have dropped it yet: a member that fell silent tells it now, before it joins
+        again.
+        """
         name = self.configured.name
         if len(self._had):
             self._world.note(REFUSED, name, error=Error.UNKNOWN_MEMBER_ID.name)
@@ -421,17 +498,27 @@ class Client:
         self._world.ledger.halt(partitions, self._world.now_ms, phase, cause, committed=commits)
 
     def _count_pause(self) -> None:
-        """Add the time for which this client waited for its first partitions to the run's sum, once."""
+        """Add the time for which this client waited for its first partitions to the run's sum, once.
+
+        `stands_ms` is set when it starts or rejoins, and None from here on; so each wait is counted once.
+        """
         if self.stands_ms is not None:
             self._world.member_pause_ms += self._world.now_ms - self.stands_ms
             self.stands_ms = None
 
     def _later(self, at_ms: float, action: Callable[[], None]) -> None:
-        """Do this at `at_ms`, even if the process has ended by then; at once if that time is past."""
+        """Do this at `at_ms`, even if the process has ended by then; at once if that time is past.
+
+        This is for requests and answers: what is on the network arrives, whatever happens to the process that
+        sent it.
+        """
         self._timers.soon(at_ms, self._world.now_ms, action)
 
     def _do_at(self, at_ms: float, action: Callable[[], None]) -> None:
-        """Make the next step of working off an assignment at `at_ms`; at once if that time is past."""
+        """Make the next step of working off an assignment at `at_ms`; at once if that time is past.
+
+        `_step` has the timer, so that a slow poll or the end of the process can move or cancel it.
+        """
         if at_ms <= self._world.now_ms:
             action()
         else:
@@ -442,7 +529,10 @@ class Client:
         self._plans.append(self._timers.soon(at_ms, self._world.now_ms, action))
 
     def _postpone_plans(self, until_ms: float) -> None:
-        """Let the process do nothing before `until_ms`; what it planned for earlier happens then."""
+        """Let the process do nothing before `until_ms`; what it planned for earlier happens then.
+
+        A plan for later than `until_ms` keeps its time. Done and cancelled timers are dropped from the list.
+        """
         plans, self._plans = self._plans, []
         for timer in plans:
             if timer.action is not None:
@@ -485,7 +575,11 @@ class ClassicClient(Client):
         self._revoked = False  # whether the last assignment took something away
 
     def go_on(self, process: Process) -> None:
-        """Go on with a process that was a member of a classic group until now."""
+        """Go on with a process that was a member of a classic group until now.
+
+        What it does by itself is taken over from the classic group: to wake, to read on after a slow batch,
+        or to ask again for the assignment that the old coordinator never sent.
+        """
         now_ms, coordinator = self._world.now_ms, self._coordinator
         self.owned = self.assigned = process.owned
         self.every_ms, self.busy_ms = process.every_ms, process.busy_ms
@@ -520,28 +614,38 @@ class ClassicClient(Client):
         )
 
     def _intervals(self, random: Generator) -> tuple[float, float]:
+        """Return the intervals of a member's heartbeats and session, by the classic protocol's settings."""
         settings = self._settings
         late_ms = float(random.uniform(*self._profile.late_ms))
         return settings.heartbeat_interval_ms + late_ms, settings.session_timeout_ms
 
     @property
     def _in_background(self) -> bool:
+        """True if it joins again without waiting for its application's poll."""
         return self._profile.in_background(eager=self._eager)
 
     def _hear_error(self, error: Error) -> None:
+        """Join again if the coordinator asks for it; all other errors are as in `Client`."""
         if error is Error.REBALANCE_IN_PROGRESS:
             self._join_again()
         else:
             super()._hear_error(error)
 
     def _join_again(self) -> None:
-        """Join again, at once if the client does so in the background, else in the application's poll."""
+        """Join again, at once if the client does so in the background, else in the application's poll.
+
+        A demand that comes while it is joining or working on an assignment is dropped; the coordinator
+        repeats it in answers to later heartbeats.
+        """
         if not self._reconciling:
             self._reconciling = True
             self._do_at(self._world.now_ms if self._in_background else self._polls_ms(), self._prepare)
 
     def _prepare(self) -> None:
-        """Get ready to join again; under an eager strategy the client gives all its partitions up first."""
+        """Get ready to join again; under an eager strategy the client gives all its partitions up first.
+
+        A cooperative client keeps all partitions and says in JoinGroup which they are.
+        """
         self._step = DONE
         now_ms = done_ms = self._world.now_ms
         if self._eager and self.owned:
@@ -557,13 +661,20 @@ class ClassicClient(Client):
         self._ask(lambda: self._coordinator.join(self, self.owned), self._on_joined, self._life)
 
     def _on_joined(self, _: Answer) -> None:
-        """Hear the answer to JoinGroup, and send SyncGroup."""
+        """Hear the answer to JoinGroup, and send SyncGroup.
+
+        Its heartbeats begin anew at this time.
+        """
         self._beat.cancel()
         self._coordinator.beats.restart(self.member, self._world.now_ms)
         self._send(lambda: self._coordinator.sync(self), self._on_synced)
 
     def _on_synced(self, answer: Answer) -> None:
-        """Hear the answer to SyncGroup; without an assignment in it the client joins once more."""
+        """Hear the answer to SyncGroup; without an assignment in it the client joins once more.
+
+        A client that is inside `poll` works the assignment off at once; one that joined in the background
+        waits for its application.
+        """
         self._reconciling = False
         if answer.partitions is None:
             self._join_again()
@@ -599,6 +710,10 @@ class ClassicClient(Client):
             self.expects_news()
 
     def _rejoin(self) -> None:
-        """Begin a new membership, which has a new member id."""
+        """Begin a new membership, which has a new member id.
+
+        A client of the consumer protocol keeps its member id over this; a classic one asks for a new one, so
+        a membership is added.
+        """
         self.member = self._world.memberships.add(self.consumer, self.configured)
         super()._rejoin()

@@ -95,7 +95,11 @@ class GroupMember:
     replaces: GroupMember | None = None
 
     def move(self, epoch: int) -> None:
-        """Note that the member has reached this epoch; it may still speak by the one before."""
+        """Note that the member has reached this epoch; it may still speak by the one before.
+
+        An answer may be lost on its way, so one older epoch stays valid for a member whose report shows that
+        it still has no more than it was assigned.
+        """
         self.previous_epoch, self.epoch = self.epoch, epoch
 
 
@@ -135,6 +139,8 @@ class ConsumerGroup:
     noticed: set[str] = field(default_factory=set)
     # How many members subscribe to these names, or to what this expression matches.
     subscriptions: Counter[tuple[str, ...] | str] = field(default_factory=Counter)
+    # Regular expressions that some member subscribes to; when they were looked up last; whether a topic was
+    # created since then; and subscribed topics whose change has not raised the epoch yet.
     _patterns: set[str] = field(default_factory=set)
     _resolved_ms: float = -math.inf
     _new_topics: bool = False
@@ -148,6 +154,9 @@ class ConsumerGroup:
         """Make these the members of a new group, all with what the assignor gives them.
 
         `target_ms` is the time at which the target counts as computed, at or before time 0.
+
+        The state is that of a group whose members have long reached their target: all of them are at its
+        epoch. Members get nothing to report, so `news` is empty.
         """
         for member in members:
             self._add(member)
@@ -171,6 +180,7 @@ class ConsumerGroup:
             member.epoch = member.previous_epoch = generation
             self.targets[member.number] = assigned = member.assigned
             self.target[list(assigned)] = member.number
+            # Emptied first: `_hold` writes the holder only of partitions that the member did not have before.
             member.assigned = NOTHING
             self._hold(member, assigned, NOTHING)
         self.epoch = self.target_epoch = generation
@@ -229,7 +239,11 @@ class ConsumerGroup:
         return self._answer(member, now_ms, owned, full=False)
 
     def classic_heartbeat(self, number: int, generation: int, now_ms: float) -> Error | None:
-        """Return the error that tells a member of the classic protocol to join again; None if it need not."""
+        """Return the error that tells a member of the classic protocol to join again; None if it need not.
+
+        A member must join again in three cases: its target is newer than its epoch, it has partitions to give
+        up, or all partitions that it lacks are free by now.
+        """
         member = self.members.get(number)
         if member is None:
             return Error.UNKNOWN_MEMBER_ID
@@ -247,7 +261,11 @@ class ConsumerGroup:
         return self._join_again(member, now_ms) if must else None
 
     def sync(self, number: int, generation: int, now_ms: float) -> frozenset[int] | Error:
-        """Return the partitions of a classic member that has joined, or the error that refuses them."""
+        """Return the partitions of a classic member that has joined, or the error that refuses them.
+
+        A target that came between JoinGroup and SyncGroup makes the member join again, unless it must give
+        partitions up first. From here on no deadline runs for it.
+        """
         member = self.members.get(number)
         if member is None:
             return Error.UNKNOWN_MEMBER_ID
@@ -275,14 +293,22 @@ class ConsumerGroup:
             self.target_epoch, self.target_ms = self.epoch, -math.inf
 
     def leave_for_a_while(self, number: int) -> None:
-        """Keep a static member's place and partitions, as it means to be back before its session ends."""
+        """Keep a static member's place and partitions, as it means to be back before its session ends.
+
+        What it was asked to give up is free at once, since its process has closed. Its epoch tells a second
+        process with its instance id that it may take the place.
+        """
         member = self.members[number]
         self._hold(member, member.assigned, NOTHING)
         member.epoch = AWAY
         member.deadline_ms = math.inf
 
     def topic_changed(self, topic: str, *, created: bool) -> None:
-        """Note that a topic has new partitions or was created; the next heartbeat raises the epoch for it."""
+        """Note that a topic has new partitions or was created; the next heartbeat raises the epoch for it.
+
+        Topics that nobody subscribes to are of no interest. A created topic may match a regular expression,
+        so patterns are looked up anew.
+        """
         if any(topic in self.topics_of(subscription) for subscription in self.subscriptions):
             self._stale.add(topic)
         self._new_topics |= created
@@ -303,13 +329,19 @@ class ConsumerGroup:
         return bool(self.members) and all(member.classic for member in self.members.values())
 
     def is_reconciled(self, member: GroupMember) -> bool:
-        """Return whether this member is at its target."""
+        """Return whether this member is at its target.
+
+        A member in state STABLE whose epoch is older has not heard of the present target yet.
+        """
         return member.state is MemberState.STABLE and member.epoch == self.target_epoch
 
     def due_ms(self) -> float:
         """Return the time from which any heartbeat, of whichever member, moves the group.
 
         Infinite if none does.
+
+        Negative infinity means that the very next heartbeat does; otherwise the coordinator waits for the
+        assignment interval, or for the next look at regular expressions.
         """
         if self._stale:
             return -math.inf
@@ -343,7 +375,10 @@ class ConsumerGroup:
         self.target[list(mine)] = member.number
         for partition in before.assigned | before.revoking:
             self.holder[partition] = member.number
+        # Set directly, without `_hold`: the partitions change hands between two ids of one member and are
+        # never free.
         member.assigned, member.revoking, member.state = before.assigned, before.revoking, before.state
+        # `Targets` needs it to find the target that goes over to the new id.
         member.replaces = before
         self._subscribe(member)
         self._unsubscribe(before)
@@ -371,6 +406,7 @@ class ConsumerGroup:
         if not self.is_reconciled(member):
             self._reconcile(member, owned, now_ms)
         answer = Answer(member.epoch, member.assigned if full or member.assigned != before else None)
+        # After the answer: what is found now only matters to the next heartbeat.
         if self._must_resolve() and now_ms > self._resolved_ms + REFRESH_MS:
             self._resolve(now_ms)
         return answer
@@ -382,7 +418,11 @@ class ConsumerGroup:
         self._stale.clear()
 
     def _compute(self, now_ms: float) -> None:
-        """Ask the assignor for the target of the present epoch, and note for which members it differs."""
+        """Ask the assignor for the target of the present epoch, and note for which members it differs.
+
+        `target` is replaced as a whole; `targets` is changed for the members for which it differs, which are
+        also those whose next heartbeat matters.
+        """
         target = self.assign(self)
         self.changed.clear()
         lost: defaultdict[int, set[int]] = defaultdict(set)
@@ -393,6 +433,7 @@ class ConsumerGroup:
         ):
             lost[old].add(partition)
             won[new].add(partition)
+        # -1 is nobody: partitions that had no owner, or have none now.
         for member in (lost.keys() | won.keys()) - {-1}:
             self.targets[member] = (self.targets[member] - lost[member]) | won[member]
             self.changed.add(member)
@@ -413,6 +454,8 @@ class ConsumerGroup:
         target = self.targets[member.number]
         kept = member.assigned & target
         lost = member.assigned - target
+        # A member that does not own any of these has given them up already, or never got them; it goes on at
+        # once.
         if lost and (owned is None or not lost.isdisjoint(owned)):
             member.state = MemberState.UNREVOKED_PARTITIONS
             member.move(member.epoch)
@@ -420,6 +463,8 @@ class ConsumerGroup:
             self._hold(member, kept, lost)
             return
         wanted = target - kept
+        # Its own revoked partitions count as free: it says that it has none of them, so nobody else holds
+        # them.
         free = {
             partition for partition in wanted if self.holder[partition] < 0 or partition in member.revoking
         }
@@ -434,6 +479,7 @@ class ConsumerGroup:
         after = assigned | revoking
         for partition in before - after:
             self.holder[partition] = -1
+            # The next owner by the target, -1 included; who reads `news` looks up members only.
             self.news.add(int(self.target[partition]))
         for partition in after - before:
             self.holder[partition] = member.number
@@ -455,6 +501,8 @@ class ConsumerGroup:
             if isinstance(member.topics, str):
                 self._patterns.remove(member.topics)
                 self.resolved.pop(member.topics, None)
+            # Without any expression the least time between two looks starts anew: the next one is looked up
+            # at once.
             if not self.resolved:
                 self._resolved_ms = -math.inf
 

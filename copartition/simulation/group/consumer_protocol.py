@@ -2,6 +2,10 @@
 
 A heartbeat is simulated only where it may tell a member something, or moves the group; all others only prove
 that somebody is alive. Sources: `consumer_group` and `consumer_client` beside this module name theirs.
+
+The split: this module starts and stops processes, `consumer_client` has each process, `group_coordinator` its
+requests and timers, `consumer_group` the state that Kafka's coordinator keeps, and `targets` what the
+assignor answers.
 """
 
 from collections.abc import Callable
@@ -113,6 +117,9 @@ class ConsumerProtocol:
             member = self._world.memberships.add(number, configured)
             client = self._clients[number] = self._client(number, member, classic=classic)
             self._world.commits_ms(number)
+            # A rebalance does not bring the heartbeats of such members in step, so each has its own phase,
+            # within one interval before time 0. It is drawn also if the scenario gives one, so that other
+            # draws stay the same.
             drawn_ms = float(random.uniform(-client.every_ms, 0))
             beat_ms = configured.beat_ms
             self._coordinator.enter(client, drawn_ms if beat_ms is None else beat_ms - client.every_ms)
@@ -123,8 +130,11 @@ class ConsumerProtocol:
         coordinator = self._coordinator
         coordinator.epochs.end()
         members = [coordinator.clients[member] for member in coordinator.group.members]
+        # A client that has told the coordinator that it leaves is no member of the group that follows.
         staying = [client for client in members if not client.leaving]
         joining = [
+            # It joins when its request would have arrived, but not before its application polls and its
+            # process is awake.
             (consumer, max(client.joins_ms, client.busy_ms, client.wakes_ms))
             for consumer, client in self._clients.items()
             if client.member not in coordinator.group.members and not client.gone
@@ -140,7 +150,11 @@ class ConsumerProtocol:
         return group
 
     def adopt(self, handover: Handover) -> None:
-        """Go on with the members of a classic group."""
+        """Go on with the members of a classic group.
+
+        All members speak the classic protocol, and none of them is told to rejoin for this; the consumer that
+        causes the upgrade is started by the caller afterwards.
+        """
         coordinator = self._coordinator
         coordinator.down_ms = handover.down_ms
         clients = [
@@ -149,6 +163,8 @@ class ConsumerProtocol:
         ]
         self._clients.update((client.consumer, client) for client in clients)
         coordinator.adopt(clients, handover.generation)
+        # Clients go on after the coordinator knows all of them, as one that is silent starts its session
+        # there.
         for client, process in zip(clients, handover.members, strict=True):
             client.go_on(process)
         for consumer, at_ms in handover.joining:

@@ -1,4 +1,8 @@
-"""Model the coordinator of a consumer group (KIP-848) at work: requests, timers, and their consequences."""
+"""Model the coordinator of a consumer group (KIP-848) at work: requests, timers, and their consequences.
+
+Kafka's decisions are in `consumer_group`, without time of its own; here is what surrounds them: who is asked
+when, and what the run's ledger and history are told.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +41,8 @@ class MemberClient(Protocol):
     """The client behind a member, as far as the coordinator knows it; partitions are flat indexes.
 
     A coordinator is tested alone with objects that only have these names.
+
+    The coordinator reads all of these, and writes `owned` and `assigned` only in `GroupCoordinator.begin`.
     """
 
     classic: ClassVar[bool]  # whether it speaks the classic protocol
@@ -101,21 +107,30 @@ class GroupCoordinator:
         self.clients: dict[int, MemberClient] = {}  # the client behind each member
         self.down_ms = 0.0  # until when it answers nobody
         self.busy_ms = 0.0  # until when its assignor is at work
+        # Whether the assignor was asked during the request that is being answered; `_follow` clears it.
         self._computed = False
         self._epoch = self.group.epoch
         # Of members that are silent, and why they do not read.
         self._sessions: dict[int, tuple[Timer, int]] = {}
+        # The timers of members that must give partitions up, or join again, by some time.
         self._deadlines: dict[int, Timer] = {}
         self._watch = DONE, math.inf, -1  # a heartbeat that moves the group: its timer, when, and whose
 
     def has_nothing_for(self, member: int) -> bool:
-        """Return whether a member is to have no partitions, as far as anything is decided."""
+        """Return whether a member is to have no partitions, as far as anything is decided.
+
+        False while another target is due, since that may bring the member partitions.
+        """
         return self.group.epoch == self.group.target_epoch and not self.group.targets.get(member)
 
     # Requests.
 
     def take(self, request: Callable[[], None]) -> None:
-        """Take a request that arrives now, as soon as the coordinator is neither down nor busy."""
+        """Take a request that arrives now, as soon as the coordinator is neither down nor busy.
+
+        A request that waits is taken again later, behind requests that wait already for the same time. A
+        request that waited may meet the coordinator busy anew, and waits once more.
+        """
         free_ms = max(self.down_ms, self.busy_ms)
         if free_ms > self._world.now_ms:
             self._timers.at(free_ms, lambda: self.take(request))
@@ -138,11 +153,13 @@ class GroupCoordinator:
         member = self._member(client)
         before = None if member.instance is None else group.static.get(member.instance)
         is_member = client.member in group.members
+        # Asked before the group acts: afterwards the member before is no longer in it.
         migrates = before is not None and not group.members[before].classic
         answer = group.join(member, now_ms, owned)
         if isinstance(answer, Error):
             return answer
         self.clients[client.member] = client
+        # A static member is back, perhaps under another member id: what ran for the one before is over.
         if before is not None:
             absence = self._forget_session(before)
             if absence is not None:
@@ -152,13 +169,18 @@ class GroupCoordinator:
         if before is not None or not is_member:
             self.beats.add(client.member, now_ms, client.every_ms, moves=not client.classic)
         text = f"{client.configured.name} joined"
+        # A member that is known, or a static one that is back, raises the epoch only if something about it is
+        # new, so its join is no certain reason.
         self._follow(text, None, client.member, certain=before is None and not is_member)
         if migrates and group.only_classic:
             self._downgrade(None)
         return answer
 
     def sync(self, client: MemberClient) -> Answer | Error:
-        """Answer SyncGroup of a member of the classic protocol; partitions None: it must join again."""
+        """Answer SyncGroup of a member of the classic protocol; partitions None: it must join again.
+
+        An assignment that is refused here is answered as None, which makes the client join once more.
+        """
         member = self.group.members.get(client.member)
         if member is None:
             return Error.UNKNOWN_MEMBER_ID
@@ -167,7 +189,11 @@ class GroupCoordinator:
         return Answer(member.epoch, None if isinstance(assigned, Error) else assigned)
 
     def _member(self, client: MemberClient) -> GroupMember:
-        """Return a client as the coordinator knows it."""
+        """Return a client as the coordinator knows it.
+
+        It is a new object at each call, with the state of a member that has just come; `ConsumerGroup.join`
+        takes it for a member that is new or replaces another one.
+        """
         consumer = client.configured
         return GroupMember(
             client.member,
@@ -199,6 +225,9 @@ class GroupCoordinator:
         """Remove a member that has left, or is expelled; its partitions wait for other members from now on.
 
         Nothing happens if it is no member any more. `text` and `cause` say why, in words and as a number.
+
+        Timers are cancelled before the group forgets the member. If only members of the classic protocol are
+        left, the group becomes a classic one, and this coordinator does nothing more.
         """
         if member not in self.group.members:
             return
@@ -223,6 +252,9 @@ class GroupCoordinator:
 
     def fall_silent(self, member: int, heard_ms: float, absence: int) -> None:
         """Note that a member is silent; the coordinator drops it when its session ends.
+
+        It is not waited for from now on: a rebalance may complete without it. Its partitions stay with it
+        until its session ends.
 
         Args:
             member: the member.
@@ -262,12 +294,20 @@ class GroupCoordinator:
         self._look_ahead()
 
     def enter(self, client: MemberClient, beats_ms: float) -> None:
-        """Add one of the members at time 0, with a heartbeat at `beats_ms`; `begin` makes a group of them."""
+        """Add one of the members at time 0, with a heartbeat at `beats_ms`; `begin` makes a group of them.
+
+        Its heartbeats before time 0 count as sent, so `beats_ms` may be negative; milliseconds.
+        """
         self.clients[client.member] = client
         self.beats.add(client.member, beats_ms, client.every_ms, moves=not client.classic)
 
     def begin(self) -> None:
-        """Make the members that were entered the stable group at time 0."""
+        """Make the members that were entered the stable group at time 0.
+
+        The target counts as computed `settled_ms` before time 0, so a group that has been quiet for an
+        assignment interval need not wait for another one. All partitions with an owner are read from time 0
+        on, without a handover.
+        """
         if not self.clients:
             return
         world, group = self._world, self.group
@@ -286,6 +326,9 @@ class GroupCoordinator:
         """Make the members of a classic group those of this one, which has none yet.
 
         `generation` is that of the classic group.
+
+        Members keep what they were assigned last, at the same places of their lists, and no epoch is raised;
+        so nobody moves until something raises it.
         """
         group, ledger = self.group, self._world.ledger
         members = []
@@ -304,6 +347,9 @@ class GroupCoordinator:
     def _follow(self, text: str, cause: int | None, member: int, *, certain: bool = True) -> None:
         """Note why a request moved the group, lead members to a new target, and set timers.
 
+        It is called after every request, since each may have raised the epoch, computed a target or moved a
+        member; the order below is that of cause and effect.
+
         Args:
             text: the reason in words, empty if the request itself is none.
             cause: the number of the reason; None if it has none yet.
@@ -319,6 +365,8 @@ class GroupCoordinator:
         if self._computed:
             self._computed = False
             self._on_new_target()
+            # The epoch rose once more after the target was computed, so another target is due for the same
+            # reason.
             if group.epoch > group.target_epoch:
                 self.epochs.request(text, self.epochs.cause)
         present = group.members.get(member)
@@ -367,7 +415,11 @@ class GroupCoordinator:
         self._timers.at(self.busy_ms, lambda: self._done_computing(waiting))
 
     def _done_computing(self, partitions: NDArray[np.int32]) -> None:
-        """End the assignor's work; partitions that waited for it wait for their next owner to hear now."""
+        """End the assignor's work; partitions that waited for it wait for their next owner to hear now.
+
+        Partitions that have changed phase meanwhile, as their new owner left or was dropped, are left as they
+        are.
+        """
         still = partitions[self._world.ledger.now.phase[partitions] == Phase.COMPUTING]
         self._world.ledger.settle(still.tolist(), self._world.now_ms, Phase.PAUSED, None)
 
@@ -375,6 +427,9 @@ class GroupCoordinator:
         """Set the timer for the next heartbeat of any member, if it would move the group.
 
         All other heartbeats need not be simulated.
+
+        It is called whenever heartbeats, epochs or topics have changed, and keeps the present timer if that
+        is still the right one.
         """
         due_ms = self.group.due_ms()
         at_ms, member = math.inf, -1
@@ -393,6 +448,9 @@ class GroupCoordinator:
         """Return the owner of each partition by the assignor, -1 for none.
 
         Be busy for as long as that takes.
+
+        The clock of the machine counts only if the scenario measures the assignor. `busy_ms` puts off the
+        answer to this request and all requests that come meanwhile.
         """
         began = time.perf_counter()
         owner = self._targets(group)
@@ -401,7 +459,11 @@ class GroupCoordinator:
         return owner
 
     def _strategy(self) -> str:
-        """Return the broker's assignor that most members name; the default one if no member names any."""
+        """Return the broker's assignor that most members name; the default one if no member names any.
+
+        Members of the classic protocol have no vote, as their strategies are not the broker's. Of several
+        with equal votes the first wins, in the order in which members joined.
+        """
         if not self._world.varied:
             return self._world.scenario.assignor
         consumers = self._world.memberships.consumers
@@ -421,7 +483,10 @@ class GroupCoordinator:
         self._sessions[member] = self._timers.at(ends_ms, lambda: self._expire(member, absence)), absence
 
     def _expire(self, member: int, absence: int) -> None:
-        """Drop a member whose session has ended."""
+        """Drop a member whose session has ended.
+
+        Its client, if it still runs, learns of it with its next request.
+        """
         name = self._world.memberships.consumers[member].name
         self._world.note("session-expired", name)
         self.clients[member].on_expelled()
@@ -447,7 +512,11 @@ class GroupCoordinator:
             self._deadlines[member] = self._timers.at(deadline_ms, lambda: self._expel(member))
 
     def _expel(self, member: int) -> None:
-        """Expel a member that did not revoke or join again within its rebalance timeout."""
+        """Expel a member that did not revoke or join again within its rebalance timeout.
+
+        Its partitions stop without a commit, and are free for other members at once. The session of a member
+        that is expelled is forgotten.
+        """
         name = self._world.memberships.consumers[member].name
         text = f"{name} did not give its partitions up in time"
         cause = self._world.ledger.cause(text)

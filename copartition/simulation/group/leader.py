@@ -36,6 +36,7 @@ from partitioning.topic_partition import TopicPartition
 LIMIT = 2**26
 """The most bytes of decisions that are kept at a time; if there would be more, all are forgotten."""
 
+# Estimates of what one decision takes, its group and its assignment together, for `LIMIT`.
 _BYTES_PER_MEMBER = 600
 _BYTES_PER_PARTITION = 40
 
@@ -46,6 +47,9 @@ class Decision:
 
     `assignor` is the leader's as this decision left it, with its memory; a shared decision must not be
     changed, so the next one works on a copy of it.
+
+    Keys of `next` hold everything that the next group can differ in: the change, the strategy, and whether
+    its leader is new. Two runs that reach a node have had the same history up to it, at whatever times.
     """
 
     group: Group | None = None  # the members and topics that the leader got; None before the first rebalance
@@ -60,6 +64,7 @@ class Decisions:
     def __init__(self, *, shared: bool) -> None:
         self.start = Decision()
         self._shared = shared
+        # Bytes of all decisions in the tree, as estimated.
         self._kept = 0
 
     def decide(
@@ -89,6 +94,8 @@ class Decisions:
         if new_leader or before.assignor is None:
             assignor = get_assignor(name)
         else:
+            # An assignor remembers its last answer. If runs share decisions, another run may go on from
+            # `before` too, and must find that memory as it was.
             assignor = deepcopy(before.assignor) if self._shared else before.assignor
         new = group()
         decision = Decision(new, ask(weighing(assignor), new), assignor)
@@ -110,7 +117,11 @@ FORGETFUL = frozenset({"range", "roundrobin"})
 
 
 class Answer(NamedTuple):
-    """The decision of a leader, on its way to the members."""
+    """The decision of a leader, on its way to the members.
+
+    `counts` are by topic number. If it is held, `assignment` is the last one without the members that are
+    gone, newcomers have nothing, and `decision` is the last one, too.
+    """
 
     assignment: Assignment
     took_ms: float  # how long its assignor was at work
@@ -152,6 +163,9 @@ class Leader:
         """Choose the leader among the members that have joined.
 
         The present one stays if it has, else the first in order leads.
+
+        A member has joined if its `joins_ms` is now or earlier; at least one must have. A new leader decides
+        without a memory.
         """
         members, now_ms = self._members, self._world.now_ms
         if self.member is None or members.joins_ms[self.member] > now_ms:
@@ -181,14 +195,18 @@ class Leader:
         `counts` are the partitions of each topic, by topic number.
         """
         members, memberships = self._members, self._world.memberships
+        # Three groups of members: those without the last assignment join, those that gave it up are bare, all
+        # others carry it.
         rows, ids = members.rows, memberships.ids
         carries = members.carries[rows]
         joining = rows[~carries].tolist()  # without what the last assignment gave them
         # Members that gave everything up under a strategy that lets others keep it.
         bare = rows[members.eager[rows] & carries].tolist() if self._world.varied else ()
         strategy = self.choose(rows)
+        # Another strategy is another assignor, which has no memory of what the one before answered.
         fresh = self.new or strategy != self.strategy
         generation = self.generation
+        # A generation is counted even if the decision is held, as all members join and get an answer.
         self.generation += 1
         # A worker of Connect may return soon: all members keep what they have, and newcomers get nothing
         # (KIP-415).
@@ -259,7 +277,11 @@ class Leader:
         change = Change.between(before, ledger.now.position, owner, position)
         ledger.own(*change, now_ms, cause)
         moved = world.history.count_moves(change)
+        # These members stood still for the barrier and were given the same partitions again, so they go on at
+        # once, without callbacks.
         ledger.read(kept, now_ms, JOINING)
+        # What was just given to a silent member is not about to be read: its pause is due to that member's
+        # absence.
         for member, why in absence.items():
             for phase in (Phase.PAUSED, Phase.COMPUTING):
                 ledger.settle_all(phase, now_ms, Phase.UNNOTICED, why, member=member)
@@ -268,17 +290,25 @@ class Leader:
         else:
             self.open(living, cause)
         self._count_pauses(living, owner)
+        # A held decision gives newcomers nothing, so they come to the next one as newcomers again.
         members.carries[rows] |= not answer.held
         step = Step(rows, change, tuple(answer.counts), self.topics(), dict(answer.assignment.transferring))
         return world.note_rebalance(self.generation, started_ms, causes, moved, step)
 
     def open(self, members: NDArray[np.int32], cause: int) -> None:
-        """Let these members open the partitions that they were given and do not read yet."""
+        """Let these members open the partitions that they were given and do not read yet.
+
+        A member with several partitions opens them one after another in the order of its list, if opening
+        takes time.
+        """
         now_ms = self._world.now_ms
         self._world.ledger.open_all(members, now_ms, self._notifier.begins(members, now_ms), cause)
 
     def topics(self) -> frozenset[str]:
-        """Return the topics that at least one member subscribes to."""
+        """Return the topics that at least one member subscribes to.
+
+        If all consumers of the run subscribe alike, the members need not be looked at.
+        """
         world, counts = self._world, self._world.partitions.counts
         kinds = world.subscriptions
         if len(kinds) > 1:
@@ -293,6 +323,10 @@ class Leader:
         """Return the strategy with the most votes.
 
         Each member votes for the first of its own that all members have.
+
+        All members must have at least one strategy in common, which `share_strategy` checks when a member
+        joins. Of strategies with equal votes the one that got its first vote first wins, in the order of
+        `rows`.
         """
         if not self._world.varied:
             return self._world.scenario.assignor
@@ -390,6 +424,9 @@ class Leader:
         """Return an assignor that weighs, with the load's rates and capacities.
 
         Any other assignor as it is.
+
+        A copy is made for each decision, since the capacities are those of the members at that time; it has
+        no memory of its own.
         """
         scenario, memberships = self._world.scenario, self._world.memberships
         if scenario.load is None or not isinstance(assignor, WeightedAssignor | CooperativeWeightedAssignor):
@@ -421,7 +458,10 @@ def assignor_ms(world: World, began: float) -> float:
 
 
 def speaks_consumer_protocol(consumer: Consumer, world: World) -> bool:
-    """Return whether a consumer's strategy is one of the broker's, so that it speaks KIP-848."""
+    """Return whether a consumer's strategy is one of the broker's, so that it speaks KIP-848.
+
+    Strategies of the broker have no client-side rebalance protocol; a consumer cannot name both kinds.
+    """
     return not world.protocols(strategies_of(consumer, world)[0])
 
 
@@ -447,7 +487,11 @@ def strategies_of(consumer: Consumer, world: World) -> tuple[str, ...]:
 
 
 def share_strategy(consumer: Consumer, others: Iterable[Consumer], world: World) -> bool:
-    """Return whether a consumer has a strategy that all others have."""
+    """Return whether a consumer has a strategy that all others have.
+
+    True if there are no others. Lists are compared as sets: how much each member prefers a strategy only
+    matters for the vote.
+    """
     if not world.varied:
         return True
     lists = {strategies_of(other, world) for other in others}

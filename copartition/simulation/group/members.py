@@ -22,11 +22,15 @@ class Members:
     Columns have room for more members than there are; only `rows` are in the group. A consumer has at most
     one living member. `ClassicProtocol` owns the columns; `ClassicGroup` and `RebalanceNotifier` write
     `joins_ms` and `stands_ms` during a rebalance.
+
+    Three index spaces meet here: a member's number (row of every column), the order of `rows`, and flat
+    indexes of partitions in `staying`. A member keeps its row for the whole run, also after it has left.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self.rows = _NONE  # the members of the group now, in the order they joined; never changed in place
+        # One array for each type, so that room for more members is made by two operations and not by sixteen.
         self._times, self._flags = np.zeros((9, 64)), np.zeros((7, 64), np.bool_)
         self._name_columns()
 
@@ -43,15 +47,21 @@ class Members:
         self.eager[member] = eager
         self.keeps_beating[member] = profile.keeps_beating
         self.commits[member] = profile.commits
+        # NaN stands for None, since it spreads through sums: a sum that is NaN says that commits stay where
+        # they are.
         self.commit_late_ms[member] = math.nan if profile.commit_late_ms is None else profile.commit_late_ms
         self.background[member] = profile.in_background(eager=eager)
         self.reads_on[member] = profile.reads_while_joining
+        # It has no assignment yet to rejoin with; the first generation sets this.
         self.carries[member] = False
 
     def enter(self, member: int, now_ms: float, started_ms: float) -> None:
         """Add a member to the group.
 
         Its process started at `started_ms`, and it arrives at the barrier now.
+
+        It is last in `rows`, whose order the assignor sees. The array is replaced and not changed in place,
+        as others may hold the one before.
         """
         self.wake(member, now_ms, started_ms)
         self.joins_ms[member] = now_ms
@@ -59,7 +69,11 @@ class Members:
         self.rows = np.append(self.rows, np.int32(member))
 
     def wake(self, member: int, now_ms: float, started_ms: float) -> None:
-        """Put a new process, started at `started_ms`, behind a member."""
+        """Put a new process, started at `started_ms`, behind a member.
+
+        Heartbeats and the last assignment count from now; metadata and commits from the start of the process,
+        which may be earlier by the time that joining took.
+        """
         self.base_ms[member] = self.assigned_ms[member] = now_ms
         self.metadata_ms[member] = self.commit_ms[member] = started_ms
         self.busy_ms[member] = -math.inf
@@ -79,12 +93,20 @@ class Members:
         return mask
 
     def living(self) -> NDArray[np.int32]:
-        """Return the members whose processes run and are awake, in order; not to be changed in place."""
+        """Return the members whose processes run and are awake, in order; not to be changed in place.
+
+        If everybody lives, `rows` itself is returned, without a copy; whoever keeps the result must not write
+        to it.
+        """
         alive = self.alive[self.rows]
         return self.rows if np.count_nonzero(alive) == len(alive) else self.rows[alive]
 
     def stop_to_join(self, members: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return for each of these members whether it reads nothing while it rejoins."""
+        """Return for each of these members whether it reads nothing while it rejoins.
+
+        Shape (len(members),). A client that is cooperative by strategy may stop all the same, as kafka-python
+        does, whose `poll` returns nothing until it has rejoined.
+        """
         return self.eager[members] | ~self.reads_on[members]
 
     def staying(self, old: NDArray[np.int32], owner: NDArray[np.int32], now_ms: float) -> NDArray[np.int32]:
@@ -96,6 +118,7 @@ class Members:
             now_ms: the time.
         """
         rows = self.rows
+        # NaN in `stands_ms` compares false, so members that never stood still are left out.
         stood = rows[(self.stands_ms[rows] <= now_ms) & self.carries[rows] & ~self.eager[rows]]
         return rows_where((old == owner) & self.mask(stood)[owner]) if len(stood) else _NONE
 
@@ -111,6 +134,7 @@ class Members:
         """
         self.assigned_ms[members] = assigned_ms
         anew_ms = assigned_ms + self.commit_late_ms[members]
+        # NaN marks clients whose commits a rebalance does not move.
         self.commit_ms[members] = np.where(np.isnan(anew_ms), self.commit_ms[members], anew_ms)
         keeps_beating = self.keeps_beating[members]
         if not np.count_nonzero(keeps_beating):
@@ -119,6 +143,8 @@ class Members:
         base_ms, joins_ms = self.base_ms[members], self.joins_ms[members]
         every_ms = self.every_ms[members]
         due_ms = first_after_each(base_ms, every_ms, joins_ms)
+        # A client that keeps its heartbeats sends one at once if it fell due while the member waited at the
+        # barrier.
         owed = (due_ms <= assigned_ms) | ~self.carries[members]  # a newcomer has sent none yet
         since_ms = np.stack([self.commit_ms[members], self.assigned_ms[members]])
         # The client wakes, and sends a heartbeat once the interval is over: the first such wake decides.
@@ -139,6 +165,9 @@ class Members:
         """Return the time at which the coordinator last heard of a member.
 
         Commits count, too, if it `reads`.
+
+        An accepted commit renews the classic session as a heartbeat does, so a member that `reads`, and whose
+        client commits, may have been heard of later than its last heartbeat.
         """
         base_ms = float(self.base_ms[member])
         beat_ms = last_until(base_ms, float(self.every_ms[member]), now_ms)
@@ -171,7 +200,10 @@ class Members:
         ) = self._flags
 
     def _make_room(self, member: int) -> None:
-        """Make room for members up to this number, and as many again."""
+        """Make room for members up to this number, and as many again.
+
+        New rows are 0 and False, which is no valid state; `make` and `enter` fill them before anybody looks.
+        """
         if member >= len(self.alive):
             more = 2 * member - len(self.alive)
             self._times = np.pad(self._times, ((0, 0), (0, more)))
@@ -195,6 +227,11 @@ class RebalanceNotifier:
 
     `on_overdue` is called for a member whose batch turns out longer than `max.poll.interval.ms`, with the
     member, the time of its last poll and that of its next. All state is in `Members`.
+
+    A client hears of a rebalance in the answer to a heartbeat, finishes the batch that it works on unless it
+    rejoins in the background, revokes if it is eager, and sends JoinGroup. All these times are known when the
+    barrier opens, so they are written down at once and need no timers; an event that befalls one member
+    changes that member's times.
     """
 
     def __init__(
@@ -207,7 +244,11 @@ class RebalanceNotifier:
         self._max_poll_ms = world.scenario.settings.max_poll_interval_ms
 
     def broadcast(self, now_ms: float) -> None:
-        """Let every member hear of the rebalance at its next heartbeat, and join as soon as it can."""
+        """Let every member hear of the rebalance at its next heartbeat, and join as soon as it can.
+
+        Members that are dead or stalled hear nothing; their `joins_ms` stays infinite, and the barrier waits
+        for the ends of their sessions, or for its own deadline.
+        """
         members = self._members
         living = members.living()
         if len(living):
@@ -221,7 +262,11 @@ class RebalanceNotifier:
         self._respond(np.array([member], np.int32), np.array([heard_ms]))
 
     def stop_all(self, now_ms: float, cause: int) -> None:
-        """Stop the partitions of members that have stood still to rejoin up to now, each at its time."""
+        """Stop the partitions of members that have stood still to rejoin up to now, each at its time.
+
+        It may be called several times for one barrier: partitions that have stopped already do not stop a
+        second time. Members that will stand still only later are left for the next call.
+        """
         members = self._members
         living = members.living()
         stands_ms = members.stands_ms[living]
@@ -230,13 +275,18 @@ class RebalanceNotifier:
             self._world.ledger.stop(living[stopped], stands_ms[stopped], cause)
 
     def begins(self, members: NDArray[np.int32], now_ms: float) -> NDArray[np.float64] | None:
-        """Return the time at which each of these members begins to read what it got now; None: at once."""
+        """Return the time at which each of these members begins to read what it got now; None: at once.
+
+        The result has shape (len(members),), in milliseconds. None lets the ledger leave out the handover,
+        which most runs without costs never need.
+        """
         costs, random = self._costs, self._world.random
         # The answer to SyncGroup is with all members now, but for those whose network is slower than others'.
         late_ms = (self._world.network_each(members, now_ms) - costs.network_ms) / 2
         free_ms = np.maximum(self._members.busy_ms[members], now_ms + late_ms)
         if not costs.assign_ms and not costs.first_fetch_ms and not costs.partition_ms:
             return free_ms if np.count_nonzero(free_ms > now_ms) else None
+        # The assign callback runs inside `poll`, so it waits for a batch that the application still works on.
         polls_ms = free_ms + draw_many(costs.assign_ms, random, len(members))
         return polls_ms + draw_many(costs.first_fetch_ms, random, len(members))
 
@@ -258,6 +308,8 @@ class RebalanceNotifier:
         ready_ms = heard_ms
         if np.count_nonzero(busy_ms > heard_ms):
             ready_ms = np.where(inside, np.maximum(heard_ms, busy_ms), heard_ms)
+        # An application that is known to be busy has the rest of its batch in `busy_ms`. For all others a
+        # batch in hand is drawn, of which a part is left.
         if costs.poll_ms:
             whole_ms, left_ms = draw_batches(costs.poll_ms, random, len(living))
             idle = inside & (ready_ms == heard_ms)
@@ -267,8 +319,11 @@ class RebalanceNotifier:
                 self._on_overdue(int(living[place]), polled_ms, float(ready_ms[place]))
         stop = members.stop_to_join(living)
         if np.count_nonzero(stop):
+            # `fmin` takes the other one if one is NaN: a member that stands still already keeps the earlier
+            # time.
             stands_ms = members.stands_ms[living]
             members.stands_ms[living] = np.where(stop, np.fmin(ready_ms, stands_ms), stands_ms)
+        # JoinGroup arrives after half a round trip, and for an eager client after its revoke callback.
         joins_ms = ready_ms + self._world.network_each(living, ready_ms) / 2
         if costs.revoke_ms:
             joins_ms = joins_ms + np.where(eager, draw_many(costs.revoke_ms, random, len(living)), 0.0)

@@ -1,6 +1,9 @@
 """The target assignments of a consumer group (KIP-848), and the rebalance that each one is.
 
 A member that says nothing, dead or only standing still, is not waited for.
+
+Indexes: a member is its number of `Memberships`, a partition its flat index, and a row of an assignor's
+answer is a member's place in the list that the assignor got.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -59,7 +62,11 @@ class Targets:
         self._hashes = np.zeros(64, np.int32)  # the hash code of each member's id
 
     def adopt(self, number: int, rows: NDArray[np.integer], position: NDArray[np.int32]) -> None:
-        """Take over a member from another kind of group, with these partitions at these list positions."""
+        """Take over a member from another kind of group, with these partitions at these list positions.
+
+        Positions only have to be in order; they are written down anew from 0. The tree of decisions is left
+        here, as no other run has the same classic past.
+        """
         self._make_room(number)
         self._members[number] = self._meet(number)
         self._sizes[number] = len(rows)
@@ -73,6 +80,7 @@ class Targets:
         topics = self._topics()
         self._decision = self._decisions.decide(
             self._decision,
+            # The order of members is part of the key, since the assignor's answer depends on it.
             (change, hash(numbers.tobytes()), tuple((topic.name, topic.partitions) for topic in topics)),
             self._strategy(),
             lambda: Group(topics, self._carry(numbers, group.target)),
@@ -82,7 +90,11 @@ class Targets:
         return self._write(self._decision.assignment, numbers, group.target)
 
     def _carry(self, numbers: NDArray[np.int64], owner: NDArray[np.int64]) -> Carried:
-        """Return these members, in this order, with the targets that the coordinator's records have."""
+        """Return these members, in this order, with the targets that the coordinator's records have.
+
+        Partitions of members that are gone are left out. Each member's partitions stand together, in the
+        order of `numbers`, and within a member in the order of its list.
+        """
         row = np.full(int(numbers.max(initial=-1)) + 2, -1, np.int64)  # nobody, -1, is the last element
         row[numbers] = np.arange(len(numbers))
         member = row[owner]
@@ -106,7 +118,11 @@ class Targets:
             self._hashes = np.append(self._hashes, np.zeros(number + 1, np.int32))
 
     def _meet(self, number: int) -> Member:
-        """Return a member that is new, so far without topics, and note its hash code."""
+        """Return a member that is new, so far without topics, and note its hash code.
+
+        The hash code of its id decides its place in Java's maps, which the assignor repeats; it is computed
+        once.
+        """
         about = self._describe(number)
         self._hashes[number] = string_hash(about.id)
         self._subscriptions[number] = about.topics
@@ -122,6 +138,8 @@ class Targets:
         for number in sorted(group.changed):
             about = self._members[number]
             # A target that is not what it was is that of a member that left and came back meanwhile.
+            # Its size tells it apart: a member that stayed has as many partitions as were written down for
+            # it.
             there = number in group.members
             if about and not (there and self._sizes.get(number, 0) == len(group.targets[number])):
                 left[number] = about
@@ -132,6 +150,8 @@ class Targets:
             topics = tuple(group.topics_of(member.topics))
             if about is None:
                 before = member.replaces
+                # A member may have been replaced several times since the last target; the assignor knows the
+                # first of them only.
                 while before is not None and before.number not in left:
                     before = before.replaces
                 about = self._meet(number)
@@ -162,12 +182,16 @@ class Targets:
         if not is_built_in(self._decision.assignor):  # it may list the members in its own order
             place = {self._members[number].id: row for row, number in enumerate(numbers.tolist())}
             numbers = numbers[[place[id_] for id_ in ids]]
+        # From (topic of the answer, partition) to flat indexes; topics of the answer may be fewer than those
+        # of the run.
         rows = topic
         if len(topic):
             rows = self._first[[self._names.index(name) for name in names]][topic] + partition
         owner = np.full(len(self.position), -1, np.int64)
         owner[rows] = owners = numbers[member]
         different = owner != before
+        # Members that won or lost a partition have their list written anew, from 0 in the order of the
+        # answer; all others keep the order that they had.
         touched = np.zeros(int(numbers.max(initial=-1)) + 2, np.bool_)  # nobody, -1, is the last element
         touched[owner[different]] = touched[before[different]] = True
         sizes = np.bincount(member, minlength=len(ids))
@@ -205,7 +229,11 @@ class Epochs:
         self._completion = DONE
 
     def request(self, text: str, cause: int) -> None:
-        """Note a reason for another target; the first one begins a rebalance."""
+        """Note a reason for another target; the first one begins a rebalance.
+
+        `text` and `cause` are the reason, in words and as a number. Reasons that come before the target is
+        computed belong to one rebalance.
+        """
         if not self._causes:
             self._started_ms = self._world.now_ms
             self._world.note("rebalance", cause=text)
@@ -221,6 +249,9 @@ class Epochs:
         """Begin the rebalance to a new target, which ends the one before; return the difference between them.
 
         `touched` are the members for which the new target changes something.
+
+        `position` is the place of each partition in its owner's list, shape (partitions,). A rebalance that
+        is not complete yet ends now, with the target that it had.
         """
         self.retire_target()
         self._rebalance, change = self._new_target(position)
@@ -240,6 +271,9 @@ class Epochs:
         """Complete the rebalance under way.
 
         All members reached its target, another one came, or none are left.
+
+        Nothing happens if no rebalance is under way. A planned end is cancelled, since it has come or is no
+        longer true.
         """
         if self._rebalance is not None:
             complete = replace(self._rebalance, completed_ms=self._world.now_ms)
@@ -269,6 +303,7 @@ class Epochs:
         change = Change.between(self._owner, self._position, owner, position)
         self._owner, self._position = owner, position.copy()
         causes, self._causes = self._causes, []
+        # Pauses of a target are put down to its first reason.
         self.cause = causes[0][1]
         step = Step(
             np.fromiter(group.members, np.int32, len(group.members)),

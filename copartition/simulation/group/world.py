@@ -24,6 +24,9 @@ class Engine(Protocol):
     """A group coordinator and its members.
 
     Consumers are named by their number in `World.consumers`; times are milliseconds and never go back.
+
+    There are two: `ClassicProtocol` and `ConsumerProtocol`. The main loop holds one at a time and replaces it
+    when the group is upgraded or downgraded; both write to the same `World`.
     """
 
     def begin(self) -> None:
@@ -82,9 +85,12 @@ class World:
         # Every consumer that ever ran, by number; a restart may change its strategies.
         self.consumers: list[Consumer] = []
         self.varied = False  # whether some consumer has strategies of its own
+        # Rebalance protocols of each strategy that was asked for, as looking one up makes an assignor.
         self._protocols: dict[str, frozenset[RebalanceProtocol]] = {}
         # What consumers subscribe to, each with one consumer that does.
         self.subscriptions: dict[tuple[tuple[str, ...] | None, str | None], Consumer] = {}
+        # The number of each consumer by name, and the numbers of running ones in the order of their starts.
+        # The second is a dictionary used as an ordered set: a restart puts a consumer at its end.
         self._number: dict[str, int] = {}
         self._running: dict[int, None] = {}
         self._slow: dict[
@@ -100,7 +106,11 @@ class World:
             self.start_process(consumer)
 
     def start_process(self, consumer: Consumer) -> int:
-        """Note that a process of this consumer runs from now on; return the consumer's number."""
+        """Note that a process of this consumer runs from now on; return the consumer's number.
+
+        A consumer that ran before keeps its number and is configured as given here from now on. What it
+        subscribes to stays noted after it has gone.
+        """
         number = self._number.setdefault(consumer.name, len(self.consumers))
         self.consumers[number : number + 1] = [consumer]
         self.varied |= consumer.assignors is not None
@@ -114,6 +124,10 @@ class World:
         """Return the first commit after time 0 of a consumer that is there then, in milliseconds.
 
         The commit before that, one interval earlier, is told to the records.
+
+        The time is drawn evenly from one interval, since nothing ties a client's commits to time 0. Only the
+        clients of a group at time 0 are asked; later ones begin their intervals when they start or are
+        assigned.
         """
         interval_ms = self.scenario.settings.auto_commit_interval_ms
         first_ms = float(self.random.uniform(0, interval_ms))
@@ -122,7 +136,10 @@ class World:
         return first_ms
 
     def slow_network(self, consumer: int, until_ms: float, network_ms: float) -> None:
-        """Let each request of a consumer take `network_ms` with its answer, until `until_ms`."""
+        """Let each request of a consumer take `network_ms` with its answer, until `until_ms`.
+
+        A second slow time replaces the first, also if it ends earlier.
+        """
         self._slow[consumer] = until_ms, network_ms
 
     def network_ms(self, consumer: int, at_ms: float) -> float:
@@ -137,7 +154,12 @@ class World:
     def network_each(
         self, members: NDArray[np.int32], at_ms: float | NDArray[np.float64]
     ) -> float | NDArray[np.float64]:
-        """Return `network_ms` of the consumer behind each of these members; one number if all are alike."""
+        """Return `network_ms` of the consumer behind each of these members; one number if all are alike.
+
+        `at_ms` is one time for all members or one for each, shape (len(members),); a result that is no single
+        number has that shape, too. Most runs have no slow network, and then nothing is computed for each
+        member.
+        """
         if not self._slow:
             return self.scenario.costs.network_ms
         times = zip(members.tolist(), np.broadcast_to(at_ms, members.shape).tolist(), strict=True)
@@ -148,7 +170,11 @@ class World:
         self._running.pop(consumer, None)
 
     def refuse(self, consumer: int, reason: str) -> None:
-        """Let a consumer's process end, as the coordinator does not let it join."""
+        """Let a consumer's process end, as the coordinator does not let it join.
+
+        The refusal is written to the log as an event that the group made, with the reason by Kafka's name or
+        in words.
+        """
         self.note("refused", self.consumers[consumer].name, reason=reason)
         self.end_process(consumer)
 
@@ -167,7 +193,11 @@ class World:
         return self._number.get(name) in self._running
 
     def note(self, what: str, subject: str | None = None, **detail: Any) -> None:
-        """Write a line to the event log, at the present time."""
+        """Write a line to the event log, at the present time.
+
+        `detail` must hold JSON types only, since the log is written as lines of JSON and compared byte for
+        byte.
+        """
         self.log.append(LogEntry(self.now_ms, what, subject, detail))
 
     def note_rebalance(
@@ -185,6 +215,7 @@ class World:
         self.note(
             "generation", number=generation, members=len(step.members), moved=moved, causes=list(causes)
         )
+        # The history gets the difference only; the rebalance holds the number by which it finds it again.
         number = self.history.record(step)
         return Rebalance(generation, started_ms, self.now_ms, causes, moved, self.history, number)
 

@@ -2,6 +2,9 @@
 
 The same words refuse it when it occurs, if it depends on a condition, a drawn duration or an event that
 concerns all running consumers (`copartition.simulation.agenda`).
+
+It is a run without a group: consumers start and stop, topics grow, and nothing else is looked at. Times are
+milliseconds.
 """
 
 from __future__ import annotations
@@ -52,7 +55,10 @@ def occurrence(event: Event) -> str:
 
 
 def _impossible(event: Event, number: int, fault: str, field: str = "consumer") -> ScenarioError:
-    """Return the error for an event that cannot happen, with the path to its field."""
+    """Return the error for an event that cannot happen, with the path to its field.
+
+    `number` is the place of the event in the scenario, from 0; `fault` says what is wrong and what to do.
+    """
     return ScenarioError(f"{occurrence(event)}: {fault}", path=f"$.events[{number}].{field}")
 
 
@@ -128,6 +134,8 @@ class Course:
         self._check_names()
         timed: list[tuple[float, int]] = []
         for number, event in enumerate(self._events):
+            # An event with a condition may happen at any time, so what it may change is unsure for the whole
+            # run, not only after it.
             if isinstance(event.at_ms, Condition):
                 self._doubt(event)
             else:
@@ -146,6 +154,7 @@ class Course:
                     unlike = " and ".join(name for name, was, now in pairs if was != now)
                     fault = f"consumer {first.name!r} had another {unlike} before; give a new name"
                     raise _impossible(event, number, fault)
+        # These events make names of their own, so a name that is unknown now may exist by then.
         makes_names = any(isinstance(event, Deployment | ScaleTo | Autoscaler) for event in self._events)
         for number, event in enumerate(self._events):
             if isinstance(event, ByName):
@@ -167,12 +176,18 @@ class Course:
             self._membership_unknown = True
 
     def _apply(self, at_ms: float, event: Event, number: int) -> None:
-        """Let an event happen; raise `ScenarioError` if it certainly cannot."""
+        """Let an event happen; raise `ScenarioError` if it certainly cannot.
+
+        `number` is the place of the event in the scenario. A restart of a drawn length counts as over at
+        once, so that nothing is refused that might be possible.
+        """
         if isinstance(event, Grow | Create):
             if event.topic not in self._unsure_topics:
                 self._cluster.change(event, number)
         elif isinstance(event, Join):
             name = event.consumer.name
+            # Infinite: it has stopped, or has never run. A consumer that is about to come back counts as
+            # running, as two processes would meet.
             if self._back_at.get(name, math.inf) != math.inf and self._sure(name):
                 raise running_already(event, number)
             self._back_at[name] = at_ms

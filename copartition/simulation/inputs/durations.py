@@ -42,7 +42,10 @@ class Uniform:
 
 @dataclass(frozen=True, slots=True)
 class Exponential:
-    """Mostly short, now and then several times the mean; milliseconds."""
+    """Mostly short, now and then several times the mean; milliseconds.
+
+    A mean of 0 gives 0 always.
+    """
 
     mean: Milliseconds
 
@@ -64,7 +67,11 @@ class LogNormal:
         return (math.log(self.p95) - math.log(self.median)) / _P95
 
     def draw(self, random: Generator) -> float:
-        """Return one length in milliseconds."""
+        """Return one length in milliseconds.
+
+        The exponent is cut before it is raised, as `exp` refuses what a float cannot hold; `draw` cuts the
+        length itself.
+        """
         length = math.log(self.median) + random.standard_normal() * self.sigma
         return math.exp(min(length, LARGEST_EXPONENT))
 

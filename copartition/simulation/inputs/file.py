@@ -42,6 +42,9 @@ from partitioning.kit.limits import MAX_TOPIC_NAME
 def with_settings(scenario: Scenario, changes: Mapping[str, str]) -> Scenario:
     """Return the scenario with other settings, costs and load; all else is as it was.
 
+    Changes are made on the values of the file that the scenario would be written as, and read back; so they
+    are judged by the same rules as a file.
+
     Args:
         scenario: the scenario.
         changes: settings by Kafka's names, or fields as `costs.assign_ms` and `load.rate`, to their values as
@@ -168,6 +171,7 @@ def scenario_schema() -> dict[str, Any]:
     load["properties"]["rate"]["anyOf"].append(
         {"type": "string", "description": "a file that copartition audit -o json wrote."}
     )
+    # Files call settings by Kafka's names, the dataclass by Python's.
     settings["properties"] = {dotted(name): of for name, of in settings["properties"].items()}
     topic = object_of(
         {"partitions": COUNT.schema, "racks": RACKS.schema, "id": {"type": "string", "format": "uuid"}},
@@ -206,7 +210,11 @@ def scenario_schema() -> dict[str, Any]:
 
 
 def _object(type_: type[Any]) -> dict[str, Any]:
-    """Return the schema of a dataclass in files, with the descriptions of its "Attributes" section."""
+    """Return the schema of a dataclass in files, with the descriptions of its "Attributes" section.
+
+    A field without a default is required. Only defaults that are numbers other than infinity, texts or truth
+    values are written.
+    """
     descriptions = described(type_)
     properties, required = {}, []
     for field in fields(type_):

@@ -2,6 +2,9 @@
 
 The types of the dataclasses say it. msgspec reads such types too, but it is an optional package, and its
 messages neither list the names that are valid nor propose a near one.
+
+Three readers of one definition: `check_fields` judges values made in Python, `read_field` those of a file,
+and `inputs.file` writes the schema that editors use.
 """
 
 from __future__ import annotations
@@ -64,7 +67,10 @@ _KINDS: dict[type[Any], dict[str, FieldKind]] = {}
 
 
 def excerpt(value: object, *, file: bool = True) -> str:
-    """Return a value for a message, cut if it is long, as a file or else Python writes it."""
+    """Return a value for a message, cut if it is long, as a file or else Python writes it.
+
+    A value of a file may be as large as the file; a message shows a short piece of it.
+    """
     try:
         return _REPRS[file].repr(value)
     except ValueError:
@@ -95,6 +101,8 @@ def name_hint(value: object, candidates: Iterable[str]) -> str:
 def milliseconds_of(text: str) -> float:
     """Return the milliseconds that a text such as "30 s" stands for; `TIME` must match it.
 
+    The unit is one of `UNITS`; spaces between number and unit do not matter.
+
     >>> milliseconds_of("1.5 min")
     90000.0
     """
@@ -121,7 +129,10 @@ class FieldKind(ABC):
 
     @abstractmethod
     def fits(self, value: Any) -> bool:
-        """Return whether a field of this kind may have this value."""
+        """Return whether a field of this kind may have this value.
+
+        The value is Python's, as `read` returns it.
+        """
 
     def advice(self, value: Any, *, file: bool) -> str:
         """Return the text that says which value to give instead of this one."""
@@ -129,7 +140,11 @@ class FieldKind(ABC):
         return f"give {self.expected.file if file else self.expected.python}"
 
     def parts(self, value: Any) -> Iterable[tuple[str, Any, FieldKind]]:
-        """Return the parts of a value, each with its place in it, such as "[0]", and its kind."""
+        """Return the parts of a value, each with its place in it, such as "[0]", and its kind.
+
+        A part is asked about only after the whole does not fit, to name the part that is at fault. Kinds
+        without parts return nothing.
+        """
         del value
         return ()
 
@@ -149,6 +164,8 @@ class _Number(FieldKind):
         low, high = self._low, self._high = between.low, between.high
         self._type = Integral if type_ is int else Real
         self._common = frozenset({int, type_})
+        # The least positive float stands for "above 0": a bound that is excluded, which JSON Schema writes in
+        # its own way.
         above = low == sys.float_info.min
         most = f" to {high}" if high < sys.float_info.max else ""
         number = f"a {between.what} {'above 0' if above else f'from {low}'}{most}"
@@ -158,12 +175,14 @@ class _Number(FieldKind):
             **({"exclusiveMinimum": 0} if above else {"minimum": low}),
             **({"maximum": high} if most else {}),
         }
+        # Only lengths of time have this bound, so it tells them from all other numbers.
         self._time = re.compile(TIME) if high == LATEST_MS else None
         if self._time:
             self.expected = Words(number, f"{number}, or text such as '30 s' (units are {', '.join(UNITS)})")
             self.schema = {"anyOf": [self.schema, {"type": "string", "pattern": f"^{TIME}$"}]}
 
     def fits(self, value: Any) -> bool:
+        """Return whether it is a number of this type within the bounds; True and False are none."""
         if type(value) not in self._common:
             if isinstance(value, bool) or not isinstance(value, self._type):
                 return False
@@ -171,11 +190,13 @@ class _Number(FieldKind):
         return bool(self._low <= value <= self._high)
 
     def read(self, value: Any) -> Any:
+        """Return the milliseconds of a text such as "30 s" if this is a time; any other value as it is."""
         if self._time and isinstance(value, str) and self._time.fullmatch(value):
             return milliseconds_of(value)
         return value
 
     def write(self, value: Any) -> Any:
+        """Return the number as one of Python's own types, which JSON and YAML know; NumPy's they do not."""
         return int(value) if isinstance(value, Integral) else float(value)
 
 
@@ -296,9 +317,11 @@ class _Either(FieldKind):
         return chain.from_iterable(kind.parts(value) for kind in self._kinds)
 
     def read(self, value: Any) -> Any:
+        """Return the value as the first kind reads it that it fits; the file's value if it fits none."""
         return next((read for kind in self._kinds if kind.fits(read := kind.read(value))), value)
 
     def write(self, value: Any) -> Any:
+        """Return the value as the first kind writes it that it fits; one of them must."""
         return next(kind for kind in self._kinds if kind.fits(value)).write(value)
 
 
@@ -332,6 +355,7 @@ class _Duration(FieldKind):
         self.schema = {"$ref": "#/definitions/Duration"}
 
     def fits(self, value: Any) -> bool:
+        """Return whether it is a length of time, or a distribution whose parameters are possible together."""
         if not isinstance(value, Uniform | Exponential | LogNormal):
             return self._length.fits(value)
         if not all(map(self._length.fits, astuple(value))):
@@ -344,6 +368,7 @@ class _Duration(FieldKind):
         return True
 
     def read(self, value: Any) -> Any:
+        """Return the distribution that an object of one of the three forms describes, or else a number."""
         read = self._length.read
         match value:
             case {"uniform": [low, high], **rest} if not rest:
@@ -355,6 +380,7 @@ class _Duration(FieldKind):
         return read(value)
 
     def write(self, value: Any) -> Any:
+        """Return the object of a distribution, or the number of a fixed length."""
         write = self._length.write
         match value:
             case Uniform(low, high):
@@ -369,6 +395,7 @@ class _Duration(FieldKind):
 def kind_of(hint: Any) -> FieldKind:
     """Return the kind that the type of a field means, with the bounds of its `Between`."""
     origin, args = get_origin(hint), get_args(hint)
+    # Asked first: a duration is a union, too, and its parts alone would not be read from objects.
     if hint == Duration:
         kind: FieldKind = DURATION
     elif origin is Annotated:
@@ -437,6 +464,7 @@ def refusal(name: str, value: Any, kind: FieldKind, path: str, *, file: bool = F
 
     `path` is the place of the object that has the field; `file` chooses the words of files.
     """
+    # The first part that does not fit is at fault; without one it is the value as a whole.
     for place, part, of in kind.parts(value):
         if not of.fits(of.read(part) if file else part):
             return refusal(name + place, part, of, path, file=file)

@@ -109,6 +109,8 @@ class Scenario:
 
     def __post_init__(self) -> None:
         for name in ("topics", "consumers", "events"):
+            # Lists and generators are taken, too; what cannot be listed is refused by `check_scenario` with
+            # its own message.
             if isinstance(listed := getattr(self, name), Iterable):
                 object.__setattr__(self, name, tuple(listed))
         check_scenario(self)
@@ -131,6 +133,8 @@ class Scenario:
         load = self.load or Load(0)
         later = [event for event in self.events if isinstance(event, Create)]
         first = {event.topic: event.partitions for event in reversed(later)}
+        # How many partitions a topic has first, at the start or when it is created: `Load.rate` is the mean
+        # over these.
         first |= {topic.name: topic.partitions for topic in self.topics}
         return {name: load.rates_of(name, most, first[name]) for name, most in topic_counts(self).items()}
 
@@ -178,6 +182,7 @@ class Scenario:
             scenario = cls(**{"name": name, **arguments})
             _check_registered(scenario)
         except ScenarioError as error:
+            # The fault names a consumer by number, but one entry of the file may stand for many of them.
             path = re.sub(r"^\$\.consumers\[(\d+)\]", lambda match: places[int(match[1])], error.path or "$")
             raise ScenarioError(error.args[0], path=path) from error
         return scenario
@@ -203,7 +208,11 @@ LOOK_MS = 1_000
 
 
 def check_scenario(scenario: Scenario) -> None:
-    """Raise `ScenarioError` if a scenario cannot be; the message says where the fault is and what to do."""
+    """Raise `ScenarioError` if a scenario cannot be; the message says where the fault is and what to do.
+
+    Fields are judged first, one by one, since everything after that relies on their types; then what fits
+    together; and last the course of events. The first fault is raised.
+    """
     check_fields(scenario, "$")
     for number, event in enumerate(scenario.events):
         check_fields(event, f"$.events[{number}]")
@@ -249,6 +258,8 @@ def topic_counts(scenario: Scenario) -> dict[str, int]:
     check_partitions(total, partial(ScenarioError, path="$.topics"), "the scenario")
     for number, event in enumerate(scenario.events):
         if isinstance(event, Grow | Create):
+            # An event that asks for fewer partitions than there are is refused elsewhere (`Course`), in its
+            # own words.
             more = max(0, event.partitions - counts.get(event.topic, 0))
             total += more
             faulty = partial(ScenarioError, path=f"$.events[{number}].partitions")
@@ -259,7 +270,11 @@ def topic_counts(scenario: Scenario) -> dict[str, int]:
 
 
 def _check_load(scenario: Scenario, topics: Mapping[str, int], people: Iterable[Consumer]) -> None:
-    """Refuse rates, backlogs and capacities that do not fit the topics and consumers."""
+    """Refuse rates, backlogs and capacities that do not fit the topics and consumers.
+
+    `topics` has the most partitions that each topic will have: rates are given for all of them, backlogs for
+    those of time 0 only.
+    """
     load = scenario.load
     rates = load.rate if load and isinstance(load.rate, Mapping) else {}
     for topic, rate in rates.items():
@@ -279,6 +294,7 @@ def _check_load(scenario: Scenario, topics: Mapping[str, int], people: Iterable[
                 f"{first[topic]:,} partitions that it has at the start",
                 path=f"$.load.waiting.{topic}",
             )
+    # Consumers without a capacity would process everything at once beside others that cannot.
     if scenario.capacity_of(Consumer("")) == math.inf:
         for consumer in people:
             if consumer.capacity is not None:
@@ -388,7 +404,11 @@ def _check_autoscaler(event: Autoscaler, scenario: Scenario, path: str) -> None:
 
 
 def _check_length(scenario: Scenario, people: int) -> None:
-    """Refuse a run that would not end within hours."""
+    """Refuse a run that would not end within hours.
+
+    Events are counted as the steps that they will be unfolded into, and looks at conditions by their
+    interval. `people` is the number of consumers that the scenario names.
+    """
     count = 0
     for number, event in enumerate(scenario.events):
         count += 1

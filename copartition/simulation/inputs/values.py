@@ -56,6 +56,7 @@ def read_values(file: Path, changes: Mapping[str, str], names: Iterable[str]) ->
             f"a scenario file ends in {', '.join(sorted(_ENDINGS))}; "
             "a captured group also needs --deploy rolling, surge, ..."
         )
+    # YAML and TOML are parsed far more slowly than JSON, so their files are limited to less.
     text = read_text(file, MAX_FILE_BYTES if form == "json" else formats.MAX_SLOW_BYTES)
     with needs(f"reading {file}", "cli"):
         values = getattr(formats, f"decode_{form}")(text)
@@ -69,6 +70,8 @@ def read_arguments(values: Any, kinds: Mapping[str, FieldKind]) -> tuple[dict[st
     """Return arguments for a scenario of fields of these kinds, and each consumer's place in the values.
 
     The places lead from a consumer's number to its entry: one entry may stand for many consumers.
+
+    Only the form of the values is judged here; whether they fit together is up to `Scenario` itself.
     """
     _check_keys(values, [*kinds, "static"], ("topics", "consumers"), "$")
     static = read_field("static", values.get("static", False), FLAG, "$")
@@ -110,6 +113,7 @@ def change_value(values: Any, key: str, text: str, names: Iterable[str]) -> None
     try:
         values[last] = decode_json(text)
     except ValueError:
+        # A word without quotes is meant as a text: `assignor=range`.
         values[last] = text
 
 
@@ -276,11 +280,19 @@ def audited_rates(name: str, folder: Path) -> dict[str, list[float]]:
 
 
 def _rates(audit: Mapping[str, Any]) -> list[float]:
-    """Return the records a second that came to each partition of one audited topic."""
+    """Return the records a second that came to each partition of one audited topic.
+
+    Records over milliseconds, times 1,000; one rate for each partition, in the order of their numbers.
+
+    Raises:
+        ScenarioError: the audit read a part of the records only, or they all came at one time.
+    """
     topic, kind, spans = audit["topic"], audit["coverage"]["kind"], audit["spans"]
     if audit["compacted"] or kind not in {"full", "since"}:
         what = "the topic is compacted" if audit["compacted"] else f"it read a part only ({kind})"
         raise ScenarioError(f"the records of {topic!r} in it are not all that came: {what}; {_WRITE}")
+    # One length of time for all partitions of the topic, from its first record to its last; an empty
+    # partition has no times.
     times = [span[end] for span in spans for end in ("first_ms", "last_ms") if span[end] is not None]
     if not times or max(times) == min(times):
         raise ScenarioError(f"the records of {topic!r} in it do not tell how long they took to come")

@@ -1,4 +1,8 @@
-"""The rebalances of a run, each as what it changed."""
+"""The rebalances of a run, each as what it changed.
+
+A rebalance changes few partitions as a rule, so a run keeps differences, and an assignment is put together
+when somebody reads it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -78,6 +82,7 @@ class Change(NamedTuple):
         """
         rows = ((owner != old_owner) | (position != old_position)).nonzero()[0]
         # `position` is less than the number of partitions, so it fits if these do.
+        # The owner is a member's number, which may be larger than the number of partitions.
         fits = max(len(owner), int(owner.max(initial=0))) < 1 << 15
         kind = np.int16 if fits else np.int32
         return cls(rows.astype(kind), owner[rows].astype(kind), position[rows].astype(kind))
@@ -137,6 +142,7 @@ class History:
         if len(member):
             rows = self._first[[self._number[name] for name in topics]][topic]
             rows += partition
+            # Most assignors answer in the order in which they got the members; otherwise ids lead to numbers.
             if tuple(map(self._memberships.ids.__getitem__, members.tolist())) != ids:
                 members = np.array([self._memberships.serials[id_] for id_ in ids], np.int32)
             owner[rows] = members[member]
@@ -151,6 +157,7 @@ class History:
         owned = change.owner >= 0
         partitions = change.partitions[owned]
         consumer = self._memberships.consumer[change.owner[owned]]
+        # By consumer and not by member: a consumer that comes back under another member id has moved nothing.
         last = self._last_consumer[partitions]
         self._last_consumer[partitions] = consumer
         return int(np.count_nonzero((last >= 0) & (last != consumer)))
@@ -191,6 +198,7 @@ class History:
 
     def _seek(self, step: int) -> None:
         """Bring `_owner` and `_position` to the assignment after a step."""
+        # Differences lead forward only, so an earlier step is reached from the beginning.
         if self._at < 0 or step < self._at:
             total = int(self._first[-1])
             self._owner, self._position = np.full(total, -1, np.int32), np.zeros(total, np.int32)

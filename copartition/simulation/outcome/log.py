@@ -68,6 +68,7 @@ def replay(lines: Iterable[bytes]) -> Difference | None:
 
 
 def _line(value: dict[str, Any]) -> str:
+    """Return a value as one line of JSON; infinity and NaN, which JSON does not have, raise `ValueError`."""
     return json.dumps(value, allow_nan=False) + "\n"
 
 

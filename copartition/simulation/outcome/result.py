@@ -192,6 +192,7 @@ class SimulationResult:
             return ""
         consumers = self.steps[step].consumers
         members, topics, member, topic, number = self.steps[step].assignment.to_arrays()
+        # Topics of the assignment are those that exist then, in the order of the scenario's.
         rates = [rate for name, rate in self.scenario.rates.items() if name in topics]
         first = bounds(np.array(list(map(len, rates)), np.intp))
         rate = np.concatenate([np.empty(0), *rates])[first[topic] + number]
@@ -225,6 +226,8 @@ _LIMIT = re.compile(rf"\s*({COMPARISON})?\s*(\d+(?:_\d+)*(?:\.\d+)?)\s*({'|'.joi
 
 
 class _Limit(NamedTuple):
+    """One limit of a figure; `value` is in milliseconds if the figure is a time."""
+
     figure: str
     percent: int | None  # of several runs; None: each of them
     comparison: str
@@ -266,7 +269,10 @@ def check(
 
 
 def _limit(name: str, text: str | float, summaries: Sequence[RunSummary]) -> _Limit:
-    """Return a limit that a name and a text stand for; raise `ScenarioError` if they stand for none."""
+    """Return a limit that a name and a text stand for; raise `ScenarioError` if they stand for none.
+
+    `name` may leave out `_ms`, and ends in `_p` and a number for a percentile of several runs.
+    """
     summary = summaries[0]
     names = {field.name.removesuffix("_ms"): field.name for field in fields(summary)}
     of_runs = re.fullmatch(r"(.+)_p(\d\d?|100)", name) if len(summaries) > 1 else None

@@ -36,6 +36,7 @@ def sum_up(world: World, unmet: Iterable[str]) -> SimulationResult:
     forsaken = scenario.until_ms is None and _is_forsaken(world)
     double_read_ms = ledger.finish(now_ms)
     records = ledger.flow.result(now_ms) if ledger.flow is not None else None
+    # From one long column to shape (causes, phases); the room that was made for more causes is cut off.
     spent = ledger.now.spent.reshape(-1, KINDS)[: len(ledger.causes)]
     by_phase = spent.sum(axis=0)
     rebalances = world.history.rebalances
@@ -87,7 +88,11 @@ def _by_name(spent: Sequence[float] | NDArray[np.float64]) -> dict[str, float]:
 
 
 def _catch_up(ledger: Ledger, records: RecordsResult | None) -> list[float] | list[None]:
-    """Return the milliseconds for which partitions were further behind than before, by cause."""
+    """Return the milliseconds for which partitions were further behind than before, by cause.
+
+    Each stretch is put down to the cause for which its partition had stood still last. None stands for each
+    cause if there is no load.
+    """
     if records is None:
         return [None] * len(ledger.causes)
     partition, start, end = records.catch_ups.partition, records.catch_ups.start, records.catch_ups.end

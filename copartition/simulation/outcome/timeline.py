@@ -89,5 +89,7 @@ class Timeline:
         # Two rows of one pause touch: the group noticing is not the end of it.
         opens = np.ones(len(start), np.bool_)
         opens[1:] = (partition[1:] != partition[:-1]) | (start[1:] != end[:-1])
+        # A pause closes in the row before the next one opens; the first row opens one, so the last one
+        # closes.
         closes = np.roll(opens, -1)
         return partition[opens], start[opens], end[closes]

@@ -8,6 +8,9 @@ and no steps in time are needed. Arrays have an element for each partition; `gro
 reads it, `capacity` has an element for each consumer. Times count from the moment at which the partitions
 were `behind` by b, in milliseconds; amounts are thousandths of records, so that a rate of records a second
 needs no factor.
+
+Two parts: the functions compute what follows from one moment, for many consumers at once; the two curve
+classes keep what a run went through, from which lag over time is computed when it is asked for.
 """
 
 from __future__ import annotations
@@ -34,12 +37,19 @@ def drain_times(behind: Floats, rate: Floats, group: Integers, capacity: Floats)
     """Return the time at which each partition is drained, in milliseconds.
 
     0 for a partition that never falls behind, infinite for one that stays behind.
+
+    All columns have shape (partitions,), `capacity` has shape (consumers,). If all capacities are infinite,
+    everything is drained at once.
+
+    Each turn of the loop fixes either all partitions of a consumer or only its first, so it ends after at
+    most as many turns as a consumer has partitions. Equal rates need one turn.
     """
     times = np.zeros(len(behind))
     # A group that is never behind needs none of the sorting below.
     busy = np.count_nonzero(behind) or np.count_nonzero(np.bincount(group, rate, len(capacity)) > capacity)
     if not busy or not np.count_nonzero(capacity < np.inf):
         return times
+    # What the partitions fixed so far had behind, and what their rates leave of the capacity, by consumer.
     spent = np.zeros(len(capacity))
     free = capacity.copy()
     left = np.arange(len(behind))
@@ -68,19 +78,28 @@ def drain_times(behind: Floats, rate: Floats, group: Integers, capacity: Floats)
 def behind_at(
     elapsed: Floats, behind: Floats, rate: Floats, group: Integers, drained: Floats, capacity: Floats
 ) -> Floats:
-    """Return how far behind the partitions are after `elapsed`, which must be equal for all of a group."""
+    """Return how far behind the partitions are after `elapsed`, which must be equal for all of a group.
+
+    Amounts are thousandths of records, times milliseconds; the result has shape (partitions,). `drained` must
+    be what `drain_times` gives for the same columns. Rounding never makes it negative.
+    """
     wait = drained > elapsed
     if not np.count_nonzero(wait):
         return np.zeros(len(behind))
     due = behind + rate * elapsed
     sharers = np.bincount(group, wait)
+    # What drained partitions were given is all that came to them; the rest of the capacity was shared evenly.
     drained_sum = np.bincount(group, np.where(wait, 0.0, due))[group]
     share = (capacity[group] * elapsed - drained_sum) / np.maximum(sharers, 1.0)[group]
     return np.where(wait, np.maximum(due - share, 0.0), 0.0)
 
 
 def speed_at(elapsed: Floats, rate: Floats, group: Integers, drained: Floats, capacity: Floats) -> Floats:
-    """Return the rate at which each partition is processed after `elapsed`, in records a second."""
+    """Return the rate at which each partition is processed after `elapsed`, in records a second.
+
+    At the very moment at which a partition is drained it counts as drained. A drained partition is processed
+    as fast as its records come.
+    """
     wait = drained > elapsed
     flowing = np.bincount(group, np.where(wait, 0.0, rate))[group]
     sharers = np.maximum(np.bincount(group, wait), 1.0)[group]
@@ -100,6 +119,11 @@ def fall_times(
 
     They are further behind at time 0, and must get there: a target that is never reached gives no meaningful
     time.
+
+    `rows` are places in the other columns, and `target` is an amount for each row; the result has shape
+    (len(rows),), in milliseconds. Between two drain times of its consumer a partition's lag is linear, so the
+    first drain time at which the target has been reached is found by bisection, and the rest follows in
+    closed form.
     """
     fill = _Filling.drained_at(behind, rate, group, drained, capacity)
 
@@ -120,8 +144,14 @@ def fall_times(
 def peaks(
     behind: Floats, rate: Floats, group: Integers, drained: Floats, capacity: Floats
 ) -> tuple[NDArray[np.intp], Floats, Floats]:
-    """Return the rows that fall further behind before they catch up, when they turn, and their lag then."""
+    """Return the rows that fall further behind before they catch up, when they turn, and their lag then.
+
+    The three columns have equal length: places, times in milliseconds, and amounts in thousandths of records.
+    A partition gains on its consumer as others are drained; its lag turns at the drain time from which its
+    share exceeds its rate. One that never turns is left out.
+    """
     start = np.zeros(len(behind))
+    # Within rounding a partition that gets exactly its rate neither grows nor shrinks, and has no peak.
     rows = np.flatnonzero(
         (rate > speed_at(start, rate, group, drained, capacity) * (1 + _TIE)) & (drained > 0)
     )
@@ -145,6 +175,9 @@ class _Filling:
     All columns are in that order; `order` leads from it back to the arguments, and `place` counts from 0 in
     each group. `spent` and `free` sum up the partitions drained before each: their backlog, and the capacity
     that their rates leave.
+
+    `spent` and `free` as arguments are by consumer, as attributes by partition. `key` is the order to take;
+    without it partitions are ordered by when each would be drained as the first.
     """
 
     def __init__(
@@ -165,6 +198,7 @@ class _Filling:
             key = quotient(spent[group] + n * behind, free[group] - n * rate, rounding)
         # Where none would ever be drained, the slowest comes first. Small integers are sorted in linear time.
         order = np.lexsort((rate, key)) if np.count_nonzero(rate != rate[0]) else key.argsort()
+        # Groups are brought together by a stable sort, so the order by time stays within each group.
         small = group.astype(np.min_scalar_type(len(spent)))
         self.order = order[small[order].argsort(kind="stable")]  # where each came from
         self.group = group[self.order]
@@ -192,7 +226,11 @@ class _Filling:
         return fill
 
     def disorder(self) -> NDArray[np.intp]:
-        """Return the places of partitions that would be drained before the one they come after."""
+        """Return the places of partitions that would be drained before the one they come after.
+
+        The first place of a group is never among them. Differences within rounding do not count, since equal
+        partitions would be sorted again and again.
+        """
         early = (self.times[1:] < self.times[:-1] * (1 - _TIE)) & (self.place[1:] > 0)
         return early.nonzero()[0] + 1
 
@@ -202,7 +240,11 @@ class _Filling:
 
 
 def _before(values: Floats, first: Integers) -> Floats:
-    """Return for each element the sum of the values before it in its group, which starts at `first`."""
+    """Return for each element the sum of the values before it in its group, which starts at `first`.
+
+    `first` has the place of its group's first element for each element. One running sum over all groups
+    serves them all; the part before a group is subtracted.
+    """
     sums = values.cumsum() - values
     return sums - sums[first]
 
@@ -218,6 +260,9 @@ def _first(holds: Callable[[Integers], NDArray[np.bool_]], low: Integers, high: 
     """Return the first place from `low` up to `high` at which `holds` is true, by bisection.
 
     `high` if it is true nowhere. It must stay true from the first such place on.
+
+    `low` and `high` are columns, one range for each question; `holds` is asked about all of them at once,
+    with one place for each.
     """
     end = high
     while (low < high).any():
@@ -236,6 +281,9 @@ class GroupCurve:
     """The lag of the whole group, stored as changes of its slope and jumps, in any order.
 
     Times are milliseconds, amounts thousandths of records, slopes records a second.
+
+    Only changes are stored, so consumers may be handled in any order and each adds what it contributes;
+    `until` sorts them once.
     """
 
     def __init__(self) -> None:
@@ -261,6 +309,7 @@ class GroupCurve:
         bent, slope = (np.concatenate(column) for column in zip(*self._bends, strict=True))
         jumped, jump = (np.concatenate(column) for column in zip(*self._jumps, strict=True))
         at, place = np.unique(np.concatenate([bent, jumped, [0.0, end]]), return_inverse=True)
+        # Changes at one time are summed: first all bends, then all jumps, as `place` has them in this order.
         slope = np.bincount(place[: len(bent)], slope, len(at))
         jump = np.bincount(place[len(bent) : -2], jump, len(at))
         kept = (slope != 0) | (jump != 0) | (at == 0) | (at == end)
@@ -269,6 +318,7 @@ class GroupCurve:
         value = np.cumsum(grown + jump)
         kept = at <= end
         at, jump, value = at[kept], jump[kept], value[kept]
+        # At a jump the lag has two values: the one before it, and the one after it.
         twice = np.repeat(np.arange(len(at)), 1 + (jump != 0))
         before = np.append(twice[1:] == twice[:-1], False)
         return at[twice], np.maximum(value[twice] - before * jump[twice], 0.0)
@@ -305,6 +355,7 @@ class PartitionCurves:
     def add(self, *stretches: NDArray[Any]) -> None:
         """Add stretches, as columns in the order of `_Stretches`."""
         self._count += len(stretches[0])
+        # Half a curve would be a wrong one, so nothing is kept, and `of` says why.
         if self._count > MOST_STRETCHES:
             self._rows = None
         if self._rows is not None:
@@ -339,8 +390,10 @@ class PartitionCurves:
         capacity = self.capacity[consumer]
         assert (capacity < np.inf).all(), "whoever processes everything at once never waits"
         lasted, groups = until - since, int(number.max(initial=0)) + 1
+        # Sums over all partitions that the same consumer read during the same stretch.
         whole, coming = np.bincount(number, behind, groups)[number], np.bincount(number, rate, groups)[number]
         before = np.where(consumer < 0, lasted, (whole - behind) / capacity)
+        # The oldest record of a partition has waited since as many came as are behind now.
         age = np.divide(behind, rate, out=np.zeros(len(partition)), where=rate > 0)
         # Who gets more than they can process is further behind at the end of a stretch.
         grown = np.where(consumer < 0, 0.0, whole + (coming - capacity) * lasted)
@@ -359,7 +412,11 @@ class PartitionCurves:
 
     @cached_property
     def _neighbours(self) -> tuple[Integers, Integers]:
-        """The order that brings stretches read together by one consumer together, and each one's group."""
+        """The order that brings stretches read together by one consumer together, and each one's group.
+
+        Partitions that share a consumer change together, so their stretches have the same ends, and the lag
+        of each follows from all of them.
+        """
         reading = self._stretches.until, self._stretches.since, self._stretches.consumer
         order = np.lexsort(reading)
         begins = np.any([np.diff(column[order], prepend=np.nan) != 0 for column in reading], axis=0)
@@ -380,6 +437,8 @@ class PartitionCurves:
         behind, rate, drained = stretches.behind[among], stretches.rate[among], stretches.drained[among]
         elapsed = np.unique(np.concatenate([[0.0, until - since], drained[drained < until - since]]))
         group, capacity = np.zeros(len(among), np.intp), self.capacity[stretches.consumer[among[:1]]]
+        # The lag of one partition depends on all that are read with it, so all of these are computed, and one
+        # is taken.
         own = among == row
         levels = [behind_at(time, behind, rate, group, drained, capacity)[own] for time in elapsed]
         return np.stack([since + elapsed, np.concatenate(levels)])

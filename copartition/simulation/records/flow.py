@@ -1,4 +1,8 @@
-"""Model how far behind every partition is, as a flow of records."""
+"""Model how far behind every partition is, as a flow of records.
+
+Three parts: `Flow` is told by the ledger's fold who reads what, `ReaderChanges` groups what it is told into
+rounds, and `Readers` (`records.readers`) computes each round for all its consumers at once.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -95,6 +99,7 @@ class ReaderChanges:
         self._round = np.full(64, -1)
         self._at = np.zeros(64)
         self._kind = np.zeros(64, np.intp)
+        # The number of the present round; `_round` compares with it.
         self._rounds = 0
 
     def add(
@@ -131,7 +136,8 @@ class ReaderChanges:
             return
         *changes, turn = map(np.concatenate, zip(*self._out_of_turn, strict=True))
         self._out_of_turn = []
-        # A consumer that stops has begun before to read what it had opened by then.
+        # A consumer that stops has begun before to read what it had opened by then. So reads come first
+        # within one turn.
         order = np.lexsort((changes[-1] != READ, turn))
         partition, consumer, at, kind = (column[order] for column in changes)
         self._waiting.append((partition, consumer, at, kind))
@@ -153,6 +159,8 @@ class ReaderChanges:
             self._latest, self._at = (np.append(old, np.zeros(last + 1)) for old in (self._latest, self._at))
             self._round = np.append(self._round, np.full(last + 1, -1))
             self._kind = np.append(self._kind, np.zeros(last + 1, np.intp))
+        # A consumer that is named twice keeps the time written last; the other one then differs from it, and
+        # the answer is False.
         before = self._latest[consumer]
         self._latest[consumer] = at
         return not np.count_nonzero((before > at) | (self._latest[consumer] != at))
@@ -178,7 +186,11 @@ class ReaderChanges:
         yield from _merge(parts)
 
     def _fits(self, change: Round) -> bool:
-        """Return whether all of a change can happen in the present round, after the changes in it so far."""
+        """Return whether all of a change can happen in the present round, after the changes in it so far.
+
+        It does not fit if one of its consumers has another time in this round already, or a change of this
+        kind or a later one.
+        """
         consumer = change.consumer
         apart = (self._at[consumer] != change.at) | (self._kind[consumer] >= change.kind)
         return not np.count_nonzero(apart & (self._round[consumer] == self._rounds))
@@ -190,7 +202,10 @@ def _column(value: Any, size: int, kind: type[np.generic]) -> NDArray[Any]:
 
 
 def _merge(parts: dict[int, list[Round]]) -> Iterator[Round]:
-    """Yield the changes of a round, those of one kind as one."""
+    """Yield the changes of a round, those of one kind as one.
+
+    Kinds come in the order of their numbers: stops before reads. `parts` has the changes of each kind.
+    """
     for kind, rounds in sorted(parts.items()):
         if len(rounds) == 1:
             yield rounds[0]
@@ -205,6 +220,7 @@ def _sort(changes: list[_Rows]) -> Iterator[Round]:
     """Yield rounds in the order of time, in which no consumer has a second time."""
     partition, consumer, times = (np.concatenate(column) for column in list(zip(*changes, strict=True))[:3])
     kind = np.concatenate([np.broadcast_to(kind, at.shape) for _, _, at, kind in changes])
+    # Stable, so changes of one time keep the order in which they were made.
     order = np.argsort(times, kind="stable")
     partition, consumer, times, kind = partition[order], consumer[order], times[order], kind[order]
     waits = np.full(len(order), -1)
@@ -216,6 +232,8 @@ def _sort(changes: list[_Rows]) -> Iterator[Round]:
     # differ.
     waits[later[apart]] = earlier[apart]
     alone = np.flatnonzero(kind >= HAUNTED)
+    # A zombie's change has a round of its own: it waits for the row before it, and the row behind waits for
+    # it.
     waits[alone] = alone - 1
     waits[alone[alone + 1 < len(waits)] + 1] = alone[alone + 1 < len(waits)]
     # What a row or one before it waits for has been in an earlier round.
@@ -241,7 +259,10 @@ class Flow:
     """
 
     def __init__(self, scenario: Scenario, first: NDArray[np.int64], topics: Sequence[str]) -> None:
-        """No partition exists yet; partition p of `topics[t]` will have the index `first[t] + p`."""
+        """No partition exists yet; partition p of `topics[t]` will have the index `first[t] + p`.
+
+        `first` has shape (topics + 1,), its last element is the number of all partitions there will ever be.
+        """
         load = scenario.load
         assert load is not None, "without a load there are no records"
         rates = scenario.rates
@@ -352,6 +373,7 @@ class Flow:
         readers = self.readers
         arrived, processed, again, lost = readers.balance(at)
         outages = readers.outages
+        # Rounding may leave a little less than nothing.
         again = np.maximum(again, 0.0) / 1000
         nothing = np.zeros(len(again))
         lag_ms, lag = readers.group_curve.until(at)
@@ -374,7 +396,10 @@ class Flow:
         )
 
     def _stop(self, partitions: Integers, at: float | Floats, kind: int) -> None:
-        """Change a stop of the partitions that have a reader."""
+        """Change a stop of the partitions that have a reader.
+
+        A partition without a reader has nothing to stop, and is left out with its time.
+        """
         slots = np.asarray(partitions, np.intp)
         reader = self._reader[slots]
         read = reader >= 0

@@ -1,4 +1,9 @@
-"""Keep of each partition its reader, how far behind it is, its outage and its committed offset."""
+"""Keep of each partition its reader, how far behind it is, its outage and its committed offset.
+
+A round is computed in three steps: the partitions of its consumers are brought up to its time, readers
+change, and the consumers share their capacity anew. All columns are by flat index or by consumer number; a
+slot is a flat index as NumPy's own integer.
+"""
 
 from __future__ import annotations
 
@@ -69,6 +74,9 @@ class Outages:
     An outage begins when a partition is no longer read. If it stops again before it has caught up, that is
     still the same outage. Columns have an element for each partition; amounts are thousandths of records,
     times milliseconds. `before` and `_since` have a meaning only while `open` is True.
+
+    Outages end in `read`, which is told afterwards what happened between two changes; the time at which each
+    was over follows from the closed form.
     """
 
     def __init__(self, partitions: int) -> None:
@@ -107,6 +115,7 @@ class Outages:
             return
         slots, since, until, back = slots[affected], since[affected], until[affected], back[affected]
         end = np.minimum(back, until)
+        # A partition that caught up at once leaves no stretch.
         lasted = end > since
         self.catch_up_ms[slots] += end - since
         self._catch_ups.append(CatchUps(slots[lasted].astype(np.int32), since[lasted], end[lasted]))
@@ -134,6 +143,7 @@ class Consumers:
     def __init__(self, capacity: float) -> None:
         self._amounts, self._flags = np.zeros((7, 1)), np.zeros((3, 1), np.bool_)
         self._name_columns()
+        # Set while the last row is the only one; rows made later are copies of it.
         self.capacity[:] = capacity
         self._who = np.empty(0, np.intp)
         self._make_room(31)  # at once for as many as most groups have
@@ -163,11 +173,18 @@ class Consumers:
         self.touched[self._who] = self.commits[self._who] = self.busy[self._who] = False
 
     def last_tick(self, interval: float) -> Floats:
-        """Return for each consumer the time of its last commit, or of its interval's begin, up to `now`."""
+        """Return for each consumer the time of its last commit, or of its interval's begin, up to `now`.
+
+        Shape (consumers + 1,), milliseconds. A consumer commits every interval from `clock` on; one that has
+        not reached its first tick gives `clock` itself.
+        """
         return self.clock + np.floor((self.now - self.clock) / interval) * interval
 
     def settle(self, readers: Slots, curve: GroupCurve) -> None:
-        """Note that these consumers have been reading up to now, and end the slopes from their reading."""
+        """Note that these consumers have been reading up to now, and end the slopes from their reading.
+
+        A slope that would have ended by itself, as everything was drained, ends at that time and no later.
+        """
         self.busy[readers] = True
         moved = self._who[self._drift[self._who] != 0]
         if len(moved):
@@ -182,7 +199,11 @@ class Consumers:
         self._bend += np.bincount(consumer, slope, len(self._bend))
 
     def jump(self, consumer: Slots, by: Floats, curve: GroupCurve) -> None:
-        """Let the lag of these consumers' partitions jump by `by`."""
+        """Let the lag of these consumers' partitions jump by `by`.
+
+        `by` has an amount for each partition, in thousandths of records; partitions of one consumer are
+        summed, and jump at the consumer's time.
+        """
         sums = np.bincount(consumer, by, len(self.now)).astype(np.float64)
         curve.jumps(self.now[self._who], sums[self._who])
 
@@ -206,7 +227,8 @@ class Consumers:
         if self.capacity[-1] < np.inf:
             need = np.bincount(reader, behind, len(self.now))[who]
             spare = self.capacity[who] - np.bincount(reader, rate, len(self.now))[who]
-            # As long as one partition is behind, all of the capacity is used.
+            # As long as one partition is behind, all of the capacity is used. The slope is negative while a
+            # backlog is worked off, and positive if more comes than the consumer can process.
             drift = np.where((need > 0) | (spare < 0), -spare, 0.0)
             self._drift[who] = drift
             self._until[who] = self.now[who] + quotient(need, spare, 0.0)
@@ -276,7 +298,10 @@ class OpenTransactions:
             self._rows.append((partitions[its], at[its], until[its]))
 
     def end(self, consumer: int, at: float) -> None:
-        """End the transactions that a consumer left open at `at`, if they have not ended before."""
+        """End the transactions that a consumer left open at `at`, if they have not ended before.
+
+        A transaction cannot end before it was left open, so an earlier `at` leaves it with no length.
+        """
         for number in self._of.pop(consumer, ()):
             _, since, until = self._rows[number]
             np.minimum(until, np.maximum(at, since), out=until)
@@ -296,6 +321,7 @@ class OpenTransactions:
         where, since, until = map(np.concatenate, zip(*self._rows, strict=True))
         where = np.concatenate([where, where])
         times = np.minimum(np.concatenate([since, until]), at)
+        # +1 where a transaction begins and -1 where it ends; a partition waits while the sum is above 0.
         change = np.repeat([1, -1], len(since))
         order = np.lexsort((times, where))
         # How many are open between one time and the next; none are between two partitions.
@@ -304,7 +330,11 @@ class OpenTransactions:
 
 
 class Zombie:
-    """A consumer that reads on though it has lost partitions, from `start_ms` to `end_ms`."""
+    """A consumer that reads on though it has lost partitions, from `start_ms` to `end_ms`.
+
+    `partitions` are flat indexes. `_rows` has what it goes on with, as `Readers._wake` found it: slots,
+    amounts behind, rates and positions.
+    """
 
     def __init__(self, partitions: NDArray[np.int32], consumer: int, start_ms: float, end_ms: float) -> None:
         self.partitions = partitions
@@ -318,7 +348,11 @@ class Zombie:
         self._rows.append((slots, behind, rate, position))
 
     def work(self, at: float, capacity: Floats) -> tuple[Slots, Floats, Floats]:
-        """Return the partitions it has read up to `at`, the amount of each, and its position at the end."""
+        """Return the partitions it has read up to `at`, the amount of each, and its position at the end.
+
+        The consumer's capacity is shared among these partitions only, as its process knows no others. Amounts
+        are thousandths of records.
+        """
         slots, behind, rate, position = (np.concatenate(column) for column in zip(*self._rows, strict=True))
         span = np.full(len(slots), max(min(self.end_ms, at) - self.start_ms, 0.0))
         group = np.full(len(slots), self.consumer)
@@ -347,6 +381,8 @@ class Readers:
         self._rate = rate
         self._waiting = 1_000 * waiting  # when each partition is born
         self._rates_differ = bool((rate != rate[:1]).any())
+        # Without a limit every consumer is always at the end of its partitions, which spares most of the
+        # work.
         self._limited = load.capacity < np.inf
         self._interval = scenario.settings.auto_commit_interval_ms
         self._settled_ms = scenario.settled_ms
@@ -355,6 +391,7 @@ class Readers:
         # A transaction commits offsets together with what was made from the records.
         self._before = load.commit == "before" and not load.transactions
         self._commits_on_revoke = load.commit_on_revoke or self._before
+        # In thousandths of records, as all amounts.
         self._batch = load.batch * 1000
         size = len(rate)
         self._born = np.full(size, np.inf)
@@ -381,7 +418,11 @@ class Readers:
         self.curves = PartitionCurves()
 
     def born(self, slots: Slots, at: Floats) -> None:
-        """Let partitions exist from `at` on; records wait in them or come, and no consumer reads them."""
+        """Let partitions exist from `at` on; records wait in them or come, and no consumer reads them.
+
+        Columns of equal length; `at` is in milliseconds. A partition is in an outage from its birth on, until
+        it is read and no further behind than then.
+        """
         self._born[slots] = self._since[slots] = at
         waiting = self._behind[slots] = self._waiting[slots]
         self.outages.begin(slots, waiting, at)
@@ -391,7 +432,10 @@ class Readers:
             self.group_curve.jumps(at, waiting)
 
     def _arrived(self, slots: Slots, at: Floats) -> Floats:
-        """Return the records that have come to these partitions by `at`, with the backlog at their birth."""
+        """Return the records that have come to these partitions by `at`, with the backlog at their birth.
+
+        Thousandths of records, shape (len(slots),). A partition that is not born yet has its backlog only.
+        """
         came: Floats = self._rate[slots] * np.maximum(at - self._born[slots], 0.0)
         return self._waiting[slots] + came
 
@@ -410,7 +454,11 @@ class Readers:
         return HAUNTED + len(self._zombies) - 1
 
     def levels(self, at: float) -> Floats:
-        """Return how far behind each partition is at `at`, in thousandths of records."""
+        """Return how far behind each partition is at `at`, in thousandths of records.
+
+        Shape (partitions,). Nothing is changed: the closed form is evaluated from each partition's last
+        change. A partition that is not born has nothing behind.
+        """
         elapsed = np.maximum(at - self._since, 0.0)
         levels = self._behind + self._rate * elapsed
         reading = (self._reader >= 0).nonzero()[0]
@@ -418,7 +466,10 @@ class Readers:
         return levels
 
     def caught_up_ms(self) -> float:
-        """Return the time at which the last partition is drained; those that never will be are left out."""
+        """Return the time at which the last partition is drained; those that never will be are left out.
+
+        It is a time of the run in milliseconds, and holds if nothing changes before it.
+        """
         times = (self._since + self._drained)[self._reader >= 0]
         return float(times[np.isfinite(times)].max(initial=0.0))
 
@@ -430,6 +481,8 @@ class Readers:
             consumers.commits[now.consumer[self._reader[now.partition] >= 0]] = True
         elif self._commits_on_revoke and now.kind == READ:
             consumers.commits[now.consumer[~self._goes_on(now)] if self._stalled else now.consumer] = True
+        # The order matters: amounts up to now belong to the readers before, and capacities are shared by the
+        # readers after.
         self._settle()
         if now.kind < READ:
             self._stop(now)
@@ -492,6 +545,8 @@ class Readers:
         after = behind_at(elapsed, *sharing)
         self.curves.add(slots, reader, since, now, behind, rate, drained)
         self._recover(slots, sharing, since, now, after)
+        # With equal rates a partition's lag is highest at one end of a stretch, which is noted anyway; only
+        # otherwise it may turn in between.
         if self._rates_differ:
             rows, turn, top = peaks(*sharing)
             passed = turn <= elapsed[rows]
@@ -522,6 +577,8 @@ class Readers:
             passed = (consumers.now - consumers.clock)[reader] % cycle
             speed = speed_at(elapsed, rate, reader, drained, capacity)
             return np.where(commits, 0.0, -np.minimum(after, speed * (cycle - passed)))
+        # A commit in this stretch leaves only what was processed since; without one all of the stretch is
+        # added.
         tick = consumers.last_tick(self._interval)[reader] - self._since[slots]
         passed = tick > 0
         at_tick = behind_at(np.where(passed, tick, elapsed), *sharing)
@@ -540,6 +597,8 @@ class Readers:
         """Find which of these partitions came back to their lag before the outage, and tell `outages`."""
         behind, _, _, drained, _ = sharing
         target = self.outages.before[slots]
+        # To no lag at all a partition is back when it is drained, which is known; only other targets need a
+        # search.
         back = np.where(behind <= target, 0.0, drained)
         if np.count_nonzero(target):
             some = ((target > 0) & (behind > target)).nonzero()[0]
@@ -563,6 +622,8 @@ class Readers:
             if self._left:
                 for key in zip(slots.tolist(), consumer.tolist(), strict=True):
                     self._left.pop(key, None)
+            # Whoever stood still, or has something uncommitted, loses the partition even if it gives it up:
+            # the next reader begins at the committed position.
             refused = stood | (self._uncommitted[slots] != 0)
             if np.count_nonzero(refused):
                 self._lose(now.take(refused))
@@ -584,7 +645,11 @@ class Readers:
         self.transactions.leave_open(now.partition[begun], now.consumer[begun], now.at[begun], until[begun])
 
     def _lose(self, now: Round) -> None:
-        """Let consumers lose these partitions; the next reader begins at the committed position."""
+        """Let consumers lose these partitions; the next reader begins at the committed position.
+
+        `_left` keeps where the consumer was, in case that its process wakes up and reads on (`_wake`). What
+        was processed and not committed is behind again, so the group's lag jumps up by it.
+        """
         slots, consumer, at, _ = now
         position = self._arrived(slots, at) - self._behind[slots]
         uncommitted = self._uncommitted[slots]
@@ -602,7 +667,11 @@ class Readers:
         self.group_curve.jumps(at, uncommitted)
 
     def _read(self, now: Round) -> None:
-        """Let consumers read these partitions from now on."""
+        """Let consumers read these partitions from now on.
+
+        A consumer that stood still with a partition goes on at its position; any other one begins at the
+        committed position, to which the partition was set back when it was lost.
+        """
         slots, consumer, at, _ = now
         consumers = self.consumers
         fresh = self._reader[slots] < 0
@@ -624,6 +693,7 @@ class Readers:
         if not self._commits_on_revoke:
             starts = ~consumers.busy[consumer]
             consumers.clock[consumer[starts]] = at[starts]
+        # A process that reads again has ended the transaction that it left open.
         if self._transactional:
             for transaction in self.transactions.of(consumer):
                 self.transactions.end(transaction, consumers.now[transaction])
@@ -661,7 +731,10 @@ class Readers:
             self.transactions.end(zombie.consumer, zombie.end_ms)
 
     def _wait(self, slots: Slots, at: Floats) -> None:
-        """Bring partitions that no consumer reads up to `at`."""
+        """Bring partitions that no consumer reads up to `at`.
+
+        Records come and none is processed. `slots` and `at` have equal length, times in milliseconds.
+        """
         since, behind, rate = self._since[slots], self._behind[slots], self._rate[slots]
         nobody = np.full(len(slots), -1)
         self.curves.add(slots, nobody, since, at, behind, rate, np.full(len(slots), np.inf))
@@ -673,6 +746,7 @@ class Readers:
     def _begin(self) -> None:
         """Let the round's consumers share their capacity among the partitions that they read now."""
         slots = self.consumers.touched[self._reader].nonzero()[0]
+        # None of them reads anything, so there is no capacity to share.
         if not len(slots):
             self.consumers.rest(self.group_curve)
             return
