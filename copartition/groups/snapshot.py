@@ -345,8 +345,7 @@ def read_record(path: str | PathLike[str]) -> list[Step]:
 
     Raises:
         SourceError: the file cannot be read, is empty, or a line is no snapshot with a time; the message
-            names
-            file and line.
+            names file and line.
     """
     try:
         text = read_text(path)
