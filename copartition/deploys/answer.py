@@ -32,13 +32,13 @@ class Range:
 
     @property
     def whole(self) -> str:
-        """The same of a number of things, which has no decimals: "5 to 6"."""
+        """The range of a number of things in words, without decimals: "5 to 6"."""
         least, most = f"{self.least:,.0f}", f"{self.most:,.0f}"
         return least if least == most else f"{least} to {most}"
 
     @property
     def time(self) -> str:
-        """The same of milliseconds: "2.5 s to 3.0 s"."""
+        """The range of a time in milliseconds in words: "2.5 s to 3.0 s"."""
         least, most = duration(self.least), duration(self.most)
         return least if least == most else f"{least} to {most}"
 
@@ -94,7 +94,7 @@ class Stops:
         partitions: how many partitions the group reads before.
         rebalances: how many there are.
         partition_seconds: for how long nobody reads a partition, summed over partitions.
-        longest_pause_ms: the longest time that a partition has no reader which had one.
+        longest_pause_ms: the longest time for which a partition that had a reader has none.
         stopped_at_once: the most partitions at one time that nobody reads.
         all_stopped: how often nobody reads any partition.
         new_partitions: how many partitions are new.

@@ -33,8 +33,8 @@ class Cure(NamedTuple):
     """A change that avoids rebalances of one cause.
 
     Attributes:
-        cause: of which cause; None for restarts, which have two: a member leaves, and joins again.
-        rebalances: how many of the shown ones.
+        cause: the cause; None for restarts, which have two causes: a member leaves, and joins again.
+        rebalances: how many of the log's rebalances have this cause; a restart has two.
         do: what to do, in a few words.
         advice: what to do, at length.
         price: what that costs.

@@ -118,9 +118,9 @@ class Evidence(NamedTuple):
     """The statement of one line.
 
     Attributes:
-        kind: what.
-        line: where that stands.
-        group: which group; None if the line does not tell and its file names several.
+        kind: what the line says.
+        line: the line.
+        group: the group that it is about; None if the line does not tell and its file names several.
         member: the member id, as far as the line has it.
         client: `client.id` or `group.instance.id`; None if the line has only the member id.
         generation: the generation, or the epoch (KIP-848).
@@ -150,9 +150,9 @@ class Unread(NamedTuple):
     """Lines that speak of groups in words that no message here has.
 
     Attributes:
-        number: how many.
-        line: where the first one stands.
-        text: the first one.
+        number: how many there are.
+        line: the place of the first one.
+        text: the text of the first one.
         program: the client whose words these are, one that is not read here; None if that is unknown.
     """
 

@@ -151,7 +151,8 @@ def find(program: str, text: str, place: int | None = None) -> Match | None:
     Args:
         program: its name in `patterns.toml`.
         text: the text.
-        place: where a message has to begin, unless it may stand anywhere; None: after any other word.
+        place: the index at which a message must begin, unless it may stand anywhere; None: it may begin
+            behind any other word.
     """
     for start, anywhere, kind, pattern in messages()[program]:
         # A plain search finds the first words, so that the pattern is tried only where a message can begin.

@@ -63,7 +63,7 @@ class Rebalance:
         cause: why it began.
         member: who caused it: `group.instance.id`, else `client.id`, else the member id.
         reason: the words of the log.
-        line: where they stand.
+        line: the line that has these words.
         began: when it began.
         joined: when all members had joined; None for KIP-848 groups, which do not wait for that.
         ended: when the assignment was there; None if another rebalance began before, or the log ends.
@@ -114,9 +114,9 @@ class Other(NamedTuple):
     Attributes:
         at: when, seconds since 1970.
         what: what happened.
-        member: to whom.
-        line: where that stands.
-        finding: whether something went wrong that the logs show no rebalance of.
+        member: the member that it happened to; None if the line does not name it.
+        line: the line that says so.
+        finding: whether it is a fault after which the logs show no rebalance.
     """
 
     at: float | None
@@ -476,9 +476,9 @@ _JOINS = {Kind.MEMBER_JOINED, Kind.MEMBER_EPOCH}
 def _by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
     """Yield rebalances by the generations that clients joined.
 
-    What clients say between the last join of a generation and the last join of the next one is why that came.
-    If the logs go on after the last generation with a cause, one more rebalance without a generation is
-    yielded.
+    What clients say between the last join of a generation and the last join of the next one is the reason for
+    the next one. If the logs name a cause after the last generation, one more rebalance is yielded, without a
+    generation.
     """
     last: dict[int, int] = {}  # of each generation, where the last client joins it
     reached: set[tuple[str, int]] = set()

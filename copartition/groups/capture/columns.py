@@ -77,7 +77,7 @@ def head_columns(line: str) -> tuple[str, dict[str, int]]:
 
 
 def find_header(line: str) -> tuple[str, dict[str, int]]:
-    """Return the same for any line; a line that cannot be a header has no columns."""
+    """Return what `head_columns` returns, for any line; a line that cannot be a header has no columns."""
     return head_columns(line) if line.startswith(HEADERS) else ("", {})
 
 

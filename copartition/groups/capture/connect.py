@@ -64,9 +64,10 @@ def is_status(text: str) -> bool:
 
 
 def connector_answer(value: Any) -> GroupState | None:
-    """Return the same for the answer to `GET /connectors/NAME/status`, which is of one connector.
+    """Return the workers in an answer to `GET /connectors/NAME/status`, which is about one connector.
 
-    None for any other value. The other connectors of the cluster are not in it, which is assumed away.
+    None for any other value. Such an answer does not show the cluster's other connectors, so the state says
+    that it assumes none.
     """
     try:
         status = msgspec.convert(value, _Status)

@@ -47,7 +47,15 @@ def parse_capture(text: str, group: str | None = None) -> State:
 
 
 def parse_captures(text: str, group: str | None = None) -> list[State]:
-    """Return the same for each time at which the text shows the group, in its order; at least one."""
+    """Return the group for each time at which the text shows it, in the text's order; at least one.
+
+    Args:
+        text: as for `parse_capture`.
+        group: as for `parse_capture`.
+
+    Raises:
+        SourceError: as for `parse_capture`, but several captures of one group are no error here.
+    """
     # Each kind of text shows in its beginning, so that no reader looks at a text of another kind: its errors
     # would be about the wrong thing.
     if connect.is_status(text):

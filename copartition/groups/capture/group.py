@@ -49,9 +49,9 @@ class Roster(NamedTuple):
     table: Table  # a row for each
     identities: tuple[MemberIdentity, ...]
     counts: NDArray[np.int64]  # how many partitions each has
-    current: Owned | None  # what each has, where that is listed
-    target: Owned | None  # what each is to have, where the group is of KIP-848
-    protocol: str | None  # "classic" or "consumer", where the table shows it
+    current: Owned | None  # what each has; None if the table does not list it
+    target: Owned | None  # what each is to have; None unless the group is of KIP-848
+    protocol: str | None  # "classic" or "consumer"; None if the table does not show it
 
 
 def identities(table: Table) -> tuple[tuple[MemberIdentity, ...], NDArray[np.int32]]:

@@ -134,7 +134,7 @@ class _Scanner:
     """
 
     def __init__(self, lines: list[str]) -> None:
-        # Tables, and the status of a group where a notice or summary tells it, as (group, status).
+        # Tables, and a pair (group, status) for each notice or summary that tells a group's status.
         self.found: list[_NoticedTable | tuple[str, str | None]] = []
         self._table: Table | None = None  # the last one
         self._noticed: str | None = None

@@ -191,7 +191,7 @@ class Table:
                 values.append(parse(self._fitting(name, cell, width)))
             except _MisfitError as misfit:
                 raise self.fault(cells.index(cell), str(misfit)) from None
-        # A column that may be blank is blank where the row goes on up to it; else the row is cut off.
+        # A blank cell is empty if its row reaches as far as the column; a row that ends before it is cut off.
         for row, cell in enumerate(cells if "" in numbers else ()):
             if not cell and len(self.lines[row]) < self.columns[name]:
                 raise self.fault(row, f"the row ends before {name}: it is cut off; {AGAIN}")
