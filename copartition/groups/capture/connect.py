@@ -53,7 +53,7 @@ class _Status(msgspec.Struct):
 
 
 class _Expanded(msgspec.Struct):
-    """What `expand=status` puts below the name of each connector; other keys are skipped."""
+    """The value that `expand=status` puts below the name of each connector; other keys are skipped."""
 
     status: _Status
 
