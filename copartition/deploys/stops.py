@@ -222,7 +222,7 @@ def _unread(
 
 
 def affordable_runs(scenario: Scenario) -> int:
-    """Return how many seeds of a scenario are run without being asked for: `RUNS`, or fewer of a large group.
+    """Return with how many seeds a scenario runs if nobody says so: `RUNS`, or fewer for a large group.
 
     It depends on nothing but the scenario, so that equal questions have equal answers; 0 if one run would be
     too long.

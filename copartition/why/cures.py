@@ -347,7 +347,7 @@ def _check_fits(happened: Sequence[_Happened], settings: Settings, session: tupl
 
 
 def _before(cause: Cause, settings: Settings, session_ms: float) -> float:
-    """Return how many milliseconds before the coordinator noticed it began."""
+    """Return how many milliseconds pass from the beginning of an event until the coordinator notices it."""
     if cause is Cause.EXPIRED:
         return session_ms
     if cause is Cause.POLL:
@@ -356,9 +356,9 @@ def _before(cause: Cause, settings: Settings, session_ms: float) -> float:
 
 
 def _comes_back(happened: Sequence[_Happened], place: int) -> bool:
-    """Return whether a member joins that polls again.
+    """Return whether this event is the join of a member that had polled too late and polls again.
 
-    Its slow poll has that join in it already: an event of its own would have it join twice.
+    The event of its slow poll includes that join; with an event of its own the member would join twice.
     """
     _, cause, member = happened[place]
     before = [row.cause for row in happened[:place] if row.member == member]
@@ -366,7 +366,10 @@ def _comes_back(happened: Sequence[_Happened], place: int) -> bool:
 
 
 def _back_ms(happened: Sequence[_Happened], place: int) -> float | None:
-    """Return how many milliseconds after this its member joins again; None if it does not."""
+    """Return how many milliseconds after this event its member joins again.
+
+    None if something else happens to the member next, or nothing does.
+    """
     at, _, member = happened[place]
     later = (row for row in happened[place + 1 :] if row.member == member)
     following = next(later, None)

@@ -127,7 +127,10 @@ def _pieces(template: str, fields: Mapping[str, str]) -> Iterator[str]:
 
 
 def _following(template: str, place: int) -> Iterator[str]:
-    """Yield the plain words that may follow a place of a message, those that cannot be missing last."""
+    """Yield the plain words that may follow a place of a message.
+
+    First come those of the parts that may be missing, then the words that are always there, if there are any.
+    """
     while place < len(template):
         token = _TOKEN.search(template, place)
         words = template[place : token.start() if token else len(template)]
@@ -170,7 +173,7 @@ def find(program: str, text: str, place: int | None = None) -> Match | None:
 
 
 def _tidy(name: str, value: str | None) -> str | None:
-    """Return a field as it is without what its text's end left on it."""
+    """Return a field without what stands behind it, such as a logger's name or a full stop."""
     if value is None:
         return None
     if name == "member":

@@ -242,12 +242,20 @@ def _blamed(rebalances: Sequence[Rebalance]) -> Iterator[tuple[Cause, str | None
 
 
 def _part(number: int, all_: int) -> str:
-    """Return how many of all rebalances: nothing for the only one, "all" for all of several."""
+    """Return the words for a part of all rebalances: none for the only one, "all" for all of several.
+
+    >>> _part(1, 1), _part(3, 3), _part(2, 3)
+    ('', 'all ', '2 ')
+    """
     return "" if all_ == 1 else "all " if number == all_ else f"{number} "
 
 
 def _names(members: Sequence[str | None]) -> str:
-    """Return the names of members, up to two, or how many there are."""
+    """Return the names of members, up to two, or how many there are.
+
+    >>> _names(["pod-0", "pod-1"]), _names(["pod-0", "pod-1", "pod-2"]), _names([None])
+    ('pod-0 and pod-1', '3 members', 'a member')
+    """
     names = [visible(member) for member in members if member is not None]
     if not names:
         return "a member"
@@ -439,7 +447,7 @@ def _length(seconds: float | None) -> str:
 
 
 def _source(line: Line) -> dict[str, Any]:
-    """Return the place of a line in the logs."""
+    """Return the place of a line in the logs, as the fields `file` and `line` of JSON."""
     return {"file": line.file, "line": line.number}
 
 

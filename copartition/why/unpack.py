@@ -186,7 +186,7 @@ _TIMES = re.compile(r"time|stamp|\bts\b|date|epoch|instant|created|^@?t$", re.IG
 
 
 def stamp_of(record: Record, text: str, start: int, before: bytes) -> Stamp | None:
-    """Return the time of a message, the one that tells most of all that its record has; None if it has none.
+    """Return the time of a message: of all times in its record the one that tells most; None without one.
 
     A time may stand before or behind the message, around the JSON object, or be a field of its own.
 
