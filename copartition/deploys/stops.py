@@ -222,7 +222,7 @@ def _unread(
 
 
 def affordable_runs(scenario: Scenario) -> int:
-    """Return with how many seeds a scenario runs if nobody says so: `RUNS`, or fewer for a large group.
+    """Return with how many seeds a scenario runs by default: `RUNS`, or fewer for a large group.
 
     It depends on nothing but the scenario, so that equal questions have equal answers; 0 if one run would be
     too long.
