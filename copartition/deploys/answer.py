@@ -32,13 +32,13 @@ class Range:
 
     @property
     def whole(self) -> str:
-        """The same of a number of things, which has no decimals: "5 to 6"."""
+        """The range of a number of things in words, without decimals: "5 to 6"."""
         least, most = f"{self.least:,.0f}", f"{self.most:,.0f}"
         return least if least == most else f"{least} to {most}"
 
     @property
     def time(self) -> str:
-        """The same of milliseconds: "2.5 s to 3.0 s"."""
+        """The range of a time in milliseconds in words: "2.5 s to 3.0 s"."""
         least, most = duration(self.least), duration(self.most)
         return least if least == most else f"{least} to {most}"
 
@@ -94,7 +94,7 @@ class Stops:
         partitions: how many partitions the group reads before.
         rebalances: how many there are.
         partition_seconds: for how long nobody reads a partition, summed over partitions.
-        longest_pause_ms: the longest time that a partition has no reader which had one.
+        longest_pause_ms: the longest time for which a partition that had a reader has none.
         stopped_at_once: the most partitions at one time that nobody reads.
         all_stopped: how often nobody reads any partition.
         new_partitions: how many partitions are new.
@@ -151,6 +151,7 @@ def answer_sentence(stops: Stops | Missing) -> str:
 
 def stops_json(stops: Stops) -> StopsJson:
     """Return the figures for a report in JSON, which has no infinite numbers."""
+    # JSON has no infinite numbers: a pause without an end is null.
     values = {
         name: finite(value) if isinstance(value, dict) else value for name, value in asdict(stops).items()
     }

@@ -36,7 +36,14 @@ COSTS = {
 
 
 def run_assumptions(scenario: Scenario) -> list[str]:
-    """Return what the figures of a run take for granted, a sentence each."""
+    """Return what the figures of a run take for granted, a sentence each.
+
+    Args:
+        scenario: the scenario that runs.
+
+    Returns:
+        Sentences on heartbeats, costs and load, and on the end of the run if the scenario sets one.
+    """
     sentences = [*assumed_of_time(scenario), _load(scenario)]
     if scenario.until_ms is not None:
         sentences.append(f"nothing after {duration(scenario.until_ms)} counts")
@@ -55,7 +62,11 @@ def pace_words(scenario: Scenario) -> str:
 
 
 def pace_sentences(scenario: Scenario) -> list[str]:
-    """Return what a scenario of a captured group takes for granted of how fast the things in it happen."""
+    """Return what a scenario of a captured group takes for granted of how fast the things in it happen.
+
+    There is one sentence for each pace: deploys that go equally fast share it. The list is empty if nothing
+    happens, or only one thing at one moment.
+    """
     sentences = []
     kinds = Counter(type(event) for event in scenario.events)
     # Of one event nobody asks whether it comes with others.
@@ -79,7 +90,11 @@ def clock_of(time: Duration) -> str:
 
 
 def costs_sentence(costs: Costs) -> str:
-    """Return the words for what takes time in the model."""
+    """Return the words for what takes time in the model: each cost that is not 0, and that nothing else does.
+
+    >>> costs_sentence(Costs(revoke_ms=500))
+    'the revoke callback takes 500 ms; nothing else but waiting takes time'
+    """
     named = [(what, getattr(costs, name)) for name, what in COSTS.items()]
     costs_taken = [f"{what} takes {_time(value)}" for what, value in named if value]
     return "; ".join([*costs_taken, f"nothing {'else ' if costs_taken else ''}but waiting takes time"])

@@ -312,9 +312,9 @@ def scenarios_of_record(
 
 
 def _quiet_ms(steps: Sequence[Step], last: int) -> float | None:
-    """Return how long the group has been as it is in this step when it was last seen so.
+    """Return for how many milliseconds the group had been as in this step when it was last seen so.
 
-    None if it was so before the record began.
+    None if it was so before the record began: then nobody knows since when.
 
     Args:
         steps: the record.

@@ -51,7 +51,7 @@ class RunStops(NamedTuple):
     Attributes:
         rebalances: how many there are.
         partition_seconds: for how long nobody reads a partition, summed over partitions.
-        longest_pause_ms: the longest time that a partition has no reader which had one; may be infinite.
+        longest_pause_ms: the longest time for which a partition that had a reader has none; may be infinite.
         stopped_at_once: the most partitions at one time that nobody reads.
         all_stopped: how often nobody reads any partition.
         new_ms: the longest time until a new partition is read; 0 if none is new.
@@ -216,13 +216,13 @@ def _unread(
     change = np.concatenate([np.ones(len(opens), np.int64), np.full(len(closes), -1, np.int64)])
     # At one moment what ends comes before what begins, so that a hand-over does not count twice.
     unread = np.cumsum(change[np.lexsort((change, at_ms))])
-    # Counted where all come to be unread, not at each moment at which they are.
+    # A stop of the whole group counts once, when it begins, however many moments it lasts.
     times = np.count_nonzero((unread == partitions) & (np.roll(unread, 1) < partitions)) if len(unread) else 0
     return float(unread.max(initial=0)), float(times)
 
 
 def affordable_runs(scenario: Scenario) -> int:
-    """Return how many seeds of a scenario are run without being asked for: `RUNS`, or fewer of a large group.
+    """Return with how many seeds a scenario runs by default: `RUNS`, or fewer for a large group.
 
     It depends on nothing but the scenario, so that equal questions have equal answers; 0 if one run would be
     too long.

@@ -1,7 +1,6 @@
 """Read a group from any source: snapshots, records, captured text, live groups, steps of simulations.
 
-Every reader returns a `GroupState` of `assignors.state`, and for KIP-848 the target beside it. No question
-is
+Every reader returns a `GroupState` of `assignors.state`, and for KIP-848 the target beside it. No question is
 answered here.
 """
 

@@ -96,7 +96,7 @@ class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defa
 
 
 def parse_snapshot(content: str | bytes) -> tuple[GroupState, GroupState | None]:
-    """Return the group of a snapshot, and its target assignment where the snapshot has one (KIP-848).
+    """Return the group of a snapshot, and its target assignment if the snapshot has one (KIP-848).
 
     Raises:
         SourceError: not a snapshot, or of a newer major version; the message carries the path to the fault.
@@ -345,8 +345,7 @@ def read_record(path: str | PathLike[str]) -> list[Step]:
 
     Raises:
         SourceError: the file cannot be read, is empty, or a line is no snapshot with a time; the message
-            names
-            file and line.
+            names file and line.
     """
     try:
         text = read_text(path)

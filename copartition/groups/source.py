@@ -140,6 +140,7 @@ def _file(name: str, group: str | None, several: bool = False) -> Source:
             return _one_group(Source(*parse_snapshot(text)), group)
         if is_json(text):
             return _one_group(Source(*parse_capture(text)), group)
+        # A question about one state refuses a text with several: the first one may be of another day.
         if not several:
             return Source(*parse_capture(text, group))
         times = parse_captures(text, group)

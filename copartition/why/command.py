@@ -74,11 +74,13 @@ def why(
     if live := [log.removeprefix("live:") for log in logs if log.startswith("live:")]:
         from copartition.why.offsets_topic import read_topic, topic_history  # noqa: PLC0415 - needs a cluster
 
+        # The topic and a log would each show the same rebalance, and it would be counted twice.
         if len(logs) > 1:
             raise click.UsageError("live:GROUP is read alone: give no log, or --group, beside it")
         from copartition.groups.live.cluster import connect  # noqa: PLC0415 - as above
 
         group, full = live[0], True
+        # A share group or a Streams group is refused by its name, before the topic is read.
         connect(group, config).check_kind(group)
         groups = [topic_history(group, read_topic(group, config))]
         groups = [group for group in groups if group.rebalances or group.others]

@@ -33,8 +33,8 @@ class Cure(NamedTuple):
     """A change that avoids rebalances of one cause.
 
     Attributes:
-        cause: of which cause; None for restarts, which have two: a member leaves, and joins again.
-        rebalances: how many of the shown ones.
+        cause: the cause; None for restarts, which have two causes: a member leaves, and joins again.
+        rebalances: how many of the log's rebalances have this cause; a restart has two.
         do: what to do, in a few words.
         advice: what to do, at length.
         price: what that costs.
@@ -50,6 +50,7 @@ class Cure(NamedTuple):
 
 
 _CURES = read_toml(__package__, "cures.toml")
+"""The advice on each cause, by the cause's name in small letters."""
 
 
 def cures(history: GroupHistory, logged: CapturedScenario | str) -> list[Cure]:
@@ -75,6 +76,8 @@ def _all_cures(history: GroupHistory, logged: CapturedScenario | str) -> Iterato
     restarts = [seconds.away_s for seconds in back if seconds.closed]
     # Members of a share group are never static, those of a Streams group only since Kafka 4.4.
     if restarts and history.protocol not in {"share", "streams"}:
+        # A static member keeps its place only if it is back before its session ends. One heartbeat interval
+        # is kept in reserve.
         session_ms = max(session_ms, 1000 * ceil(max(restarts) + DEFAULT_HEARTBEAT_S))
         times = f"{count(len(restarts), 'restart')}, {duration(1000 * max(restarts))} at most"
         yield Cure(
@@ -189,6 +192,8 @@ def simulated(
     try:
         cured = with_settings(logged.scenario, changes)
         cured = _with_static_members(cured) if static else cured
+        # The log's own scenario runs, too: the log and the simulation may count differently, and only two
+        # runs of the simulation can be compared.
         before, after = (len(simulate(scenario).rebalances) for scenario in (logged.scenario, cured))
     except CopartitionError as error:
         return f"{_UNKNOWN}: {error}"
@@ -244,6 +249,7 @@ def scenario_of(
     happened = _happened(history)
     if not happened:
         raise SourceError(f"{history.name}: the logs show no member that joins or leaves at a known time")
+    # Settings are changed in a scenario; the real one cannot be made before they are known.
     settings = with_settings(Scenario((Topic("any", 1),), ()), changes or {}).settings
     session = session_of(history, settings)
     _check_fits(happened, settings, session)
@@ -257,11 +263,13 @@ def scenario_of(
     )
     if left_out:
         assumed.append(f"left out, as the logs do not tell enough: {', '.join(left_out)}")
+    # Only a static member comes back under a new member id without a rebalance (KIP-345).
     static = {member for _, what, member, *_ in history.others if what == REPLACED and member}
     consumers = {member: Consumer(member, static=member in static) for _, _, member in happened}
     # An expired session or a late poll began one timeout before the coordinator's line.
     early = [(at - _before(cause, settings, session[1]), cause, member) for at, cause, member in happened]
     zero = min(at for at, _, _ in early) - QUIET_MS
+    # From the end, so that what stays in the dictionary is the first event of each member.
     first = {member: cause for _, cause, member in reversed(happened)}
     events = [
         _event(cause, at - zero, consumers[member], _back_ms(happened, place), settings)
@@ -301,6 +309,7 @@ def _happened(history: GroupHistory) -> list[_Happened]:
         for cause, member in ((rebalance.cause, rebalance.member), *rebalance.also)
         if member is not None and cause in _EVENTS
     ]
+    # A static member that was replaced made no rebalance, so it stands among the other events.
     rows += [
         _Happened(1000 * at, Cause.REPLACED, member)
         for at, what, member, *_ in history.others
@@ -338,7 +347,7 @@ def _check_fits(happened: Sequence[_Happened], settings: Settings, session: tupl
 
 
 def _before(cause: Cause, settings: Settings, session_ms: float) -> float:
-    """Return how many milliseconds before the coordinator noticed it began."""
+    """Return how many milliseconds pass from the beginning of an event until the coordinator notices it."""
     if cause is Cause.EXPIRED:
         return session_ms
     if cause is Cause.POLL:
@@ -347,9 +356,9 @@ def _before(cause: Cause, settings: Settings, session_ms: float) -> float:
 
 
 def _comes_back(happened: Sequence[_Happened], place: int) -> bool:
-    """Return whether a member joins that polls again.
+    """Return whether this event is the join of a member that had polled too late and polls again.
 
-    Its slow poll has that join in it already: an event of its own would have it join twice.
+    The event of its slow poll includes that join; with an event of its own the member would join twice.
     """
     _, cause, member = happened[place]
     before = [row.cause for row in happened[:place] if row.member == member]
@@ -357,7 +366,10 @@ def _comes_back(happened: Sequence[_Happened], place: int) -> bool:
 
 
 def _back_ms(happened: Sequence[_Happened], place: int) -> float | None:
-    """Return how many milliseconds after this its member joins again; None if it does not."""
+    """Return how many milliseconds after this event its member joins again.
+
+    None if something else happens to the member next, or nothing does.
+    """
     at, _, member = happened[place]
     later = (row for row in happened[place + 1 :] if row.member == member)
     following = next(later, None)
@@ -376,4 +388,5 @@ def _event(
         return Restart(at_ms, consumer.name, DEFAULT_AWAY_MS)
     if cause is Cause.POLL and back_ms is not None:
         return SlowPoll(at_ms, consumer.name, settings.max_poll_interval_ms + back_ms)
+    # A member that left, or one that polled too late and never joined again: for the group both are the same.
     return Leave(at_ms, consumer.name)

@@ -118,9 +118,9 @@ class Evidence(NamedTuple):
     """The statement of one line.
 
     Attributes:
-        kind: what.
-        line: where that stands.
-        group: which group; None if the line does not tell and its file names several.
+        kind: what the line says.
+        line: the line.
+        group: the group that it is about; None if the line does not tell and its file names several.
         member: the member id, as far as the line has it.
         client: `client.id` or `group.instance.id`; None if the line has only the member id.
         generation: the generation, or the epoch (KIP-848).
@@ -150,9 +150,9 @@ class Unread(NamedTuple):
     """Lines that speak of groups in words that no message here has.
 
     Attributes:
-        number: how many.
-        line: where the first one stands.
-        text: the first one.
+        number: how many there are.
+        line: the place of the first one.
+        text: the text of the first one.
         program: the client whose words these are, one that is not read here; None if that is unknown.
     """
 
@@ -199,6 +199,7 @@ _MARKS = (
 
 def _may_speak(raw: bytes) -> bool:
     """Return whether a line may have a message or be one of a client that is not read."""
+    # Looking for a few parts in the bytes of a line is quick; only lines that have one are split into words.
     if not any(hint in raw for hint in HINTS):
         return False
     return not WORDS.isdisjoint(raw.split()) or any(mark in raw for mark in _MARKS)
@@ -222,9 +223,11 @@ def read_evidence(paths: Sequence[str], group: str | None = None) -> Reading:
         try:
             with _open(path) as file:
                 before = b""
+                # Each read has a bound: a file without ends of lines would be read into memory as a whole.
                 for number, raw in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
                     if _may_speak(raw):
                         log.add(number, raw, before)
+                        # Counted while the file is read, so that it is refused before memory runs out.
                         if len(reading.statements) + len(log.statements) > MOST_EVIDENCE:
                             raise SourceError(
                                 f"{path}: line {number}: more than {MOST_EVIDENCE:,} lines concern groups; "
@@ -279,6 +282,7 @@ class _Log:
                 at = stamp_of(record, said.text, said.match.start, before)
                 self._keep(said, Line(self.path, number, at and at.at, at is None or at.zoned))
                 continue
+            # A line without a message may still name the group of its client, which later lines do not name.
             for text in record.texts:
                 if quoted := _ANY_GROUP.search(text):
                     self.groups[_librdkafka_handle(text)].add(quoted["group"])
@@ -293,9 +297,12 @@ class _Log:
         fields = said.match.fields
         kind = Kind(said.match.kind)
         text = fields.get("text") or ""
+        # Coordinators of the new protocol have one message for both. Its reason has a time limit ("within ...
+        # ms") if the member did not give its partitions back in time.
         if kind is Kind.EXPIRED and "within" in text:
             kind = Kind.LATE
         group = fields.get("group") or said.group
+        # The name is noted even if the line is left out: it shows whether the client has one group only.
         if group is not None:
             self.groups[said.handle].add(group)
             if self.group not in {None, group}:
@@ -320,6 +327,7 @@ class _Log:
     def close(self, reading: Reading) -> None:
         """Add what the log says to a reading, in the order in which it was written."""
         reading.groups.update(*self.groups.values())
+        # First of all: the two steps below need lines in the order in which they were written.
         if _newest_first(self.statements):
             self.statements.reverse()
             reading.newest_first.append(self.path)
@@ -342,6 +350,7 @@ class _Voices:
     """The clients of one log: they complete what their lines leave out."""
 
     def __init__(self, groups: dict[str, set[str]]) -> None:
+        # A client with several groups completes no line: which of them it means would be a guess.
         self.only = {handle: min(names) for handle, names in groups.items() if len(names) == 1}
         self.voices: dict[str, _Voice] = defaultdict(_Voice)
 
@@ -370,6 +379,7 @@ class _Voices:
 
 
 _DAY_S = 86_400.0
+"""The seconds of a day. Times below it are times of day without a date."""
 
 
 def _newest_first(statements: Sequence[Evidence]) -> bool:
@@ -383,6 +393,7 @@ def _newest_first(statements: Sequence[Evidence]) -> bool:
         # A time of day without a date that falls by more than half a day goes on after midnight.
         if not is_dated(max(times)):
             steps = [step - _DAY_S * round(step / _DAY_S) for step in steps]
+        # Most steps decide, not the first one: lines of several threads may be a little out of order.
         return sum(step < 0 for step in steps) > sum(step > 0 for step in steps)
     joined, synced = Kind.MEMBER_JOINED, Kind.MEMBER_SYNCED
     order = 0
@@ -403,6 +414,7 @@ def _next_days(statements: Sequence[Evidence]) -> Iterator[Evidence]:
         if line.at is None or line.at >= _DAY_S:
             yield statement
             continue
+        # A smaller step back is no midnight: lines of several threads may be a little out of order.
         if line.at < last - _DAY_S / 2:
             days += _DAY_S
         last = line.at
@@ -426,8 +438,10 @@ _JAVA_PREFIX = re.compile(
     r"(?:instanceId=(?>(?P<instance>.+?)(?=, clientId=)), )?"
     r"clientId=(?>(?P<client>.+?)(?=, groupId=)), groupId=(?>(?P<group>.+?)(?=\](?:\s|$)))\]\s*+"
 )
+"""What a Java client writes before each message: its program, static member, client and group."""
 _ANY_GROUP = re.compile(r'Group "(?P<group>[^"]++)"')
 _BROKER = ("classic", "consumer", "modern", "share", "streams")
+"""The tables of `patterns.toml` with the messages of brokers, in the order in which they are tried."""
 
 
 def _say(text: str) -> _Saying | None:
@@ -452,12 +466,14 @@ def _say(text: str) -> _Saying | None:
     for protocol in _BROKER:
         if (match := find(protocol, text)) is not None:
             return _Saying(match, text, broker=True, protocol=protocol)
+    # Last, as lines of Python clients have no mark of their own.
     match = find("python", text)
     return match and _Saying(match, text)
 
 
 def _java_prefix(text: str) -> re.Match[str] | None:
     """Return the match of the prefix with which a Java client begins its message."""
+    # The pattern is tried at one bracket only, so that a line full of brackets takes no longer than others.
     place = text.find("clientId=")
     if (instance := text.find("instanceId=", 0, place)) >= 0:
         place = instance

@@ -17,6 +17,7 @@ MOST_PLACES = 8
 ANYWHERE = "{...}"
 """The beginning of a message that may stand behind other words of the same program."""
 _TOKEN = re.compile(r"\{(?P<field>\w*+)\}|(?P<begin>\{\?)|(?P<end>\?\})")
+"""A field, {name} or {} for one that is not kept, or one end of a part that may be missing: {? and ?}."""
 _MEMBER = re.compile(r"\w++\(memberId=([^,)]++)")
 """A member as Java and Scala print it, with all that they know of it."""
 _LOGGER = re.compile(r" \((?:kafka|org\.apache)\.[^()\s]++\)")
@@ -56,6 +57,7 @@ def messages() -> dict[str, tuple[Message, ...]]:
     """Return the messages of each program, in the order in which they are tried."""
     tables = read_toml(__package__, "patterns.toml")
     fields = tables.pop("fields")
+    # These two tables hold no messages, but words that tell lines of groups that are not read.
     del tables["strangers"], tables["unread"]
     return {
         program: tuple(
@@ -82,6 +84,7 @@ def stranger(text: str) -> str | None:
 def concerns_a_group(text: str) -> bool:
     """Return whether a text without a message speaks of a group that changes."""
     patterns = _unread()
+    # A plain search comes first, as it takes less time than the pattern.
     concerns = "group" in text.lower() and patterns["concerns"].search(text)
     return bool(concerns) and not patterns["harmless"].search(text)
 
@@ -124,7 +127,10 @@ def _pieces(template: str, fields: Mapping[str, str]) -> Iterator[str]:
 
 
 def _following(template: str, place: int) -> Iterator[str]:
-    """Yield the plain words that may follow a place of a message, those that cannot be missing last."""
+    """Yield the plain words that may follow a place of a message.
+
+    First come those of the parts that may be missing, then the words that are always there, if there are any.
+    """
     while place < len(template):
         token = _TOKEN.search(template, place)
         words = template[place : token.start() if token else len(template)]
@@ -148,9 +154,11 @@ def find(program: str, text: str, place: int | None = None) -> Match | None:
     Args:
         program: its name in `patterns.toml`.
         text: the text.
-        place: where a message has to begin, unless it may stand anywhere; None: after any other word.
+        place: the index at which a message must begin, unless it may stand anywhere; None: it may begin
+            behind any other word.
     """
     for start, anywhere, kind, pattern in messages()[program]:
+        # A plain search finds the first words, so that the pattern is tried only where a message can begin.
         at = text.find(start, place or 0)
         for _ in range(MOST_PLACES):
             if at < 0 or (place is not None and at > place and not anywhere):
@@ -165,7 +173,7 @@ def find(program: str, text: str, place: int | None = None) -> Match | None:
 
 
 def _tidy(name: str, value: str | None) -> str | None:
-    """Return a field as it is without what its text's end left on it."""
+    """Return a field without what stands behind it, such as a logger's name or a full stop."""
     if value is None:
         return None
     if name == "member":

@@ -69,6 +69,8 @@ def read_topic(group: str, config: Mapping[str, str]) -> Iterator[Written]:
             if (error := message.error()) is None:
                 at_ms = message.timestamp()[1]
                 yield Written(number, message.offset() or 0, at_ms, message.key() or b"", message.value())
+            # librdkafka tells the end of the partition as an error. Without it, a partition that was read to
+            # its end would look like one that does not answer.
             elif error.code() == KafkaError._PARTITION_EOF:
                 return
             else:
@@ -129,6 +131,7 @@ def topic_history(group: str, records: Iterable[Written]) -> GroupHistory:
     Raises:
         ProtocolError: a record of the group that is cut, or of a version that is not read here.
     """
+    # Each key begins with its version in two bytes; then comes the group's id behind its length.
     own = len(group.encode()).to_bytes(2) + group.encode()
     history = _History()
     for number, (partition, offset, at_ms, key, value) in enumerate(records):
@@ -171,6 +174,7 @@ def _add(
             history.members[member] = _member_name(value)
     elif kind in {_CLASSIC, _EPOCH} and value is None:
         history.others.append(Other(at, "the group was deleted, or changed its protocol", None, line))
+        # Nobody is left of a group that was deleted, so all members that come after it are new.
         history.before = {}
     elif kind == _CLASSIC and value is not None:
         history.generation(*_classic(value, Rebalance(None, Cause.UNKNOWN, None, "", line, None, ended=at)))

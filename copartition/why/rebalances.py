@@ -63,7 +63,7 @@ class Rebalance:
         cause: why it began.
         member: who caused it: `group.instance.id`, else `client.id`, else the member id.
         reason: the words of the log.
-        line: where they stand.
+        line: the line that has these words.
         began: when it began.
         joined: when all members had joined; None for KIP-848 groups, which do not wait for that.
         ended: when the assignment was there; None if another rebalance began before, or the log ends.
@@ -114,9 +114,9 @@ class Other(NamedTuple):
     Attributes:
         at: when, seconds since 1970.
         what: what happened.
-        member: to whom.
-        line: where that stands.
-        finding: whether something went wrong that the logs show no rebalance of.
+        member: the member that it happened to; None if the line does not name it.
+        line: the line that says so.
+        finding: whether it is a fault after which the logs show no rebalance.
     """
 
     at: float | None
@@ -163,6 +163,7 @@ _DEFAULT_NAME = re.compile(
     r"rdkafka|sarama|kgo|kafkajs|kafka-node-client|console-consumer|consumer-(?:.+-)?\d+"
     r"|(?:aiokafka|kafka-python)-[\d.]+(?:dev\d*)?"
 )
+"""The names that client libraries give to a member without a `client.id` of its own."""
 
 
 def is_default_name(name: str | None) -> bool:
@@ -188,6 +189,8 @@ def histories(reading: Reading) -> list[GroupHistory]:
     Returns:
         A history for each group that a line names, in the natural order of names.
     """
+    # `reading.groups` also has the groups that --group leaves out. So a line without a name is not given to
+    # the group that was asked for while the file names others.
     only = None if len(reading.groups) > 1 else next(iter(reading.groups), UNNAMED)
     by_group: dict[str, list[Evidence]] = defaultdict(list)
     for statement in reading.statements:
@@ -207,6 +210,8 @@ def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> Gr
     If every line has a time, lines of all files are put in the order of time; else they stay as they are.
     """
     assumed = [*assumed]
+    # Lines of several files can be put in order by their times only. A line without a time would be sorted to
+    # 1970, before its own cause, and so would a time of day among lines that have a date.
     times = [statement.line.at for statement in evidence]
     if not all(statement.line.zoned for statement in evidence):
         assumed.append("times without a zone are UTC")
@@ -222,6 +227,8 @@ def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> Gr
         )
     broker = [statement for statement in evidence if statement.broker]
     clients = [statement for statement in evidence if not statement.broker]
+    # A coordinator sees every rebalance of its group, a client only those that it takes part in. So clients'
+    # lines make rebalances only if the coordinator's make none; else they only add what it cannot know.
     rebalances = _by_broker(evidence)
     if not rebalances:
         rebalances = list(_by_clients(clients))
@@ -248,6 +255,7 @@ def _protocol(evidence: Sequence[Evidence]) -> str | None:
     Words of share groups that consumer groups have, too, count as these only if no line says otherwise.
     """
     named = [statement.protocol for statement in evidence if statement.protocol]
+    # The last one counts: a group may change its protocol in the middle of the logs.
     certain = [protocol for protocol in named if protocol != "modern"]
     if certain:
         return certain[-1]
@@ -265,6 +273,8 @@ def _by_broker(evidence: Sequence[Evidence]) -> list[Rebalance]:
     broker = [statement for statement in evidence if statement.broker]
     classic = [statement for statement in broker if statement.protocol == "classic"]
     modern = [statement for statement in broker if statement.protocol != "classic"]
+    # Each kind is read by its own rules, then all are put in the order of their lines again. Times do not
+    # help: several may be equal, and some lines have none.
     place = {statement.line: place for place, statement in enumerate(broker)}
     return sorted(
         (*_classic(classic), *_consumer(modern)), key=lambda rebalance: place.get(rebalance.line, 0)
@@ -326,8 +336,11 @@ class _ClassicLog:
     def read(self, statement: Evidence) -> Iterator[Rebalance]:
         """Read a line; yield a rebalance that has ended."""
         if statement.kind is Kind.LEFT and statement.member:
+            # Only this line says why the member left; the reason of the rebalance says no more than that it
+            # left.
             self.reasons[statement.member] = _client_cause(statement) or Cause.LEFT
         if statement.kind is Kind.PREPARING:
+            # A new beginning before the end of the last one: another rebalance has overtaken it.
             if self.now is not None:
                 yield self.now
             cause, self.causer = _cause(statement.text)
@@ -339,6 +352,8 @@ class _ClassicLog:
             self.before.append(statement)
         elif self.now is not None:
             self._go_on([statement])
+        # An end without a beginning: the log begins in the middle of this rebalance. A second end of the
+        # generation that has ended is no other rebalance.
         elif statement.kind in _ENDS and statement.generation != self.ended:
             self.now, self.causer = _cut_off(statement), None
             self._go_on([*self.before, statement])
@@ -394,6 +409,7 @@ def _continued(
         return replace(now, joined=at, members=members, generation=statement.generation or now.generation)
     if statement.kind in {Kind.ASSIGNED, Kind.EMPTIED}:
         return replace(now, ended=at, members=0 if statement.kind is Kind.EMPTIED else now.members)
+    # The causer stands in `cause` already; in `also` the same event would be counted twice.
     if statement.kind not in _COMINGS or statement.member == causer:
         return now
     who = statement.client or name_of(statement.member)
@@ -429,6 +445,7 @@ def _consumer(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
                 (causes[statement.kind], statement.client or name_of(statement.member), statement.text)
             )
         elif statement.kind is Kind.EPOCH and statement.generation is not None:
+            # The target of the epoch before never came: the next epoch has overtaken it.
             if now is not None:
                 yield now
             # No line tells that topics have changed, but the hash of their metadata has another value.
@@ -459,12 +476,14 @@ _JOINS = {Kind.MEMBER_JOINED, Kind.MEMBER_EPOCH}
 def _by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
     """Yield rebalances by the generations that clients joined.
 
-    What clients say between the last join of a generation and the last join of the next one is why that came.
-    If the logs go on after the last generation with a cause, one more rebalance without a generation is
-    yielded.
+    What clients say between the last join of a generation and the last join of the next one is the reason for
+    the next one. If the logs name a cause after the last generation, one more rebalance is yielded, without a
+    generation.
     """
     last: dict[int, int] = {}  # of each generation, where the last client joins it
     reached: set[tuple[str, int]] = set()
+    # Only a client's first join of a generation counts: a line that another logger repeats later would move
+    # the end of the window, and causes of the next rebalance would fall into this one.
     for place, statement in enumerate(evidence):
         if (
             statement.kind in _JOINS
@@ -485,6 +504,8 @@ def _by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
             for statement in evidence[since : until + 1]
             if statement.kind not in _REACHED or statement.generation in {None, generation}
         ]
+        # An assignment may arrive after the next rebalance has begun, so it is looked for up to its last
+        # join.
         synced = [
             statement.line.at
             for statement in evidence[since:next_until]
@@ -572,6 +593,7 @@ def _first_cause(window: Sequence[Evidence], here: set[str]) -> tuple[Cause, Evi
     for statement in window:
         cause = _client_cause(statement)
         if statement.kind in _JOINS and _who(statement) not in here:
+            # A client that no earlier line shows in the group is new to it, and its join is the cause.
             cause = Cause.JOINED
             here.add(_who(statement))
         elif cause in {Cause.LEFT, Cause.POLL, Cause.EXPIRED}:
@@ -588,6 +610,7 @@ def _first_cause(window: Sequence[Evidence], here: set[str]) -> tuple[Cause, Evi
 _HAS_SOME = re.compile(r"-\d|partition=\d")
 """A partition in a list of them, as Java and Python print it."""
 _FOLLOWS = re.compile(r"is (?:already )?rebalancing|rebalance in|another rebalance")
+"""Words with which a client says that its group rebalances already."""
 
 
 def _follows(statement: Evidence) -> bool:
@@ -623,6 +646,8 @@ def _client_cause(statement: Evidence) -> Cause | None:
         return _BY_KIND[statement.kind]
     if statement.kind not in {Kind.LEFT, Kind.REJOINING}:
         return None
+    # A client that leaves causes a rebalance for whatever reason; one that joins again may only follow
+    # others.
     named = next((cause for pattern, cause in _CLIENT_REASONS if pattern.search(statement.text)), None)
     return named if statement.kind is Kind.REJOINING else named or Cause.LEFT
 
@@ -748,6 +773,7 @@ def returns(rebalances: Sequence[Rebalance]) -> list[Return]:
             if member is None or rebalance.began is None or is_default_name(member):
                 continue
             if cause is Cause.JOINED:
+                # Above 1 another member has the same name, so which of them came back is unknown.
                 here[member] += 1
                 since, closed = gone.pop(member, (None, False))
                 if since is not None and here[member] == 1 and not _UUID.match(member):

@@ -122,6 +122,7 @@ def print_why(
     from copartition.kit.grid import Grid, GridColumn, cell, note  # noqa: PLC0415 - JSON does without rich
 
     columns = [GridColumn(*item) for item in COLUMNS.items()]
+    # With one group this would repeat its own verdict.
     if len(groups) > 1:
         console.print(cell(verdict_of_all(groups), "bold"))
         console.print()
@@ -190,6 +191,11 @@ def verdict(history: GroupHistory, cures: Sequence[Cure]) -> str:
     """Return one sentence: how many rebalances in which time, the cause of most of them, and what to do.
 
     Without a rebalance it is about the first fault that the logs show, or says that they show none.
+
+    Args:
+        history: the group.
+        cures: what avoids its rebalances, see `copartition.why.cures.cures`. If one of them is for the cause
+            that the sentence names, the sentence names it, too.
     """
     name = visible(history.name)
     shown = history.rebalances
@@ -205,9 +211,12 @@ def verdict(history: GroupHistory, cures: Sequence[Cure]) -> str:
     restarts = next((cure for cure in cures if cure.cause is None), None)
     # Of causes that are as frequent, one that something can be done about comes first.
     ranked = sorted(counts, key=lambda cause: (counts[cause], cause is not Cause.JOINED), reverse=True)
+    # A restart has two causes, a leave and a join. Counted by cause, it would look half as frequent as it is.
     if restarts is not None and restarts.rebalances >= counts[ranked[0]]:
         return f"{head}, {restarts.rebalances} because members restarted: {restarts.do}"
     parts = []
+    # If most causes are unknown, the sentence says so first: else it would put the rebalances down to the
+    # most frequent of the known ones.
     if ranked[0] not in _BECAUSE:
         parts.append(f"{_part(counts[ranked[0]], len(shown))}for a reason that these logs do not show")
     if (cause := next((cause for cause in ranked if cause in _BECAUSE), None)) is not None:
@@ -225,18 +234,28 @@ def _blamed(rebalances: Sequence[Rebalance]) -> Iterator[tuple[Cause, str | None
         cause, member = rebalance.cause, rebalance.member
         if cause is Cause.JOINED and member in gone:
             cause = gone.pop(member)
+        # Members under a client library's default name cannot be told apart, so a join is not put down to why
+        # another one of them had gone.
         elif cause in {Cause.POLL, Cause.EXPIRED, Cause.LATE} and member and not is_default_name(member):
             gone[member] = cause
         yield cause, member
 
 
 def _part(number: int, all_: int) -> str:
-    """Return how many of all rebalances: nothing for the only one, "all" for all of several."""
+    """Return the words for a part of all rebalances: none for the only one, "all" for all of several.
+
+    >>> _part(1, 1), _part(3, 3), _part(2, 3)
+    ('', 'all ', '2 ')
+    """
     return "" if all_ == 1 else "all " if number == all_ else f"{number} "
 
 
 def _names(members: Sequence[str | None]) -> str:
-    """Return the names of members, up to two, or how many there are."""
+    """Return the names of members, up to two, or how many there are.
+
+    >>> _names(["pod-0", "pod-1"]), _names(["pod-0", "pod-1", "pod-2"]), _names([None])
+    ('pod-0 and pod-1', '3 members', 'a member')
+    """
     names = [visible(member) for member in members if member is not None]
     if not names:
         return "a member"
@@ -244,7 +263,12 @@ def _names(members: Sequence[str | None]) -> str:
 
 
 def verdict_of_all(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]]) -> str:
-    """Return one sentence on several groups: how many rebalances, and the verdict on the one with most."""
+    """Return one sentence on several groups: how many rebalances, and the verdict on the one with most.
+
+    Args:
+        groups: two or more, each with its cures. Without any rebalance the sentence names up to five groups
+            in which a member had a fault.
+    """
     total = sum(len(history.rebalances) for history, _ in groups)
     faulty = [
         visible(history.name) for history, _ in groups if any(other.finding for other in history.others)
@@ -257,7 +281,10 @@ def verdict_of_all(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]]) -> str
 
 
 def describe_unread(unread: Unread) -> str:
-    """Return a sentence on lines of groups that were not understood, with the first one."""
+    """Return a sentence on lines of groups that were not understood, with the first one.
+
+    A long line is cut to 120 characters; signs that could control a terminal are shown as escapes.
+    """
     speak = "line speaks" if unread.number == 1 else "lines speak"
     text = visible(unread.text if len(unread.text) <= 120 else f"{unread.text[:118]}..")
     strange = "in words that are not read here"
@@ -283,7 +310,12 @@ def head_of(history: GroupHistory, between: str = "   ") -> str:
 
 
 def rebalances_in_time(history: GroupHistory) -> str:
-    """Return how many rebalances there were, and from the beginning of the first to the end of the last."""
+    """Return how many rebalances there were, and from the beginning of the first to the end of the last.
+
+    The time is left out if there is only one rebalance, or if no time is known.
+    """
+    # Any known time counts: of the first rebalance the logs may have only the end, of the last only the
+    # beginning.
     times = [
         at
         for rebalance in history.rebalances
@@ -293,6 +325,7 @@ def rebalances_in_time(history: GroupHistory) -> str:
     span = (
         f" in {duration(1000 * (max(times) - min(times)))}" if len(history.rebalances) > 1 and times else ""
     )
+    # In a share group nobody stops reading, so "rebalance" would say too much.
     noun = "new assignment" if history.protocol == "share" else "rebalance"
     return f"{count(len(history.rebalances), noun)}{span}"
 
@@ -303,6 +336,8 @@ def rebalance_row(rebalance: Rebalance) -> tuple[str, ...]:
     An unknown length of time is "unknown", any other unknown cell is empty.
     """
     also = ", ".join(f"{member or 'a member'} {cause.value}" for cause, member in rebalance.also)
+    # Only `__consumer_offsets` tells the names of all members. It has no words for the cause, so these stand
+    # in their place.
     if rebalance.names:
         led = f", leader {rebalance.leader}" if rebalance.leader else ""
         also += f"{'; ' * bool(also)}{rebalance.assignor or 'assignor unknown'}{led}"
@@ -328,6 +363,7 @@ def notes_of(history: GroupHistory) -> list[str]:
             "default of heartbeat.interval.ms, within which a member that polls joins again: a member polled "
             "late, or its heartbeats are rarer"
         )
+    # "unknown" has three reasons, each with another way to the answer, so each has a note of its own.
     unknown = [rebalance for rebalance in history.rebalances if rebalance.cause is Cause.UNKNOWN]
     if any(rebalance.reason == CUT_OFF for rebalance in unknown):
         notes.append(
@@ -346,6 +382,8 @@ def notes_of(history: GroupHistory) -> list[str]:
             "unknown: the member joined again and its client gave no reason (KIP-800; Java does); that "
             "client's own log may tell"
         )
+    # A default name that came and went looks like one member that restarted. Several members may share it, so
+    # the note says that this is not known.
     came, went = (
         {
             member
@@ -386,6 +424,9 @@ def _waited(history: GroupHistory) -> int:
     waited = 0
     empty = False
     for rebalance in history.rebalances:
+        # Each condition takes away one other reason to wait. A client's log is left out, as it shows how long
+        # that client waited, not how long the coordinator did. If as many joined as there are members, the
+        # group was empty before.
         causes = [cause for cause, _ in _events(rebalance)]
         waited += (
             history.protocol == "classic"
@@ -406,7 +447,7 @@ def _length(seconds: float | None) -> str:
 
 
 def _source(line: Line) -> dict[str, Any]:
-    """Return the place of a line in the logs."""
+    """Return the place of a line in the logs, as the fields `file` and `line` of JSON."""
     return {"file": line.file, "line": line.number}
 
 
@@ -421,7 +462,13 @@ _GOES = {Cause.LEFT, Cause.GONE, Cause.EXPIRED, Cause.POLL, Cause.LATE}
 
 
 class Lane(NamedTuple):
-    """A member: when it was in the group, in seconds since 1970, and what it did in which rebalance."""
+    """A member: when it was in the group, in seconds since 1970, and what it did in which rebalance.
+
+    Attributes:
+        name: the member; None for the lane of what no member caused.
+        stays: when it was there, as (from, until), in order.
+        marks: the rebalances that it had a part in, each with what it did.
+    """
 
     name: str | None  # None of what no member caused
     stays: Sequence[tuple[float, float]]
@@ -432,6 +479,14 @@ class Picture(NamedTuple):
     """Members as lanes over time; some rebalances with their generation.
 
     `window` and positions are in the units of `copartition.kit.page`: milliseconds, and pixels of a page.
+
+    Attributes:
+        window: the time from a little before the first rebalance to a little after the last.
+        lanes: the members, in the order in which they first did something; at most `MOST_LANES`.
+        rebalances: all rebalances that have a time.
+        generations: the numbers that have room on the axis.
+        ticks: the marks of the axis, with their time in words.
+        left_out: how many members have no lane.
     """
 
     window: Window
@@ -452,7 +507,10 @@ def why_html(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]]) -> str:
 
 
 def _section(history: GroupHistory, cures: Sequence[Cure]) -> dict[str, object]:
-    """Return what the page says of one group."""
+    """Return what the page says of one group, by the names of the template.
+
+    The page has at most `MOST_ROWS` rebalances and `MOST_OTHERS` other events, the last ones of each.
+    """
     shown = history.rebalances[-MOST_ROWS:]
     titles = [*(title.lower() or "meanwhile" for title in COLUMNS), "line of the log"]
     rows = [
@@ -481,6 +539,7 @@ def picture_of(rebalances: Sequence[Rebalance]) -> Picture | None:
     if not timed:
         return None
     first, last = timed[0][1], max(rebalance.ended or rebalance.joined or began for rebalance, began in timed)
+    # Marks at both ends stay whole, and a window of one moment has a width.
     margin = max(last - first, 1) / 40
     window = Window(1000 * (first - margin), 1000 * (last + margin))
     marks: dict[str | None, list[tuple[Rebalance, Cause]]] = defaultdict(list)
@@ -492,6 +551,7 @@ def picture_of(rebalances: Sequence[Rebalance]) -> Picture | None:
         # A rebalance without members ends the stay of all, also of those whose leave no line shows.
         for row in steps.values() if rebalance.members == 0 else ():
             row.append((began, -inf))
+    # What no member caused comes first, then members with most marks: these lanes are never cut.
     drawn = sorted(marks, key=lambda name: (name is not None, -len(marks[name])))[:MOST_LANES]
     names = without_ids({name: name for name in drawn if name is not None})
     ends = window.start / 1000, window.end / 1000
@@ -517,6 +577,7 @@ def _stays(steps: Sequence[tuple[float, float]], start: float, end: float) -> It
         start: the beginning of the picture.
         end: its end.
     """
+    # A first step that is no join shows that a member was there before the picture begins.
     here, since = (0.0, None) if steps[0][1] > 0 else (1.0, start)
     for at, step in (*steps, (end, -inf)):
         here = max(0.0, here + step)
@@ -532,6 +593,7 @@ def _generations(window: Window, timed: Sequence[tuple[Rebalance, float]]) -> It
     free = 0.0
     for rebalance, began in timed:
         x, text = float(window.x(1000 * began)), str(rebalance.generation or "")
+        # A number that has no room is left out: two numbers over each other cannot be read.
         half = _PHONE * LETTER * (len(text) + 1) / 2
         if text and x - half >= free:
             yield Tick(x, text)
@@ -548,6 +610,7 @@ def moment(seconds: float, span_s: float = 0) -> str:
     >>> moment(0.25), moment(0.25, span_s=5)
     ('00:00:00', '00:00:00.250')
     """
+    # Rounded first, as the last line cuts digits off: 0.2999999 would become .299.
     at = datetime.fromtimestamp(round(seconds, 3), UTC)
     if span_s > 86_400:
         return at.strftime("%b %d %H:%M")

@@ -36,7 +36,9 @@ MOST_DEPTH = 4
 """The wrappers inside each other that are opened: a runtime's, a collector's, an export's and a logger's."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*+[A-Za-z]|\\u001b\[[0-9;:]*+[A-Za-z]|\\x1b\[[0-9;:]*+[A-Za-z]")
+"""A colour of a terminal: as it is, as JSON escapes it, and as Python does."""
 _OBJECT = re.compile(r'[{\[]\s*+(?:\{\s*+)?"')
+"""The beginning of a JSON object with a key, or of a list whose first item is such an object or a string."""
 _QUOTED = re.compile(r'(?<==)"((?:[^"\\]++|\\.)*+)"')
 """A value of logfmt: key="value", with backslashes before quotes."""
 _DECODER = json.JSONDecoder()
@@ -55,6 +57,7 @@ def unpack(raw: bytes) -> Iterator[Record]:
 
 def _records(text: str, header: str, depth: int) -> Iterator[Record]:
     """Yield the records of a text; `header` is what stood around it, `depth` how many wrappers are opened."""
+    # A text that begins with a quote is tried as CSV below: braces in it belong to one of its fields.
     if depth and (place := _OBJECT.search(text)) is not None and not text.startswith('"'):
         try:
             value, end = _DECODER.raw_decode(text, place.start())
@@ -109,10 +112,13 @@ def _of_event(event: Any, header: str, depth: int) -> Iterator[Record]:
     for key, value in _leaves(event, ""):
         if isinstance(value, str):
             texts.append(_COLOUR.sub("", value).rstrip("\r\n"))
+        # True and False are integers for Python, and no times.
         elif isinstance(value, int | float) and not isinstance(value, bool):
             numbers.append((key, value))
     packed = [text for text in texts if depth and _OBJECT.search(text)]
     plain = tuple(text for text in texts if text not in packed)
+    # The other strings and numbers go along with each opened string: the time of the event is often one of
+    # them.
     for text in packed:
         for record in _records(text, header, depth):
             yield Record(record.header, record.texts + plain, record.numbers + tuple(numbers))
@@ -158,8 +164,11 @@ class Stamp(NamedTuple):
 
 
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
+"""The name of a month, short or whole."""
 _CLOCK = r"\d{1,2}:\d\d:\d\d(?:[.,]\d{1,9})?"
+"""A time of day, with or without a fraction of a second."""
 _ZONE = r"(?: ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w:]))?"
+"""A zone, which may be missing."""
 _STAMPS = re.compile(
     rf"(?<![\d.,/-])(?:(?P<epoch>[12]\d{{9}}(?:\.\d{{1,9}}(?![\d.])|(?=\s)|$)|[12](?:\d{{12}}|\d{{15}}|\d{{18}})(?!\d))"
     rf"|(?P<date>\d{{4}}[-/.]\d\d[-/.]\d\d|20\d{{6}})(?:[T_ ]|, ?| @ )(?P<time>\d\d:?\d\d:?\d\d)"
@@ -179,7 +188,7 @@ _TIMES = re.compile(r"time|stamp|\bts\b|date|epoch|instant|created|^@?t$", re.IG
 
 
 def stamp_of(record: Record, text: str, start: int, before: bytes) -> Stamp | None:
-    """Return the time of a message, the one that tells most of all that its record has; None if it has none.
+    """Return the time of a message: of all times in its record the one that tells most; None without one.
 
     A time may stand before or behind the message, around the JSON object, or be a field of its own.
 
@@ -190,6 +199,8 @@ def stamp_of(record: Record, text: str, start: int, before: bytes) -> Stamp | No
         before: the line before, which counts if it begins with a time, and if the record has none.
     """
     found = [*_stamps(text[:start][:_HEADER]), *_stamps(record.header[:_HEADER])]
+    # A field that is a time holds nothing else, so it is short. A time within a longer text may be that of
+    # something else.
     fields = (other for other in record.texts if other is not text and len(other) < 40)
     found += filter(None, map(_whole_stamp, fields))
     # No time has so many digits, and Python writes no integer of hundreds of digits as a float.
@@ -201,6 +212,7 @@ def stamp_of(record: Record, text: str, start: int, before: bytes) -> Stamp | No
     if not any(stamp.worth for stamp in found):
         match = _STAMPS.match(before[:_HEADER].decode(errors="replace").lstrip(" \"'>*[("))
         found += [stamp] if match and (stamp := _stamp(match)) and (stamp.worth or not found) else []
+    # The time that tells most; of several such ones, one that has a fraction of a second.
     return max(found, key=lambda stamp: (stamp.worth, stamp.at % 1 > 0), default=None)
 
 
@@ -242,6 +254,8 @@ def _epoch(digits: str) -> Stamp | None:
     None if that is not between 2001 and 2100.
     """
     whole, _, part = digits.partition(".")
+    # From September 2001 on, seconds have ten digits and each smaller unit has three more, so that the number
+    # of digits tells the unit.
     scale = {10: 1, 13: 1_000, 16: 1_000_000, 19: 1_000_000_000}.get(len(whole))
     if scale is None:
         return None
@@ -267,6 +281,7 @@ def _worded(text: str, day_first: bool) -> Stamp | None:
     plain = re.sub(
         r"(?<=\d{4}):", " ", text.replace("@", " ").replace("/", " " if text[3:4].isalpha() else "/")
     )
+    # 1972 stands for an unknown year: it is a leap year, so that 29 February is a day of it.
     try:
         at = parser.parse(plain, default=datetime(1972, 1, 1), dayfirst=day_first)  # noqa: DTZ001 - set below
     except (ValueError, OverflowError):

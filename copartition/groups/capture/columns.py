@@ -19,9 +19,12 @@ TELLING = {"offsets": "PARTITION", "members": "HOST", "state": "ASSIGNMENT-STRAT
 FIRST_OF_CELL = frozenset("0123456789-/")
 """Characters with which cells of these columns begin."""
 _WORD = re.compile(r"COORDINATOR \(ID\)|\S+")
+"""A word of a header; one name of a column has a blank in it."""
 _NUMBER = re.compile(r"-|-?\d{1,19}")
+"""A number that may be below 0, or the dash of an empty cell."""
 _LIST = r"[^\s()]*\(\d+(?:,\d+)*\)"
 _ASSIGNMENTS = re.compile(rf"-|{_LIST}(?:, ?{_LIST})*")
+"""Lists of partitions, one for each topic, as Kafka 3.8 and 3.9 print them."""
 _HOLDS = {
     **dict.fromkeys(
         ["PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "#PARTITIONS", "#MEMBERS"], _NUMBER
@@ -60,7 +63,13 @@ COMMAND = re.compile(rf".*\bdescribe\b.{{0,2000}}?--group[ =]['\"]?([^'\"\s]{{1,
 
 
 def head_columns(line: str) -> tuple[str, dict[str, int]]:
-    """Return the kind of table that a line heads, "" for none, and the start of each word by name."""
+    """Return the kind of table that a line heads, "" for none, and the start of each word by name.
+
+    Starts count characters from 0. A line with one word twice heads no table.
+
+    >>> head_columns("COORDINATOR (ID)  ASSIGNMENT-STRATEGY  STATE  #MEMBERS")[0]
+    'state'
+    """
     words = [*_WORD.finditer(line)]
     columns = {word.group(): word.start() for word in words}
     kinds = (kind for kind, names in _KINDS if names <= columns.keys() and len(columns) == len(words))
@@ -68,7 +77,7 @@ def head_columns(line: str) -> tuple[str, dict[str, int]]:
 
 
 def find_header(line: str) -> tuple[str, dict[str, int]]:
-    """Return the same for any line; a line that cannot be a header has no columns."""
+    """Return what `head_columns` returns, for any line; a line that cannot be a header has no columns."""
     return head_columns(line) if line.startswith(HEADERS) else ("", {})
 
 
@@ -81,16 +90,24 @@ def fit_cells(words: Sequence[str], columns: Sequence[str]) -> list[str] | None:
     """Return the cells of a row; None unless its words can be spread over the columns in exactly one way.
 
     All ways are followed in parallel, column by column: each is (words used, cells so far).
+
+    >>> fit_cells(["pod-1", "/10.0.0.2", "2"], ["CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "#PARTITIONS"])
+    ['pod-1', '', '/10.0.0.2', '2']
     """
+    # A row that fits in two ways is refused, not guessed: both could be true, with other owners.
     ways: list[tuple[int, list[str]]] = [(0, [])]
     for column in columns:
         ways = [(end, [*cells, cell]) for at, cells in ways for end, cell in _next_cells(words, at, column)]
+    # A way that leaves words over has put a word into the wrong column.
     whole = [cells for at, cells in ways if at == len(words)]
     return whole[0] if len(whole) == 1 else None
 
 
 def fitting_columns(words: Sequence[str], columns: Sequence[str]) -> tuple[int, int]:
-    """Return how many columns the words fill from the left at most, and how many words that takes."""
+    """Return how many columns the words fill from the left at most, and how many words that takes.
+
+    A row that was cut fills its first columns; a line that is no row fills few or none.
+    """
     ends, most = {0}, (0, 0)
     for number, column in enumerate(columns, 1):
         ends = {end for at in ends for end, _ in _next_cells(words, at, column)}
@@ -115,6 +132,10 @@ def _next_cells(words: Sequence[str], at: int, column: str) -> list[tuple[int, s
 
 
 def align(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a table with each column as wide as its longest cell and two blanks, the last column, too."""
+    """Return a table with each column as wide as its longest cell and two blanks, the last column, too.
+
+    Args:
+        rows: the cells of each row, of one length; the header is the first row.
+    """
     widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
     return ["".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]

@@ -32,21 +32,29 @@ _Id = Annotated[str, msgspec.Meta(max_length=MAX_ID)]
 
 
 class _Connector(msgspec.Struct):
+    """A connector or a task: its state by Connect's name, and the worker that runs it."""
+
     state: str
     worker_id: _Id
 
 
 class _Task(_Connector):
+    """A task, with its number within the connector, from 0 on."""
+
     id: Annotated[int, msgspec.Meta(ge=0, le=MAX_PARTITION)]
 
 
 class _Status(msgspec.Struct):
+    """A connector with its tasks, as `GET /connectors/NAME/status` answers."""
+
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_TOPIC_NAME - len(CONNECTOR))]
     connector: _Connector
     tasks: list[_Task]
 
 
 class _Expanded(msgspec.Struct):
+    """The value that `expand=status` puts below the name of each connector; other keys are skipped."""
+
     status: _Status
 
 
@@ -56,9 +64,10 @@ def is_status(text: str) -> bool:
 
 
 def connector_answer(value: Any) -> GroupState | None:
-    """Return the same for the answer to `GET /connectors/NAME/status`, which is of one connector.
+    """Return the workers in an answer to `GET /connectors/NAME/status`, which is about one connector.
 
-    None for any other value. The other connectors of the cluster are not in it, which is assumed away.
+    None for any other value. Such an answer does not show the cluster's other connectors, so the state says
+    that it assumes none.
     """
     try:
         status = msgspec.convert(value, _Status)
@@ -94,6 +103,7 @@ def _workers(statuses: Sequence[_Status]) -> GroupState:
         rows.member(MemberIdentity(worker))
     for status in statuses:
         instance = (f"{CONNECTOR}{status.name}", 0, status.connector)
+        # A task that is there twice would be one partition with two owners, which no group state can hold.
         numbers = [task.id for task in status.tasks]
         if twice := [number for number, count in Counter(numbers).items() if count > 1]:
             raise SourceError(f"connector {status.name!r} has task {twice[0]} twice; {AGAIN}")

@@ -47,7 +47,17 @@ def parse_capture(text: str, group: str | None = None) -> State:
 
 
 def parse_captures(text: str, group: str | None = None) -> list[State]:
-    """Return the same for each time at which the text shows the group, in its order; at least one."""
+    """Return the group for each time at which the text shows it, in the text's order; at least one.
+
+    Args:
+        text: as for `parse_capture`.
+        group: as for `parse_capture`.
+
+    Raises:
+        SourceError: as for `parse_capture`, but several captures of one group are no error here.
+    """
+    # Each kind of text shows in its beginning, so that no reader looks at a text of another kind: its errors
+    # would be about the wrong thing.
     if connect.is_status(text):
         return [(connect.parse_status(text), None)]
     if is_json(text):
@@ -55,6 +65,7 @@ def parse_captures(text: str, group: str | None = None) -> list[State]:
     refuse_short_lines(text)
     check_kind(text)
     paste = straighten(text)
+    # Columns are tried first: read by words, a row that was cut could look whole.
     try:
         times = _parse(paste.text, group)
     except SourceError as error:
@@ -94,7 +105,10 @@ _MISFIT = re.compile(r"line (\d+): the row does not line up")
 
 
 def _noted(state: GroupState, notes: tuple[str, ...]) -> GroupState:
-    """Return the state with more warnings about the text that it was read from."""
+    """Return the state with more warnings about the text that it was read from.
+
+    A state without new warnings is returned as it is, not as a copy.
+    """
     return replace(state, warnings=(*state.warnings, *notes)) if notes else state
 
 
@@ -115,6 +129,8 @@ def _state(scanned: Scanned, name: str | None, group: str | None) -> State:
     if not scanned.tables and scanned.status == "Empty":
         return GroupState.without_partitions(name=name, status="Empty"), None
     state, target = describe(scanned, name)
+    # The answer is of the group that was asked for only if the file is: this is said, as the file does not
+    # show it.
     if group is not None and name is None:
         state = replace(state, assumed=(*state.assumed, f"the capture names no group; taken for {group!r}"))
     return state, target
@@ -150,6 +166,7 @@ def _pick(groups: dict[str | None, list[Scanned]], group: str | None) -> str | N
         SourceError: the capture has not the group that is asked for, or several and none is asked for.
     """
     held = listing(["one without a name" if name is None else name for name in groups])
+    # A group without a name may be the one that is asked for: older tools print no name.
     if [*groups] == [None]:
         return None
     if group is not None and group not in groups:

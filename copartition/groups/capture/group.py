@@ -27,6 +27,7 @@ _FORMS = {
     ", ": re.compile(rf"({_TOPIC}{{0,{MAX_TOPIC_NAME}}})\({_NUMBERS}\)"),  # 3.8 and 3.9 without the topic
 }
 _LISTS = re.compile(r"(?<=\)), ?")
+"""The comma between the lists of two topics; within a list it stands behind a digit."""
 
 
 class Owned(NamedTuple):
@@ -48,9 +49,9 @@ class Roster(NamedTuple):
     table: Table  # a row for each
     identities: tuple[MemberIdentity, ...]
     counts: NDArray[np.int64]  # how many partitions each has
-    current: Owned | None  # what each has, where that is listed
-    target: Owned | None  # what each is to have, where the group is of KIP-848
-    protocol: str | None  # "classic" or "consumer", where the table shows it
+    current: Owned | None  # what each has; None if the table does not list it
+    target: Owned | None  # what each is to have; None unless the group is of KIP-848
+    protocol: str | None  # "classic" or "consumer"; None if the table does not show it
 
 
 def identities(table: Table) -> tuple[tuple[MemberIdentity, ...], NDArray[np.int32]]:
@@ -101,8 +102,7 @@ def read_members(table: Table) -> Roster:
 
     Raises:
         SourceError: a row is cut off, a member is listed twice, or it has another number of partitions than
-            its
-            row counts.
+            its row counts.
     """
     members, codes = identities(table)
     for row, code in enumerate(codes.tolist()):
@@ -187,8 +187,9 @@ def _assigned_partitions(table: Table, column: str) -> Owned:
 
 
 def _parse(table: Table, row: int, column: str, text: str) -> list[tuple[str, list[int]]]:
-    # The form of Kafka 3.8 and 3.9 ends with ")", that of 4.0 with a digit.
     """Return the (topic, partitions) pairs of one cell, in its order.
+
+    The form of Kafka 3.8 and 3.9 ends with ")", that of 4.0 with a digit.
 
     Raises:
         SourceError: the cell has another form, a number is too large, or a partition is listed twice.
@@ -224,7 +225,14 @@ _LASTING = {None, "Stable", "Empty"}
 
 
 class _About(NamedTuple):
-    """Facts about the group as a whole, each None if no table or notice tells it; `members` is a count."""
+    """Facts about the group as a whole, each None if no table or notice tells it.
+
+    Attributes:
+        status: Kafka's name of the state.
+        strategy: the assignor, by the name that the coordinator gives it.
+        protocol: "classic" or "consumer".
+        members: how many members there are.
+    """
 
     status: str | None
     strategy: str | None
@@ -235,7 +243,12 @@ class _About(NamedTuple):
 class _Holdings(NamedTuple):
     """The members that are seen, the partitions of each, and partitions without an owner but with a commit.
 
-    `columns` and `lag` have one row for each partition; lags are records, None if no lag is known.
+    Attributes:
+        members: the members, in the order of the table that lists them.
+        columns: the partitions, a row for each.
+        lag: records that wait in each, in the same order; None if no lag is known.
+        warnings: sentences for the reader of a report.
+        with_idle: whether the table of offsets shows members without partitions, too.
     """
 
     members: tuple[MemberIdentity, ...]
@@ -270,6 +283,7 @@ def describe(scanned: Scanned, name: str | None) -> tuple[GroupState, GroupState
     # The table of offsets shows only members with partitions; fewer members than counted are then the idle
     # ones.
     idle_hidden = not members_complete and about.members is not None and members < about.members
+    # A count that is below what is listed, or above a list that shows idle members: one table is older.
     if about.members not in {None, members} and not idle_hidden:
         raise SourceError(
             f"by its state the group has {about.members} members, but {members} are listed: the tables "
@@ -336,7 +350,11 @@ def _hidden(held: _Holdings, described: bool, members_complete: bool) -> tuple[s
 
 
 def _notes(scanned: Scanned, about: _About) -> list[str]:
-    """Return the warnings about the moment and the end of the capture."""
+    """Return the warnings about the moment and the end of the capture.
+
+    A group that is not at rest may change by itself, and a capture without a last newline may lack rows. Both
+    answers can still be right, so they are no errors.
+    """
     notes = []
     if about.status not in _LASTING:
         notes.append(f"the group is {about.status}, what it has may not last")
@@ -494,8 +512,12 @@ def _target(current: GroupState, target: Owned, described: bool) -> GroupState:
     """Return the group as it is to be.
 
     Partitions that the current state knows and the target does not list have no owner in it. Lags are those
-    of the
-    current state.
+    of the current state.
+
+    Args:
+        current: the group as it is, with the same members.
+        target: what each member is to have.
+        described: whether the capture has the table of offsets, without which no other partition is known.
     """
     number = {name: index for index, name in enumerate(current.topics)}
     for name in target.topics:

@@ -63,6 +63,7 @@ _TEXTS = {
 """Texts of other tools by a pattern, each with what it is and why it is no group to look at."""
 
 _COLON_LISTS = r"[\w.-]+:[\d,]+(?:;[\w.-]+:[\d,]+)*"
+"""Partitions as the tool for share groups lists them: topic:0,1;topic:2."""
 _KINDS = {
     "share": (
         r"GROUP +TOPIC +PARTITION +(?:LEADER-EPOCH +)?START-OFFSET +LAG",
@@ -95,6 +96,8 @@ def check_kind(text: str) -> None:
     Raises:
         OtherGroupKindError: it is such an output; the message says what the group is, and what to use.
     """
+    # These outputs have rows that look like those of a consumer group. Read as such, one member could seem to
+    # own what several members read.
     start = text[:_HEAD]
     for kind, patterns in _KINDS.items():
         for pattern in patterns:
@@ -116,6 +119,7 @@ def refuse_text(text: str) -> None:
         kinds = ", ".join(f"{name} ({kind.lower()})" for name, kind, _ in rows[:_NAMED]) or "none"
         more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
         raise SourceError(f"this is a list of groups: {kinds}{more}; name one: live:GROUP -b HOST:PORT")
+    # A text is named by its tool, so that the error can say what to capture in its place.
     for pattern, what in _TEXTS.items():
         if re.search(pattern, text):
             raise SourceError(f"{what}; {ASK_FOR_MEMBERS}")
@@ -163,7 +167,10 @@ def parse_json(text: str) -> GroupState:
 
 
 def _tool_without_members(value: Any) -> str | None:
-    """Return what a JSON is that tells of a group and names no members; None for any other."""
+    """Return what a JSON is that tells of a group and names no members; None for any other.
+
+    Tools are told by keys that only their answers have. The first object of a list stands for all of them.
+    """
     first = value[0] if isinstance(value, list) and value else value
     if not isinstance(first, dict):
         return None
@@ -190,6 +197,7 @@ _LISTS = ("assignments", "assignment", "assignedpartitions", "topicpartitions", 
 _GROUP = ("groupid", "group", "groupname", "consumergroupid", "id", "name")
 _STATE = ("state", "groupstate", "status")
 _STRATEGY = ("partitionassignor", "assignor", "balancer", "protocol")
+"""The names of facts in tools' JSON, in small letters, without `_` and `-`, in the order of trying."""
 _STATUSES = {
     name.upper(): name
     for name in ("Stable", "Empty", "Dead", "PreparingRebalance", "CompletingRebalance", "Assigning")
@@ -207,7 +215,11 @@ class _Place(NamedTuple):
 
 
 def _described(value: Any) -> Iterator[GroupState]:
-    """Yield the groups that a JSON describes: objects with members that have partitions, or the other way."""
+    """Yield the groups that a JSON describes: objects with members that have partitions, or the other way.
+
+    Groups are found at any depth, as each tool wraps them in objects of its own. An object that describes a
+    group is not searched further, so that its parts do not count as groups of their own.
+    """
     if isinstance(value, dict):
         flat = {re.sub(r"[_-]", "", key.lower()): content for key, content in value.items()}
         members = [content for content in flat.values() if _are_members(content)]
@@ -234,12 +246,21 @@ def _flat(entry: Any) -> dict[str, Any]:
 
 
 def _first(entry: Mapping[str, Any], names: Iterable[str]) -> Any:
-    """Return the first of these fields that the object has; None if it has none of them."""
+    """Return the first of these fields that the object has; None if it has none of them.
+
+    Args:
+        entry: the object, its keys as `_flat` returns them.
+        names: the names to try, in this order; a field that is null does not count.
+    """
     return next((entry[name] for name in names if entry.get(name) is not None), None)
 
 
 def _are_members(value: Any) -> bool:
-    """Return True for a list of members, each with an id and a list of partitions."""
+    """Return True for a list of members, each with an id and a list of partitions.
+
+    An id alone is no sign of a member, as topics and brokers have ids, too: a client id or a host must stand
+    beside it.
+    """
     if not (isinstance(value, list) and value):
         return False
     return all(
@@ -251,7 +272,10 @@ def _are_members(value: Any) -> bool:
 
 
 def _are_partitions(value: Any) -> bool:
-    """Return True for a list of partitions, each with a topic and a number of its own."""
+    """Return True for a list of partitions, each with a topic and a number of its own.
+
+    An empty list is none: it would not show whether it is about partitions or about something else.
+    """
     if not (isinstance(value, list) and value):
         return False
     return all(
@@ -286,6 +310,7 @@ def _group(facts: Mapping[str, Any], members: Sequence[Any], partitions: Sequenc
                 place.topic, place.partition, _identity(entry).id, lags.get(place[:2], UNKNOWN_LAG)
             )
             held.add(place[:2])
+    # If members are listed, they have told their partitions already; entries of partitions only add the lag.
     owners = {} if members else {id(place.entry): _identity(place.entry) for place in places if _owner(place)}
     for identity in dict.fromkeys(owners.values()):
         rows.member(identity)
@@ -293,6 +318,8 @@ def _group(facts: Mapping[str, Any], members: Sequence[Any], partitions: Sequenc
         if place[:2] not in held:
             owner = owners.get(id(place.entry))
             rows.partition(place.topic, place.partition, owner and owner.id, place.lag)
+    # Partitions show no idle member. A count of members tells how many there are, if it is not below those
+    # that are seen: else it counts something else.
     counted = _first(facts, ("members", "memberscount", "consumers"))
     listed = len({member.id for member in owners.values()})
     hidden = counted - listed if isinstance(counted, int) and listed <= counted <= MAX_GROUP_MEMBERS else 0
@@ -312,7 +339,11 @@ def _owner(place: _Place) -> bool:
 
 
 def _identity(entry: Mapping[str, Any]) -> MemberIdentity:
-    """Return the member that an entry names."""
+    """Return the member that an entry names, without the slash that Kafka prints before a host.
+
+    A fact that the entry does not have is None; a missing id is "", of which `Rows` refuses a
+    second one.
+    """
     host = _text(_first(entry, _HOST))
     return MemberIdentity(
         _text(_first(entry, _MEMBER)) or "",
@@ -328,6 +359,7 @@ def _places(value: Any) -> Iterator[_Place]:
     Raises:
         SourceError: a topic, a number or a lag that none can be.
     """
+    # Lists may lie in lists: of topics, each with a list of its partitions.
     if isinstance(value, list):
         for entry in value:
             yield from _places(entry)
@@ -342,10 +374,14 @@ def _places(value: Any) -> Iterator[_Place]:
     for number in numbers if isinstance(numbers, list) else [numbers]:
         if not (isinstance(topic, str) and isinstance(number, int) and 0 <= number <= MAX_PARTITION):
             raise SourceError(f"{str(topic)[:MAX_TOPIC_NAME]}-{str(number)[:40]} is no partition; {AGAIN}")
+        # A lag that cannot be is as good as none: who reads the partition is known all the same.
         known = isinstance(lag, int) and abs(lag) <= MAX_OFFSET
         yield _Place(topic, number, lag if known else UNKNOWN_LAG, entry)
 
 
 def _text(value: Any) -> str | None:
-    """Return a text that is not empty, of `MAX_ID` characters at most; None for anything else."""
+    """Return a text that is not empty, of `MAX_ID` characters at most; None for anything else.
+
+    A dash is a tool's sign for an empty cell, and counts as none.
+    """
     return value[:MAX_ID] if isinstance(value, str) and value not in {"", "-"} else None

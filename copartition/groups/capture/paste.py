@@ -41,6 +41,7 @@ _FIRST_COLUMN = re.compile(
     r"(?<![^\s|\u2502\u2503])(?:GROUP|TOPIC|CONSUMER-ID|COORDINATOR \(ID\))(?=[\s|\u2502\u2503,;])"
 )
 _BARS = re.compile("[|\u2502\u2503]")
+"""The signs that draw a line between two cells."""
 _OWN_BAR = re.compile(r"[|\u2502\u2503]\s*$")
 _RULE = re.compile(r"[\s|+:=\-\u2500-\u257f]+")
 """A line that only draws the frame of a table."""
@@ -74,7 +75,12 @@ class Paste(NamedTuple):
 
 
 def straighten(text: str) -> Paste:
-    """Return a pasted text with its tables as the tools print them; one that needs nothing stays as it is."""
+    """Return a pasted text with its tables as the tools print them; one that needs nothing stays as it is.
+
+    Raises:
+        SourceError: a row of a table with a frame has another number of cells than its header, or a table is
+            wrapped and cannot be joined.
+    """
     if "\r" in text:
         text = text.replace("\r\n", "\n")
     if "\x1b" in text:
@@ -82,11 +88,15 @@ def straighten(text: str) -> Paste:
     if not text.isascii():
         text = text.translate(_SPACES)
     lines = text.split("\n")
+    # From here on no line is added or taken away, only changed or made blank, so that errors name the lines
+    # of the paste.
     headers = _header_lines(text)[:_MOST_TABLES]
     for place, number in enumerate(headers):
         if place < _MOST_PREFIXES:
             _without_prefix(lines, number)
         _without_frame(lines, number)
+    # Only a text that was pasted by hand is joined: in the file of a large group a search for wrapped rows
+    # would take long and find none.
     is_remark = [_is_remark(line) for line in lines] if headers and len(lines) < _MOST_LINES else []
     joined = [join_wrapped(lines, number, is_remark) for number in headers if is_remark]
     notes = [note for note in joined if note]
@@ -109,6 +119,8 @@ def _header_lines(text: str) -> list[int]:
     The text is searched for a few words; to look at each line would take longer than to read the rows.
     """
     found: dict[int, None] = {}
+    # Each line is noted once for a word, and the search goes on in the next line: a line that repeats the
+    # word takes no longer.
     for word in _IN_HEADERS:
         line = place = 0
         while (at := text.find(word, place)) >= 0:
@@ -136,6 +148,8 @@ def _without_prefix(lines: list[str], number: int) -> None:
         prefix = _OWN_BAR.sub("", prefix)
     if not prefix or (prefix.isspace() and not _begins_table(line[found.start() :])):
         return
+    # Of a blank line a chat keeps the prefix without the blank behind it; it must become blank again, or it
+    # would look like a row.
     width, shape, bare = len(prefix), _DIGIT.sub("0", prefix), prefix.rstrip()
     for index, other in enumerate(lines):
         if _DIGIT.sub("0", other[:width]) == shape:
@@ -150,7 +164,11 @@ def _begins_table(line: str) -> bool:
 
 
 def _names(line: str) -> list[str]:
-    """Return the names of columns in a line, in its order."""
+    """Return the names of columns in a line, in its order, whatever stands between them.
+
+    >>> _names("| GROUP | TOPIC | total |")
+    ['GROUP', 'TOPIC']
+    """
     words = re.split(r"[\s|\u2502\u2503,;]+", line)
     return [word for word in words if word in COLUMN_NAMES]
 
@@ -179,6 +197,7 @@ def _without_frame(lines: list[str], number: int) -> None:
             cells = _split(line, delimiter)
             if head_columns(" ".join(cells))[0]:
                 break  # the next table, which has a turn of its own
+            # A cell that is missing would move all cells behind it into the wrong column.
             if len(cells) != len(header):
                 raise SourceError(
                     f"line {index + 1}: the row has {count(len(cells), 'cell')}, the header {len(header)}: "
@@ -191,7 +210,12 @@ def _without_frame(lines: list[str], number: int) -> None:
 
 
 def _split(line: str, delimiter: str) -> list[str]:
-    """Return the cells of a line, without the frame at its ends."""
+    """Return the cells of a line, without the frame at its ends.
+
+    >>> _split("| orders | 0 |", "|"), _split('pod-1,"orders(0,1)"', ",")
+    (['orders', '0'], ['pod-1', 'orders(0,1)'])
+    """
+    # A spreadsheet puts a cell into quotes if it has a comma, as a list of partitions has.
     if delimiter in ",;":
         try:
             return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])]
@@ -202,7 +226,11 @@ def _split(line: str, delimiter: str) -> list[str]:
 
 
 def _is_remark(line: str) -> bool:
-    """Return True if a line is a shell's, kubectl's or a logger's by its words."""
+    """Return True if a line is a shell's, kubectl's or a logger's by its words.
+
+    >>> _is_remark("pod/kafka-client deleted"), _is_remark("orders 0 5 5 0 pod-1 /10.0.0.1 pod-1")
+    (True, False)
+    """
     return _REMARK.fullmatch(line.strip()) is not None
 
 
@@ -253,6 +281,8 @@ def _remarks_of_table(lines: Sequence[str], start: int, end: int) -> list[tuple[
             continue
         else:
             firsts.update([line.split()[0]][: _MOST_GROUPS - len(firsts)])
+        # A row after lines in doubt: these were within the table, so they may be damaged rows and are not
+        # dropped.
         rows += 1
         doubtful.clear()
     return found + doubtful
@@ -271,6 +301,7 @@ def _may_be_row(line: str, columns: Sequence[str], telling: str, firsts: set[str
     filled, used = fitting_columns(words, columns)
     if filled > columns.index(telling):
         return True
+    # A line that begins with the group of other rows is what is left of a row, however short it is.
     if firsts and line.startswith(tuple(firsts)):
         return True
     if firsts:  # the tools print a table for each group: a row that was cut within its group's name
@@ -303,6 +334,7 @@ def realign(text: str) -> str | int | None:
             positions += [] if rows else [line]
         elif rows and words:
             cells = fit_cells(words.split(" "), rows[0])
+            # The whole text is refused for one such row: without it a partition would seem to have no owner.
             if cells is None:
                 return number
             rows.append(cells)
@@ -315,7 +347,12 @@ def realign(text: str) -> str | int | None:
 
 
 def _with_blanks(rows: Sequence[Sequence[str]], blanks: Iterable[int]) -> list[str]:
-    """Return an aligned table with blank lines at these indices."""
+    """Return an aligned table with blank lines at these indices.
+
+    Args:
+        rows: the rows, the header first; [] gives only the blank lines.
+        blanks: indices in the result, ascending: each counts the blank lines before it, too.
+    """
     table = align(rows) if rows else []
     for blank in blanks:
         table.insert(blank, "")

@@ -108,6 +108,7 @@ class _Times:
                 continue  # the header of an empty group, which is named on the other stream only
             times = self._groups.setdefault(name, [Scanned()])
             earlier = times[-1].tables.get(found.kind)
+            # A table that was pasted twice is no second capture: the group would seem to have stood still.
             if earlier is not None and (earlier.lines, earlier.facts) == (part.lines, part.facts):
                 continue
             if earlier is not None:
@@ -133,7 +134,7 @@ class _Scanner:
     """
 
     def __init__(self, lines: list[str]) -> None:
-        # Tables, and the status of a group where a notice or summary tells it, as (group, status).
+        # Tables, and a pair (group, status) for each notice or summary that tells a group's status.
         self.found: list[_NoticedTable | tuple[str, str | None]] = []
         self._table: Table | None = None  # the last one
         self._noticed: str | None = None
@@ -148,6 +149,7 @@ class _Scanner:
         )
         for mark in [*marks, len(lines)]:
             self._rows(row, lines[row:mark])
+            # A text of any length without a header is refused early, not after all of it was read.
             if mark > MOST_NOTICES and not any(isinstance(found, _NoticedTable) for found in self.found):
                 break
             if mark < len(lines):
@@ -186,6 +188,7 @@ class _Scanner:
     def _mark(self, number: int, line: str) -> None:
         """Begin or end a table or a summary, or note the status that a notice tells."""
         if NOTICE.match(line):
+            # A notice is looked at up to a bound, as a hostile one may have no end.
             for pattern, status in _STATUSES:
                 if notice := pattern.match(line, 0, _LONGEST_NOTICE):
                     self._say(notice[1], status)

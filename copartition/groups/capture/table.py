@@ -136,6 +136,7 @@ class Table:
         def parse(text: str) -> int:
             if text == NOTHING:
                 return nothing
+            # `int` would also take blanks, underscores and digits of other scripts, which no tool prints.
             number = int(text) if _NUMBER.fullmatch(text) else most + 1
             if not least <= number <= most:
                 raise _MisfitError(f"{name} is {text[:40]!r}, not a number from {least} to {most}; {AGAIN}")
@@ -190,7 +191,7 @@ class Table:
                 values.append(parse(self._fitting(name, cell, width)))
             except _MisfitError as misfit:
                 raise self.fault(cells.index(cell), str(misfit)) from None
-        # A column that may be blank is blank where the row goes on up to it; else the row is cut off.
+        # A blank cell is empty if its row reaches as far as the column; a row that ends before it is cut off.
         for row, cell in enumerate(cells if "" in numbers else ()):
             if not cell and len(self.lines[row]) < self.columns[name]:
                 raise self.fault(row, f"the row ends before {name}: it is cut off; {AGAIN}")
@@ -218,6 +219,7 @@ class Table:
 
 def _topic(text: str) -> str:
     """Return the topic; a text that no topic can be called is a misfit."""
+    # Such a name is no damage to the row, so the advice to capture again would not help.
     if "://" in text:
         raise _MisfitError(
             f"TOPIC is {text[:60]!r}, a topic of Pulsar, whose partitions Kafka's tools mix with Kafka's; "

@@ -58,15 +58,19 @@ def join_wrapped(lines: list[str], number: int, is_remark: Sequence[bool]) -> st
     Raises:
         SourceError: the header is wrapped, and it or a row cannot be joined.
     """
+    # Nearly every line ends here: nothing below runs for a table that is not wrapped.
     if not (lines[number].startswith(HEADERS) and _is_head(lines[number])):
         return None
     end = number
     while end < min(len(lines), number + _MOST_LINES) and _is_piece(lines[end], first=end == number):
         end += 1
+    # Lines of a shell or a logger between the pieces belong to no row; joined to one they would spoil it.
     places = [index for index in range(number, end) if not is_remark[index]]
     width = max(len(lines[index]) for index in places)
     header = _join_header([lines[place] for place in places[:_MOST_PIECES]], width)
     if header is None:
+        # Two or three words may begin like a header by chance. More are a header whose rest is missing, and
+        # without it no row can be read.
         if len(squeeze(lines[number]).split(" ")) > _FEW_WORDS:
             raise SourceError(f"line {number + 1}: the header goes on in no line below it; {AGAIN}")
         return None
@@ -107,7 +111,11 @@ def _is_head(line: str) -> bool:
 
 
 def _cut(parts: Sequence[str], width: int) -> str:
-    """Return pieces that a terminal has cut at its width as one line; blanks at their ends may be gone."""
+    """Return pieces that a terminal has cut at its width as one line; blanks at their ends may be gone.
+
+    >>> _cut(["GROUP   TO", "PIC"], 10), _cut(["GROUP", "TOPIC"], 8)
+    ('GROUP   TOPIC', 'GROUP   TOPIC')
+    """
     return "".join(part.ljust(width) for part in parts[:-1]) + parts[-1]
 
 
@@ -174,7 +182,12 @@ def _join_rows(lines: Sequence[str], header: _Header, width: int) -> list[tuple[
 
 
 def _in_columns(line: str, columns: Mapping[str, int]) -> bool:
-    """Return True if a line stands in these columns, in which names may have blanks."""
+    """Return True if a line stands in these columns, in which names may have blanks.
+
+    Args:
+        line: the line.
+        columns: where each column starts, by its name.
+    """
     starts = columns.values()
     if len(line) <= max(starts) or line[0] == " " or any(line[at - 1] != " " for at in starts if at):
         return False
