@@ -148,9 +148,9 @@ def _from_file(path: str, option: str) -> dict[str, str]:
         pair = re.fullmatch(_PAIR, line)
         # A value that goes on without a backslash makes a line of its own, whose "key" may be a password.
         if pair is None or re.fullmatch(_NAME, key := _unescape(pair[1])) is None:
+            what = "is not KEY=VALUE or KEY: VALUE" if pair is None else "names no setting of Kafka's clients"
             raise click.BadParameter(
-                f"{path}: line {number} is not KEY=VALUE or KEY: VALUE (not shown, it may hold a password)",
-                param_hint=option,
+                f"{path}: line {number} {what} (not shown, it may hold a password)", param_hint=option
             )
         config[key] = _unescape(pair[2])
     return config

@@ -188,3 +188,9 @@ def test_the_forms_of_a_key_have_bytes_of_their_own_and_those_of_an_id_if_it_is_
     assert forms["avro long, schema id 7"] == b"\0\0\0\0\x07T"
     assert "avro long, schema id 7" not in dict(forms_of("42"))
     assert dict(forms_of("-65"))["avro long, id in a header"] == b"\x81\x01"
+
+
+@pytest.mark.parametrize(("value", "key_type"), [("\ud800", "string"), ("9" * 5_000, "long")])
+def test_a_text_beyond_all_bounds_is_no_key(value, key_type):
+    with pytest.raises(InvalidKeyError):
+        key_serializer(key_type).of_text(value)

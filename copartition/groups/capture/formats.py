@@ -61,7 +61,7 @@ def parse_captures(text: str, group: str | None = None) -> list[State]:
     if connect.is_status(text):
         return [(connect.parse_status(text), None)]
     if is_json(text):
-        return [(parse_json(text), None)]
+        return [(parse_json(text, group), None)]
     refuse_short_lines(text)
     check_kind(text)
     paste = straighten(text)

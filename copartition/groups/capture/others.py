@@ -25,6 +25,7 @@ from partitioning.kit.limits import (
     MAX_TOPIC_NAME,
     check_partitions,
 )
+from partitioning.kit.near import listing
 
 ASK_FOR_MEMBERS = (
     "capture the group with kafka-consumer-groups.sh --describe --group GROUP > group.txt and "
@@ -143,27 +144,53 @@ NO_GROUP = (
 )
 
 
-def parse_json(text: str) -> GroupState:
+def parse_json(text: str, group: str | None = None) -> GroupState:
     """Return the group that another tool's JSON describes.
 
+    Args:
+        text: one JSON value, or one in each line.
+        group: which group; None if the JSON has only one.
+
     Raises:
-        SourceError: the JSON has no group with members and partitions; the message names its tool if known.
+        SourceError: the JSON is cut, or has no group with members and partitions, or has several and none is
+            asked for; the message names its tool if known.
     """
-    try:
-        value = decode_json(text)
-    except ValueError as error:
-        # Some tools print one object a line; the first one tells which tool it was.
-        try:
-            value = decode_json(text.lstrip().split("\n", 1)[0])
-        except ValueError:
-            raise SourceError(f"no whole JSON: {error}; {AGAIN}") from error
+    value = _whole_json(text)
     if (connector := connector_answer(value)) is not None:
         return connector
     if what := _tool_without_members(value):
         raise SourceError(f"this is {what}; {ASK_FOR_MEMBERS}")
-    for found in _described(value):
-        return found
-    raise SourceError(NO_GROUP)
+    groups = [*_described(value)]
+    asked = groups if group is None else [state for state in groups if state.name in (group, None)]
+    held = listing([state.name or "one without a name" for state in groups])
+    if groups and not asked:
+        raise SourceError(f"the JSON holds no group {group!r} but: {held}")
+    if len(asked) > 1:
+        raise SourceError(f"the JSON holds {len(asked)} groups ({held}); name one with --group")
+    if not asked:
+        raise SourceError(NO_GROUP)
+    return asked[0]
+
+
+def _whole_json(text: str) -> Any:
+    """Return the JSON value of a text, or the values of its lines as a list.
+
+    Raises:
+        SourceError: the text or one of its lines is cut; if the first line tells which tool wrote it and that
+            it has no members, the message says that.
+    """
+    try:
+        return decode_json(text)
+    except ValueError as error:
+        values = []
+        try:
+            for line in filter(str.strip, text.split("\n")):
+                values.append(decode_json(line))  # noqa: PERF401 - the values before a cut line are looked at
+        except ValueError:
+            if values and (what := _tool_without_members(values[0])):
+                raise SourceError(f"this is {what}; {ASK_FOR_MEMBERS}") from error
+            raise SourceError(f"no whole JSON: {error}; {AGAIN}") from error
+        return values
 
 
 def _tool_without_members(value: Any) -> str | None:

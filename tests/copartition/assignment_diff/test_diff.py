@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from assignors.group import Assignment
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.assignment_diff import Action, Change, Conflict, diff
+from copartition.kit.evidence import Missing
 from partitioning.topic_partition import TopicPartition
 
 
@@ -271,3 +272,9 @@ def test_the_reverse_diff_has_the_same_moves_the_other_way(rows):
     there, back = diff(before, after, match="member-id"), diff(after, before, match="member-id")
     assert (there.action == back.action).all()
     assert (there.source == back.target).all()
+
+
+def test_owners_that_changed_for_no_known_reason_leave_unknown_what_stops():
+    change = diff(state([0, 0, 1, 1], members="ab"), state([0, 1, 1, 0], members="ab"))
+    assert isinstance(change.stops, Missing)
+    assert "no source shows why" in change.stops.what

@@ -240,3 +240,11 @@ def test_a_record_of_a_group_that_never_settles_is_refused(tmp_path):
     path.write_text(record_line(Step(0, None, watched("PreparingRebalance", "range", a=[]))))
     with pytest.raises(SourceError, match=r"night\.ndjson: no step shows a stable group with members"):
         list(scenarios_of_record(str(path)))
+
+
+@pytest.mark.parametrize(("topics", "reads"), [((), ()), (None, ("orders", "clicks"))])
+def test_a_member_without_topics_reads_nothing_and_one_of_unknown_topics_everything(topics, reads):
+    members = [*MEMBERS[:2], MemberIdentity("idle-1", None, "idle", topics=topics)]
+    state = group(members, {"pod-0-1": [("orders", 0)]}, {"orders": 4, "clicks": 2})
+    scenario, _ = scenario_of(replace(state, strategy="range"))
+    assert sorted(scenario.consumers[-1].topics) == sorted(reads)

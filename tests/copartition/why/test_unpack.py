@@ -137,3 +137,8 @@ def test_a_time_may_stand_on_the_line_before(before: str, at: float | None) -> N
 )
 def test_no_more_of_a_time_is_shown_than_is_known(line: str, shown: str) -> None:
     assert moment_of(at_of(line)) == shown
+
+
+def test_a_number_of_hundreds_of_digits_is_no_time():
+    [record] = unpack(('{"message":"x","n":' + "9" * 400 + "}").encode())
+    assert stamp_of(record, "x", 0, b"") is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import struct
-from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,14 +28,14 @@ def test_equal_hashes_stay_as_they_come() -> None:
     assert [name for name in scala_set_order([*alike, "x"]) if name != "x"] == alike
 
 
-@pytest.mark.parametrize("count", [3, 5, 12, 40])
+@pytest.mark.parametrize("count", [3, 5, 12, 20])
 def test_a_broker_lists_topics_in_this_order(broker: Kafka, count: int) -> None:
-    names = [f"order-{count}-{Random(number).getrandbits(40):x}" for number in range(count)]
+    names = [broker.create_topic() for _ in range(count)]
     assert _listed(broker.bootstrap_servers, names) == scala_set_order(names)
 
 
 def _listed(servers: str, names: list[str]) -> list[str]:
-    """The topics of a Metadata answer, version 1; one that does not exist is listed all the same."""
+    """The topics of a Metadata answer, version 1. Since Kafka 4.4 missing topics are in another order."""
     writer = FieldWriter("a request")
     writer.int16(3)
     writer.int16(1)
@@ -61,5 +60,10 @@ def _listed(servers: str, names: list[str]) -> list[str]:
         answer.int16()
         topics.append(answer.string())
         answer._take(1)  # whether it is internal
-        assert answer.int32() == 0  # partitions of a topic that does not exist
+        for _ in range(answer.length()):
+            answer.int16()
+            for _ in ("partition", "leader"):
+                answer.int32()
+            for _ in ("replicas", "replicas in sync"):
+                answer._take(4 * answer.length())
     return topics

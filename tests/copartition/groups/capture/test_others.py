@@ -127,3 +127,20 @@ def test_json_without_members_is_refused_by_its_name(value, said, name, tmp_path
 def test_a_text_of_another_tool_is_refused_by_its_name(text, said):
     with pytest.raises(SourceError, match=said):
         parse_capture(text)
+
+
+SEVERAL = [{**AKHQ, "id": "billing"}, {**AKHQ, "id": "audit"}]
+
+
+@pytest.mark.parametrize("text", [json.dumps(SEVERAL), "\n".join(map(json.dumps, SEVERAL))])
+def test_of_several_groups_one_is_named(text):
+    assert parse_capture(text, "audit")[0].name == "audit"
+    with pytest.raises(SourceError, match=r"2 groups \(billing, audit\); name one with --group"):
+        parse_capture(text)
+    with pytest.raises(SourceError, match="no group 'orders' but: billing, audit"):
+        parse_capture(text, "orders")
+
+
+def test_a_line_that_is_cut_is_no_group_left_out():
+    with pytest.raises(SourceError, match="no whole JSON"):
+        parse_capture(json.dumps(AKHQ) + '\n{"groupId": "b", "mem')

@@ -74,3 +74,13 @@ def test_a_wrapped_capture_is_the_same_group_or_refused(name, width):
 @pytest.mark.parametrize("name", ["offsets-3.7.2", "offsets-4.3.1", "tables-3.7.2", "members-3.7.2"])
 def test_a_capture_that_was_wrapped_at_120_is_read(name):
     assert facts(wrapped(text(name), 120)) == facts(text(name))
+
+
+def test_a_row_is_a_row_whatever_its_client_is_called():
+    rows = [
+        "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID",
+        "g orders 0 1 1 0 a-1 /10.0.0.1 a",
+        "g orders 1 1 1 0 job-deleted-1 /10.0.0.2 job-deleted",
+    ]
+    [(state, _)] = parse_captures("\n".join(rows) + "\n")
+    assert len(state.members) == 2

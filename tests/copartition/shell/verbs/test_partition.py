@@ -131,3 +131,46 @@ def test_all_forms_show_the_quotes_that_a_json_converter_writes(run):
     shown = run("partition", "A", "-n", 12, "--all-forms", "--profile", "librdkafka").stdout
     assert "json, a string" in shown
     assert "224122" in shown
+
+
+def keys_of(run, path, *options):
+    result = run("partition", "--keys", str(path), "-n", "12", "-o", "json", *options)
+    assert result.exit_code == 0, result.output
+    return [row["key"] for row in json.loads(result.stdout)["keys"]]
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "keys"),
+    [
+        ("id,name\n1,foo\u2028bar\n2,x\x0by\n", ["--column", "id"], ["1", "2"]),
+        ("\ufefforder-1\norder-2\n", [], ["order-1", "order-2"]),
+        ("\ufeffid\n7\n", ["--column", "id"], ["7"]),
+        ('\ufeff{"id": "7"}\n', ["--column", "id"], ["7"]),
+    ],
+)
+def test_a_file_has_the_keys_that_stand_in_it_and_no_other(run, tmp_path, content, options, keys):
+    (path := tmp_path / "keys").write_text(content, encoding="utf-8", newline="")
+    assert keys_of(run, path, *options) == keys
+
+
+def test_a_cell_without_an_end_is_refused(run, tmp_path):
+    (path := tmp_path / "keys.csv").write_text('id\n"' + "x" * 200_000)
+    result = run("partition", "--keys", str(path), "-n", "12", "--column", "id")
+    assert (result.exit_code, "no CSV" in result.stderr) == (2, True)
+
+
+def test_a_profile_named_twice_has_one_column(run, tmp_path):
+    (path := tmp_path / "keys").write_text("a\n")
+    names = ["--profile", "java", "--profile", "kafka-streams", "--profile", "librdkafka"]
+    assert (
+        run("partition", "--keys", str(path), "-n", "12", *names).stdout.splitlines()[0]
+        == "key\tjava\tlibrdkafka"
+    )
+
+
+def test_a_null_key_has_no_form(run, tmp_path):
+    (path := tmp_path / "keys").write_text('{"k": null}\n{"k": "a"}\n')
+    forms = json.loads(
+        run("partition", "--keys", str(path), "-n", "12", "--column", "k", "--all-forms", "-o", "json").stdout
+    )
+    assert {form["key"] for form in forms["forms"]} == {"a"}
