@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 from spark_integration import register
 from tests.spark_integration.sinks.numbered import numbered
 from tests.support.broker import Broker, Kafka
-from tests.support.waiting import GENEROUS_S
 
 pytestmark = [pytest.mark.jvm, pytest.mark.needs("time")]
 
@@ -24,8 +23,10 @@ def close_when_written_to(own: Broker, topic: str) -> None:
     consumer = Consumer({"bootstrap.servers": own.bootstrap_servers, "group.id": "watch", "log_level": 0})
     written = 0
     while not written:
-        with suppress(KafkaException):  # such as NOT_LEADER_FOR_PARTITION, while the topic is quite new
-            _, written = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=GENEROUS_S)
+        # An error is such as NOT_LEADER_FOR_PARTITION, while the topic is quite new. The answer to a question
+        # may never come, and the next question is answered.
+        with suppress(KafkaException):
+            _, written = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=1)
         time.sleep(0.02)
     own.close()
     consumer.close()
