@@ -18,11 +18,11 @@ pytestmark = [pytest.mark.jvm, pytest.mark.needs("time")]
 ROWS = 5_000_000
 
 
-def close_when_written_to(own: Broker, topic: str) -> None:
-    """Kill the broker as soon as the topic holds a record."""
+def close_when_written_to(own: Broker, topic: str, ended: threading.Event) -> None:
+    """Kill the broker as soon as the topic holds a record, or if the job has ended without one."""
     consumer = Consumer({"bootstrap.servers": own.bootstrap_servers, "group.id": "watch", "log_level": 0})
     written = 0
-    while not written:
+    while not written and not ended.is_set():
         # An error is such as NOT_LEADER_FOR_PARTITION, while the topic is quite new. The answer to a question
         # may never come, and the next question is answered.
         with suppress(KafkaException):
@@ -56,11 +56,13 @@ def test_the_job_fails(
         register(spark)
     with Broker() as own:
         topic = Kafka(own.bootstrap_servers).create_topic(1)
-        watcher = threading.Thread(target=close_when_written_to, args=(own, topic))
+        ended = threading.Event()
+        watcher = threading.Thread(target=close_when_written_to, args=(own, topic, ended), daemon=True)
         watcher.start()
         options = {"bootstrap.servers": own.bootstrap_servers, "delivery.timeout.ms": "2000", **settings}
         writer = numbered(spark, ROWS).drop("id").write.format(sink).option("topic", topic)
         writer.options(**{f"kafka.{name}": value for name, value in options.items()})
         with pytest.raises(Exception, match=message):
             writer.mode("append").save()
+        ended.set()
         watcher.join()
