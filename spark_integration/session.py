@@ -14,11 +14,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from partitioning.errors import InvalidConfigError, MissingDependencyError
-from partitioning.kit.packages import version as own_version
 from spark_integration.errors import ConnectorError
 
 _REGISTERED = "copartition.registered"
-"""Setting of a session that knows the format: our version. A clone, as a stream makes, has both."""
+"""Setting of a session that knows the format, "true". A clone, as a stream makes, has both."""
 
 CONNECTOR_JARS = ("spark-sql-kafka-0-10", "spark-token-provider-kafka-0-10", "kafka-clients", "commons-pool2")
 """Jars of the connector, beside what Spark brings along."""
@@ -127,7 +126,7 @@ def register(spark: SparkSession) -> None:
     if type(spark).__module__ == "pyspark.sql.session":  # classic
         spark.createDataFrame([], "nothing int")  # makes the session this thread's
         _check_python(spark.sparkContext)
-    if spark.conf.get(_REGISTERED, None) == own_version():
+    if spark.conf.get(_REGISTERED, None) == "true":
         return  # once more Spark would warn that one has replaced the other
     # After the checks: it needs what they look for.
     from spark_integration.reading.source import KafkaDataSource  # noqa: PLC0415
@@ -145,7 +144,7 @@ def register(spark: SparkSession) -> None:
                 "Spark has found another format('copartition') than this one: install the same version of "
                 "copartition for the driver and for Spark's Python, and no other of that name"
             ) from error
-    spark.conf.set(_REGISTERED, own_version())
+    spark.conf.set(_REGISTERED, "true")
 
 
 def _check_python(context: "SparkContext") -> None:

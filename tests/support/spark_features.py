@@ -5,6 +5,7 @@ not skipped: a skip also hides what was not installed, so with CI=true it is a f
 """
 
 import os
+from importlib import import_module
 from importlib.util import find_spec
 
 from pyspark.sql import DataFrame, functions
@@ -25,7 +26,8 @@ FEATURES = {
     ),
     "filter pushdown": (
         "Spark offers filters to Python data sources since 4.1",
-        find_spec("pyspark.sql.worker.data_source_pushdown_filters") is not None,
+        find_spec("pyspark.sql.datasource") is not None
+        and hasattr(import_module("pyspark.sql.datasource"), "EqualTo"),
     ),
     "classic": ("Connect keeps the JVM out of reach", CLASSIC),
     "time": ("costly, and no different on another Spark", "SPARK_TEST_MATRIX" not in os.environ),
