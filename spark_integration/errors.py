@@ -15,7 +15,10 @@ _SQLSTATE = re.compile(r" SQLSTATE: \w{5}$")
 _NOT_REGISTERED = re.compile(r"\[DATA_SOURCE_NOT_FOUND\].*\bcopartition\b")
 _REFUSED = re.compile(r"\[DATATYPE_MISMATCH\.(\w+)\](.*)")
 _CONCAT = re.compile(r'resolve "concat\((.+?)\)" due.*? has the type "(.+?)"\.')
-_NO_BYTES = re.compile(r'resolve "CAST\(concat\((.+?)\) AS BINARY\)" due.*?cannot cast "(.+?)" to "BINARY')
+# Spark 3.5 names the text and not the cast of it.
+_NO_BYTES = re.compile(
+    r'resolve "(?:CAST\()?concat\((.+?)\)(?: AS BINARY\))?" due.*?cannot cast "(.+?)" to "BINARY'
+)
 
 SERIALIZERS = {
     "tinyint": "short_key",
