@@ -1,8 +1,8 @@
 """Every answer to a group is checked before anybody acts on it, whichever assignor gave it.
 
-Our own assignors are held by tests; a stranger's answer is checked here, before a group acts on it: a
-partition that two members consume, or none, is found out by nobody else until records are processed twice or
-never. The checks are on columns, so that they cost little beside the assignment itself.
+Tests hold our own assignors. The answer of any other assignor is checked here: without the check, a partition
+with two owners or with none would show only when its records are processed twice or never. The checks are on
+columns, so that they cost little beside the assignment itself.
 """
 
 from copy import deepcopy
@@ -177,7 +177,7 @@ class _Check:
         """
         read = frozenset().union(*self._kinds[1])
         left = np.repeat(np.array([name in read for name in self._names], np.bool_), self._counts)
-        # Topics without a subscriber are nobody's to read, so they may be left.
+        # No member may read a topic without a subscriber, so its partitions may stay without an owner.
         left[flat] = False
         if self._cooperative:
             left[self._held_back(left)] = False

@@ -291,7 +291,7 @@ class OwnerRows(NamedTuple):
         """Return the assignment of the members with these ids, of topics with so many partitions."""
         member, topic, number, waits, _ = self
         transferring = None
-        # A partition that waits is in nobody's list this time; `Assignment.transferring` has it.
+        # A partition that waits stands in no member's list this time; `Assignment.transferring` has it.
         if waits is not None and waits.any():
             transferring = (
                 PartitionList(topics, topic[waits].astype(np.int32), number[waits].astype(np.int32)),

@@ -152,8 +152,10 @@ def answer_sentence(stops: Stops | Missing) -> str:
 def stops_json(stops: Stops) -> StopsJson:
     """Return the figures for a report in JSON, which has no infinite numbers."""
     # JSON has no infinite numbers: a pause without an end is null.
-    values = {
-        name: finite(value) if isinstance(value, dict) else value for name, value in asdict(stops).items()
+    figures = {
+        name: finite(value) if isinstance(value, dict) else value
+        for name, value in asdict(stops).items()
+        if name != "ground"
     }
-    values |= {"evidence": [*stops.ground.sources], "assumed": [*stops.ground.assumed]}
-    return cast("StopsJson", {name: values[name] for name in StopsJson.__annotations__})
+    ground = {"evidence": [*stops.ground.sources], "assumed": [*stops.ground.assumed]}
+    return cast("StopsJson", {**figures, **ground})

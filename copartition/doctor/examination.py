@@ -1,5 +1,7 @@
 """Examines a group: reads from a cluster, or takes from a file, everything that the checks look at."""
 
+from __future__ import annotations
+
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
@@ -175,7 +177,7 @@ def examine_live(
     cluster = connect(group, config)
     first = _look(cluster, group)
     between()
-    return _examine(cluster, first, settings)
+    return _examine(cluster, first, _find_coordinators(cluster, [group]), settings)
 
 
 def examine_all(
@@ -200,10 +202,11 @@ def examine_all(
         group: _answer_or_error(partial(_look, cluster, group)) for group in sorted(cluster.groups())
     }
     between()
+    coordinators = _find_coordinators(cluster, looks.keys())
     return {
         group: look
         if isinstance(look, SourceError)
-        else _answer_or_error(partial(_examine, cluster, look, settings))
+        else _answer_or_error(partial(_examine, cluster, look, coordinators, settings))
         for group, look in looks.items()
     }
 
@@ -230,14 +233,16 @@ def _look(cluster: Cluster, group: str) -> _Look:
     return _Look(described, _offsets(cluster, described), time.monotonic())
 
 
-def _examine(cluster: Cluster, first: _Look, settings: Mapping[str, str]) -> Examination:
+def _examine(
+    cluster: Cluster, first: _Look, coordinators: _Coordinators | None, settings: Mapping[str, str]
+) -> Examination:
     """Look at a group for the second time, and ask the cluster what else the checks need."""
     name = first.group.name
     last = _look(cluster, name)
     # Topics that no member reads any longer, but that have commits, are looked at too: see `_left_over`.
     names = {*last.group.topics, *(topic for topic, _ in last.offsets.committed)}
     topics = read_topics(cluster, names, with_racks=last.group.has_racks)
-    coordinator = _find_coordinator(cluster, name)
+    coordinator = None if coordinators is None else coordinators.find(name)
     timeouts = _consumer_settings(cluster, name) if last.group.protocol == "consumer" else {}
     return Examination(
         states(last.group, topics, last.offsets.lags, topics.warnings)[0],
@@ -245,7 +250,7 @@ def _examine(cluster: Cluster, first: _Look, settings: Mapping[str, str]) -> Exa
         last.offsets,
         1000 * (last.at_s - first.at_s),
         tuple(member.identity for member in first.group.members),
-        None if coordinator is None else _retention_ms(cluster, coordinator.id),
+        None if coordinators is None or coordinator is None else coordinators.retention_ms[coordinator.id],
         coordinator,
         {**timeouts, **settings},
         _find_hidden(last.group.topics - topics.counts.keys(), cluster.config),
@@ -272,31 +277,43 @@ def _find_hidden(topics: Collection[str], config: Mapping[str, str]) -> Missing 
     )
 
 
-def _find_coordinator(cluster: Cluster, group: str) -> Coordinator | None:
-    """Return the broker that looks after the group, and how many groups it and the others look after.
+class _Coordinators(NamedTuple):
+    """The brokers that look after a cluster's groups; asked for once, however many groups are examined."""
+
+    of_group: Mapping[str, int | None]  # None: the group's partition of `__consumer_offsets` has no leader
+    groups: Counter[int | None]  # how many groups each broker looks after, this user's view
+    retention_ms: Mapping[int, int | None]  # offsets.retention.minutes of the examined groups' coordinators
+    brokers: int
+
+    def find(self, group: str) -> Coordinator | None:
+        """Return the coordinator of an examined group; None if its partition has no leader."""
+        own = self.of_group[group]
+        if own is None:
+            return None
+        here = self.groups[own]
+        return Coordinator(own, here, self.groups.total() - here, self.brokers)
+
+
+def _find_coordinators(cluster: Cluster, groups: Collection[str]) -> _Coordinators | None:
+    """Return who looks after these groups, and how many groups each broker looks after.
 
     None if this user may not DESCRIBE `__consumer_offsets`, whose leaders are the coordinators, or may not
-    list groups, or if the group's partition of that topic has no leader.
+    list groups.
     """
     if OFFSETS_TOPIC not in cluster.counts:
         return None
-    leaders = cluster.leaders(OFFSETS_TOPIC)
-
-    def broker(name: str) -> int | None:
-        """Return the id of a group's coordinator by its name's hash, as brokers do; None without a leader."""
-        leader = leaders[coordinator_partition(name, len(leaders))]
-        return None if leader is None else leader.id
-
-    own = broker(group)
     # A user who may not list groups gets an error; a smaller list is not one, so the report says "may see".
     try:
-        others = [broker(name) for name in cluster.groups() if name and name != group]
+        names = {*groups, *filter(None, cluster.groups())}
     except SourceError:
         return None
-    if own is None:
-        return None
-    here = others.count(own)
-    return Coordinator(own, here + 1, len(others) - here, len(cluster.brokers))
+    leaders = cluster.leaders(OFFSETS_TOPIC)
+    # As brokers find it: by the hash of the group's name.
+    leading = {name: leaders[coordinator_partition(name, len(leaders))] for name in names}
+    of_group = {name: None if leader is None else leader.id for name, leader in leading.items()}
+    own = {broker for name in groups if (broker := of_group[name]) is not None}
+    retention_ms = {broker: _retention_ms(cluster, broker) for broker in own}
+    return _Coordinators(of_group, Counter(of_group.values()), retention_ms, len(cluster.brokers))
 
 
 def _retention_ms(cluster: Cluster, broker: int) -> int | None:

@@ -346,11 +346,11 @@ def rebalance_row(rebalance: Rebalance) -> tuple[str, ...]:
         "" if rebalance.generation is None else str(rebalance.generation),
         moment_of(rebalance.began) or (rebalance.ended and f"ended {moment_of(rebalance.ended)}") or "",
         rebalance.cause.value,
-        visible(rebalance.member or ""),
+        rebalance.member or "",
         _length(rebalance.join_s),
         _length(rebalance.sync_s),
         "" if rebalance.members is None else str(rebalance.members),
-        visible(also),
+        also,
     )
 
 

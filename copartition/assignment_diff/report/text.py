@@ -164,7 +164,7 @@ def _print_members(shown: Shown, console: Console) -> None:
                 names.short(flow.target),
                 reason(flow) if shown.view.reasons else "",
                 f"{len(flow.partitions):,}",
-                visible(partition_ranges(flow.partitions)),
+                partition_ranges(flow.partitions),
             )
             for flow in flows
         ]
@@ -203,7 +203,7 @@ def _print_topics(shown: Shown, console: Console) -> None:
     columns = [GridColumn(title.upper()) for title in (*used, "lag moved")]
     rows = [
         (
-            visible(topic.name),
+            topic.name,
             *(f"{getattr(topic, title):,}" for title in used),
             number(topic.lag_moved) if lag else "",
         )
@@ -229,7 +229,7 @@ def _print_partitions(shown: Shown, console: Console) -> None:
     columns += [GridColumn("TO", "name"), GridColumn("LAG"), GridColumn("BECAUSE", "word")]
     rows = [
         (
-            visible(change.topic),
+            change.topic,
             str(change.partition),
             change.action.label,
             names.short(change.source),

@@ -70,7 +70,10 @@ def parse_captures(text: str, group: str | None = None) -> list[State]:
         times = _parse(paste.text, group)
     except SourceError as error:
         times = _parse_words(paste.text, group, error)
-    return [(_noted(state, paste.notes), target and _noted(target, paste.notes)) for state, target in times]
+    return [
+        (_with_warnings(state, paste.notes), target and _with_warnings(target, paste.notes))
+        for state, target in times
+    ]
 
 
 def _parse_words(text: str, group: str | None, error: SourceError) -> list[State]:
@@ -88,7 +91,7 @@ def _parse_words(text: str, group: str | None, error: SourceError) -> list[State
     if isinstance(again, str):
         remark = "the rows do not line up with their header; they were read by words, which has one way only"
         return [
-            (_noted(state, (remark,)), target and _noted(target, (remark,)))
+            (_with_warnings(state, (remark,)), target and _with_warnings(target, (remark,)))
             for state, target in _parse(again, group)
         ]
     # Rows above it can be read by words, so that not they are at fault, but the one that cannot.
@@ -104,7 +107,7 @@ def _parse_words(text: str, group: str | None, error: SourceError) -> list[State
 _MISFIT = re.compile(r"line (\d+): the row does not line up")
 
 
-def _noted(state: GroupState, notes: tuple[str, ...]) -> GroupState:
+def _with_warnings(state: GroupState, notes: tuple[str, ...]) -> GroupState:
     """Return the state with more warnings about the text that it was read from.
 
     A state without new warnings is returned as it is, not as a copy.

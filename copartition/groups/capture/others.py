@@ -160,7 +160,7 @@ def parse_json(text: str, group: str | None = None) -> GroupState:
         return connector
     if what := _tool_without_members(value):
         raise SourceError(f"this is {what}; {ASK_FOR_MEMBERS}")
-    groups = [*_described(value)]
+    groups = [*_find_groups(value)]
     asked = groups if group is None else [state for state in groups if state.name in (group, None)]
     held = listing([state.name or "one without a name" for state in groups])
     if groups and not asked:
@@ -241,7 +241,7 @@ class _Place(NamedTuple):
     entry: Mapping[str, Any]
 
 
-def _described(value: Any) -> Iterator[GroupState]:
+def _find_groups(value: Any) -> Iterator[GroupState]:
     """Yield the groups that a JSON describes: objects with members that have partitions, or the other way.
 
     Groups are found at any depth, as each tool wraps them in objects of its own. An object that describes a
@@ -257,12 +257,12 @@ def _described(value: Any) -> Iterator[GroupState]:
             yield _group(flat, members[0] if members else (), partitions[0] if partitions else ())
         else:
             for content in value.values():
-                yield from _described(content)
+                yield from _find_groups(content)
     elif isinstance(value, list):
         if _are_owned(value):
             yield _group(_flat(value[0]), (), value)
         for content in value:
-            yield from _described(content)
+            yield from _find_groups(content)
 
 
 def _flat(entry: Any) -> dict[str, Any]:

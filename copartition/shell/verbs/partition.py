@@ -81,6 +81,7 @@ def partition(
         raise click.UsageError("--column is for --keys")
     number = _schema_id(schema_id)
     given = _read_keys(file, column) if file else _Keys(keys)
+    asked = [*dict.fromkeys(_profile_name(name) for name in profiles)]
     if all_forms:
         if key_type != "string" or number == "header" or schema_file:
             raise click.UsageError(
@@ -88,8 +89,7 @@ def partition(
             )
         # A null key has no bytes, so it has no form either.
         texts = [key if isinstance(key, str) else json.dumps(key) for key in given.values if key is not None]
-        names = [*dict.fromkeys(_profile_name(name) for name in profiles)]
-        _show_forms(texts, partitions, names or ("java",), number, output)
+        _show_forms(texts, partitions, asked or ["java"], number, output)
         return
     from partitioning import PROFILES, list_partitioners, partition_batch  # noqa: PLC0415 - only here
     from partitioning.serializers import key_serializer  # noqa: PLC0415
@@ -97,8 +97,7 @@ def partition(
     serializer = key_serializer(key_type, schema=_schema(schema_file), schema_id=number)
     encoded = given.serialize(serializer)
     # A file may have a million keys: of these only the rule of Java, unless others are asked for.
-    asked = dict.fromkeys(_profile_name(name) for name in profiles)
-    names = [*asked] or (["java"] if file else list(PROFILES))
+    names = asked or (["java"] if file else list(PROFILES))
     places = {
         name: [
             None if place < 0 else place
@@ -106,7 +105,7 @@ def partition(
         ]
         for name in names
     }
-    shown = [_shown(key) for key in given.values]
+    shown = [_key_text(key) for key in given.values]
     if output.form == "json":
         rows = [
             {"key": key, "partitions": {name: row[index] for name, row in places.items()}}
@@ -230,7 +229,7 @@ def _show_forms(
     from partitioning import partition_for_key  # noqa: PLC0415 - only here
     from partitioning.serializers import forms_of  # noqa: PLC0415
 
-    forms = [(_shown(text), form, key) for text in keys for form, key in forms_of(text, schema_id)]
+    forms = [(_key_text(text), form, key) for text in keys for form, key in forms_of(text, schema_id)]
     places = [[partition_for_key(key, partitions, profile=name) for name in profiles] for *_, key in forms]
     if output.form == "json":
         rows = [
@@ -256,7 +255,7 @@ def _show_forms(
     output.paint(lambda console: console.print(listing))
 
 
-def _shown(key: Any) -> str:
+def _key_text(key: Any) -> str:
     """Return a key as text; bytes that are no UTF-8 are escaped, as JSON and terminals cannot hold them."""
     if not isinstance(key, str):
         return json.dumps(key)

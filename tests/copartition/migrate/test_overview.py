@@ -3,10 +3,8 @@
 import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from assignors.state import GroupState, MemberIdentity
 from copartition.deploys.pace import Pace
 from copartition.migrate.command import _migrate_state, migrate
 from copartition.migrate.overview import (
@@ -16,6 +14,7 @@ from copartition.migrate.overview import (
     print_migrations,
 )
 from partitioning.errors import SourceError
+from tests.copartition.doctor.test_page import group
 from tests.support.commands import invoker
 from tests.support.drawing import drawn
 
@@ -24,20 +23,7 @@ UNREAD = {"sinks": SourceError("it is a group of Kafka Connect")}
 
 def migrated(name, **changes):
     """The way of a classic group of two Java members to uniform."""
-    state = GroupState(
-        tuple(MemberIdentity(f"m{number}", client_id=f"c{number}", topics=("orders",)) for number in (0, 1)),
-        ("orders",),
-        np.array([0, 0, 1, 1], np.int32),
-        np.zeros(4, np.int32),
-        np.arange(4, dtype=np.int32),
-        complete=True,
-        name=name,
-        status="Stable",
-        strategy="range",
-        protocol="classic",
-        clients=("java",),
-    )
-    state = replace(state, **changes)
+    state = replace(group([0, 0, 1, 1], name=name), **changes)
     return GroupMigration(name, state, *_migrate_state(state, name, ["uniform"], (), "bidirectional", Pace()))
 
 
