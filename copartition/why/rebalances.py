@@ -6,11 +6,13 @@ joined are the rebalances. Times are seconds since 1970, lengths of time seconds
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from assignors.group import name_in
@@ -242,6 +244,7 @@ def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> Gr
             for client in clients
             if (cause := _client_cause(client)) is not None and client.line.at is not None
         ]
+        hints.sort(key=lambda hint: hint[2])  # so that a rebalance looks only at those near to it
         rebalances = [_refined(_renamed(rebalance, names, assignors), hints) for rebalance in rebalances]
     if not broker and clients:
         assumed.append(ONLY_CLIENTS)
@@ -678,17 +681,22 @@ def _renamed(
 def _refined(rebalance: Rebalance, hints: Sequence[tuple[Evidence, Cause, float]]) -> Rebalance:
     """Return a rebalance with the cause that the client's own log names, if the coordinator's leaves it open.
 
-    A hint is a client's line with the cause that it names, and when it was written. Only a hint of the member
-    that caused the rebalance counts, no further than `NEAR_S` from its beginning; the nearest one decides.
+    A hint is a client's line with the cause that it names, and when it was written; hints are in the order of
+    their times. Only a hint of the member that caused the rebalance counts, no further than `NEAR_S` from its
+    beginning; the nearest one decides.
     """
     possible = _OPEN.get(rebalance.cause)
     if possible is None or rebalance.began is None:
         return rebalance
+    began = rebalance.began
+    # A second more than is asked for: sums of times are rounded.
+    first = bisect_left(hints, began - NEAR_S - 1, key=itemgetter(2))
+    end = bisect_right(hints, began + NEAR_S + 1, key=itemgetter(2))
     near = [
-        (abs(at - rebalance.began), name, cause)
-        for name, cause, at in hints
+        (abs(at - began), name, cause)
+        for name, cause, at in hints[first:end]
         if cause in possible
-        and abs(at - rebalance.began) <= NEAR_S
+        and abs(at - began) <= NEAR_S
         and rebalance.member in {name.client, name_of(name.member), name.member}
     ]
     if not near:
