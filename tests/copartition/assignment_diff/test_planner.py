@@ -48,7 +48,7 @@ def test_a_topic_that_grows_adds_partitions():
 
 
 def test_a_member_can_be_named_by_instance_id_or_client_id():
-    state, _ = parse_capture((CAPTURES / "members-4.3.1.txt").read_text())
+    state, _ = parse_capture((CAPTURES / "members-4.4.0.txt").read_text())
     for name in ("pod-4", "worker-4"):
         assert {
             m.name for m in planned("range", state, remove_members=(name,)).members if m.after_id is None
@@ -56,7 +56,7 @@ def test_a_member_can_be_named_by_instance_id_or_client_id():
 
 
 def test_a_topic_that_only_old_commits_name_is_not_handed_out():
-    state, _ = parse_capture((CAPTURES / "offsets-4.3.1.txt").read_text())
+    state, _ = parse_capture((CAPTURES / "offsets-4.4.0.txt").read_text())
     result = plan(state, "range")
     assert ("legacy" in result.topics) <= (
         "legacy" not in {result.topics[t] for t in result.topic[result.member >= 0]}
