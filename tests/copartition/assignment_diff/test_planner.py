@@ -67,8 +67,8 @@ def test_a_topic_that_only_old_commits_name_is_not_handed_out():
 @pytest.mark.parametrize(
     ("what_if", "fault"),
     [
-        ({"remove_members": ("x",)}, "--remove-member x: the group has no such"),
-        ({"partitions": {"pay": 3}}, "--grow pay=3: the group reads orders"),
+        ({"remove_members": ("x",)}, "`remove_members` x: the group has no such"),
+        ({"partitions": {"pay": 3}}, "`partitions` pay=3: the group reads orders"),
         ({"partitions": {"orders": 3}}, "it has 120 already"),
         ({"remove_members": tuple(f"w{m}" for m in range(6))}, "has no members; add some"),
     ],

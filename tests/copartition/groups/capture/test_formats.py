@@ -72,7 +72,7 @@ def test_a_row_of_rpk_without_its_blanks_may_lack_an_owner():
 
 
 def test_of_several_groups_of_rpk_one_must_be_named():
-    with pytest.raises(SourceError, match=r"3 groups \(ahead, billing, empty\); name one with --group"):
+    with pytest.raises(SourceError, match=r"3 groups \(ahead, billing, empty\); name one with `group`"):
         parse_capture(captured("rpk-groups"))
 
 

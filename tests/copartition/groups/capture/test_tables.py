@@ -148,7 +148,7 @@ def test_one_group_of_several_is_picked_by_name(release):
 
 
 def test_of_several_groups_one_must_be_named():
-    with pytest.raises(SourceError, match=r"3 groups \(ahead, billing, empty\); name one with --group"):
+    with pytest.raises(SourceError, match=r"3 groups \(ahead, billing, empty\); name one with `group`"):
         parse_capture(captured("groups-4.4.0"))
     with pytest.raises(SourceError, match="no group 'other' but: ahead, billing, empty"):
         parse_capture(captured("groups-4.4.0"), "other")
