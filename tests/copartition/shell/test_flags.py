@@ -14,7 +14,6 @@ from copartition.shell.main import COMMANDS, copartition
         (["--grow", "pay=3"], "--grow pay=3: the group reads clicks, orders"),
         (["--remove-member", "x"], "--remove-member x: the group has no such instance id"),
         (["--subscribe", "x=pay"], "--subscribe x: the group has no such instance id"),
-        (["--deploy", "crash x"], "--deploy crash x: the group has no such instance id"),
     ],
 )
 def test_an_error_of_the_library_names_the_flag(run, members, options, said):
@@ -22,6 +21,11 @@ def test_an_error_of_the_library_names_the_flag(run, members, options, said):
     assert result.exit_code == 2
     assert said in result.stderr
     assert "`" not in result.stderr
+
+
+def test_an_error_about_what_happens_names_its_flag(run, members):
+    result = run("simulate", members, "--deploy", "crash x")
+    assert "--deploy crash x: the group has no such instance id" in result.stderr
 
 
 def test_each_flag_is_one_of_a_command():
