@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.answers import ask
+from assignors.assignment import Assignment
 from assignors.explanation import Explainer, settle
-from assignors.group import Assignment, Group, Topic
+from assignors.group import Group, Topic
 from assignors.interface import Assignor
 from assignors.registry import check_for_consumers, get_assignor, name_in_group
 from assignors.state import CONNECT, GroupState, TopicRacks

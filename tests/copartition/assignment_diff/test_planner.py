@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from assignors import Reason, register_assignor
-from assignors.group import Assignment
+from assignors.assignment import Assignment
 from assignors.state import GroupState, MemberIdentity
 from copartition.assignment_diff import WhatIf, diff, plan
 from copartition.groups import parse_capture

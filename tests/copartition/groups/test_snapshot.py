@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assignors.group import Assignment
+from assignors.assignment import Assignment
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.assignment_diff import diff
 from copartition.groups import parse_capture, parse_snapshot, snapshot_bytes
