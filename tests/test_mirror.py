@@ -31,7 +31,6 @@ THROUGH_OTHERS: dict[str, list[str]] = {
     ],
     "tests/copartition/shell": [
         "copartition/audit/options.py",
-        "copartition/shell/commands.py",
         "copartition/shell/options.py",
     ],
     "tests/copartition/models/test_command_batching.py": ["copartition/models/producer/report.py"],

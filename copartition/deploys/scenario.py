@@ -110,7 +110,7 @@ def parse_happening(state: GroupState, text: str) -> Happening:
         case ("rolling" | "surge") as deploy, "":
             return Happening(deploy, deploy=deploy)
         case (("crash" | "leave"), member) if member:
-            number = find_member(state, member, f"--deploy {what}")
+            number = find_member(state, member, f"`deploy` {what}")
             return Happening(text, leaves=(number,), crash=what == "crash")
         case "add", digits if (members := parse_number(digits, MAX_GROUP_MEMBERS)) is not None:
             # The planner makes their names, so that a diff of the same question has the same.
@@ -123,11 +123,11 @@ def parse_happening(state: GroupState, text: str) -> Happening:
             if topic in topics_read(state) and partitions is not None:
                 return Happening(text, grows={topic: partitions})
             raise SourceError(
-                f"--deploy 'grow {change}' is not grow TOPIC=N of a topic that the group reads: "
+                f"`deploy` 'grow {change}' is not grow TOPIC=N of a topic that the group reads: "
                 f"{', '.join(topics_read(state))}"
             )
     kinds = ", ".join(DEPLOYS)
-    raise SourceError(f"--deploy {text!r} is none of {kinds}; quote those with a blank")
+    raise SourceError(f"`deploy` {text!r} is none of {kinds}; quote those with a blank")
 
 
 def scenario_of(

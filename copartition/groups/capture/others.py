@@ -166,7 +166,7 @@ def parse_json(text: str, group: str | None = None) -> GroupState:
     if groups and not asked:
         raise SourceError(f"the JSON holds no group {group!r} but: {held}")
     if len(asked) > 1:
-        raise SourceError(f"the JSON holds {len(asked)} groups ({held}); name one with --group")
+        raise SourceError(f"the JSON holds {len(asked)} groups ({held}); name one with `group`")
     if not asked:
         raise SourceError(NO_GROUP)
     return asked[0]

@@ -49,7 +49,7 @@ def test_a_list_of_groups_is_one_to_choose_from():
 
 
 def test_consumer_groups_with_such_columns_are_read():
-    for name in ("groups-4.3.1.txt", "state-verbose-4.3.1.txt"):
+    for name in ("groups-4.4.0.txt", "state-verbose-4.4.0.txt"):
         text = (CAPTURES / name).read_text()
         assert "KIP-932" not in text
-    assert read_source(str(CAPTURES / "members-4.3.1.txt")).state.name == "billing"
+    assert read_source(str(CAPTURES / "members-4.4.0.txt")).state.name == "billing"
