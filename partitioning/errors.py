@@ -167,4 +167,12 @@ class GroupNotFoundError(SourceError):
 
 
 class OtherGroupKindError(SourceError):
-    """The group is a share group or a Streams group, of which questions about owners have no answer."""
+    """The group is a share group or a Streams group, of which questions about owners have no answer.
+
+    Attributes:
+        kind: "share" or "streams"; "" if only the message is known.
+    """
+
+    def __init__(self, message: str, kind: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind
