@@ -17,9 +17,10 @@ from copartition.shell.options import (
     FiniteRange,
     group_option,
     html_option,
-    ms_option,
     output_options,
     set_option,
+    split_topics,
+    time_option,
 )
 
 if TYPE_CHECKING:
@@ -29,18 +30,23 @@ if TYPE_CHECKING:
     from partitioning.errors import SourceError
 
 
+def _joined_topics(ctx: click.Context, option: click.Parameter, text: str | None) -> tuple[str, ...]:  # noqa: ARG001
+    """Return the topics of the option --join, as `check` has it; none without it."""
+    return () if text is None else split_topics(text, text, option.opts[0])
+
+
 @command(
     "copartition doctor billing -b localhost:9092",
-    "copartition doctor billing -b localhost:9092 --joined orders --joined payments --html billing.html",
+    "copartition doctor billing -b localhost:9092 --join orders,payments --html billing.html",
     "copartition doctor billing -b localhost:9092 -o prometheus",
     "copartition doctor --all-groups -b localhost:9092",
-    "kafka-consumer-groups.sh --bootstrap-server .. --describe --group billing | copartition doctor -",
+    "copartition doctor billing.txt",
 )
 @click.argument("source", metavar="GROUP", required=False)
 @click.option(
     "--all-groups", is_flag=True, help="Every group of the cluster that this user may see, the worst first."
 )
-@ms_option("--interval", "Time between the two looks; longer than auto.commit.interval.ms.", default=10_000)
+@time_option("--interval", "Time between the two looks; longer than auto.commit.interval.ms.", default="10s")
 @click.option(
     "--lag", type=click.IntRange(0), default=10_000, show_default=True, help="Lag that a partition may have."
 )
@@ -53,7 +59,11 @@ if TYPE_CHECKING:
     help="Part of the writes one partition may get.",
 )
 @click.option(
-    "--joined", multiple=True, metavar="TOPIC", help="A topic that is joined by partition; repeatable."
+    "--join",
+    "joined",
+    metavar="A,B",
+    callback=_joined_topics,
+    help="Topics that are joined by partition.",
 )
 @set_option("A timeout of the consumers, such as session.timeout.ms=10000: a classic group's no broker tells")
 @group_option
@@ -80,8 +90,10 @@ def doctor(
     """Say what is wrong with a group, why it matters and what to do; what cannot be known is "unknown".
 
     GROUP is a group of a cluster, which is looked at twice and only read, or a file or - that
-    copartition snapshot reads. Exit code: 1 something is found; 2 nothing is, but the state, the readers or
-    the lag are unknown, or a group could not be read; 0 healthy.
+    copartition snapshot reads.
+
+    Exit code: 0 healthy; 1 something is found; 2 nothing is, but the state, the readers or the lag are
+    unknown, or a group could not be read.
     """
     from pathlib import Path  # noqa: PLC0415 - help and completion do without
 

@@ -334,7 +334,7 @@ def joined_check(group: Examination, limits: Limits) -> Observation:
 
     The source must show every partition of them, unless a pair that is apart is seen: one is enough.
     """
-    need(limits.joined or None, "no source tells which topics are joined", "name them with --joined")
+    need(limits.joined or None, "no source tells which topics are joined", "name them with --join A,B")
     seen = owners_seen(group)
     if group.owned_twice:
         end_unknown("a partition has two owners", "see owners")

@@ -35,12 +35,14 @@ COULD_NOT = 2
 _FLAGS = {
     "add_members": "--add-members",
     "assignor": "--assignor",
-    "deploy": "--deploy",
+    "crash_member": "--crash-member",
     "group": "--group",
     "joining": "--add-member",
     "match": "--match",
+    "grow": "--grow",
     "partitions": "--grow",
     "remove_members": "--remove-member",
+    "settings": "--config",
     "subscribe": "--subscribe",
     "weights": "--weights",
 }

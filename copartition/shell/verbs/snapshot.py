@@ -8,7 +8,7 @@ from copartition.shell.options import group_option, out_option, verbose_option
 
 
 @command(
-    "copartition snapshot live:billing -b localhost:9092 > billing.json",
+    "copartition snapshot live:billing -b localhost:9092 > live.json",
     "copartition snapshot billing.txt --as-scenario > billing.yaml",
 )
 @click.argument("source")
@@ -36,6 +36,8 @@ def snapshot(
     SOURCE is what assignment-diff takes: live:GROUP, a file, - for standard input, or a step of a scenario or
     a record. Of a KIP-848 group the snapshot holds its target, too. A share group or a Streams group has a
     snapshot of its own, which copartition doctor reads. assignment-diff --save keeps a plan.
+
+    Exit code: 0 it is printed; 2 the source could not be read.
     """
     from copartition.groups import (  # noqa: PLC0415 - help does without
         OtherSource,
