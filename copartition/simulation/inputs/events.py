@@ -254,9 +254,10 @@ class ScaleTo:
 class Autoscaler:
     """A horizontal autoscaler on lag, as KEDA's: ceil(lag / `lag_per_consumer`) consumers are wanted.
 
-    Beyond that it does what Kubernetes does by default: nothing if the lag is within a tenth of what the
-    present consumers stand for, and at one look no more than twice as many, or four more. It adds and takes
-    away consumers as `ScaleTo` does.
+    KEDA cuts the lag off at what one consumer for each partition stands for. Beyond that it does what
+    Kubernetes does by default: nothing if the lag is within a tenth of what the present consumers stand for,
+    and at one look no more than twice as many, or four more. It adds and takes away consumers as `ScaleTo`
+    does.
 
     Attributes:
         at_ms: when it first looks.
@@ -264,7 +265,7 @@ class Autoscaler:
         polling_ms: how often it looks.
         cooldown_ms: how long the wanted number must have been lower before consumers are taken away.
         fewest: the least consumers.
-        most: the most; None: as many as there are partitions.
+        most: the most, `maxReplicaCount`.
         start_ms: from its decision to a new consumer's start.
     """
 
@@ -273,7 +274,7 @@ class Autoscaler:
     polling_ms: Interval = 30_000
     cooldown_ms: Milliseconds = 300_000
     fewest: Amount = 1
-    most: Count | None = None
+    most: Count = 100
     start_ms: Duration = 0
 
 

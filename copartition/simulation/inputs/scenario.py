@@ -390,14 +390,14 @@ def _check_condition(when: Condition, event: Event, scenario: Scenario, path: st
 
 def _check_autoscaler(event: Autoscaler, scenario: Scenario, path: str) -> None:
     """Refuse an autoscaler with impossible bounds, or without a load to look at."""
-    for name, limit in (("fewest", event.fewest), ("most", event.most or 0)):
+    for name, limit in (("fewest", event.fewest), ("most", event.most)):
         if limit > MAX_GROUP_MEMBERS:
             raise ScenarioError(
                 f"{occurrence(event)}: {name} is {limit:,}; {MAX_GROUP_MEMBERS:,} consumers are the most "
                 "that are worked on",
                 path=f"{path}.{name}",
             )
-    if event.most is not None and event.fewest > event.most:
+    if event.fewest > event.most:
         raise ScenarioError(f"fewest is {event.fewest} and most is {event.most}", path=f"{path}.fewest")
     if scenario.load is None:
         raise ScenarioError("an autoscaler looks at the lag; give the scenario a load", path=path)
