@@ -34,6 +34,9 @@ class Consumer:
             the scenario's. A broker-side one ("uniform") makes it a consumer of the protocol of KIP-848.
         beat_ms: when its first heartbeat after time 0 is due; None: as `Scenario.settled_ms` has it.
         capacity: records a second that it can process; None: as `Load.capacity` has it.
+        close: what it does about its membership when it closes, `CloseOptions` of the Java client (KIP-1092,
+            4.1): "leave-group", "remain-in-group", or "default", by which a dynamic member leaves and a
+            static one remains.
     """
 
     name: str
@@ -45,6 +48,12 @@ class Consumer:
     assignors: tuple[str, ...] | None = None
     beat_ms: Milliseconds | None = None
     capacity: Positive | None = None
+    close: Literal["default", "leave-group", "remain-in-group"] = "default"
+
+    @property
+    def leaves(self) -> bool:
+        """True if it tells the coordinator that it leaves when it closes."""
+        return self.close == "leave-group" or (self.close == "default" and not self.static)
 
 
 REFUSED: Final = "commit-refused"
@@ -86,7 +95,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """A consumer closes cleanly. A static one says nothing to the coordinator, as in the Java client."""
+    """A consumer closes cleanly. `Consumer.leaves` decides whether it leaves the group, too."""
 
     at_ms: When
     consumer: str

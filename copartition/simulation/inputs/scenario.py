@@ -313,6 +313,12 @@ def _check_topic(name: str, topics: Collection[str], path: str) -> None:
 def _check_consumer(consumer: Consumer, topics: Collection[str], path: str) -> None:
     """Refuse a consumer whose fields do not fit each other or the topics."""
     check_fields(consumer, path)
+    if consumer.close != "default" and consumer.client != "java":
+        raise ScenarioError(
+            f"close is {consumer.close} and client is {consumer.client}; only the Java client can choose "
+            "(CloseOptions, KIP-1092), leave close out",
+            path=f"{path}.close",
+        )
     for number, topic in enumerate(consumer.topics or ()):
         _check_topic(topic, topics, f"{path}.topics[{number}]")
     if consumer.pattern is not None:

@@ -74,10 +74,13 @@ def consumers(draw, name, topics, clients, strategies):
             [{}, {}, {}, {"topics": ("pay",)}, {"topics": topics}, {"pattern": "(orders|late).*"}]
         )
     )
+    client = draw(st.sampled_from(clients))
+    closes = ("default", "leave-group", "remain-in-group") if client == "java" else ("default",)
     return Consumer(
         name,
         static=draw(st.booleans()),
-        client=draw(st.sampled_from(clients)),
+        client=client,
+        close=draw(st.sampled_from(closes)),
         assignors=draw(strategies),
         rack=draw(st.sampled_from([None, "a", "b"])),
         beat_ms=draw(st.sampled_from([None, None, None, 0.0, 1_234.0])),
@@ -100,6 +103,7 @@ def loads(draw):
             st.booleans(),
             st.sampled_from([0, 0, 1.1]),
             st.sampled_from([0, 0, 70, {"pay": (3, 900)}]),
+            st.sampled_from(["earliest", "latest"]),
         )
     )
 
