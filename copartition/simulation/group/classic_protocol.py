@@ -173,6 +173,10 @@ class ClassicProtocol:
         """Tell the members' metadata of new partitions; a member notices them at a refresh."""
         self._group.metadata.on_growth(topic, created=created)
 
+    def on_racks(self, topic: int) -> None:
+        """Tell the leader's metadata of other racks, for which it may rejoin at a refresh."""
+        self._group.metadata.on_racks(topic)
+
     def next_ms(self) -> float:
         """Return the time of the next step; see `Engine`."""
         return min(self._group.barrier_ms(), self._timers.next_ms())

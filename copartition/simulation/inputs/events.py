@@ -128,6 +128,25 @@ class Create:
 
 
 @dataclass(frozen=True, slots=True)
+class Reassign:
+    """The replicas of a topic's partitions move to other racks; nothing else changes.
+
+    A coordinator of the consumer protocol notices it, as racks are part of its hash of a topic's metadata
+    (KIP-1101, 4.1). In a classic group the leader does, if it has a rack of its own (KIP-881).
+
+    Attributes:
+        at_ms: when.
+        topic: which one.
+        racks: the racks of the replicas, one list for each partition. A topic with another number of
+            partitions counts as one whose racks are unknown.
+    """
+
+    at_ms: When
+    topic: str
+    racks: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SlowPoll:
     """One batch keeps a consumer from calling `poll` for this long; its heartbeats go on."""
 
@@ -309,7 +328,17 @@ class CrashLoop:
 
 
 Primitive = (
-    Join | Leave | Crash | Grow | Create | SlowPoll | Stall | SlowNetwork | Failover | DuplicateInstance
+    Join
+    | Leave
+    | Crash
+    | Grow
+    | Create
+    | Reassign
+    | SlowPoll
+    | Stall
+    | SlowNetwork
+    | Failover
+    | DuplicateInstance
 )
 """The events that the simulated cluster knows."""
 
@@ -334,6 +363,7 @@ EVENTS: dict[str, type[Event]] = {
     "crash": Crash,
     "grow": Grow,
     "create": Create,
+    "reassign": Reassign,
     "slow-poll": SlowPoll,
     "stall": Stall,
     "slow-network": SlowNetwork,

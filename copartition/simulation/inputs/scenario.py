@@ -36,6 +36,7 @@ from copartition.simulation.inputs.events import (
     GroupWide,
     Grow,
     Join,
+    Reassign,
     ScaleTo,
 )
 from copartition.simulation.inputs.kinds import (
@@ -366,7 +367,7 @@ def _check_event(event: Event, scenario: Scenario, topics: Collection[str], path
     match event:
         case Join(consumer=consumer):
             _check_consumer(consumer, topics, f"{path}.consumer")
-        case Grow(topic=topic):
+        case Grow(topic=topic) | Reassign(topic=topic):
             _check_topic(topic, topics, f"{path}.topic")
         case Deployment(surge=0, unavailable=0):
             raise ScenarioError(
