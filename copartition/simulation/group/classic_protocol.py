@@ -87,7 +87,7 @@ class ClassicProtocol:
             return  # it is out already, or its session runs down
         configured = self._world.consumers[consumer]
         announced = cleanly and now_ms >= self._group.down_ms
-        tells = announced and configured.leaves
+        tells = announced and configured.leaves(classic=True)
         text = f"{configured.name} left" if tells else f"session of {configured.name} timed out"
         cause = self._world.ledger.cause(text)
         # Only a member that owns partitions has offsets to commit and a revoke callback to run.

@@ -111,9 +111,9 @@ class Client:
         ledger.end_process(self.consumer, now_ms)
         if not self._is_member or not coordinator.beats.speaks(self.member):
             return  # it is out already, or its session runs down
-        name, static = self.configured.name, self.configured.static
+        name = self.configured.name
         announced = cleanly and now_ms >= coordinator.down_ms
-        tells = announced and self.configured.leaves
+        tells = announced and self.configured.leaves(classic=self.classic)
         text = f"{name} left" if tells else f"session of {name} timed out"
         cause = ledger.cause(text)
         # The heartbeat that says so follows the final commit and the revoke callback, if it has partitions to
@@ -130,8 +130,8 @@ class Client:
             return
         coordinator.fall_silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
         # A static member keeps its session after this: the coordinator only learns that another process may
-        # take its place. A dynamic one that remains says nothing, and its session runs down.
-        if announced and static and not self.classic:
+        # take its place.
+        if announced and not self.classic:
             self._timers.soon(says_ms, now_ms, lambda: coordinator.leave_for_a_while(self.member))
 
     def slow(self, now_ms: float, until_ms: float) -> None:

@@ -36,7 +36,7 @@ class Consumer:
         capacity: records a second that it can process; None: as `Load.capacity` has it.
         close: what it does about its membership when it closes, `CloseOptions` of the Java client (KIP-1092,
             4.1): "leave-group", "remain-in-group", or "default", by which a dynamic member leaves and a
-            static one remains.
+            static one remains. See `leaves`.
     """
 
     name: str
@@ -50,10 +50,17 @@ class Consumer:
     capacity: Positive | None = None
     close: Literal["default", "leave-group", "remain-in-group"] = "default"
 
-    @property
-    def leaves(self) -> bool:
-        """True if it tells the coordinator that it leaves when it closes."""
-        return self.close == "leave-group" or (self.close == "default" and not self.static)
+    def leaves(self, *, classic: bool) -> bool:
+        """Return whether it tells the coordinator that it leaves when it closes.
+
+        Under the consumer protocol a dynamic member of the client 4.4.0 does so whatever it was asked for:
+        four of four that were to remain sent a heartbeat with epoch -1 (`benchmarks/rebalances.md`).
+
+        Args:
+            classic: True if it speaks the classic protocol.
+        """
+        remains = self.close == "remain-in-group" and classic
+        return self.close == "leave-group" or not (self.static or remains)
 
 
 REFUSED: Final = "commit-refused"

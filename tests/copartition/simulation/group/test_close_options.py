@@ -26,7 +26,14 @@ def test_a_static_member_that_leaves_moves_its_partitions(assignor):
     assert leaves.rebalances >= 2
 
 
-@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky", "uniform"])
+def test_a_dynamic_member_of_the_consumer_protocol_leaves_in_any_case():
+    remains, leaves = (
+        restarted("uniform", static=False, close=how).summary for how in ("remain-in-group", "default")
+    )
+    assert remains == leaves
+
+
+@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
 def test_a_dynamic_member_that_remains_is_missed_when_its_session_ends(assignor):
     run = restarted(assignor, static=False, close="remain-in-group", down_ms=600_000)
     [expired] = [entry for entry in run.log if entry.what == "session-expired"]
