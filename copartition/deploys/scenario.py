@@ -259,10 +259,10 @@ def _events(happening: Happening, consumers: Sequence[Consumer], present: int, p
             yield RollingRestart(
                 at_ms=at_ms, every_ms=pace.every_ms, down_ms=pace.down_ms, assignors=strategies
             )
-            at_ms += members * pace.every_ms + pace.down_ms
+            at_ms += members * pace.every_ms + pace.longest_down_ms
         else:
             yield Deployment(at_ms, start_ms=pace.down_ms, ready_ms=pace.ready_ms, assignors=strategies)
-            at_ms += members * (pace.down_ms + pace.ready_ms) + pace.every_ms
+            at_ms += members * (pace.longest_down_ms + pace.ready_ms) + pace.every_ms
 
 
 def scenarios_of_record(

@@ -50,7 +50,7 @@ def _joined_topics(ctx: click.Context, option: click.Parameter, text: str | None
 @click.option(
     "--lag", type=click.IntRange(0), default=10_000, show_default=True, help="Lag that a partition may have."
 )
-@ms_option("--waiting", "How long a record may wait until it is read.", default=600_000)
+@time_option("--waiting", "How long a record may wait until it is read.", default="10min")
 @click.option(
     "--hot",
     type=FiniteRange(0, 1),

@@ -163,8 +163,8 @@ scenario_options = one_argument(
         "deploys",
         multiple=True,
         type=click.Choice(["rolling", "surge"]),
-        help="FILE is a group as assignment-diff takes it; its members are replaced, one after the other. This "
-        "and the next four are repeatable, each a run of its own.",
+        help="FILE is a group as assignment-diff takes it; its members are replaced, one after the other. "
+        "This and the next four are repeatable, each a run of its own.",
     ),
     click.option(
         "--add-members",
