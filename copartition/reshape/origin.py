@@ -24,7 +24,10 @@ _LONGEST = len("2147483647:9223372036854775807")
 
 
 class Origins(NamedTuple):
-    """Partition and offset in the old topic, one row for each record; both columns have the same length."""
+    """Partition and offset in the old topic, one row for each record; both columns have the same length.
+
+    Both are -1 for a record that was not copied.
+    """
 
     partition: NDArray[np.int32]
     offset: NDArray[np.int64]
@@ -64,16 +67,24 @@ def decode_origins(values: Sequence[bytes | None]) -> Origins:
     Args:
         values: value of the last `HEADER` of each record; None for a record without one.
 
+    Returns:
+        The places; -1 in both columns for a record without the header. The copy did not write such a record:
+        it is one of a writer that has moved to the new topic already.
+
     Raises:
-        ReshapeError: a record has no such header, or its value is not `PARTITION:OFFSET`. The message names
-            the row. A record without the header was not written by the copy, so no position follows from it.
+        ReshapeError: a value is not `PARTITION:OFFSET`; the message names the row.
     """
-    places = np.empty((len(values), 2), np.int64)
+    places = np.full((len(values), 2), -1, np.int64)
     for row, value in enumerate(values):
-        partition, colon, offset = (value or b"").partition(b":")
+        if value is None:
+            continue
+        partition, colon, offset = value.partition(b":")
         # `int` alone would take b" 1", b"+1" and b"1_0", which the copy never writes.
-        if not (colon and partition.isdigit() and offset.isdigit() and len(value or b"") <= _LONGEST):
-            raise ReshapeError(f"row {row}: {_wrong(value)}")
+        if not (colon and partition.isdigit() and offset.isdigit() and len(value) <= _LONGEST):
+            raise ReshapeError(
+                f"row {row}: header {HEADER} is {value!r}; the copy writes PARTITION:OFFSET of the old topic, "
+                "such as 3:1207"
+            )
         places[row] = _within(row, int(partition), int(offset))
     return Origins(places[:, 0].astype(np.int32), places[:, 1])
 
@@ -83,8 +94,9 @@ def new_position(
 ) -> NewPosition:
     """Return where a group goes on in one partition of the new topic, so that it misses nothing.
 
-    A record is read if its old offset is below the group's commit of its old partition. The group goes on at
-    the first record that is not read. Whatever is read behind that record comes again.
+    A record is read if its old offset is below the group's commit of its old partition; one without an origin
+    is not read. The group goes on at the first record that is not read. Whatever is read behind that record
+    comes again.
 
     Args:
         origins: where the records of the new partition came from, in the order of their new offsets.
@@ -96,25 +108,20 @@ def new_position(
         ReshapeError: a record comes from an old partition without a commit. Where the group would begin there
             is decided by `auto.offset.reset` of its members, which no broker shows, so it is not guessed.
     """
-    unknown = sorted({*np.unique(origins.partition).tolist()} - {*commits})
+    unknown = sorted({*np.unique(origins.partition).tolist()} - {-1, *commits})
     if unknown:
         raise ReshapeError(
             f"the group has no commit for partition {unknown[0]} of the old topic, which has records; commit "
             "one, or say by kafka-consumer-groups.sh --reset-offsets where the group is to begin"
         )
-    limits = np.zeros(max(commits, default=-1) + 1, np.int64)
+    # One row more than there are partitions: -1 picks the last one, whose limit nothing is below.
+    limits = np.full(max(commits, default=-1) + 2, -1, np.int64)
     limits[list(commits)] = list(commits.values())
     read = origins.offset < limits[origins.partition]
     if read.all():
         return NewPosition(end, 0)
     first = int(np.argmin(read))
     return NewPosition(int(offsets[first]), int(np.count_nonzero(read[first:])))
-
-
-def _wrong(value: bytes | None) -> str:
-    if value is None:
-        return f"the record has no header {HEADER}, so the copy did not write it; who else writes there?"
-    return f"header {HEADER} is {value!r}; the copy writes PARTITION:OFFSET of the old topic, such as 3:1207"
 
 
 def _within(row: int, partition: int, offset: int) -> tuple[int, int]:

@@ -40,7 +40,6 @@ def test_decoding_gives_back_what_was_encoded(places: list[tuple[int, int]]) -> 
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (None, "row 1: the record has no header copartition.origin"),
         (b"", "row 1: header copartition.origin is b''"),
         (b"7", "row 1: header copartition.origin is b'7'"),
         (b":7", "b':7'"),
@@ -67,6 +66,10 @@ def test_no_place_is_negative(partition: int, offset: int) -> None:
         encode_origins(np.array([0, partition]), np.array([0, offset]))
 
 
+def test_a_record_that_was_not_copied_has_no_origin() -> None:
+    assert [*map(np.ndarray.tolist, decode_origins([None, b"1:2"]))] == [[-1, 1], [-1, 2]]
+
+
 def positions(origins: list[tuple[int, int]], commits: dict[int, int], *, first: int = 0) -> NewPosition:
     """Return the new position in a partition whose records have these origins, from offset `first` on."""
     columns = Origins(
@@ -85,6 +88,8 @@ def positions(origins: list[tuple[int, int]], commits: dict[int, int], *, first:
         pytest.param([(0, 0), (0, 1)], {0: 0}, NewPosition(0, 0), id="nothing is read"),
         pytest.param([(0, 0), (0, 1)], {0: 1}, NewPosition(1, 0), id="half is read"),
         pytest.param([(0, 0), (1, 0), (0, 1), (1, 1)], {0: 1, 1: 1}, NewPosition(2, 0), id="two keep pace"),
+        pytest.param([(0, 0), (-1, -1)], {0: 1}, NewPosition(1, 0), id="a writer has moved already"),
+        pytest.param([(-1, -1), (0, 0)], {0: 1}, NewPosition(0, 1), id="and wrote before the copy ended"),
         pytest.param([(1, 0), (0, 0), (0, 1), (1, 1)], {0: 2, 1: 0}, NewPosition(0, 2), id="one is behind"),
     ],
 )
