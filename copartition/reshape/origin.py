@@ -82,8 +82,8 @@ def decode_origins(values: Sequence[bytes | None]) -> Origins:
         # `int` alone would take b" 1", b"+1" and b"1_0", which the copy never writes.
         if not (colon and partition.isdigit() and offset.isdigit() and len(value) <= _LONGEST):
             raise ReshapeError(
-                f"row {row}: header {HEADER} is {value!r}; the copy writes PARTITION:OFFSET of the old topic, "
-                "such as 3:1207"
+                f"row {row}: header {HEADER} is {value!r}; the copy writes PARTITION:OFFSET of the old "
+                "topic, such as 3:1207"
             )
         places[row] = _within(row, int(partition), int(offset))
     return Origins(places[:, 0].astype(np.int32), places[:, 1])

@@ -12,7 +12,14 @@ from typing import Any, NamedTuple
 
 from copartition.groups.kinds import OTHER_KINDS
 from copartition.groups.live.wire import read_features, read_group_types
-from copartition.kit.admin import ClusterMetadata, Commit, DescribedGroup, DescribedTopic, JoinedMember
+from copartition.kit.admin import (
+    ClusterMetadata,
+    Commit,
+    DescribedGroup,
+    DescribedTopic,
+    JoinedMember,
+    TopicShape,
+)
 from copartition.kit.child import AdminError, Child, ChildEndedError
 from partitioning.clients.ledger import PREFIX, Entry, ledger_group
 from partitioning.errors import (
@@ -233,7 +240,7 @@ class Cluster:
 
         If the brokers tell no types, or not to this user, only the name can be said.
         """
-        types = self._group_types()
+        types = self.group_types()
         if (kind := types.get(group)) in OTHER_KINDS:
             return OtherGroupKindError(f"{self._source}: {OTHER_KINDS[kind].format(group=group)}")
         near = get_close_matches(group, types, n=3) or sorted(types)[:_NAMED]
@@ -247,10 +254,10 @@ class Cluster:
         Raises:
             OtherGroupKindError: it is of another kind; the message says of which, and what to use.
         """
-        if self._group_types().get(group) in OTHER_KINDS:
+        if self.group_types().get(group) in OTHER_KINDS:
             raise self._missing(group)
 
-    def _group_types(self) -> dict[str, str]:
+    def group_types(self) -> dict[str, str]:
         """Return the type of each group by its name; {} if brokers tell no types, or not to this user."""
         try:
             brokers = [(broker.host, broker.port) for broker in self.brokers.values()]
@@ -271,6 +278,11 @@ class Cluster:
         """Return the settings that hold for a group (KIP-848), which takes DESCRIBE_CONFIGS on the group."""
         settings: dict[str, str] = self._answer("settings", "GROUP", group)
         return settings
+
+    def topic_shape(self, topic: str) -> TopicShape:
+        """Return replicas and settings of a topic, which takes DESCRIBE_CONFIGS on the topic."""
+        shape: TopicShape = self._answer("topic_shape", topic)
+        return shape
 
     def may_see_every_topic(self) -> bool:
         """Return True if this user may DESCRIBE topics of any name: a broker hides others without a word."""
