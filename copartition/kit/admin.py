@@ -69,7 +69,7 @@ class DescribedTopic(NamedTuple):
 
 
 class TopicShape(NamedTuple):
-    """What a topic must be made with to be like another one.
+    """Name what a topic must be made with to be like another one.
 
     Attributes:
         replicas: replicas of each partition, the fewest of any.

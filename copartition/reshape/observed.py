@@ -143,7 +143,7 @@ class ReadingGroup(NamedTuple):
 
     @property
     def members(self) -> int | None:
-        """How many members it has; None if that was not asked."""
+        """The number of its members; None if that was not asked."""
         return None if self.state is None else len(self.state.members)
 
 

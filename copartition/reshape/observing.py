@@ -1,4 +1,4 @@
-"""Read from a cluster what a plan to reshape a topic stands on; nothing is written and no group is joined."""
+"""Read from a cluster what a plan to reshape a topic stands on; nothing is written, no group joined."""
 
 import time
 from collections.abc import Mapping

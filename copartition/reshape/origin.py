@@ -55,7 +55,8 @@ def encode_origins(partition: NDArray[Any], offset: NDArray[Any]) -> list[bytes]
     if (negative := np.flatnonzero((np.asarray(partition) < 0) | (np.asarray(offset) < 0))).size:
         row = int(negative[0])
         raise ReshapeError(
-            f"row {row}: {int(partition[row])}:{int(offset[row])} is no place in a topic; a partition and an "
+            f"row {row}: {int(partition[row])}:{int(offset[row])} is no place in a topic; a partition and "
+            "an "
             "offset are 0 or more"
         )
     return [b"%d:%d" % place for place in zip(partition.tolist(), offset.tolist(), strict=True)]
@@ -111,7 +112,8 @@ def new_position(
     unknown = sorted({*np.unique(origins.partition).tolist()} - {-1, *commits})
     if unknown:
         raise ReshapeError(
-            f"the group has no commit for partition {unknown[0]} of the old topic, which has records; commit "
+            f"the group has no commit for partition {unknown[0]} of the old topic, which has records; "
+            "commit "
             "one, or say by kafka-consumer-groups.sh --reset-offsets where the group is to begin"
         )
     # One row more than there are partitions: -1 picks the last one, whose limit nothing is below.
@@ -125,7 +127,7 @@ def new_position(
 
 
 def _within(row: int, partition: int, offset: int) -> tuple[int, int]:
-    """Return the place if Kafka's fields can hold it: 32 bits with sign for a partition, 64 for an offset."""
+    """Return the place if Kafka's fields hold it: 32 bits with sign for a partition, 64 for an offset."""
     if partition > np.iinfo(np.int32).max or offset > np.iinfo(np.int64).max:
         raise ReshapeError(
             f"row {row}: header {HEADER} is {partition}:{offset}, more than Kafka's fields hold"

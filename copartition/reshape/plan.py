@@ -126,7 +126,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the topic is to become.
+    """Name what the topic is to become.
 
     Attributes:
         topic: name of the new topic.
@@ -214,7 +214,9 @@ def plan_reshape(
     if (why := why_refused(topic.name, topic.sample.examples)) is not None:
         return refused_plan(topic.name, why, topic)
     summary = AuditSummary(topic.audit)
-    ground = Evidence((_read_words(topic), *_seen_words(topic)), tuple(_assumed(topic, profile, copy_rate)))
+    ground = Evidence(
+        (_read_words(topic), *_seen_words(topic)), tuple(_assumed(topic, profile, copy_rate, pace))
+    )
     chosen = profile or _usual_profile(summary)
     reasons = [*_about_topic(topic, target, partitions, ground), *_about_groups(topic, target, ground)]
     reasons += [Reason("unseen", "open", missing.what, missing) for missing in topic.missing]
@@ -280,7 +282,7 @@ def _seen_words(topic: ObservedTopic) -> Iterator[str]:
     )
 
 
-def _assumed(topic: ObservedTopic, profile: str | None, copy_rate: float | None) -> Iterator[str]:
+def _assumed(topic: ObservedTopic, profile: str | None, copy_rate: float | None, pace: Pace) -> Iterator[str]:
     """Yield what the plan takes for granted, a sentence each."""
     if profile is not None:
         yield f"writers place keys by the rule of {profile} on the new topic, as --profile says"
@@ -293,6 +295,7 @@ def _assumed(topic: ObservedTopic, profile: str | None, copy_rate: float | None)
             "prints what it made, and --copy-rate takes it"
         )
     yield f"a round of the copy takes {ROUND_S:.0f} s beside its records"
+    yield f"writers and members start {duration(pace.down_ms)} after they were stopped"
     yield (
         f"writers go on at {topic.written_per_s:,.0f} records a second, as in the {topic.looked_s:.1f} s "
         "of two looks"
@@ -431,14 +434,15 @@ def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterat
             other for other in state.topics if topic.others.get(other) == topic.partitions and other != target
         ]
         if joined and state.strategy in _KEEPS_TOGETHER:
-            text = (
-                f"group {group.name} reads {topic.name} with {list_names(joined, _NAMED)}, "
-                f"{topic.partitions:,} partitions each, and {state.strategy} gives equal numbers to one "
-                "member: if it joins them by partition, that ends. Reshape all of them to one count and "
-                "one "
-                "rule"
+            missing = Missing(
+                f"whether group {group.name} joins {topic.name} with {list_names(joined, _NAMED)} by "
+                f"partition: they have {topic.partitions:,} partitions each, and {state.strategy} gives "
+                "equal "
+                "numbers to one member",
+                "ask its owners; if it does, reshape all of them to one count and one rule, and see with "
+                f"copartition check {topic.name} {joined[0]} that they fit now",
             )
-            yield Reason("joined", "lost", text, ground)
+            yield Reason("joined", "open", missing.what, missing)
         commits_in = [
             transaction.id
             for transaction in topic.transactions

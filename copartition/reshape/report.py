@@ -165,7 +165,7 @@ def plan_markdown(plan: ReshapePlan) -> str:
 
 
 class MissingData(TypedDict):
-    """What is not known.
+    """Hold what is not known.
 
     Attributes:
         what: what it is.

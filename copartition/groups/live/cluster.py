@@ -284,6 +284,14 @@ class Cluster:
         shape: TopicShape = self._answer("topic_shape", topic)
         return shape
 
+    def commit(self, group: str, topic: str, offsets: Mapping[int, int]) -> None:
+        """Commit offsets of a topic, by partition, for a group without members.
+
+        Raises:
+            SourceError: the group has members, or this user lacks READ on the group or the topic.
+        """
+        self._answer("commit", group, topic, dict(offsets))
+
     def may_see_every_topic(self) -> bool:
         """Return True if this user may DESCRIBE topics of any name: a broker hides others without a word."""
         return bool(self._answer("may_see_every_topic"))
