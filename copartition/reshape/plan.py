@@ -249,7 +249,8 @@ def _sorted(reasons: Sequence[Reason]) -> tuple[Reason, ...]:
 
 def _usual_profile(summary: AuditSummary) -> str | None:
     """Return the profile that explains most keyed records over today's count; None if none is certain."""
-    if summary.audit.certainty not in {"sure", "likely", "mixed"}:
+    # With one partition every rule explains every record, so that one found there says nothing.
+    if summary.count == 1 or summary.audit.certainty not in {"sure", "likely", "mixed"}:
         return None
     # Shares are in the order of their records, the most first; older counts say nothing of today's writers.
     today = [share.writer for share in summary.audit.shares if share.writer.num_partitions == summary.count]
@@ -500,13 +501,14 @@ def _settings_of(profiles: Sequence[str], wanted: Placement) -> str:
 
 def _about_copy(topic: ObservedTopic, copy: Copy, ground: Evidence) -> Iterator[Reason]:
     """Yield whether the copy ends, and what the topic's own deletion does meanwhile."""
-    if math.isinf(copy.seconds):
+    if math.isinf(copy.seconds):  # then it is no question what retention takes meanwhile
         text = (
             f"writers add {copy.written_per_s:,.0f} records a second and the copy makes {copy.rate:,.0f}: "
             "it "
             "never catches up; copy on more executors, or let the writers pause"
         )
         yield Reason("copy-too-slow", "lost", text, ground)
+        return
     limit_ms = float(topic.settings.get("retention.ms", "-1"))
     if "delete" in topic.settings.get("cleanup.policy", "delete") and 0 <= limit_ms < 1_000 * copy.seconds:
         text = (

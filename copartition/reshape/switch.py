@@ -64,7 +64,8 @@ def why_not_still(first: EndLook, second: EndLook) -> str | None:
         names = list_names([str(place) for place in second.open_offsets], _NAMED)
         where = "partition" if len(second.open_offsets) == 1 else "partitions"
         return (
-            f"a transaction is open in {where} {names}, with {count(sum(second.open_offsets.values()), 'offset')} "
+            f"a transaction is open in {where} {names}, with "
+            f"{count(sum(second.open_offsets.values()), 'offset')} "
             "behind it; copartition transactions says whose and what ends it"
         )
     return None
