@@ -158,6 +158,10 @@ class MigrationError(ToolError, ValueError):
     """Strategies that no client can be configured with."""
 
 
+class ReshapeError(ToolError, ValueError):
+    """A topic that cannot be reshaped as asked, or records of it that the copy did not write."""
+
+
 class SourceError(ToolError, ValueError):
     """A snapshot, capture or live group that cannot be read."""
 

@@ -69,6 +69,20 @@ class DescribedTopic(NamedTuple):
     racks: tuple[tuple[str, ...], ...]  # of each partition's replicas, by number of the partition
 
 
+class TopicShape(NamedTuple):
+    """Name what a topic must be made with to be like another one.
+
+    Attributes:
+        replicas: replicas of each partition, the fewest of any.
+        settings: all settings by name, those that come from the brokers included.
+        own: names of the settings that are set on the topic itself, sorted.
+    """
+
+    replicas: int
+    settings: Mapping[str, str]
+    own: tuple[str, ...]
+
+
 class Commit(NamedTuple):
     """An offset that a group has committed, below 0 if it has none, and the metadata beside it."""
 
@@ -273,6 +287,44 @@ class Admin:
             with suppress(KafkaException):
                 described[name] = _topic(answer.result())
         return described
+
+    def topic_shape(self, topic: str) -> TopicShape:
+        """Return replicas and settings of a topic, which takes DESCRIBE_CONFIGS on it."""
+        # Names of the classes that confluent-kafka's type stubs leave out.
+        from confluent_kafka import TopicCollection, admin  # noqa: PLC0415 - an optional package
+
+        asked = self._admin.describe_topics(TopicCollection([topic]), request_timeout=self._timeout_s)
+        partitions = asked[topic].result().partitions
+        resource = admin.ConfigResource(admin.ConfigResource.Type.TOPIC, topic)  # type: ignore[attr-defined]
+        answer = self._admin.describe_configs([resource], request_timeout=self._timeout_s)[resource].result()
+        of_topic = admin.ConfigSource.DYNAMIC_TOPIC_CONFIG.value  # type: ignore[attr-defined]
+        return TopicShape(
+            min(len(partition.replicas) for partition in partitions),
+            {name: str(entry.value) for name, entry in answer.items() if entry.value is not None},
+            tuple(sorted(name for name, entry in answer.items() if entry.source == of_topic)),
+        )
+
+    def commit(self, group: str, topic: str, offsets: Mapping[int, int]) -> None:
+        """Commit offsets of a topic for a group; brokers refuse it while the group has members.
+
+        Args:
+            group: group id.
+            topic: the topic.
+            offsets: partition -> offset of the next record to read; at least one.
+        """
+        from confluent_kafka import (  # noqa: PLC0415 - an optional package
+            ConsumerGroupTopicPartitions,
+            KafkaException,
+            TopicPartition,
+        )
+
+        places = [TopicPartition(topic, partition, offset) for partition, offset in offsets.items()]
+        wanted = ConsumerGroupTopicPartitions(group, places)
+        asked = self._admin.alter_consumer_group_offsets([wanted], request_timeout=self._timeout_s)
+        # A refusal of one partition stands beside it and is not raised by `result`.
+        for place in asked[group].result().topic_partitions:
+            if place.error is not None:
+                raise KafkaException(place.error)
 
     def delete_group(self, group: str) -> None:
         """Delete a group; it must have no members."""

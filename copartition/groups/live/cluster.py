@@ -19,6 +19,7 @@ from copartition.kit.admin import (
     DescribedTopic,
     JoinedMember,
     Place,
+    TopicShape,
 )
 from copartition.kit.child import AdminError, Child, ChildEndedError
 from partitioning.clients.ledger import PREFIX, Entry, ledger_group
@@ -278,6 +279,19 @@ class Cluster:
         """Return the settings that hold for a group (KIP-848), which takes DESCRIBE_CONFIGS on the group."""
         settings: dict[str, str] = self._answer("settings", "GROUP", group)
         return settings
+
+    def topic_shape(self, topic: str) -> TopicShape:
+        """Return replicas and settings of a topic, which takes DESCRIBE_CONFIGS on the topic."""
+        shape: TopicShape = self._answer("topic_shape", topic)
+        return shape
+
+    def commit(self, group: str, topic: str, offsets: Mapping[int, int]) -> None:
+        """Commit offsets of a topic, by partition, for a group without members.
+
+        Raises:
+            SourceError: the group has members, or this user lacks READ on the group or the topic.
+        """
+        self._answer("commit", group, topic, dict(offsets))
 
     def may_see_every_topic(self) -> bool:
         """Return True if this user may DESCRIBE topics of any name: a broker hides others without a word."""
