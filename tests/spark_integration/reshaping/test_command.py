@@ -28,7 +28,7 @@ READ_ALL, READ_SOME = "all", "some"
 
 @dataclass
 class Walk:
-    """A topic on its way from 3 to 5 partitions, with a group that has read all of it and one that has not."""
+    """A topic on its way from 3 to 5 partitions, with two groups, one of which has read all of it."""
 
     servers: str
     topic: str
