@@ -227,7 +227,8 @@ def _run(placed: DataFrame, write: Callable[[DataFrame, int], None], checkpoint:
         raise typed_error(error) or error from error
     finally:
         query.stop()  # also after Ctrl-C, which else leaves it running
-    return sum(int(progress["numInputRows"]) for progress in query.recentProgress)
+    # By the property: on Connect the item of this name is None, and the property adds up the sources.
+    return sum(progress.numInputRows for progress in query.recentProgress)
 
 
 def _app_id(source: str) -> str:

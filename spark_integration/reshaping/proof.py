@@ -30,6 +30,7 @@ from spark_integration.session import register
 
 EXAMPLES = 10
 _FAULTS = ("lost", "doubled", "changed", "unmatched", "out_of_order", "misplaced")
+_COUNTS = ("records", "keys", "strays", "foreign")
 _MOST = 2**62
 
 
@@ -50,6 +51,7 @@ class Proof:
         misplaced: records in another partition than the profile gives their key.
         strays: keys with records in several old partitions. Only their order within each of these is
             compared; between them no order is known but that of the timestamps.
+        foreign: records of the new topic without the copy's header: of writers that have moved already.
         partitions: new partition -> copies that belong there, by the profile.
         examples: a sentence for each of the first faulty records, ten at most.
         evidence: what was read and compared, and what is taken for granted.
@@ -69,13 +71,14 @@ class Proof:
     out_of_order: int = 0
     misplaced: int = 0
     strays: int = 0
+    foreign: int = 0
     partitions: Mapping[int, int] = field(default_factory=dict)
     examples: tuple[str, ...] = ()
     evidence: Evidence
 
     @property
     def holds(self) -> bool:
-        """Whether no fault was found."""
+        """Say whether no fault was found."""
         return not any(getattr(self, fault) for fault in _FAULTS)
 
 
@@ -136,7 +139,7 @@ def prove(
     place = kafka_partition("key", len(new.ends), profile=profile, spread_by=("old_partition", "old_offset"))
     marked = _marked(both.select("*", place.alias("place")), compacted=compacted)
     rows = _summed(marked).collect()
-    total = {name: sum(row[name] for row in rows) for name in (*_FAULTS, "records", "keys", "strays")}
+    total = {name: sum(row[name] for row in rows) for name in (*_FAULTS, *_COUNTS)}
     return Proof(
         **total,
         partitions={row["place"]: row["copies"] for row in sorted(rows, key=lambda row: row["place"])},
@@ -251,6 +254,7 @@ def _summed(marked: DataFrame) -> DataFrame:
         *(sf.sum(name).alias(name) for name in _FAULTS),
         sf.count_if(original).alias("records"),
         sf.count_if(sf.col("copy") & ~of_others).alias("copies"),
+        sf.count_if(of_others).alias("foreign"),
         sf.min(sf.when(original, sf.col("old_partition"))).alias("first_partition"),
         sf.max(sf.when(original, sf.col("old_partition"))).alias("last_partition"),
         sf.min(sf.when(of_others, sf.col("offset"))).alias("first_of_others"),
@@ -261,7 +265,7 @@ def _summed(marked: DataFrame) -> DataFrame:
     strays = sf.coalesce(keyed & (sf.col("first_partition") < sf.col("last_partition")), sf.lit(False))
     plain = [name for name in _FAULTS if name != "out_of_order"]
     return by_key.groupBy("place").agg(
-        *(sf.sum(name).alias(name) for name in (*plain, "records", "copies")),
+        *(sf.sum(name).alias(name) for name in (*plain, "records", "copies", "foreign")),
         (sf.sum("out_of_order") + sf.count_if(too_early)).alias("out_of_order"),
         sf.count_if(keyed & (sf.col("records") > 0)).alias("keys"),
         sf.count_if(strays).alias("strays"),

@@ -256,7 +256,7 @@ def test_the_proof_finds_each_fault(spark: SparkSession, broker: Kafka, alternat
     write_copies(broker.bootstrap_servers, new, copies)
     proof = prove(spark, alternating, new, config={"bootstrap.servers": broker.bootstrap_servers})
     assert not proof.holds
-    assert (proof.records, proof.keys) == (2 * len(NAMES), len(NAMES))
+    assert (proof.records, proof.keys, proof.foreign) == (2 * len(NAMES), len(NAMES), 3)
     faults = ("lost", "doubled", "changed", "unmatched", "out_of_order", "misplaced")
     assert {name: getattr(proof, name) for name in faults} == {
         "lost": 2,
