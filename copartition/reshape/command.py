@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
 HELP_END = end_of_help(__package__)
 
 
-_MODES = ("copy", "switch", "prove", "back")
-"""The steps that are options; without any of them the command plans."""
 _LOOK_S = 5.0
 """Seconds between the two looks that see whether writers stand still."""
 
@@ -30,7 +30,7 @@ class StepChoice(NamedTuple):
     """The step that the options name, and what it needs.
 
     Attributes:
-        mode: one of `_MODES`; None for the plan.
+        mode: "copy", "switch", "prove" or "back"; None for the plan.
         checkpoint: folder of the copy.
         until_behind: where the copy stops.
         groups: groups at the switch and on the way back; empty for all.
@@ -45,14 +45,23 @@ class StepChoice(NamedTuple):
 
 
 def _choose_step(
-    *, checkpoint: str | None, until_behind: int, groups: tuple[str, ...], execute: bool, **modes: bool
+    *,
+    copy: bool,
+    switch: bool,
+    prove: bool,
+    back: bool,
+    checkpoint: str | None,
+    until_behind: int,
+    groups: tuple[str, ...],
+    execute: bool,
 ) -> StepChoice:
     """Return the step that the options ask for together.
 
     Raises:
         UsageError: two steps at once, or an option that the step does not take.
     """
-    chosen = [mode for mode in _MODES if modes[mode]]
+    asked = {"copy": copy, "switch": switch, "prove": prove, "back": back}
+    chosen = [mode for mode, is_asked in asked.items() if is_asked]
     if len(chosen) > 1:
         raise click.UsageError(f"--{chosen[0]} and --{chosen[1]} are two steps; take one after the other")
     mode = chosen[0] if chosen else None
@@ -213,7 +222,16 @@ class _Run(NamedTuple):
         check_target(cluster, self.topic, self.target, self.partitions)
         steps = {"copy": self._copy, "switch": self._switch, "prove": self._prove, "back": self._back}
         assert self.choice.mode is not None
-        return steps[self.choice.mode](cluster)
+        try:
+            return steps[self.choice.mode](cluster)
+        except Exception as error:
+            # PySpark's errors have no text of one line, and their classes cannot be named without PySpark.
+            if not type(error).__module__.startswith("pyspark."):
+                raise
+            what = next(iter(str(error).splitlines()), "") or type(error).__name__
+            raise click.ClickException(
+                f"Spark gives up: {what}; run it again, it goes on where it was"
+            ) from error
 
     def _spark(self) -> Any:
         """Return a Spark session: the one that Spark's own settings name, by default a local one."""
@@ -221,6 +239,8 @@ class _Run(NamedTuple):
 
         with needs(f"copartition reshape --{self.choice.mode}", "spark"):
             from pyspark.sql import SparkSession  # noqa: PLC0415 - only Spark's steps need it
+        # Spark's workers run the Python that has what this one has, unless the user says which.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         quiet = {
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
