@@ -32,7 +32,7 @@ ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
 LARGE = int(os.environ.get("BENCH_LARGE_ROWS", "8000000"))
 TICKS = os.sysconf("SC_CLK_TCK")
 FILLINGS = int(os.environ.get("BENCH_FILLINGS", "8"))
-"""How often a stream's source is filled; twice before it is measured, for Spark to compile and workers to begin."""
+"""How often a stream's source is filled; the first two are not counted: workers begin."""
 
 
 def cpu_s() -> float:
@@ -117,8 +117,7 @@ def small(bench: Bench) -> None:
         "ours, unrouted": bench.writer(placed, "copartition", topic),
         "ours, exactly once": bench.once(rows, topic),
     }
-    if "tasks" in route.__kwdefaults__:
-        ways["ours, route(tasks=4)"] = bench.writer(route(placed, count, tasks=4), "copartition", topic)
+    ways["ours, route(tasks=4)"] = bench.writer(route(placed, count, tasks=4), "copartition", topic)
     bench.race("512 partitions, 10,240 rows", ways)
 
 
@@ -153,9 +152,8 @@ def large(bench: Bench) -> None:
         "ours, at least once": bench.writer(routed, "copartition", topic),
         "ours, exactly once": bench.once(rows, topic, order_by="id"),
     }
-    if "tasks" in route.__kwdefaults__:
-        shared = route(placed, count, tasks=8).sortWithinPartitions("partition", "id").drop("id")
-        ways["ours, route(tasks=8)"] = bench.writer(shared, "copartition", topic)
+    shared = route(placed, count, tasks=8).sortWithinPartitions("partition", "id").drop("id")
+    ways["ours, route(tasks=8)"] = bench.writer(shared, "copartition", topic)
     bench.race(f"48 partitions, {LARGE:,} rows", ways, rounds=1, warm=False)
 
 
@@ -198,10 +196,9 @@ def batches(bench: Bench) -> None:
         "connector to exactly once": foreach(read("kafka")),
         "ours to exactly once": foreach(read("copartition")),
     }
-    if "tasks" in route.__kwdefaults__:
-        ways["ours to ours, route(tasks=2)"] = straight(
-            route(placed(read("copartition")), count, tasks=2), "copartition"
-        )
+    ways["ours to ours, route(tasks=2)"] = straight(
+        route(placed(read("copartition")), count, tasks=2), "copartition"
+    )
     chosen = re.compile(os.environ.get("BENCH_WAYS", ""))
     for name, writer in ways.items():
         if chosen.search(name):
