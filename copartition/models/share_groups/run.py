@@ -107,12 +107,17 @@ class ShareGroup:
             raise ScenarioError(
                 f"records of a share group is {self.records:,}; {MOST_RECORDS:,} are the most"
             )
+        self._check_kinds_and_times()
+
+    def _check_kinds_and_times(self) -> None:
+        """Raise `ScenarioError` for a kind of record that there is not, or a time that is none."""
+        kinds = get_args(Ending)
         for offset, kind in self.special.items():
             # A kind that is misspelt must not wait until its record is delivered.
-            if kind not in get_args(Ending) and not _is_time(kind):
+            if kind not in kinds and not _is_time(kind):
                 raise ScenarioError(
                     f"special record {offset} of a share group is {kind!r}; it must be "
-                    f"{', '.join(map(repr, get_args(Ending)))}, or milliseconds from 0 on"
+                    f"{', '.join(map(repr, kinds))}, or milliseconds from 0 on"
                 )
         for what, times in (("killed", self.killed), ("stopped", self.stopped)):
             for number, at_ms in times.items():
@@ -256,9 +261,9 @@ class _Run:
     """One simulation; making it runs it to its end.
 
     `_events` has the clock and what will happen. `_waiting` are members whose fetch has no answer, in the
-    order in which they asked. `_deliveries` counts them over all records, which ends a run that would go on for
-    too long. `_began` and `_last` are when the first record was delivered and the last
-    accepted one processed, infinite until then; `_hold` is the longest lock of a healthy record.
+    order in which they asked. `_deliveries` counts all records of all fetches, and ends a run that would go
+    on for too long. `_began` and `_last` are when the first record was delivered and the last accepted one
+    processed, infinite until then; `_hold` is the longest lock of a healthy record.
     """
 
     def __init__(self, group: ShareGroup) -> None:
