@@ -339,6 +339,6 @@ def _restless(world: World, steps: int) -> ScenarioError:
     return ScenarioError(
         f"the group is not at rest {steps:,} steps after anything last happened to it: at "
         f"{world.now_ms:,.0f} ms it has been through {len(done):,} rebalances{last}; let until_ms end the "
-        "run earlier if that is meant, as where batches last longer than max.poll.interval.ms; or does assignor "
-        f"{world.scenario.assignor!r} answer otherwise when it is asked again?"
+        "run earlier if that is meant, as where batches last longer than max.poll.interval.ms; or does "
+        f"assignor {world.scenario.assignor!r} answer otherwise when it is asked again?"
     )
