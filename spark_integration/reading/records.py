@@ -11,6 +11,7 @@ import confluent_kafka
 import pyarrow as pa
 from confluent_kafka import KafkaError
 
+from partitioning.clients.contact import machine_faults
 from partitioning.clients.delivery import describe_errors
 from spark_integration.errors import DataLossError, ReadError
 from spark_integration.reading.cluster import Range
@@ -86,7 +87,10 @@ class _RangeReader:
         self._fails = fail_on_data_loss
         self._position = wanted.start
         self._errors: list[KafkaError] = []
-        self.consumer = confluent_kafka.Consumer({**config, "error_cb": self._errors.append, "log_level": 0})
+        with machine_faults():
+            self.consumer = confluent_kafka.Consumer(
+                {**config, "error_cb": self._errors.append, "log_level": 0}
+            )
 
     def messages(self) -> Iterator[list[Any]]:
         """Yield what is in the range, in pieces that fit in a batch."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import confluent_kafka.admin  # the modules, since their classes cannot be pickled
 
-from partitioning.clients.contact import committed_offsets, list_offsets
+from partitioning.clients.contact import committed_offsets, list_offsets, machine_faults
 from partitioning.clients.ledger import Entry, entries, ledger_group
 from spark_integration.errors import LedgerInUseError
 from spark_integration.sinks.exactly_once.faults import ANSWER_WITHIN_S, patiently
@@ -25,7 +25,8 @@ _OPEN_S = 3.0
 
 def admin_client(target: Target) -> AdminClient:
     """Return a client that asks what committed offsets and partitions' ends are."""
-    return confluent_kafka.admin.AdminClient({**target.config, "log_level": 0})
+    with machine_faults():
+        return confluent_kafka.admin.AdminClient({**target.config, "log_level": 0})
 
 
 def committed_reader(target: Target) -> confluent_kafka.Consumer:
@@ -37,7 +38,8 @@ def committed_reader(target: Target) -> confluent_kafka.Consumer:
         "auto.offset.reset": "earliest",
     }
     # Warnings would be about settings that are a producer's own.
-    return confluent_kafka.Consumer({**target.config, **own, "log_level": 3})
+    with machine_faults():
+        return confluent_kafka.Consumer({**target.config, **own, "log_level": 3})
 
 
 def next_committed(reader: confluent_kafka.Consumer, within_s: float) -> confluent_kafka.Message | None:
