@@ -87,10 +87,9 @@ class _RangeReader:
         self._fails = fail_on_data_loss
         self._position = wanted.start
         self._errors: list[KafkaError] = []
+        settings = {**config, "error_cb": self._errors.append, "log_level": 0}
         with machine_faults():
-            self.consumer = confluent_kafka.Consumer(
-                {**config, "error_cb": self._errors.append, "log_level": 0}
-            )
+            self.consumer = confluent_kafka.Consumer(settings)
 
     def messages(self) -> Iterator[list[Any]]:
         """Yield what is in the range, in pieces that fit in a batch."""
