@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from copartition.deploys import stops
 from copartition.shell.main import copartition
 from tests.copartition.groups.conftest import workers
 from tests.copartition.reported import (
@@ -40,6 +41,17 @@ __all__ = [
     "with_stops",
     "workers",
 ]
+
+
+@pytest.fixture(autouse=True)
+def few_runs(request, monkeypatch):
+    """What a deploy stops comes from two runs: a range has the same words for thirty, which take long.
+
+    A test of the figures themselves is marked `all_runs`.
+    """
+    if "all_runs" not in request.keywords:
+        monkeypatch.setattr(stops, "RUNS", 2)
+
 
 CAPTURES = Path(__file__).parent / "groups" / "captures"
 

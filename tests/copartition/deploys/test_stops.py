@@ -108,6 +108,7 @@ def test_a_range_is_written_from_its_least_to_its_most(least, most, digits, whol
     assert (found.digits, found.whole, found.time) == (digits, whole, time)
 
 
+@pytest.mark.all_runs
 def test_ranges_are_the_least_and_the_most_of_as_many_seeds():
     captured = scenario_of(STATE, parse_happening(STATE, "rolling"))
     found = stops_of(captured, "rolling")
@@ -146,6 +147,7 @@ def test_a_member_without_a_successor_leaves_partitions_unread_without_end():
     assert measure(simulate(scenario)).longest_pause_ms == inf
 
 
+@pytest.mark.all_runs
 @pytest.mark.parametrize(
     ("members", "partitions", "event", "strategy", "runs"),
     [
