@@ -31,6 +31,10 @@ class MissingDependencyError(CopartitionError, ImportError):
     """An optional package that this call needs is not installed."""
 
 
+class MachineError(CopartitionError, OSError):
+    """This machine has no memory or no thread left for a client, or its clock jumps while a client waits."""
+
+
 # What brokers do, in all packages: it is no fault of the arguments, and may pass.
 class ClusterError(CopartitionError):
     """Brokers do not answer, refuse a request, or changed what the work depends on."""

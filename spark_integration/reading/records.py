@@ -11,7 +11,7 @@ import confluent_kafka
 import pyarrow as pa
 from confluent_kafka import KafkaError
 
-from partitioning.clients.contact import Place
+from partitioning.clients.contact import Place, machine_faults
 from partitioning.clients.delivery import describe_errors
 from spark_integration.errors import DataLossError, ReadError
 from spark_integration.reading.cluster import Range
@@ -95,7 +95,9 @@ class _Reader:
         self._position = {place: offsets.start for place, offsets in self._open.items()}
         self._held: dict[Place, list[Any]] = {}
         self._errors: list[KafkaError] = []
-        self.consumer = confluent_kafka.Consumer({**config, "error_cb": self._errors.append, "log_level": 0})
+        settings = {**config, "error_cb": self._errors.append, "log_level": 0}
+        with machine_faults():
+            self.consumer = confluent_kafka.Consumer(settings)
 
     def messages(self) -> Iterator[list[Any]]:
         """Yield what is in the ranges, in pieces that fit in a batch."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import confluent_kafka  # the module, since its classes cannot be pickled
 import pyarrow as pa
 
-from partitioning.clients.contact import connected_metadata
+from partitioning.clients.contact import connected_metadata, machine_faults
 from partitioning.clients.delivery import WAIT_S, Deliveries, describe_error
 from partitioning.errors import DeliveryError
 from spark_integration.sinks.cluster import ANSWER_WITHIN_S, check_unchanged, first_wait_s
@@ -67,7 +67,8 @@ def _create_producer(config: Mapping[str, str]) -> tuple[Producer, list[Any]]:
         reports[0](error, message)
 
     settings = {**config, "delivery.report.only.error": True, "on_delivery": report}
-    return confluent_kafka.Producer(settings), reports
+    with machine_faults():
+        return confluent_kafka.Producer(settings), reports
 
 
 def _serves(producer: Producer) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import confluent_kafka.admin  # the modules, since their classes cannot be pickled
 
-from partitioning.clients.contact import committed_offsets, list_offsets
+from partitioning.clients.contact import committed_offsets, list_offsets, machine_faults
 from partitioning.clients.ledger import Entry, entries, ledger_group
 from spark_integration.errors import LedgerInUseError
 from spark_integration.sinks.exactly_once.faults import ANSWER_WITHIN_S, patiently
@@ -28,7 +28,8 @@ _OPEN_S = 3.0
 
 def admin_client(target: Target) -> AdminClient:
     """Return a client that asks what committed offsets and partitions' ends are."""
-    return confluent_kafka.admin.AdminClient({**target.config, "log_level": 0})
+    with machine_faults():
+        return confluent_kafka.admin.AdminClient({**target.config, "log_level": 0})
 
 
 def committed_reader(target: Target) -> confluent_kafka.Consumer:
@@ -41,7 +42,8 @@ def committed_reader(target: Target) -> confluent_kafka.Consumer:
     }
     # What it would say is about settings that are a producer's own, and of brokers that hang up on a client
     # that waits for the next task; a question that fails raises.
-    return confluent_kafka.Consumer({**target.config, **own, "log_level": 0})
+    with machine_faults():
+        return confluent_kafka.Consumer({**target.config, **own, "log_level": 0})
 
 
 def kept_clients(target: Target) -> tuple[AdminClient, confluent_kafka.Consumer]:

@@ -18,6 +18,7 @@ import confluent_kafka  # the module, since its classes cannot be pickled
 import numpy as np
 import pyarrow as pa
 
+from partitioning.clients.contact import machine_faults, pause
 from partitioning.clients.delivery import Deliveries, why_failed
 from partitioning.clients.ledger import Entry, transactional_id
 from partitioning.errors import DeliveryError, FencedError
@@ -216,7 +217,8 @@ class _Attempt:
             "delivery.report.only.error": True,
             "on_delivery": self._deliveries.report,
         }
-        self._producer = confluent_kafka.Producer({**target.config, **own})
+        with machine_faults():
+            self._producer = confluent_kafka.Producer({**target.config, **own})
 
     def begin(self) -> Entry:
         """Fence who wrote here before, and see how far that came."""
@@ -317,7 +319,7 @@ class _Attempt:
                 return now
             if now != before:
                 before, patience_ends = now, time.monotonic() + STANDSTILL_S
-            time.sleep(0.5)
+            pause(0.5)
         raise FencedError(
             f"{self._target}: another writer has taken partition {self._partition} over, or the brokers "
             "ended a transaction for its age, and nobody came further than "
