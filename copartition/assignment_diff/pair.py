@@ -71,9 +71,9 @@ def read_pair(
     planning = [name for name in (before, after) if name is not None and name.startswith("plan:")]
     what_if = what_if or WhatIf()
     if replace(what_if, subscribe={}) and not planning:
-        raise SourceError("--add-members, --grow and the like change a plan; add plan:ASSIGNOR")
+        raise SourceError("`add_members`, `partitions` and the like change a plan; add plan:ASSIGNOR")
     if settings and not planning:
-        raise SourceError("--config is of the assignor of a plan; add plan:ASSIGNOR")
+        raise SourceError("`settings` are of the assignor of a plan; add plan:ASSIGNOR")
     if after is None:
         only = read_source(before, config, group=group, several=True)
         # A record or scenario is compared with its own end; a target counts only for a single state.
@@ -119,7 +119,7 @@ def given_weights(weights: GivenWeights | None, state: GroupState) -> GivenWeigh
         return weights
     lags = state.lag_by_place
     if not lags:
-        raise SourceError("--weights lag: the source shows no lag; capture --describe with its offsets")
+        raise SourceError("`weights` lag: the source shows no lag; capture --describe with its offsets")
     # A commit beyond the end gives a lag below 0; nothing waits there, and weights are never negative.
     return {place: max(lag, 0) for place, lag in lags.items()}
 

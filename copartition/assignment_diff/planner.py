@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.answers import ask
+from assignors.assignment import Assignment
 from assignors.explanation import Explainer, settle
-from assignors.group import Assignment, Group, Topic
+from assignors.group import Group, Topic
 from assignors.interface import Assignor
 from assignors.registry import check_for_consumers, get_assignor, name_in_group
 from assignors.state import CONNECT, GroupState, TopicRacks
@@ -94,17 +95,17 @@ def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[s
     for topic, count in what_if.partitions.items():
         if topic not in counts and topic not in read:
             names = ", ".join(sorted(counts)) or "no topic"
-            raise SourceError(f"--grow {topic}={count}: the group reads {names}")
-        check_partitions(count, SourceError, f"--grow {topic}={count}: the topic")
+            raise SourceError(f"`partitions` {topic}={count}: the group reads {names}")
+        check_partitions(count, SourceError, f"`partitions` {topic}={count}: the topic")
         # Kafka cannot take partitions from a topic.
         if count < counts.get(topic, 1):
             has = f"it has {counts[topic]} already" if topic in counts else "a topic has one at least"
-            raise SourceError(f"--grow {topic}={count}: {has}; a topic only grows")
+            raise SourceError(f"`partitions` {topic}={count}: {has}; a topic only grows")
         counts[topic] = count
     if unknown := sorted(named - counts.keys()):
         raise SourceError(
             f"a member is to subscribe to {unknown[0]!r}, whose partition count is unknown; "
-            f"add --grow {unknown[0]}=N"
+            f"add `partitions` {unknown[0]}=N"
         )
     return counts
 
@@ -194,7 +195,7 @@ def plan(
     strategy = make()
     # Kafka deletes such a group's assignment; a strategy would only fail with an error about itself.
     if not seated.all:
-        raise SourceError(f"plan:{assignor}: the group has no members; add some with --add-members N")
+        raise SourceError(f"plan:{assignor}: the group has no members; add some with `add_members` N")
     # 3. The topics after the change.
     topics = plan_topics(state, what_if, seated.all, leader.rule)
     # 4. The decision, with the rebalances that follow it.
@@ -409,7 +410,7 @@ def _own_decision(state: GroupState, what_if: WhatIf) -> list[str]:
     subscribed = {
         name: topics
         for name, topics in what_if.subscribe.items()
-        if name == EVERYBODY or state.members[find_member(state, name, "--subscribe")].topics is None
+        if name == EVERYBODY or state.members[find_member(state, name, "`subscribe`")].topics is None
     }
     seats = seat_members(state, WhatIf(subscribe=subscribed)).all
     rule = leaders_rule(state, own, seats).rule
@@ -433,7 +434,7 @@ def _own_decision(state: GroupState, what_if: WhatIf) -> list[str]:
         raise SourceError(
             "the subscriptions of the members are not known, and what they have does not fit one list for "
             f"all: {own!r} would have put {moved} partitions elsewhere; name the topics of each member with "
-            "--subscribe MEMBER=TOPIC,.. (and the assignor, plan:NAME, if the source does not tell it), or "
+            "`subscribe` MEMBER=TOPIC,.. (and the assignor, plan:NAME, if the source does not tell it), or "
             "ask live:GROUP"
         )
     disagrees = (

@@ -24,8 +24,9 @@ from copartition.shell.options import (
 )
 
 if TYPE_CHECKING:
-    from copartition.doctor.examination import Examination
-    from copartition.doctor.observing import Limits
+    from collections.abc import Mapping
+
+    from copartition.doctor.observing import Examined, Limits
     from partitioning.errors import SourceError
 
 
@@ -49,6 +50,7 @@ def _joined_topics(ctx: click.Context, option: click.Parameter, text: str | None
 @click.option(
     "--lag", type=click.IntRange(0), default=10_000, show_default=True, help="Lag that a partition may have."
 )
+@time_option("--waiting", "How long a record may wait until it is read.", default="10min")
 @click.option(
     "--hot",
     type=FiniteRange(0, 1),
@@ -76,6 +78,7 @@ def doctor(
     all_groups: bool,
     interval: float,
     lag: int,
+    waiting: float,
     hot: float,
     joined: tuple[str, ...],
     changes: dict[str, str],
@@ -96,6 +99,7 @@ def doctor(
 
     from copartition.doctor.checks import doctor_exit_code, findings  # noqa: PLC0415
     from copartition.doctor.examination import Examination, examine_all, examine_live  # noqa: PLC0415
+    from copartition.doctor.kind_examination import KindExamination, examine_kind_live  # noqa: PLC0415
     from copartition.doctor.observing import Limits  # noqa: PLC0415
     from copartition.doctor.report import (  # noqa: PLC0415
         doctor_html,
@@ -103,8 +107,10 @@ def doctor(
         doctor_metrics,
         print_doctor,
     )
+    from partitioning.errors import OtherGroupKindError  # noqa: PLC0415
 
-    limits, wait = Limits(lag=lag, hot=hot, joined=joined), partial(time.sleep, interval / 1000)
+    limits = Limits(lag=lag, hot=hot, joined=joined, waiting_ms=waiting)
+    wait = partial(time.sleep, interval / 1000)
     # Before the rules of one group: what would name one, or draw its page, says nothing of all.
     if all_groups:
         if source is not None or group is not None or html is not None:
@@ -116,12 +122,20 @@ def doctor(
     if source.startswith("live:") or (
         config and source != "-" and not Path(source.partition("#")[0]).is_file()
     ):
-        examination = examine_live(source.removeprefix("live:"), config, wait, changes)
+        name = source.removeprefix("live:")
+        try:
+            examination: Examined = examine_live(name, config, wait, changes)
+        except OtherGroupKindError as error:
+            examination = examine_kind_live(name, config, error.kind, wait)
     else:
-        from copartition.groups import read_source  # noqa: PLC0415 - a cluster does without
+        from copartition.groups import OtherSource, read_any_source  # noqa: PLC0415 - a cluster does without
 
         # A file is one look: what takes two, such as members that come and go, stays unknown in its findings.
-        examination = Examination(read_source(source, group=group).state, settings=changes)
+        read = read_any_source(source, group=group)
+        if isinstance(read, OtherSource):
+            examination = KindExamination(*read)
+        else:
+            examination = Examination(read.state, settings=changes)
     results = findings(examination, limits)
     # Before the text: who reads it in a pipe may close that early.
     if html is not None:
@@ -134,7 +148,7 @@ def doctor(
     ctx.exit(doctor_exit_code(results))
 
 
-def _report_all(examined: dict[str, Examination | SourceError], limits: Limits, output: Output) -> int:
+def _report_all(examined: Mapping[str, Examined | SourceError], limits: Limits, output: Output) -> int:
     """Write the report on all groups of a cluster, and return the exit code."""
     from copartition.doctor.checks import findings  # noqa: PLC0415 - help and completion do without
     from copartition.doctor.overview import (  # noqa: PLC0415

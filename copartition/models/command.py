@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -179,7 +179,7 @@ def _share_option(name: str, text: str) -> Decorator:
     "Requests on the way at a time. Java's default is 5, librdkafka's a million, 5 with idempotence.",
 )
 @count_option("--retries", "How often a request is sent again; by default without limit.", least=0)
-@ms_option("--delivery-timeout", "120,000 by default in Java, 300,000 in librdkafka.")
+@ms_option("--delivery-timeout", "120,000 by default in Java, 300,000 in librdkafka.", "delivery_timeout_ms")
 @click.option(
     "--client",
     type=click.Choice(PRODUCERS),
@@ -208,11 +208,6 @@ def _share_option(name: str, text: str) -> Decorator:
 def delivery(
     ctx: click.Context,
     *,
-    acks: Literal["all", "1", "0"],
-    idempotence: bool | None,
-    in_flight: int | None,
-    retries: int | None,
-    delivery_timeout: float | None,
     client: Client,
     refused: float,
     request_lost: float,
@@ -226,6 +221,7 @@ def delivery(
     replication: float,
     seed: int,
     output: Output,
+    **given: Any,
 ) -> None:
     """Compute how often faults lose, duplicate or reorder a producer's batches.
 
@@ -239,14 +235,7 @@ def delivery(
     from copartition.models.producer.assessing import assess_delivery  # noqa: PLC0415
     from copartition.models.producer.delivery import Faults, delivery_settings  # noqa: PLC0415
 
-    settings = delivery_settings(
-        client,
-        acks=acks,
-        idempotence=idempotence,
-        in_flight=in_flight,
-        retries=retries,
-        delivery_timeout_ms=delivery_timeout,
-    )
+    settings = delivery_settings(client, **given)
     faults = Faults(
         refused=refused, request_lost=request_lost, ack_lost=ack_lost, leader_changes=leader_changes
     )

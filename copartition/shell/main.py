@@ -14,6 +14,7 @@ SECTIONS = {
         "partition": "Where every client puts a key.",
         "check": "Can these topics be joined partition by partition?",
         "audit": "Who wrote a topic: whose rule, over how many partitions.",
+        "reshape": "Another count or rule for a topic that is in use, every key in order.",
         "profiles": "Every client's rule for keys, plug-ins included.",
     },
     "Groups": {

@@ -309,6 +309,22 @@ def read_time(ctx: click.Context, option: click.Parameter, value: str | None) ->
     return milliseconds_of(value)
 
 
+def read_range(ctx: click.Context, option: click.Parameter, value: str | None) -> object:
+    """Return a time in milliseconds, or of a range LOW..HIGH the `Uniform` that draws from it.
+
+    Raises:
+        click.BadParameter: a part is no time with a unit, or the range ends before it begins.
+    """
+    if value is None or ".." not in value:
+        return read_time(ctx, option, value)
+    from copartition.simulation.inputs.durations import Uniform  # noqa: PLC0415 - help and completion do without
+
+    low, high = (read_time(ctx, option, text.strip()) or 0.0 for text in value.split("..", 1))
+    if low > high:
+        raise click.BadParameter(f"{value!r} ends before it begins", param_hint=option.opts[0])
+    return Uniform(low, high)
+
+
 def _change(text: str, option: str) -> tuple[str, str]:
     """Return (key, value) of a text KEY=VALUE, without blanks around them; `option` is named in an error."""
     key, sign, value = text.partition("=")
@@ -449,13 +465,18 @@ def _build_pace(**values: Any) -> object:
 pace_options = one_argument(
     "pace",
     _build_pace,
-    *(
-        time_option(f"--{name}", text, f"{name}_ms")
-        for name, text in (
-            ("down", "How long a restarted member is away, or a new one takes to start; 10s."),
-            ("ready", "How long a new member runs until the next one is replaced, in a surge; 10s."),
-            ("every", "From one restart to the next, and from one kind of change to the next; 1min."),
-        )
+    click.option(
+        "--down",
+        "down_ms",
+        callback=read_range,
+        metavar="TIME|LOW..HIGH",
+        help="How long a restarted member is away, or a new one takes to start; 10s. LOW..HIGH is drawn.",
+    ),
+    time_option(
+        "--ready", "How long a new member runs until the next one is replaced, in a surge; 10s.", "ready_ms"
+    ),
+    time_option(
+        "--every", "From one restart to the next, and from one kind of change to the next; 1min.", "every_ms"
     ),
     set_option("A timeout, a cost or a load: session.timeout.ms=10000, revoke_ms=500, load.rate=50"),
     parameters=("down_ms", "ready_ms", "every_ms", "changes"),

@@ -19,7 +19,9 @@ PROGRAMS = {"assignment-diff": diff, "copartition": copartition}
 )
 
 COMMANDS = ["same-partition", "switch-partitioner", "before-a-deploy", "new-protocol", "faq", "share-groups"]
-EXAMPLES = ["switch-partitioner", "faq", "share-groups"]
+EXAMPLES = ["switch-partitioner", "faq", pytest.param("share-groups", marks=pytest.mark.heavy)]
+HEAVY = {"share-groups": [pytest.mark.heavy]}
+"""Pages whose commands take seconds."""
 LIVE_EXAMPLES = ["same-partition", "unit-test"]
 
 
@@ -34,7 +36,7 @@ def commands(page):
     """Each command of a page, with what the page shows of its output."""
     for block in blocks(page, "console"):
         for command, shown in re.findall(r"^\$ ([^\n]*)\n(.*?)(?=^\$ |\Z)", block, re.DOTALL | re.MULTILINE):
-            yield pytest.param(command, shown, id=f"{page}: {command[:40]}")
+            yield pytest.param(command, shown, id=f"{page}: {command[:40]}", marks=HEAVY.get(page, ()))
 
 
 @pytest.mark.parametrize(("command", "shown"), [case for page in COMMANDS for case in commands(page)])

@@ -96,7 +96,7 @@ def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files
 
 
 def _console(block: re.Match[str]) -> str:
-    """A block with its commands in `data-copy`, which the theme's button copies, and with lines that may wrap."""
+    """A block with its commands in `data-copy`, which the theme's button copies, and lines that may wrap."""
     code = block["code"]
     plain = html.unescape(re.sub(r"<[^>]*>", "", re.sub(r'<span class="gp">\$ </span>', "\0", code)))
     commands = [line[1:].partition("    #")[0].rstrip() for line in plain.splitlines() if line[:1] == "\0"]
@@ -123,7 +123,7 @@ _LONG = 40
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Let the page for what is not found lead to the site even if the site has no address: by relative links."""
+    """Let the page for what is not found have relative links if the site has no address."""
     if config.site_url:
         return
     page = Path(config.site_dir) / "404.html"

@@ -40,7 +40,7 @@ def commands() -> str:
 
 
 def _verbs() -> dict[str, click.Command]:
-    """Every command by its name without "copartition": those of groups have two words. click says which there are."""
+    """Every command that click knows, by its name without "copartition"; those of groups have two words."""
     found: dict[str, click.Command] = {}
 
     def collect(group: click.Group, before: str) -> None:
@@ -74,7 +74,7 @@ def names() -> list[str]:
 
 
 def command_pages() -> dict[str, str]:
-    """A page for each command, by its name: usage, options, exit codes, and its examples with what they print."""
+    """A page for each command, by its name: usage, options, exit codes, examples with what they print."""
     with tempfile.TemporaryDirectory() as folder:
         for file in sorted((ROOT / "copartition" / "shell" / "examples").iterdir()):
             shutil.copy(file, folder)
@@ -130,7 +130,7 @@ _SHOWN_LINES = 12
 
 
 def _printed(line: str, folder: Path) -> Iterator[str]:
-    """What an example prints, run now on the files that ship; nothing of one that asks a cluster or writes a file."""
+    """What an example prints on the files that ship; nothing if it asks a cluster or writes a file."""
     if "localhost:9092" in line or ">" in line:
         return
     # In this process: a process for each would load all packages again.
@@ -166,7 +166,8 @@ def _text(text: str | None) -> str:
 def schema_page() -> str:
     """The JSON Schema of scenario files."""
     return (
-        "# Scenario schema\n\nWhat `copartition simulate --scenario-schema` prints. With it an editor completes and "
+        "# Scenario schema\n\nWhat `copartition simulate --scenario-schema` prints. "
+        "With it an editor completes and "
         "checks [scenario files](../scenarios.md).\n\n"
         f"```json\n{json.dumps(scenario_schema(), indent=2)}\n```\n"
     )

@@ -106,6 +106,7 @@ def test_a_range_is_written_from_its_least_to_its_most(least, most, digits, whol
     assert (found.digits, found.whole, found.time) == (digits, whole, time)
 
 
+@pytest.mark.all_runs
 def test_ranges_are_the_least_and_the_most_of_as_many_seeds():
     captured = scenario_of(STATE, parse_happening(STATE, "rolling"))
     found = stops_of(captured, "rolling")
@@ -114,6 +115,27 @@ def test_ranges_are_the_least_and_the_most_of_as_many_seeds():
     assert found.partition_seconds.least < found.partition_seconds.most
     runs = "30 runs of the simulator, seeds 0 to 29, each at another moment of a heartbeat"
     assert found.ground.sources == ("the strategy 'range'", runs)
+
+
+def test_a_time_that_differs_from_member_to_member_gives_a_static_roll_a_range(run, tmp_path):
+    members = tuple(member._replace(instance_id=member.client_id) for member in MEMBERS)
+    (group := tmp_path / "group.json").write_bytes(snapshot_bytes(replace(STATE, members=members), None))
+    words = ("simulate", group, "--deploy", "rolling", "--down", "3s..5s")
+    stopped = ask(run, *words)["runs"][0]["stops"]["partition_seconds"]
+    # Six partitions, each unread once for 3 to 5 s.
+    assert 18 < stopped["least"] < 24 < stopped["most"] < 30
+    assert "is away for 3.0 s to 5.0 s" in run(*words).output
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [("5s..3s", "'5s..3s' ends before it begins"), ("3..5s", "'3' is no time such as 30s")],
+)
+def test_a_range_of_times_that_cannot_be_is_refused(run, tmp_path, text, fault):
+    (capture := tmp_path / "billing.txt").write_text(BILLING.format(strategy="range"))
+    result = run("simulate", capture, "--deploy", "rolling", "--down", text)
+    assert result.exit_code == 2
+    assert f"Invalid value for --down: {fault}" in result.output
 
 
 def test_a_static_member_that_restarts_is_unread_for_as_long_as_it_is_down():
@@ -144,6 +166,7 @@ def test_a_member_without_a_successor_leaves_partitions_unread_without_end():
     assert measure(simulate(scenario)).longest_pause_ms == inf
 
 
+@pytest.mark.all_runs
 @pytest.mark.parametrize(
     ("members", "partitions", "event", "strategy", "runs"),
     [
