@@ -133,15 +133,13 @@ def _printed(line: str, folder: Path) -> Iterator[str]:
     """What an example prints on the files that ship; nothing if it asks a cluster or writes a file."""
     if "localhost:9092" in line or ">" in line:
         return
-    # In this process: a process for each would load all packages again.
-    *fed, line = line.removeprefix("cat ").split(" | ")
+    # In this process: a process for each would load all packages again. A file is read in place of a pipe.
+    *piped, line = line.removeprefix("cat ").split(" | ")
     program, *arguments = shlex.split(line.replace("python mine.py", f"{sys.executable} mine.py"))
+    arguments = [piped[0] if piped and argument == "-" else argument for argument in arguments]
     told = diff if program == "assignment-diff" else copartition
     with contextlib.chdir(folder):
-        given = Path(fed[0]).read_text(encoding="utf-8") if fed else None
-        done = CliRunner(env={"KAFKA_BOOTSTRAP_SERVERS": None}).invoke(
-            told, arguments, prog_name=program, input=given
-        )
+        done = CliRunner(env={"KAFKA_BOOTSTRAP_SERVERS": None}).invoke(told, arguments, prog_name=program)
     assert done.stdout, f"{line}: {done.stderr}"
     lines = done.stdout.rstrip("\n").split("\n")
     yield from (text[:_WIDEST] for text in lines[:_SHOWN_LINES])
