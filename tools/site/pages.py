@@ -106,12 +106,17 @@ def _command(command: click.Command, context: click.Context, folder: Path) -> It
         if part not in codes and not part.startswith("Examples:"):
             yield from (_prose(part), "")
     yield from ("## Examples", "", "`copartition examples` writes the files that they read.", "")
-    for line in epilog.partition("\b\n")[2].splitlines():
-        text = line.strip()
-        if re.match(r"(copartition|assignment-diff|cat) ", text):
-            yield from ("```console", f"$ {text}", *_printed(text, folder), "```", "")
-        elif text and text != "Examples:":
-            yield from (_text(text), "")
+    yield from _examples(epilog.partition("\b\n")[2], folder)
+
+
+def _examples(text: str, folder: Path) -> Iterator[str]:
+    """The examples of a command with what they print, and the questions between them."""
+    for line in text.splitlines():
+        run = line.strip()
+        if re.match(r"(copartition|assignment-diff|cat) ", run):
+            yield from ("```console", f"$ {run}", *_printed(run, folder), "```", "")
+        elif run and run != "Examples:":
+            yield from (_text(run), "")
 
 
 def _exit_codes(text: str) -> Iterator[str]:
@@ -132,7 +137,7 @@ _SHOWN_LINES = 12
 
 def _printed(line: str, folder: Path) -> Iterator[str]:
     """What an example prints on the files that ship; nothing if it asks a cluster or writes a file."""
-    if "localhost:9092" in line or ">" in line:
+    if any(sign in line for sign in ("localhost:9092", ">", "--out ")):
         return
     # In this process: a process for each would load all packages again. A file is read in place of a pipe.
     *piped, line = line.removeprefix("cat ").split(" | ")
