@@ -162,6 +162,7 @@ def plan(
     what_if: WhatIf | None = None,
     *,
     weights: GivenWeights | None = None,
+    settings: Mapping[str, object] | None = None,
 ) -> GroupState:
     """Return the group after this assignor has had its way, follow-up rebalances included.
 
@@ -174,9 +175,10 @@ def plan(
         assignor: a strategy by name, or "current" for the one that the group uses.
         what_if: a change to the group before it is assigned.
         weights: what partitions weigh, for "weighted" and "cooperative-weighted"; others count them.
+        settings: settings of the assignor, by the names of its factory's parameters.
 
     Raises:
-        InvalidConfigError: the weights make no sense.
+        InvalidConfigError: the weights make no sense, or the assignor has no such setting.
         SourceError: no such member or topic, a topic that would shrink, or a group without members.
         UnknownStrategyError: no strategy of that name.
         AssignorError: the strategy cannot assign this group.
@@ -187,8 +189,9 @@ def plan(
     # 2. The members after the change, and the rule by which their leader decides.
     seated = seat_members(state, what_if)
     leader = leaders_rule(state, assignor, seated.all)
-    settings = {"weights": weights} if assignor in _WEIGHED and weights is not None else {}
-    make = partial(get_assignor, leader.rule, **settings)
+    # An explicit setting wins; the weights of the option are a setting of these two strategies only.
+    weighed = {"weights": weights} if assignor in _WEIGHED and weights is not None else {}
+    make = partial(get_assignor, leader.rule, **(weighed | dict(settings or {})))
     strategy = make()
     # Kafka deletes such a group's assignment; a strategy would only fail with an error about itself.
     if not seated.all:

@@ -89,7 +89,9 @@ def model() -> None:
 )
 @seed_option("Seed of the random record stream.", default=0)
 @output_options("text", "json")
+@click.pass_context
 def batching(
+    ctx: click.Context,
     *,
     rate: float | None,
     source: str | None,
@@ -109,6 +111,8 @@ def batching(
 
     A model runs the records through the rules of each client, with each pair of settings. What retries and
     idempotence do under faults, copartition model delivery says.
+
+    Exit code: 0 each client has such settings, 1 one has none, 2 could not run.
     """
     if (rate is None) == (source is None):
         raise click.UsageError("give the records with --rate or with --stream")
@@ -149,6 +153,7 @@ def batching(
     output.show(
         partial(report.print_tunings, tunings, assumed), json=partial(report.tuning_json, tunings, assumed)
     )
+    ctx.exit(any(tuning.best is None for tuning in tunings))
 
 
 def _share_option(name: str, text: str) -> Decorator:
@@ -199,7 +204,9 @@ def _share_option(name: str, text: str) -> Decorator:
 @ms_option("--replication", "Time until a leader knows that followers have what it wrote.", default=5.0)
 @seed_option("Decides which requests are hit.", default=0)
 @output_options("text", "json")
+@click.pass_context
 def delivery(
+    ctx: click.Context,
     *,
     client: Client,
     refused: float,
@@ -219,6 +226,8 @@ def delivery(
     """Compute how often faults lose, duplicate or reorder a producer's batches.
 
     A model of the client and of the leader runs many times. Without a fault nothing happens.
+
+    Exit code: 0 no batch is lost, doubled or out of order in any run, 1 one is, 2 could not run.
     """
     if unclean is not None and unclean >= min(leader_changes, default=0.0):
         raise click.UsageError("--unclean needs a --leader-change after it")
@@ -240,6 +249,7 @@ def delivery(
     output.show(
         partial(report.print_delivery, case, assessment), json=partial(report.delivery_json, case, assessment)
     )
+    ctx.exit(any(tally.runs for tally in (assessment.lost, assessment.duplicated, assessment.reordered)))
 
 
 def _special_record(text: str, option: str) -> tuple[int, float | Ending]:

@@ -24,8 +24,8 @@ def test_an_error_of_the_library_names_the_flag(run, members, options, said):
 
 
 def test_an_error_about_what_happens_names_its_flag(run, members):
-    result = run("simulate", members, "--deploy", "crash x")
-    assert "--deploy crash x: the group has no such instance id" in result.stderr
+    result = run("simulate", members, "--crash-member", "x")
+    assert "--crash-member x: the group has no such instance id" in result.stderr
 
 
 def test_each_flag_is_one_of_a_command():

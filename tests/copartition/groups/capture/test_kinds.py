@@ -25,10 +25,14 @@ def test_a_group_of_another_kind_is_named_and_not_judged(path):
     assert SAID[path.name.partition("-")[0]] in str(refused.value)
 
 
-@pytest.mark.parametrize("command", ["diff", "doctor", "snapshot", "simulate"])
-def test_every_command_says_it(command):
-    deploy = ["--deploy", "rolling"] if command == "simulate" else []
-    found = run(command, CAPTURES / "share-members-4.4.0.txt", *deploy)
+@pytest.mark.parametrize(
+    "command",
+    [["diff"], ["snapshot", "--as-scenario"], ["simulate", "--deploy", "rolling"], ["migrate", "uniform"]],
+    ids=lambda words: words[0],
+)
+def test_a_question_about_owners_says_it(command):
+    name, *options = command
+    found = run(name, CAPTURES / "share-members-4.4.0.txt", *options)
     assert (found.exit_code, found.stdout) == (2, "")
     assert SAID["share"] in found.stderr
 
