@@ -24,7 +24,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from partitioning.errors import MissingDependencyError
-from partitioning.kit.packages import version
+from partitioning.kit.packages import install_command, version
 
 if TYPE_CHECKING:
     from spark_integration.auditing.plan import audit as audit
@@ -119,6 +119,6 @@ def __getattr__(name: str) -> Any:
         if package not in {"pyspark", "pyarrow", "pandas"}:
             raise
         raise MissingDependencyError(
-            f"spark_integration.{name} needs {package}: pip install 'copartition[spark]'"
+            f"spark_integration.{name} needs {package}; install it with: {install_command('spark')}"
         ) from error
     return getattr(module, name)

@@ -8,6 +8,7 @@ classes cannot be pickled.
 
 from __future__ import annotations
 
+import time
 import uuid
 import warnings
 from collections.abc import Collection, Mapping
@@ -118,7 +119,7 @@ class Admin:
         from partitioning.clients import contact  # noqa: PLC0415 - needs it, too
 
         errors: list[Any] = []
-        self._timeout_s, self._contact = timeout_s, contact
+        self._timeout_s, self._contact, self._config = timeout_s, contact, config
         if "reconnect.backoff.ms" not in config:  # whose value must not exceed that of the other setting
             config = {**_RECONNECT, **config}
         self._admin = contact.quiet_client(AdminClient, config, errors)
@@ -234,6 +235,46 @@ class Admin:
             self._admin, places, "latest", committed=stable, within_s=self._timeout_s
         )
         return answer[0]
+
+    def starts(self, places: Collection[Place]) -> dict[Place, int]:
+        """Return the offset of the oldest record that each partition keeps, if its leader answers."""
+        answer = self._contact.list_offsets(
+            self._admin, places, "earliest", committed=False, within_s=self._timeout_s
+        )
+        return answer[0]
+
+    def written_ms(self, offsets: Mapping[Place, int]) -> dict[Place, int]:
+        """Return the time of the first record at or after an offset of each partition, in ms since 1970.
+
+        One consumer without a group of its own fetches a record of each; partitions of which none came
+        within half of the time for a request are left out.
+
+        Args:
+            offsets: (topic, partition) -> offset.
+        """
+        from confluent_kafka import Consumer, TopicPartition  # noqa: PLC0415 - an optional package
+
+        # Assigned by hand and never committed, so that the cluster makes no group of this name. A record is
+        # enough, so that no leader has to send more than one batch.
+        own = {
+            "group.id": f"copartition-{uuid.uuid4().hex}",
+            "enable.auto.commit": "false",
+            "auto.offset.reset": "earliest",
+            "fetch.message.max.bytes": "1024",
+            "queued.min.messages": "1",
+        }
+        consumer = self._contact.quiet_client(Consumer, {**self._config, **own}, [])
+        times: dict[Place, int] = {}
+        try:
+            consumer.assign([TopicPartition(*place, offset) for place, offset in offsets.items()])
+            deadline = time.monotonic() + self._timeout_s / 2
+            while offsets.keys() - times.keys() and (left_s := deadline - time.monotonic()) > 0:
+                record = consumer.poll(left_s)
+                if record is not None and record.error() is None and record.timestamp()[0]:
+                    times.setdefault((record.topic(), record.partition()), record.timestamp()[1])
+        finally:
+            consumer.close()
+        return times
 
     def describe_topics(self, topics: Collection[str]) -> dict[str, DescribedTopic]:
         """Return the descriptions of these topics, without any that this user may not see."""

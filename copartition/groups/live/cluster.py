@@ -18,6 +18,7 @@ from copartition.kit.admin import (
     DescribedGroup,
     DescribedTopic,
     JoinedMember,
+    Place,
     TopicShape,
 )
 from copartition.kit.child import AdminError, Child, ChildEndedError
@@ -242,7 +243,7 @@ class Cluster:
         """
         types = self.group_types()
         if (kind := types.get(group)) in OTHER_KINDS:
-            return OtherGroupKindError(f"{self._source}: {OTHER_KINDS[kind].format(group=group)}")
+            return OtherGroupKindError(f"{self._source}: {OTHER_KINDS[kind].format(group=group)}", kind)
         near = get_close_matches(group, types, n=3) or sorted(types)[:_NAMED]
         there = f"; there are {', '.join(near)}" if near else ""
         more = f" and {len(types) - len(near)} more" if len(types) > len(near) else ""
@@ -309,6 +310,25 @@ class Cluster:
     def _commits(self, group: str) -> list[Commit]:
         """Return all commits, also those below 0, which are partitions without an offset."""
         return list(self._answer("commits", group))
+
+    def starts(self, places: Collection[Place]) -> dict[Place, int]:
+        """Return the offset of the oldest record that each partition keeps, if its leader answers."""
+        return dict(self._answer("starts", [*places])) if places else {}
+
+    def written_ms(self, offsets: Mapping[Place, int]) -> dict[Place, int]:
+        """Return the time of the first record at or after these offsets, in ms since 1970.
+
+        Takes READ on the topics. A partition is left out if no record came in time, or this user may not
+        read it; nothing is committed.
+
+        Args:
+            offsets: (topic, partition) -> offset.
+        """
+        try:
+            return dict(self._answer("written_ms", dict(offsets))) if offsets else {}
+        except SourceError:
+            # A user without READ still gets the rest of the report, in which these times are unknown.
+            return {}
 
     def ends(
         self, partitions: Collection[tuple[str, int]], *, stable: bool = False
