@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def take(command: str, servers: str) -> str:
     """What a command of the page prints on this cluster, as if it were the page's own."""
     name, *arguments = shlex.split(command.replace(HERE, servers))
     if name == "kafka-topics.sh":
-        options = dict(zip(arguments, arguments[1:], strict=False))
+        options = dict(pairwise(arguments))
         topic = NewTopic(options["--topic"], int(options["--partitions"]), 1)
         admin = AdminClient({"bootstrap.servers": servers})
         admin.create_topics([topic])[topic.topic].result()
