@@ -162,6 +162,10 @@ class MigrationError(ToolError, ValueError):
     """Strategies that no client can be configured with."""
 
 
+class ReshapeError(ToolError, ValueError):
+    """A topic that cannot be reshaped as asked, or records of it that the copy did not write."""
+
+
 class SourceError(ToolError, ValueError):
     """A snapshot, capture or live group that cannot be read."""
 
@@ -171,4 +175,12 @@ class GroupNotFoundError(SourceError):
 
 
 class OtherGroupKindError(SourceError):
-    """The group is a share group or a Streams group, of which questions about owners have no answer."""
+    """The group is a share group or a Streams group, of which questions about owners have no answer.
+
+    Attributes:
+        kind: "share" or "streams"; "" if only the message is known.
+    """
+
+    def __init__(self, message: str, kind: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind

@@ -19,7 +19,8 @@ from bisect import insort
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from assignors.group import Assignment, Group, Member
+from assignors.assignment import Assignment
+from assignors.group import Group, Member
 from assignors.interface import Reason, Recorder, unrecorded
 from assignors.partition_list import PartitionList
 from assignors.rules.sticky_structures import RackInfo, balance_score

@@ -12,6 +12,8 @@ import java.util.stream.Collectors;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import org.apache.kafka.clients.consumer.CloseOptions;
+import org.apache.kafka.clients.consumer.CloseOptions.GroupMembershipOperation;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -108,7 +110,9 @@ public final class Consumer implements ConsumerRebalanceListener {
             }
             say(command[0], "");
             if (command[0].equals("close")) {
-                consumer.close();
+                // DEFAULT, LEAVE_GROUP or REMAIN_IN_GROUP (KIP-1092).
+                String how = settings.path("close").asText("DEFAULT");
+                consumer.close(CloseOptions.groupMembershipOperation(GroupMembershipOperation.valueOf(how)));
                 say("closed", "");
                 return;
             }

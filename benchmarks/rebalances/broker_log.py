@@ -50,14 +50,15 @@ class Decision(NamedTuple):
     what: str
 
 
-def recording_broker(settings: str = "", racks: Sequence[str] = ("rack0",)) -> Broker:
+def recording_broker(settings: str = "", racks: Sequence[str] = ("rack0",), version: str = "") -> Broker:
     """A broker that logs every request with its answer, and what the group coordinator decides.
 
     Args:
         settings: more of them.
         racks: one of each node; several nodes write a log each.
+        version: of Kafka; empty: the one of tests.
     """
-    return Broker(SETTINGS + settings, LOGGED, racks)
+    return Broker(SETTINGS + settings, LOGGED, racks, version)
 
 
 def read_log(log: Path, apis: frozenset[str] | None = None) -> Iterator[Request | Decision]:

@@ -95,7 +95,7 @@ def remarks(audit: TopicAudit) -> list[str]:
         # Over one partition all rules are the same, and the list of them says nothing.
         if others and audit.num_partitions > 1:
             lines.append(
-                f"{writer.profile} is {PROFILES[writer.profile].client}; the same for keyed records: "
+                f"{writer.profile} is {PROFILES[writer.profile].summary}; the same for keyed records: "
                 f"{', '.join(others)}"
             )
     if len(_writers_in_turn(audit)) > 1 and audit.certainty in {"sure", "likely"}:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
+from copartition.simulation.inputs.durations import Uniform
 from copartition.simulation.inputs.settings import Costs, Settings
 
 
@@ -11,17 +12,23 @@ class Pace:
     """Holds how fast a deploy goes, and what differs from Kafka's defaults; by default a usual deployment.
 
     Attributes:
-        down_ms: how long a restarted member is away, or a new one takes to start: --down.
+        down_ms: how long a restarted member is away, or a new one takes to start: --down. A `Uniform` is
+            drawn for each member, as no two restarts take the same time.
         ready_ms: how long a new member runs until the next one may be replaced: --ready.
         every_ms: from one restart to the next, and from one kind of change to the next: --every.
         changes: settings by Kafka's names, costs (`revoke_ms`) and load (`load.rate`), to their values as
             text: --set.
     """
 
-    down_ms: float = 10_000
+    down_ms: float | Uniform = 10_000
     ready_ms: float = 10_000
     every_ms: float = 60_000
     changes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def longest_down_ms(self) -> float:
+        """The longest time that a member is away, in milliseconds."""
+        return self.down_ms.high if isinstance(self.down_ms, Uniform) else self.down_ms
 
     @property
     def settings(self) -> Settings:

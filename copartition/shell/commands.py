@@ -33,6 +33,22 @@ HELP = {"help_option_names": ["-h", "--help"]}
 COULD_NOT = 2
 """The exit code of a command that could not tell or could not run."""
 
+_FLAGS = {
+    "add_members": "--add-members",
+    "assignor": "--assignor",
+    "crash_member": "--crash-member",
+    "group": "--group",
+    "joining": "--add-member",
+    "match": "--match",
+    "grow": "--grow",
+    "partitions": "--grow",
+    "remove_members": "--remove-member",
+    "settings": "--config",
+    "subscribe": "--subscribe",
+    "weights": "--weights",
+}
+"""The flag for each argument that errors of the library name in backticks."""
+
 _PIPED_WIDTH = 1_000
 """Columns of text output that no terminal shows: wide enough that no line is broken for `grep` or a file."""
 
@@ -181,7 +197,9 @@ def _error_text(error: BaseException, path: str, *, verbose: bool) -> str:
 
         for line in "".join(traceback.format_exception(error)).rstrip().split("\n"):
             click.echo(visible(line), err=True)
-    return str(error) if expected else f"{error!r}; this is a bug, run it with -v and report it"
+    # The library speaks of its arguments, the command line of its flags.
+    text = re.sub("`([a-z_]+)`", lambda named: _FLAGS.get(named[1], named[0]), str(error))
+    return text if expected else f"{error!r}; this is a bug, run it with -v and report it"
 
 
 def complain(ctx: click.Context, what: str) -> None:

@@ -300,11 +300,15 @@ class Scaler:
             now_ms: the time; it must not go back.
             lag: the records behind, over all partitions.
             present: the number of consumers that run, or will when what is planned is done.
-            partitions: the number of partitions, the most consumers if the event has no `most`.
+            partitions: the number of partitions, at which KEDA cuts the lag off.
         """
-        event, recent = self._event, self._recent
-        most = partitions if event.most is None else event.most
+        event, recent, most = self._event, self._recent, self._event.most
         wanted = lag / event.lag_per_consumer
+        # KEDA's Kafka scaler cuts the lag before the tolerance is asked, and divides whole numbers for that:
+        # of 12 partitions 12.9 thresholds of lag stay as they are, and 13 become 12. Otherwise 11 consumers
+        # would become 12 here, and in reality stay 11 for ever.
+        if wanted // 1 > partitions:
+            wanted = partitions
         near = present > 0 and abs(wanted / present - 1) <= TOLERANCE
         number = min(present if near else math.ceil(wanted), most)
         # At the first look the group counts as rightly sized: it does not shrink before a whole cool-down is

@@ -17,6 +17,7 @@ from copartition.simulation.inputs.events import Failover as Failover
 from copartition.simulation.inputs.events import Grow as Grow
 from copartition.simulation.inputs.events import Join as Join
 from copartition.simulation.inputs.events import Leave as Leave
+from copartition.simulation.inputs.events import Reassign as Reassign
 from copartition.simulation.inputs.events import Restart as Restart
 from copartition.simulation.inputs.events import RollingRestart as RollingRestart
 from copartition.simulation.inputs.events import ScaleTo as ScaleTo

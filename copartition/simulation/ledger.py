@@ -67,6 +67,10 @@ class Partitions:
         self.first = bounds(np.array([most[name] for name in self.topics], np.int64))
         self.total = int(self.first[-1])  # how many partitions there will ever be
         self._number = {name: number for number, name in enumerate(self.topics)}
+        # Racks of the replicas of each partition, of topics whose replicas have moved; and the topics of
+        # which nothing else has changed since.
+        self.racks: dict[str, tuple[tuple[str, ...], ...]] = {}
+        self._moved: set[int] = set()
 
     def present(self) -> NDArray[np.int32]:
         """Return the flat indexes of the partitions that exist now, ascending."""
@@ -96,9 +100,24 @@ class Partitions:
         )
 
     def growth(self, topics: Iterable[int]) -> str:
-        """Return a cause in words: the group has noticed that these topics have more partitions."""
-        counts = (f"{self.topics[topic]} to {self.counts[topic]}" for topic in topics)
-        return f"partitions added ({', '.join(counts)})"
+        """Return a cause in words: the group has noticed that these topics have changed.
+
+        They have more partitions, or replicas in other racks.
+        """
+        numbers = [*topics]
+        grown = [
+            f"{self.topics[topic]} to {self.counts[topic]}" for topic in numbers if topic not in self._moved
+        ]
+        moved = [self.topics[topic] for topic in numbers if topic in self._moved]
+        texts = (f"partitions added ({', '.join(grown)})", f"racks changed ({', '.join(moved)})")
+        return ", ".join(text for text, changed in zip(texts, (grown, moved), strict=True) if changed)
+
+    def reassign(self, topic: str, racks: tuple[tuple[str, ...], ...]) -> int:
+        """Move the replicas of a topic to these racks, one list for each partition; return its number."""
+        number = self._number[topic]
+        self.racks[topic] = racks
+        self._moved.add(number)
+        return number
 
     def grow(self, topic: str, count: int) -> NDArray[np.int32]:
         """Create a topic, or give it more partitions; return the flat indexes of these, ascending."""
@@ -106,6 +125,7 @@ class Partitions:
         start = int(self.first[number])
         new = np.arange(start + self.counts[number], start + count, dtype=np.int32)
         self.counts[number] = count
+        self._moved.discard(number)
         return new
 
 

@@ -28,6 +28,7 @@ from copartition.simulation.inputs.events import (
     Join,
     Leave,
     Primitive,
+    Reassign,
     SlowNetwork,
     SlowPoll,
     Stall,
@@ -159,6 +160,9 @@ class Run:
                 cause = world.ledger.cause(f"{topic} has {count} partitions")
                 world.ledger.born(new, now_ms, Phase.UNNOTICED, cause)
                 engine.on_growth(world.partitions.topic(topic), created=isinstance(event, Create))
+            case Reassign(topic=topic, racks=racks):
+                world.note("reassign", topic, racks=[list(of_partition) for of_partition in racks])
+                engine.on_racks(world.partitions.reassign(topic, racks))
             case SlowPoll(consumer=name, for_ms=for_ms) | Stall(consumer=name, for_ms=for_ms):
                 assert isinstance(for_ms, float)  # the agenda has drawn it
                 world.note(EVENT_NAMES[type(event)], name, for_ms=for_ms)

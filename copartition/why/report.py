@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION = "1.0"
 MOST_SHOWN = 40
-"""The most rebalances of a group that are shown without --full; they are the last ones."""
+"""The most rebalances of a group that are shown without --all; they are the last ones."""
 
 COLUMNS = {
     "GEN": "number",
@@ -139,7 +139,7 @@ def print_why(
             console.print(Grid(columns, [rebalance_row(rebalance) for rebalance in shown], full=full))
             # A table that is cut must say so, or its first row looks like the first rebalance.
             if hidden := len(history.rebalances) - len(shown):
-                console.print(note(f"{count(hidden, 'earlier rebalance')} not shown: --full"))
+                console.print(note(f"{count(hidden, 'earlier rebalance')} not shown: --all"))
         for text, style in _below(history, cures, full=full):
             console.print(note(text, style))
     if unread is not None:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from partitioning.errors import MissingDependencyError
+from partitioning.kit.packages import install_command
 
 try:
     from confluent_kafka import KafkaException
@@ -15,7 +16,7 @@ try:
 except ImportError as missing:
     raise MissingDependencyError(
         "PartitioningAIOProducer needs a confluent-kafka that has confluent_kafka.aio: "
-        "install it with: pip install --upgrade 'copartition[kafka]'"
+        f"install it with: {install_command('kafka')} --upgrade"
     ) from missing
 
 from asyncio import Future

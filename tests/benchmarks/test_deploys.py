@@ -20,9 +20,9 @@ def test_all_commands_say_what_the_page_says_of_a_deploy(tmp_path):
     run = next(run for run in read_runs(MEASURED, "runs") if run["scenario"] == "rolling static")
     (file := tmp_path / "group.json").write_bytes(snapshot_bytes(group(run), None))
     said = set(answers(str(file), options(run)))
-    assert [f"{seconds:.1f}" for seconds in said.pop()] == ["49.0", "49.0"]
+    words = " to ".join(f"{seconds:.1f}" for seconds in said.pop())
     assert not said
-    assert "| rolling static | eager | 49.0 | 49.0 | 49.0 | yes |" in TEXT
+    assert f"| rolling static | eager | {words} | {words} | {words} | yes |" in TEXT
 
 
 def test_the_page_claims_what_its_rows_show():

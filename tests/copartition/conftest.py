@@ -91,19 +91,19 @@ def start(tmp_path):
 @pytest.fixture
 def members():
     """A capture of a group of five, one of them idle."""
-    return CAPTURES / "members-4.3.1.txt"
+    return CAPTURES / "members-4.4.0.txt"
 
 
 @pytest.fixture
 def offsets():
     """A capture with committed offsets and lags."""
-    return CAPTURES / "offsets-4.3.1.txt"
+    return CAPTURES / "offsets-4.4.0.txt"
 
 
 @pytest.fixture
 def reconciling():
     """A capture that holds a current and a target assignment."""
-    return CAPTURES / "reconciling-4.3.1.txt"
+    return CAPTURES / "reconciling-4.4.0.txt"
 
 
 @pytest.fixture

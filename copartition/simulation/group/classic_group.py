@@ -587,6 +587,29 @@ class Metadata:
         self._growth.append(_Growth(self._world.now_ms, topic, count, created))
         self.watch()
 
+    def on_racks(self, topic: int) -> None:
+        """Let the leader rejoin at its next refresh if it reads a topic whose replicas are in other racks.
+
+        A client without a rack of its own does not look at racks (KIP-881). Followers do not rejoin.
+        """
+        leader, world = self._coordinator.leader.member, self._world
+        if leader is None or self._coordinator.state is ClassicGroupState.EMPTY:
+            return
+        consumer = world.memberships.consumers[leader]
+        looks = PROFILES[consumer.client].notices_racks and consumer.rack is not None
+        if looks and world.partitions.topics[topic] in self._coordinator.leader.topics():
+            age_ms = world.scenario.settings.metadata_max_age_ms
+            sees_ms = first_after(float(self._members.metadata_ms[leader]), age_ms, world.now_ms)
+            self._timers.at(sees_ms, lambda: self._rejoin_for_racks(leader, topic))
+
+    def _rejoin_for_racks(self, leader: int, topic: int) -> None:
+        """Let the leader rejoin, unless the group has another leader or rebalances anyway."""
+        stable = self._coordinator.state is ClassicGroupState.STABLE
+        if stable and leader == self._coordinator.leader.member and self._members.alive[leader]:
+            text = self._world.partitions.growth([topic])
+            self._coordinator.prepare(text, self._world.ledger.cause(text))
+            self._notifier.notify(leader, self._world.now_ms)
+
     def counts(self) -> list[int]:
         """Return each topic's number of partitions that the leader knows when it assigns, by topic number."""
         now_ms, leader = self._world.now_ms, self._coordinator.leader.member

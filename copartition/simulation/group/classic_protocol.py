@@ -75,7 +75,7 @@ class ClassicProtocol:
         self._plan(consumer, arrives_ms, lambda: self._arrive(consumer, now_ms))
 
     def stop(self, consumer: int, now_ms: float, *, cleanly: bool) -> None:
-        """End a process; only a dynamic member that closes cleanly tells the coordinator (LeaveGroup).
+        """End a process; one that closes cleanly tells the coordinator if it leaves (LeaveGroup).
 
         Partitions of a process that tells so wait for the barrier at once; those of any other one are
         unnoticed until its session ends. LeaveGroup arrives half a round trip and a revoke callback later.
@@ -87,7 +87,7 @@ class ClassicProtocol:
             return  # it is out already, or its session runs down
         configured = self._world.consumers[consumer]
         announced = cleanly and now_ms >= self._group.down_ms
-        tells = announced and not configured.static
+        tells = announced and configured.leaves(classic=True)
         text = f"{configured.name} left" if tells else f"session of {configured.name} timed out"
         cause = self._world.ledger.cause(text)
         # Only a member that owns partitions has offsets to commit and a revoke callback to run.
@@ -172,6 +172,10 @@ class ClassicProtocol:
     def on_growth(self, topic: int, *, created: bool) -> None:
         """Tell the members' metadata of new partitions; a member notices them at a refresh."""
         self._group.metadata.on_growth(topic, created=created)
+
+    def on_racks(self, topic: int) -> None:
+        """Tell the leader's metadata of other racks, for which it may rejoin at a refresh."""
+        self._group.metadata.on_racks(topic)
 
     def next_ms(self) -> float:
         """Return the time of the next step; see `Engine`."""

@@ -57,6 +57,8 @@ class Profile:
     leaves_after_beat_ms: float | None = None
     recheck_ms: float = 0  # how long a process that stood still takes to ask the coordinator after it woke up
     anyone_sees_growth: bool = False  # any member rejoins for new partitions, not only the leader
+    # Its leader rejoins when replicas of its topics are in other racks, if it has a rack (KIP-881).
+    notices_racks: bool = False
     asks_before_assigning: bool = False  # its leader fetches the topics' metadata before
     refreshes_as_it_assigns: bool = False  # its leader's metadata; the next refresh is an age later
     mixes_protocols: bool = True  # its strategies may be both eager and cooperative
@@ -93,7 +95,13 @@ class Profile:
 
 
 PROFILES = {
-    "java": Profile(late_ms=(1.3, 2.4), consumer_late_ms=(0.3, 0.5), recheck_ms=100, commit_late_ms=3),
+    "java": Profile(
+        late_ms=(1.3, 2.4),
+        consumer_late_ms=(0.3, 0.5),
+        recheck_ms=100,
+        notices_racks=True,
+        commit_late_ms=3,
+    ),
     "librdkafka": Profile(
         late_ms=(2.9, 4.0),
         consumer_late_ms=(0.6, 1.0),
@@ -101,6 +109,7 @@ PROFILES = {
         joins_in_background=frozenset({RebalanceProtocol.COOPERATIVE}),
         poll_check_ms=POLL_CHECK_MS,
         anyone_sees_growth=True,
+        notices_racks=True,
         asks_before_assigning=True,
         mixes_protocols=False,
         leaves_when_late=False,

@@ -111,9 +111,9 @@ class Client:
         ledger.end_process(self.consumer, now_ms)
         if not self._is_member or not coordinator.beats.speaks(self.member):
             return  # it is out already, or its session runs down
-        name, static = self.configured.name, self.configured.static
+        name = self.configured.name
         announced = cleanly and now_ms >= coordinator.down_ms
-        tells = announced and not static
+        tells = announced and self.configured.leaves(classic=self.classic)
         text = f"{name} left" if tells else f"session of {name} timed out"
         cause = ledger.cause(text)
         # The heartbeat that says so follows the final commit and the revoke callback, if it has partitions to

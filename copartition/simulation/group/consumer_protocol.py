@@ -92,6 +92,10 @@ class ConsumerProtocol:
         """Tell the coordinator of new partitions, which it sees at the next heartbeat."""
         self._coordinator.on_growth(topic, created=created)
 
+    def on_racks(self, topic: int) -> None:
+        """Tell the coordinator of other racks, which raise its epoch at the next heartbeat (KIP-1101)."""
+        self._coordinator.on_growth(topic, created=False)
+
     def next_ms(self) -> float:
         """Return the time of the next timer; see `Engine`."""
         return self._timers.next_ms()

@@ -93,7 +93,13 @@ class GroupCoordinator:
         self._timers = timers
         self._names = tuple(topic.name for topic in world.scenario.topics)
         self._targets = Targets(
-            decisions, self._strategy, self._topics, partitions.first, partitions.topics, describe
+            decisions,
+            self._strategy,
+            self._topics,
+            partitions.first,
+            partitions.topics,
+            partitions.racks,
+            describe,
         )
         self.group = ConsumerGroup(
             int(partitions.first[-1]),

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.answers import ask
-from assignors.group import Assignment, Group, Member, Topic
+from assignors.assignment import Assignment
+from assignors.group import Group, Member, Topic
 from assignors.interface import Assignor, RebalanceProtocol
 from assignors.registry import clients_rule, get_assignor
 from assignors.weighted.assignor import CooperativeWeightedAssignor, WeightedAssignor
@@ -224,6 +225,7 @@ class Leader:
             tuple(ids[member] for member in joining),
             frozenset(self.gone),
             tuple(counts),
+            tuple(self._world.partitions.racks.items()),
             tuple(ids[member] for member in bare),
         )
         assert self.member is not None
@@ -468,7 +470,8 @@ def speaks_consumer_protocol(consumer: Consumer, world: World) -> bool:
 def topics_with(world: World, counts: Sequence[int]) -> list[Topic]:
     """Return the topics that exist, with `counts` partitions each, by topic number.
 
-    A topic that has grown has no racks; a topic with 0 partitions does not exist yet.
+    A topic that has grown has no racks unless its replicas moved since; one with 0 partitions does not exist
+    yet.
     """
     by_name = {topic.name: topic for topic in world.scenario.topics}
     topics = []
@@ -476,6 +479,9 @@ def topics_with(world: World, counts: Sequence[int]) -> list[Topic]:
         topic = by_name.get(name)
         if topic is None or topic.partitions != count:
             topic = Topic(name, count, id=None if topic is None else topic.id)
+        racks = world.partitions.racks.get(name, ())
+        if racks and len(racks) == count:
+            topic = Topic(name, count, racks, topic.id)
         if count:
             topics.append(topic)
     return topics

@@ -6,13 +6,14 @@ Indexes: a member is its number of `Memberships`, a partition its flat index, an
 answer is a member's place in the list that the assignor got.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.group import Assignment, Carried, Group, Member, Topic
+from assignors.assignment import Assignment
+from assignors.group import Carried, Group, Member, Topic
 from assignors.partition_list import PartitionColumns
 from assignors.registry import is_built_in
 from copartition.simulation.group.consumer_group import ConsumerGroup
@@ -28,8 +29,8 @@ class Targets:
     """The assignor of a consumer group, and its last answer as the coordinator's records have it.
 
     `strategy` returns the assignor's name, `topics` the topics the cluster has now, `describe` a member's id,
-    instance id and rack by its number. `first` has the flat index of each topic's first partition, in the
-    order of `names`, and the number of all.
+    instance id and rack by its number. `racks` has those of topics whose replicas have moved. `first` has
+    the flat index of each topic's first partition, in the order of `names`, and the number of all.
 
     `position` has the place of each partition in its owner's target, shape (partitions,). A member's target
     is written anew only if it is another set of partitions, so an unchanged one keeps its order. Rows of
@@ -44,6 +45,7 @@ class Targets:
         topics: Callable[[], Sequence[Topic]],
         first: NDArray[np.int64],
         names: Sequence[str],
+        racks: Mapping[str, Hashable],
         describe: Callable[[int], Member],
     ) -> None:
         self.position = np.zeros(int(first[-1]), np.int32)  # the place of each partition in its owner's list
@@ -52,6 +54,7 @@ class Targets:
         self._strategy = strategy
         self._topics = topics
         self._names = tuple(names)
+        self._racks = racks
         self._first = first
         self._topic_of = np.repeat(np.arange(len(names), dtype=np.int32), np.diff(first))
         self._number_of = (np.arange(len(self._topic_of)) - first[self._topic_of]).astype(np.int32)
@@ -81,7 +84,12 @@ class Targets:
         self._decision = self._decisions.decide(
             self._decision,
             # The order of members is part of the key, since the assignor's answer depends on it.
-            (change, hash(numbers.tobytes()), tuple((topic.name, topic.partitions) for topic in topics)),
+            (
+                change,
+                hash(numbers.tobytes()),
+                tuple((topic.name, topic.partitions) for topic in topics),
+                tuple(self._racks.items()),
+            ),
             self._strategy(),
             lambda: Group(topics, self._carry(numbers, group.target)),
             new_leader=False,

@@ -57,6 +57,9 @@ class Engine(Protocol):
     def on_growth(self, topic: int, *, created: bool) -> None:
         """Note that a topic has more partitions, or was created; `World.partitions` knows already."""
 
+    def on_racks(self, topic: int) -> None:
+        """Note that a topic's replicas are in other racks; `World.partitions` knows already."""
+
     def next_ms(self) -> float:
         """Return the time of the next step that happens by itself; infinite if there is none."""
 

@@ -34,6 +34,9 @@ class Consumer:
             the scenario's. A broker-side one ("uniform") makes it a consumer of the protocol of KIP-848.
         beat_ms: when its first heartbeat after time 0 is due; None: as `Scenario.settled_ms` has it.
         capacity: records a second that it can process; None: as `Load.capacity` has it.
+        close: what it does about its membership when it closes, `CloseOptions` of the Java client (KIP-1092,
+            4.1): "leave-group", "remain-in-group", or "default", by which a dynamic member leaves and a
+            static one remains. See `leaves`.
     """
 
     name: str
@@ -45,6 +48,19 @@ class Consumer:
     assignors: tuple[str, ...] | None = None
     beat_ms: Milliseconds | None = None
     capacity: Positive | None = None
+    close: Literal["default", "leave-group", "remain-in-group"] = "default"
+
+    def leaves(self, *, classic: bool) -> bool:
+        """Return whether it tells the coordinator that it leaves when it closes.
+
+        Under the consumer protocol a dynamic member of the client 4.4.0 does so whatever it was asked for:
+        four of four that were to remain sent a heartbeat with epoch -1 (`benchmarks/rebalances.md`).
+
+        Args:
+            classic: True if it speaks the classic protocol.
+        """
+        remains = self.close == "remain-in-group" and classic
+        return self.close == "leave-group" or not (self.static or remains)
 
 
 REFUSED: Final = "commit-refused"
@@ -86,7 +102,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """A consumer closes cleanly. A static one says nothing to the coordinator, as in the Java client."""
+    """A consumer closes cleanly. `Consumer.leaves` decides whether it leaves the group, too."""
 
     at_ms: When
     consumer: str
@@ -116,6 +132,25 @@ class Create:
     at_ms: When
     topic: str
     partitions: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Reassign:
+    """The replicas of a topic's partitions move to other racks; nothing else changes.
+
+    A coordinator of the consumer protocol notices it, as racks are part of its hash of a topic's metadata
+    (KIP-1101, 4.1). In a classic group the leader does, if it has a rack of its own (KIP-881).
+
+    Attributes:
+        at_ms: when.
+        topic: which one.
+        racks: the racks of the replicas, one list for each partition. A topic with another number of
+            partitions counts as one whose racks are unknown.
+    """
+
+    at_ms: When
+    topic: str
+    racks: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,9 +289,10 @@ class ScaleTo:
 class Autoscaler:
     """A horizontal autoscaler on lag, as KEDA's: ceil(lag / `lag_per_consumer`) consumers are wanted.
 
-    Beyond that it does what Kubernetes does by default: nothing if the lag is within a tenth of what the
-    present consumers stand for, and at one look no more than twice as many, or four more. It adds and takes
-    away consumers as `ScaleTo` does.
+    KEDA cuts the lag off at what one consumer for each partition stands for. Beyond that it does what
+    Kubernetes does by default: nothing if the lag is within a tenth of what the present consumers stand for,
+    and at one look no more than twice as many, or four more. It adds and takes away consumers as `ScaleTo`
+    does.
 
     Attributes:
         at_ms: when it first looks.
@@ -264,7 +300,7 @@ class Autoscaler:
         polling_ms: how often it looks.
         cooldown_ms: how long the wanted number must have been lower before consumers are taken away.
         fewest: the least consumers.
-        most: the most; None: as many as there are partitions.
+        most: the most, `maxReplicaCount`.
         start_ms: from its decision to a new consumer's start.
     """
 
@@ -273,7 +309,7 @@ class Autoscaler:
     polling_ms: Interval = 30_000
     cooldown_ms: Milliseconds = 300_000
     fewest: Amount = 1
-    most: Count | None = None
+    most: Count = 100
     start_ms: Duration = 0
 
 
@@ -299,7 +335,17 @@ class CrashLoop:
 
 
 Primitive = (
-    Join | Leave | Crash | Grow | Create | SlowPoll | Stall | SlowNetwork | Failover | DuplicateInstance
+    Join
+    | Leave
+    | Crash
+    | Grow
+    | Create
+    | Reassign
+    | SlowPoll
+    | Stall
+    | SlowNetwork
+    | Failover
+    | DuplicateInstance
 )
 """The events that the simulated cluster knows."""
 
@@ -324,6 +370,7 @@ EVENTS: dict[str, type[Event]] = {
     "crash": Crash,
     "grow": Grow,
     "create": Create,
+    "reassign": Reassign,
     "slow-poll": SlowPoll,
     "stall": Stall,
     "slow-network": SlowNetwork,

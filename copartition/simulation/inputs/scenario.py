@@ -36,6 +36,7 @@ from copartition.simulation.inputs.events import (
     GroupWide,
     Grow,
     Join,
+    Reassign,
     ScaleTo,
 )
 from copartition.simulation.inputs.kinds import (
@@ -313,6 +314,12 @@ def _check_topic(name: str, topics: Collection[str], path: str) -> None:
 def _check_consumer(consumer: Consumer, topics: Collection[str], path: str) -> None:
     """Refuse a consumer whose fields do not fit each other or the topics."""
     check_fields(consumer, path)
+    if consumer.close != "default" and consumer.client != "java":
+        raise ScenarioError(
+            f"close is {consumer.close} and client is {consumer.client}; only the Java client can choose "
+            "(CloseOptions, KIP-1092), leave close out",
+            path=f"{path}.close",
+        )
     for number, topic in enumerate(consumer.topics or ()):
         _check_topic(topic, topics, f"{path}.topics[{number}]")
     if consumer.pattern is not None:
@@ -360,7 +367,7 @@ def _check_event(event: Event, scenario: Scenario, topics: Collection[str], path
     match event:
         case Join(consumer=consumer):
             _check_consumer(consumer, topics, f"{path}.consumer")
-        case Grow(topic=topic):
+        case Grow(topic=topic) | Reassign(topic=topic):
             _check_topic(topic, topics, f"{path}.topic")
         case Deployment(surge=0, unavailable=0):
             raise ScenarioError(
@@ -390,14 +397,14 @@ def _check_condition(when: Condition, event: Event, scenario: Scenario, path: st
 
 def _check_autoscaler(event: Autoscaler, scenario: Scenario, path: str) -> None:
     """Refuse an autoscaler with impossible bounds, or without a load to look at."""
-    for name, limit in (("fewest", event.fewest), ("most", event.most or 0)):
+    for name, limit in (("fewest", event.fewest), ("most", event.most)):
         if limit > MAX_GROUP_MEMBERS:
             raise ScenarioError(
                 f"{occurrence(event)}: {name} is {limit:,}; {MAX_GROUP_MEMBERS:,} consumers are the most "
                 "that are worked on",
                 path=f"{path}.{name}",
             )
-    if event.most is not None and event.fewest > event.most:
+    if event.fewest > event.most:
         raise ScenarioError(f"fewest is {event.fewest} and most is {event.most}", path=f"{path}.fewest")
     if scenario.load is None:
         raise ScenarioError("an autoscaler looks at the lag; give the scenario a load", path=path)

@@ -123,6 +123,8 @@ class Load:
             by those who read committed.
         waiting: records that wait at time 0 in each partition there is then: one number for all or for each
             topic, or a topic's list of one for each partition.
+        auto_offset_reset: `auto.offset.reset`: where the first reader of a new partition begins. Under
+            "latest", the clients' default, what was written before is skipped, and counts as lost.
     """
 
     rate: Number | Mapping[str, Number | tuple[Number, ...]]
@@ -133,6 +135,7 @@ class Load:
     transactions: bool = False
     zipf: Number = 0
     waiting: Number | Mapping[str, Number | tuple[Number, ...]] = 0
+    auto_offset_reset: Literal["earliest", "latest"] = "earliest"
 
     def __post_init__(self) -> None:
         check_fields(self, "$.load")

@@ -105,7 +105,8 @@ class RunSummary:
         recovery_ms: the longest time from a partition's outage until it was no further behind than before;
             infinite where it never was.
         duplicates: records read twice.
-        lost: records never processed though their offsets were committed.
+        lost: records never processed though their offsets were committed, or as new partitions were read from
+            their end (`Load.auto_offset_reset`).
     """
 
     seed: int

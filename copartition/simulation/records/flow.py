@@ -46,7 +46,7 @@ class RecordsResult:
             than before it, by partition; infinite where it never was.
         duplicates: records read twice.
         aborted: records processed in a transaction that was aborted, and so again.
-        lost: records never processed though their offsets were committed.
+        lost: records never processed though their offsets were committed, or skipped in new partitions.
         consumed: records processed, each counted once.
         waiting: records at the end that nobody has processed.
         arrived: records that came, or waited at time 0; `consumed + waiting + lost`.

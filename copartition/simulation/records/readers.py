@@ -408,6 +408,9 @@ class Readers:
         self._reached = np.zeros(size)
         self._again = np.zeros(size)
         self._lost = np.zeros(size)
+        # Partitions without a committed offset, whose first reader begins at their end.
+        self._skips = load.auto_offset_reset == "latest"
+        self._uncharted = np.zeros(size, np.bool_)
         # Where consumers were when they lost a partition without giving it up.
         self._left: dict[tuple[int, int], tuple[float, float]] = {}
         self._zombies: list[Zombie] = []
@@ -428,6 +431,8 @@ class Readers:
         self.outages.begin(slots, waiting, at)
         self.outages.note_level(slots, waiting, at)
         self.group_curve.bends(at, self._rate[slots])
+        # The group of time 0 has committed offsets; a partition that is born later has none.
+        self._uncharted[slots] = self._skips & (at > 0)
         if np.count_nonzero(waiting):
             self.group_curve.jumps(at, waiting)
 
@@ -686,6 +691,8 @@ class Readers:
             self._uncommitted[slots[goes_on & due]] = 0.0
             gone = (stood >= 0) & ~goes_on
             self._lose(Round(slots[gone], stood[gone], at[gone], DROPPED))
+        if self._skips:
+            self._skip(slots[self._uncharted[slots]], at[self._uncharted[slots]])
         self._reader[slots] = consumer
         consumers.bend(consumer, -self._rate[slots] * fresh)
         if not self._limited:
@@ -697,6 +704,17 @@ class Readers:
         if self._transactional:
             for transaction in self.transactions.of(consumer):
                 self.transactions.end(transaction, consumers.now[transaction])
+
+    def _skip(self, slots: Slots, at: Floats) -> None:
+        """Let the first reader of these partitions begin at their end, and lose what is there already.
+
+        That it has begun is taken for committed, as it is within `auto.commit.interval.ms`: a reader that is
+        gone before does not make the next one skip again. `at` has a time in milliseconds for each.
+        """
+        self._uncharted[slots] = False
+        self._lost[slots] += self._behind[slots]
+        self.group_curve.jumps(at, -self._behind[slots])
+        self._behind[slots] = 0.0
 
     def _goes_on(self, now: Round) -> NDArray[np.bool_]:
         """Return for each of these partitions whether its consumer stood still with it, and still has it."""

@@ -42,11 +42,11 @@ CASES = [
     (strategy, *question, pace)
     for strategy in ("range", "cooperative-sticky", "uniform")
     for question in (
-        (("--deploy", "rolling"), "rolling"),
-        (("--deploy", "surge"), "surge"),
-        (("--add-members", "2"), "add 2"),
-        (("--remove-member", "pod-1"), "leave pod-1"),
-        (("--grow", "orders=12"), "grow orders=12"),
+        (("--deploy", "rolling"),),
+        (("--deploy", "surge"),),
+        (("--add-members", "2"),),
+        (("--remove-member", "pod-1"),),
+        (("--grow", "orders=12"),),
     )
     for pace in ((), PACE)
 ]
@@ -63,13 +63,11 @@ def without_names(stops):
     return {**stops, "happens": None, "assumed": sorted(own)}
 
 
-@pytest.mark.parametrize(("strategy", "options", "deploy", "pace"), sample(CASES, every=6))
-def test_a_diff_and_a_simulation_of_one_deploy_have_one_answer(
-    run, tmp_path, strategy, options, deploy, pace
-):
+@pytest.mark.parametrize(("strategy", "options", "pace"), sample(CASES, every=6))
+def test_a_diff_and_a_simulation_of_one_deploy_have_one_answer(run, tmp_path, strategy, options, pace):
     (capture := tmp_path / "billing.txt").write_text(BILLING.format(strategy=strategy))
     first, *_ = ask(run, "diff", capture, "plan:current", *options, *pace)["stops"]
-    (other,) = ask(run, "simulate", capture, "--deploy", deploy, *pace)["runs"]
+    (other,) = ask(run, "simulate", capture, *options, *pace)["runs"]
     assert without_names(first) == without_names(other["stops"])
     assert first["partition_seconds"]["most"] > 0
 
@@ -117,6 +115,27 @@ def test_ranges_are_the_least_and_the_most_of_as_many_seeds():
     assert found.partition_seconds.least < found.partition_seconds.most
     runs = "30 runs of the simulator, seeds 0 to 29, each at another moment of a heartbeat"
     assert found.ground.sources == ("the strategy 'range'", runs)
+
+
+def test_a_time_that_differs_from_member_to_member_gives_a_static_roll_a_range(run, tmp_path):
+    members = tuple(member._replace(instance_id=member.client_id) for member in MEMBERS)
+    (group := tmp_path / "group.json").write_bytes(snapshot_bytes(replace(STATE, members=members), None))
+    words = ("simulate", group, "--deploy", "rolling", "--down", "3s..5s")
+    stopped = ask(run, *words)["runs"][0]["stops"]["partition_seconds"]
+    # Six partitions, each unread once for 3 to 5 s.
+    assert 18 < stopped["least"] < 24 < stopped["most"] < 30
+    assert "is away for 3.0 s to 5.0 s" in run(*words).output
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [("5s..3s", "'5s..3s' ends before it begins"), ("3..5s", "'3' is no time such as 30s")],
+)
+def test_a_range_of_times_that_cannot_be_is_refused(run, tmp_path, text, fault):
+    (capture := tmp_path / "billing.txt").write_text(BILLING.format(strategy="range"))
+    result = run("simulate", capture, "--deploy", "rolling", "--down", text)
+    assert result.exit_code == 2
+    assert f"Invalid value for --down: {fault}" in result.output
 
 
 def test_a_static_member_that_restarts_is_unread_for_as_long_as_it_is_down():

@@ -153,7 +153,11 @@ def check_records(result):  # noqa: C901 - a fact after the other
         assert (getattr(records, name) >= -slack).all(), name
         assert np.isfinite(getattr(records, name)).all(), name
     before = load.commit == "before" and not load.transactions
-    assert before or not records.lost.any()
+    # Under "latest" the first reader of a partition that is born later skips what is there.
+    skipped = np.array(
+        [load.auto_offset_reset == "latest" and births.get(p, 1) > 0 for p in range(len(came))]
+    )
+    assert before or not records.lost[~skipped].any()
     assert not (before or load.transactions) or not records.duplicates.any()
     assert load.transactions or not records.aborted.any()
     read = timeline.phase == Phase.CONSUMING

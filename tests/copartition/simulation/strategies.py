@@ -26,6 +26,7 @@ from copartition.simulation import (
     Leave,
     Load,
     LogNormal,
+    Reassign,
     Restart,
     RollingRestart,
     ScaleTo,
@@ -74,10 +75,13 @@ def consumers(draw, name, topics, clients, strategies):
             [{}, {}, {}, {"topics": ("pay",)}, {"topics": topics}, {"pattern": "(orders|late).*"}]
         )
     )
+    client = draw(st.sampled_from(clients))
+    closes = ("default", "leave-group", "remain-in-group") if client == "java" else ("default",)
     return Consumer(
         name,
         static=draw(st.booleans()),
-        client=draw(st.sampled_from(clients)),
+        client=client,
+        close=draw(st.sampled_from(closes)),
         assignors=draw(strategies),
         rack=draw(st.sampled_from([None, "a", "b"])),
         beat_ms=draw(st.sampled_from([None, None, None, 0.0, 1_234.0])),
@@ -100,6 +104,7 @@ def loads(draw):
             st.booleans(),
             st.sampled_from([0, 0, 1.1]),
             st.sampled_from([0, 0, 70, {"pay": (3, 900)}]),
+            st.sampled_from(["earliest", "latest"]),
         )
     )
 
@@ -134,6 +139,9 @@ class _Course:
             name = f"late{len(self.counts)}"
             self.counts[name] = draw(st.integers(1, 4))
             return Create(at_ms, name, self.counts[name])
+        if kind is Reassign:
+            topic = draw(st.sampled_from(sorted(self.counts)))
+            return Reassign(at_ms, topic, ((draw(st.sampled_from("ab")),),) * self.counts[topic])
         if kind is Failover:
             return Failover(at_ms, draw(LENGTHS))
         assignors = draw(self.strategies)
@@ -154,7 +162,7 @@ class _Course:
             draw(st.sampled_from([1_000, 30_000])),
             draw(TIMES),
             draw(st.integers(0, 2)),
-            draw(st.sampled_from([None, 2, 8])),
+            draw(st.sampled_from([100, 2, 8])),
             draw(LENGTHS),
         )
 
@@ -187,7 +195,10 @@ class _Course:
         return kind(at_ms, name)
 
 
-BASIC = (Join, Leave, Crash, Restart, SlowPoll, Stall, SlowNetwork, Failover, DuplicateInstance, Grow, Create)
+BASIC = (
+    *(Join, Leave, Crash, Restart, SlowPoll, Stall, SlowNetwork),
+    *(Failover, DuplicateInstance, Grow, Create, Reassign),
+)
 WIDE = (RollingRestart, StatefulSetRoll, Deployment, ScaleTo, Autoscaler, CrashLoop)
 
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from assignors import RebalanceProtocol, register_assignor
-from assignors.group import Assignment, Topic
+from assignors.assignment import Assignment
+from assignors.group import Topic
 from copartition.simulation import (
     Consumer,
     Costs,

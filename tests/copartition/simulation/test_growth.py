@@ -63,3 +63,34 @@ def test_the_longest_time_is_that_of_the_settings():
         "times up to 30.0 s (metadata.max.age.ms; librdkafka: topic.metadata.refresh.interval.ms)"
     )
     assert ground.assumed
+
+
+@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky", "uniform"])
+def test_under_latest_a_run_loses_what_the_warning_counts(assignor):
+    read, skipped = (
+        run(assignor, load={"rate": 100, "capacity": 10_000, "auto_offset_reset": reset})
+        for reset in ("earliest", "latest")
+    )
+    [warning] = [text for text in skipped.warnings if "auto.offset.reset" in text]
+    assert f"skips the {skipped.summary.lost:,.0f} records" in warning
+    assert skipped.summary.lost > 0
+    assert read.summary.lost == 0
+    assert skipped.records.arrived.sum() == pytest.approx(
+        skipped.records.consumed.sum() + skipped.records.waiting.sum() + skipped.summary.lost
+    )
+    # A new partition has no backlog once it is read from its end.
+    assert (skipped.records.catch_up_ms[4:] == 0).all()
+    assert (read.records.catch_up_ms[4:] > 0).all()
+
+
+def test_what_the_group_has_committed_is_not_skipped_after_a_restart():
+    restart = {"event": "restart", "at_ms": "1 min", "consumer": "worker-0", "down_ms": "20 s"}
+    result = run(load={"rate": 100, "auto_offset_reset": "latest"}, events=[restart])
+    assert result.summary.lost == 0
+    assert result.summary.peak_lag > 0
+
+
+def test_a_new_partition_is_skipped_once():
+    leave = {"event": "restart", "at_ms": "30 min", "consumer": "worker-0", "down_ms": "20 s"}
+    load = {"rate": 100, "capacity": 10_000, "auto_offset_reset": "latest"}
+    assert run(load=load, events=[GROW, leave]).summary.lost == run(load=load).summary.lost

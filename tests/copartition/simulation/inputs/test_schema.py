@@ -78,6 +78,7 @@ def test_defaults_are_told():
         "transactions": False,
         "zipf": 0,
         "waiting": 0,
+        "auto_offset_reset": "earliest",
     }
 
 

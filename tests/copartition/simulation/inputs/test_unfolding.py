@@ -228,6 +228,23 @@ def test_an_autoscaler_divides_the_lag(lag, present, wanted):
     assert looks(Autoscaler(0, 100, fewest=0), (0, lag, present)) == [wanted]
 
 
+@pytest.mark.parametrize(
+    ("lag", "present", "wanted"),
+    [
+        (100_000, 11, 11),  # KEDA cuts the lag to 1,200, which is within a tenth of 1,100
+        (100_000, 10, 12),
+        (1_299, 10, 13),  # as KEDA divides whole numbers, and 12 is not more than 12
+        (1_300, 10, 12),
+    ],
+)
+def test_keda_cuts_the_lag_before_the_tolerance(lag, present, wanted):
+    assert looks(Autoscaler(0, 100), (0, lag, present), partitions=12) == [wanted]
+
+
+def test_an_autoscaler_has_a_hundred_consumers_at_most_unless_it_says_otherwise():
+    assert looks(Autoscaler(0, 1), (0, 1_000, 90), partitions=500) == [100]
+
+
 @pytest.mark.parametrize(("present", "wanted"), [(1, 3), (4, 4), (9, 5)])
 def test_an_autoscaler_keeps_its_bounds_at_once(present, wanted):
     assert looks(Autoscaler(0, 100, fewest=3, most=5), (0, present * 100, present)) == [wanted]
