@@ -296,7 +296,7 @@ def _assumed(topic: ObservedTopic, profile: str | None, copy_rate: float | None,
             "prints what it made, and --copy-rate takes it"
         )
     yield f"a round of the copy takes {ROUND_S:.0f} s beside its records"
-    yield f"writers and members start {duration(pace.down_ms)} after they were stopped"
+    yield f"writers and members start {duration(pace.longest_down_ms)} after they were stopped"
     yield (
         f"writers go on at {topic.written_per_s:,.0f} records a second, as in the {topic.looked_s:.1f} s "
         "of two looks"
@@ -406,13 +406,17 @@ def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterat
             )
             yield Reason("streams-group", "lost", text, ground)
         elif group.kind == "share":
+            left = "" if group.lag is None else f" ({group.lag:,} records are not done)"
             missing = Missing(
-                f"where share group {group.name} would go on: what it has acknowledged is not a position",
-                "kafka-share-groups.sh --describe --group shows whether it reads the topic; its start on "
-                "the "
-                "new topic can be set to the earliest record, the latest, or a time (--reset-offsets "
-                "--to-earliest, --to-latest, --to-datetime) while it has no members. To the earliest loses "
-                "nothing and reads everything again",
+                f"where share group {group.name} would go on: it acknowledges single records, so what it "
+                "has "
+                f"done is no position{left}",
+                "let it read the old topic to its end before it moves; its start on the new one can be "
+                "set to "
+                "the earliest record, the latest, or a time while it has no members: kafka-share-groups.sh "
+                f"--bootstrap-server HOST:PORT --reset-offsets --group {group.name} --topic {target} "
+                "--to-earliest (or --to-latest, --to-datetime) --execute. The earliest loses nothing and "
+                "reads everything again",
             )
             yield Reason("share-group", "open", missing.what, missing)
         elif group.lag is None:
@@ -523,8 +527,8 @@ def _about_copy(topic: ObservedTopic, copy: Copy, ground: Evidence) -> Iterator[
 def _switch_stops(state: GroupState, pace: Pace) -> Stops | Missing:
     """Return what it stops when all members leave the old topic and start again on the new one.
 
-    The members start under other ids `pace.down_ms` after the last one has left; the simulator says when the
-    group has noticed and has its partitions again.
+    The members start under other ids `pace.longest_down_ms` after the last one has left; the simulator says
+    when the group has noticed and has its partitions again.
     """
     try:
         captured = scenario_of(state, pace=pace)
@@ -533,7 +537,7 @@ def _switch_stops(state: GroupState, pace: Pace) -> Stops | Missing:
     scenario, at_ms = captured.scenario, 60_000.0
     leaves = [Leave(at_ms, consumer.name) for consumer in scenario.consumers]
     joins = [
-        Join(at_ms + pace.down_ms, replace(consumer, name=f"{consumer.name}, anew"))
+        Join(at_ms + pace.longest_down_ms, replace(consumer, name=f"{consumer.name}, anew"))
         for consumer in scenario.consumers
     ]
     stopped = replace(scenario, events=(*leaves, *joins))
@@ -575,7 +579,7 @@ def _new_topic(
             "Stop all writers, see that the ends stand still, copy the rest",
             (f"{command}{rule} --switch --checkpoint FOLDER",),
             "writers",
-            Range(1_000 * rest_s, 1_000 * rest_s + pace.down_ms),
+            Range(1_000 * rest_s, 1_000 * rest_s + pace.longest_down_ms),
         ),
         Step(f"Prove that {target.topic} holds every record in order", (f"{command}{rule} --prove",)),
         Step(f"Start the writers on {target.topic}, by the rule of {target.profile}"),
