@@ -34,6 +34,7 @@ _TOPIC = re.compile(rf"[A-Za-z0-9._-]{{1,{MAX_TOPIC_NAME}}}")
     "copartition assign --list",
     "copartition assign range --topic orders=12 --member a@orders --member b",
     "copartition assign cooperative-sticky --from billing.txt",
+    "copartition assign uniform --from billing.txt -o json > uniform-plan.json",
 )
 @click.argument("assignor", required=False)
 @topics_option("A topic with N partitions; repeatable.")
