@@ -127,8 +127,7 @@ def proof_lines(proof: Any, topic: str, target: str) -> list[str]:
     }
     answer = (
         f"yes, {target} holds each of {count(proof.records, 'record')} of {topic} once, and those of each "
-        "of "
-        f"{count(proof.keys, 'key')} in order"
+        f"of {count(proof.keys, 'key')} in order"
         if proof.holds
         else f"no, {target} does not hold what {topic} holds"
     )
@@ -200,10 +199,8 @@ def moved_sentence(topic: str, target: str, partitions: Sequence[int]) -> str:
 
     return (
         f"writers have moved: the last record of partition {number_ranges(np.array(partitions))} of "
-        f"{target} "
-        f"is none of the copy, so {topic} no longer has all records. Stop them, and copy {target} back as "
-        "you "
-        "copied it here, if you have to"
+        f"{target} is none of the copy, so {topic} no longer has all records. Stop them, and copy "
+        f"{target} back as you copied it here, if you have to"
     )
 
 
@@ -229,8 +226,7 @@ def back_lines(
     return [
         *(
             f"{did} the commits of group {name} on {target}: {count(len(offsets), 'partition')}; it goes "
-            "on in "
-            f"{topic} where it was"
+            f"on in {topic} where it was"
             for name, offsets in commits.items()
         ),
         *([] if commits else [f"no group has a commit on {target}"]),
