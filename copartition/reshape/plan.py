@@ -9,6 +9,7 @@ the topic grows, or writers get another rule, and the records that are there sta
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
@@ -132,11 +133,13 @@ class Target:
         topic: name of the new topic.
         partitions: its partition count.
         profile: whose rule places keyed records there.
+        servers: the cluster as commands name it, host:port.
     """
 
     topic: str
     partitions: int
     profile: str
+    servers: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -199,6 +202,7 @@ def plan_reshape(
     profile: str | None = None,
     copy_rate: float | None = None,
     pace: Pace | None = None,
+    servers: str = "HOST:PORT",
 ) -> ReshapePlan:
     """Return the plan to give a topic another partition count, another rule, or both.
 
@@ -209,6 +213,7 @@ def plan_reshape(
         profile: whose rule places keyed records there; None: the one that most records were placed by.
         copy_rate: records a second that the copy makes, as measured; None: `ASSUMED_RATE`.
         pace: how fast members are restarted, and their settings; None: Kafka's defaults.
+        servers: the cluster as the steps' commands name it.
     """
     pace = pace or Pace()
     if (why := why_refused(topic.name, topic.sample.examples)) is not None:
@@ -236,7 +241,7 @@ def plan_reshape(
         for group in topic.groups
         if group.state is not None and group.members
     }
-    goal = Target(target, partitions, chosen)
+    goal = Target(target, partitions, chosen, servers)
     ways = (
         _new_topic(topic, goal, copy, moves, switches, pace),
         _in_place(topic, goal, moves, pace),
@@ -399,13 +404,14 @@ def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterat
             )
             yield Reason("streams-group", "lost", text, ground)
         elif group.kind == "share":
+            whom = shlex.quote(group.name)
             left = "" if group.lag is None else f" ({group.lag:,} records are not done)"
             missing = Missing(
                 f"where share group {group.name} would go on: it acknowledges single records, so what it "
                 f"has done is no position{left}",
                 "let it read the old topic to its end before it moves; its start on the new one can be "
                 "set to the earliest record, the latest, or a time while it has no members: "
-                f"kafka-share-groups.sh --bootstrap-server HOST:PORT --reset-offsets --group {group.name} "
+                f"kafka-share-groups.sh --bootstrap-server HOST:PORT --reset-offsets --group {whom} "
                 f"--topic {target} --to-earliest (or --to-latest, --to-datetime) --execute. The earliest "
                 "loses nothing and reads everything again",
             )
@@ -543,12 +549,16 @@ def _new_topic(
 ) -> Way:
     """Return the way by a new topic: make it, copy, stop writers, copy the rest, prove, switch."""
     command = f"copartition reshape {topic.name} --partitions {target.partitions} --to {target.topic}"
-    rule = f" --profile {target.profile}"
-    own = [f"--config {name}={topic.settings[name]}" for name in topic.own_settings if name in topic.settings]
+    rule = f" --profile {target.profile} -b {target.servers}"
+    own = [
+        f"--config {shlex.quote(f'{name}={topic.settings[name]}')}"
+        for name in topic.own_settings
+        if name in topic.settings
+    ]
     create = " ".join(
         [
-            f"kafka-topics.sh --bootstrap-server HOST:PORT --create --topic {target.topic} --partitions",
-            f"{target.partitions} --replication-factor {topic.replicas}",
+            f"kafka-topics.sh --bootstrap-server {target.servers} --create --topic {target.topic}",
+            f"--partitions {target.partitions} --replication-factor {topic.replicas}",
             *own,
         ]
     )
@@ -573,7 +583,7 @@ def _new_topic(
     for group in topic.groups:
         if group.state is None:
             continue
-        move = f"{command}{rule} --switch --checkpoint FOLDER --group {group.name} --execute"
+        move = f"{command}{rule} --switch --checkpoint FOLDER --group {shlex.quote(group.name)} --execute"
         stops = switches.get(group.name)
         if stops is None:  # nobody has to stop in a group without members
             text = f"Move the positions of group {group.name}, which has no members now"
@@ -635,7 +645,7 @@ def _in_place(topic: ObservedTopic, target: Target, moves: Moves, pace: Pace) ->
         return Way("in place", obstacle, (), (), keeps_order=False)
     steps = []
     if grows:
-        alter = f"kafka-topics.sh --bootstrap-server HOST:PORT --alter --topic {topic.name}"
+        alter = f"kafka-topics.sh --bootstrap-server {target.servers} --alter --topic {topic.name}"
         stops = {
             group.name: stops_of_group(group.state, Happening(grows={topic.name: target.partitions}), pace)
             for group in topic.groups
