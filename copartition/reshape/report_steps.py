@@ -37,15 +37,20 @@ def position_table(group: GroupSwitch) -> Table:
     return Table(titles, rows, range(4))
 
 
-def switch_table(groups: Sequence[GroupSwitch], *, execute: bool) -> Table:
-    """Return a row a group: members, what it has not read, what it reads twice, and what is next."""
+def switch_table(groups: Sequence[GroupSwitch], written: Sequence[str]) -> Table:
+    """Return a row a group: members, what it has not read, what it reads twice, and what is next.
+
+    Args:
+        groups: the groups.
+        written: those whose positions are written in this run.
+    """
     rows = [
         (
             group.name,
             f"{group.members:,}",
             f"{group.left:,}",
             f"{group.repeats:,}",
-            next_sentence(group, execute=execute),
+            next_sentence(group, execute=group.name in written),
         )
         for group in groups
     ]
@@ -69,7 +74,7 @@ def print_switch(
     head = f"{count(len(groups), 'group')} to {target}: {exact} exactly, {len(groups) - exact} with repeats"
     console.print(cell(head, "bold"), soft_wrap=True)
     if groups:
-        print_table(switch_table(groups, execute=False), console)
+        print_table(switch_table(groups, written), console)
     for group in groups:
         console.print()
         console.print(cell(f"group {group.name}"), soft_wrap=True)
