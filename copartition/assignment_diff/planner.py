@@ -43,9 +43,6 @@ from partitioning.kit.limits import check_members, check_partitions
 _WITHOUT_RACKS = {"roundrobin", "uniform", "broker-range"}
 """Strategies that do not look at racks."""
 
-_OF_STREAMS = "stream"
-"""The name of the strategy of Kafka Streams in groups of the classic protocol."""
-
 _BY_TOPIC_ID = {"uniform", "broker-range"}
 """Strategies that depend on the ids of topics."""
 
@@ -249,11 +246,6 @@ def _group_to_plan(state: GroupState, assignor: str, what_if: WhatIf) -> tuple[G
         state = with_strategy(state)
         assignor = state.strategy or "range"
     check_for_consumers([assignor], SourceError)
-    if assignor == _OF_STREAMS:
-        raise SourceError(
-            "the group is one of Kafka Streams, whose leader gives tasks to its members, not partitions; "
-            "copartition assign streams-high-availability plans them"
-        )
     if state.protocol == CONNECT:
         raise SourceError(
             f"plan:{assignor}: these are workers of Kafka Connect, whom no consumer's strategy serves"

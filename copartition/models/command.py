@@ -207,6 +207,7 @@ def _share_option(name: str, text: str) -> Decorator:
 @click.pass_context
 def delivery(
     ctx: click.Context,
+    /,  # `given` would take a name like it, says mypy
     *,
     client: Client,
     refused: float,

@@ -163,7 +163,7 @@ scenario_options = one_argument(
         "deploys",
         multiple=True,
         type=click.Choice(["rolling", "surge"]),
-        help="FILE is a group as assignment-diff takes it; its members are replaced, one after the other. "
+        help="FILE is a group as assignment-diff takes it; its members are replaced one after the other. "
         "This and the next four are repeatable, each a run of its own.",
     ),
     click.option(

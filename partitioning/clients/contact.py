@@ -5,6 +5,7 @@ Spark's drivers may get this module by value.
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 import time
@@ -84,7 +85,26 @@ def quiet_client(kind: Callable[[Any], Any], config: Mapping[str, Any], errors: 
             return kind({**QUIET, **config, "error_cb": errors.append})
     except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
         fault = error.args[0].str() if isinstance(error, confluent_kafka.KafkaException) else error
-        raise InvalidConfigError(f"librdkafka refuses the settings: {fault}") from error
+        raise InvalidConfigError(f"librdkafka refuses the settings: {_shown(str(fault), config)}") from None
+
+
+_HARMLESS = re.compile(r"[\w.,-]{0,40}")
+"""Values that a setting with a choice, a number or a name may have; two lines that became one have a sign."""
+_NAME = re.compile(r"[a-z_]+(?:[.-][a-z_]+)*")
+"""Names of settings: small letters alone. A part of a password that stands for a name seldom looks so."""
+
+
+def _shown(fault: str, config: Mapping[str, Any]) -> str:
+    """Return librdkafka's words on settings, without names and values that may be parts of a password.
+
+    A file whose lines were cut or wrongly joined brings such parts, and librdkafka shows what it refuses.
+    """
+    texts = [str(value) for value in config.values() if not _HARMLESS.fullmatch(str(value))]
+    texts += [name for name in config if not _NAME.fullmatch(name)]
+    # The longest first: a shorter one may be a part of it.
+    for text in sorted(texts, key=len, reverse=True):
+        fault = fault.replace(text, "(not shown, it may hold a password)")
+    return fault
 
 
 def why_refused(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str:

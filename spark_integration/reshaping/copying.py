@@ -170,7 +170,9 @@ def _stream(spark: SparkSession, source: str, config: Mapping[str, str]) -> Data
 
 def _placed(records: DataFrame, count: int, profile: str, key: Column | None) -> DataFrame:
     """Return the records with the partition and the headers of the new topic, and what orders them."""
-    reached = _reached()(sf.col("partition"), sf.col("offset"), sf.unix_millis("timestamp"))
+    functions: Any = sf  # the stubs take no iterators
+    highest_time = functions.pandas_udf(_reached(), "bigint")
+    reached = highest_time(sf.col("partition"), sf.col("offset"), sf.unix_millis("timestamp"))
     kept = records.select(
         (sf.col("key") if key is None else key).alias("key"),
         "value",
@@ -185,10 +187,10 @@ def _placed(records: DataFrame, count: int, profile: str, key: Column | None) ->
     return kept.select("*", place)
 
 
-def _reached() -> Callable[..., Column]:
-    """Return the function of columns that gives the highest time of a partition so far, in ms since 1970.
+def _reached() -> Callable[[Iterator[tuple[pd.Series, pd.Series, pd.Series]]], Iterator[pd.Series]]:
+    """Return the function that gives each row the highest time of its partition so far, in ms since 1970.
 
-    Its arguments are partition, offset and time of each row. It reads the rows in the order in which Spark's
+    Its batches are partition, offset and time of each row. It reads the rows in the order in which Spark's
     task reads the topic, which it checks: any other order would put records of a key out of order, silently.
     """
 
@@ -211,8 +213,7 @@ def _reached() -> Callable[..., Column]:
             last, highest = int(places[-1]), int(risen[-1])
             yield pd.Series(risen)
 
-    functions: Any = sf  # the stubs take no iterators
-    return functions.pandas_udf(reached, "bigint")  # type: ignore[no-any-return]
+    return reached
 
 
 def _run(placed: DataFrame, write: Callable[[DataFrame, int], None], checkpoint: str) -> int:

@@ -152,7 +152,8 @@ def failures() -> Iterator[None]:
     """Turn everything that can go wrong between us and a broker into a `SourceError`."""
     try:
         yield
-    except (OSError, ProtocolError, struct.error, ValueError, KeyError) as error:
+    # OverflowError: a broker's answer names a port that no machine has.
+    except (OSError, ProtocolError, struct.error, ValueError, KeyError, OverflowError) as error:
         raise SourceError(f"a request over copartition's own connection failed: {error}") from error
 
 
@@ -497,7 +498,9 @@ def _tls(config: Mapping[str, str]) -> ssl.SSLContext:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if certificate := config.get("ssl.certificate.location"):
-        context.load_cert_chain(certificate, config.get("ssl.key.location"), config.get("ssl.key.password"))
+        # Without any password OpenSSL would ask for it on the terminal, and wait there.
+        password = config.get("ssl.key.password", "")
+        context.load_cert_chain(certificate, config.get("ssl.key.location"), password)
     return context
 
 
