@@ -111,3 +111,66 @@ def test_a_strangers_user_data_reaches_its_leader_through_aiokafka() -> None:
     member.on_assignment(ConsumerProtocolMemberAssignment(0, GIVEN, b""))
     member.assign(Cluster(), {"a": member.metadata(["t"])})
     assert strategy.told == {"a": b"2 in 0"}
+
+
+class Sees:
+    """A stranger's cooperative assignor that keeps the group it was asked for."""
+
+    name: ClassVar[str] = "sees"
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset({RebalanceProtocol.COOPERATIVE})
+
+    def assign(self, group: Group) -> Assignment:
+        self.group = group
+        return get_assignor("cooperative-sticky").assign(group)
+
+
+@pytest.mark.parametrize(("rack", "seen"), [("r1", "r1"), ("", None), (None, None)])
+@pytest.mark.parametrize(("instance", "named"), [("i-1", "i-1"), ("", None), (None, None)])
+def test_a_leader_of_kafka_python_hears_all_that_a_member_says(
+    rack: str | None, seen: str | None, instance: str | None, named: str | None
+) -> None:
+    leader = Sees()
+    member = KafkaPythonAssignor(leader, rack=rack)
+    member.on_assignment(ConsumerProtocolAssignment(0, GIVEN, b""), 7)
+    joined = SimpleNamespace(member_id="a", group_instance_id=instance, metadata=member.metadata(["u", "t"]))
+    given = member.assign(Cluster(), [joined])
+    (heard,) = leader.group.members
+    assert (heard.id, heard.topics, heard.rack, heard.instance_id) == ("a", ("t", "u"), seen, named)
+    assert ([*heard.owned], heard.generation) == ([("t", 0), ("t", 2)], 7)
+    assert [(topic.name, topic.partitions) for topic in leader.group.topics] == [("t", 3), ("u", 3)]
+    assert (given["a"].version, given["a"].user_data) == (3, b"")
+    assert sorted(given["a"].partitions()) == sorted((topic, number) for topic in "tu" for number in range(3))
+
+
+def test_who_was_never_assigned_anything_has_no_generation() -> None:
+    leader = Sees()
+    member = KafkaPythonAssignor(leader)
+    joined = SimpleNamespace(member_id="a", group_instance_id=None, metadata=member.metadata(["t"]))
+    member.assign(Cluster(), [joined])
+    (heard,) = leader.group.members
+    assert (heard.generation, [*heard.owned]) == (None, [])
+
+
+def test_generation_0_is_one() -> None:
+    leader = Sees()
+    member = KafkaPythonAssignor(leader)
+    member.on_assignment(ConsumerProtocolAssignment(0, GIVEN, b""), 0)
+    joined = SimpleNamespace(member_id="a", group_instance_id=None, metadata=member.metadata(["t"]))
+    member.assign(Cluster(), [joined])
+    assert leader.group.members[0].generation == 0
+
+
+def test_a_topic_that_the_cluster_does_not_have_has_no_partitions() -> None:
+    leader = Sees()
+    member = KafkaPythonAssignor(leader)
+    joined = SimpleNamespace(member_id="a", group_instance_id=None, metadata=member.metadata(["gone"]))
+    given = member.assign(SimpleNamespace(partitions_for_topic=lambda _: None), [joined])
+    assert [*given["a"].partitions()] == []
+    assert leader.group.topics[0].partitions == 0
+
+
+def test_an_eager_member_claims_nothing_in_the_protocols_own_field() -> None:
+    member = KafkaPythonAssignor("range", rack="r1")
+    member.on_assignment(ConsumerProtocolAssignment(0, GIVEN, b""), 7)
+    sent = member.metadata(["t"])
+    assert (sent.owned_partitions, sent.generation_id, sent.rack_id, sent.version) == ([], 7, "r1", 3)
