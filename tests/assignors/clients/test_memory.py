@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
+from kafka.coordinator.assignors.abstract import RebalanceProtocol as TheirProtocol
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from assignors import Assignment, Group, RebalanceProtocol, get_assignor
 from assignors.clients.aiokafka import aiokafka_assignor, aiokafka_assignors
-from assignors.clients.kafka_python import KafkaPythonAssignor, kafka_python_assignors
+from assignors.clients.kafka_python import KafkaPythonAssignor, finish_rejoin, kafka_python_assignors
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
 from partitioning.errors import BrokenPluginError
 
@@ -174,3 +175,23 @@ def test_an_eager_member_claims_nothing_in_the_protocols_own_field() -> None:
     member.on_assignment(ConsumerProtocolAssignment(0, GIVEN, b""), 7)
     sent = member.metadata(["t"])
     assert (sent.owned_partitions, sent.generation_id, sent.rack_id, sent.version) == ([], 7, "r1", 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "protocol"), [("range", TheirProtocol.EAGER), ("cooperative-sticky", TheirProtocol.COOPERATIVE)]
+)
+def test_kafka_python_hears_which_protocol_an_assignor_speaks(name: str, protocol: object) -> None:
+    assert KafkaPythonAssignor(name).supported_protocols() == [protocol]
+    assert KafkaPythonAssignor(name).name == name
+
+
+@pytest.mark.parametrize(("state", "asked"), [({"rejoining": True}, 1), ({"rejoining": False}, 0), ({}, 0)])
+def test_only_a_rejoin_that_is_under_way_is_asked_for_again(state: dict[str, bool], asked: int) -> None:
+    requests: list[None] = []
+    coordinator = SimpleNamespace(request_rejoin=lambda: requests.append(None), **state)
+    finish_rejoin(SimpleNamespace(_coordinator=coordinator))
+    assert len(requests) == asked
+
+
+def test_a_consumer_without_a_group_has_no_rejoin() -> None:
+    finish_rejoin(SimpleNamespace())
