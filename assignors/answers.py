@@ -13,7 +13,8 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.group import Assignment, Group
+from assignors.assignment import Assignment
+from assignors.group import Group
 from assignors.interface import Assignor, RebalanceProtocol, RememberingAssignor
 from assignors.optimal.reading import rightful_members
 from assignors.partition_list import NOTHING, PartitionColumns, PartitionList, as_lists, join_lists

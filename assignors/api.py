@@ -31,7 +31,7 @@ from assignors.registry import get_assignor as get_assignor
 from assignors.group import Group as Group
 from assignors.group import Member as Member
 from assignors.group import Topic as Topic
-from assignors.group import Assignment as Assignment
+from assignors.assignment import Assignment as Assignment
 from assignors.partition_list import PartitionList as PartitionList
 from assignors.explanation import explain as explain
 from assignors.optimal.quality import quality as quality
@@ -75,7 +75,7 @@ from assignors.streams.classic_sticky import StreamsClassicStickyAssignor as Str
 from assignors.streams.application import ProcessAssignment as ProcessAssignment
 
 # Results
-from assignors.group import AssignmentArrays as AssignmentArrays
+from assignors.assignment import AssignmentArrays as AssignmentArrays
 from assignors.optimal.quality import AssignmentQuality as AssignmentQuality
 from assignors.explanation import Explainer as Explainer
 from assignors.explanation import Explanation as Explanation

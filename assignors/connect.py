@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, cycle
 from typing import ClassVar, NamedTuple
 
-from assignors.group import Assignment, Group, Member, Topic
+from assignors.assignment import Assignment
+from assignors.group import Group, Member, Topic
 from assignors.interface import RebalanceProtocol
 from assignors.partition_list import PartitionList
 from assignors.rules.group_spec import members_by_id

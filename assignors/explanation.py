@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from assignors.group import Assignment, Group
+from assignors.assignment import Assignment
+from assignors.group import Group
 from assignors.interface import Assignor, Reason, RecordingAssignor, Step
 from assignors.registry import get_assignor
 from partitioning.kit.packages import read_toml

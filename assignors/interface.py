@@ -4,7 +4,8 @@ from collections.abc import Callable
 from enum import Enum, IntEnum
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
-from assignors.group import Assignment, Group
+from assignors.assignment import Assignment
+from assignors.group import Group
 from assignors.partition_list import PartitionList
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
 from partitioning.topic_partition import TopicPartition

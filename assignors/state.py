@@ -8,8 +8,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from assignors.assignment import Assignment
 from assignors.explanation import Explainer
-from assignors.group import Assignment
 from assignors.partition_list import PartitionList
 from partitioning.errors import SourceError
 from partitioning.kit.limits import check_partitions

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import ClassVar, ParamSpec, TypeVar
 
+from assignors.assignment import Assignment
 from assignors.columnar.numbering import OddGroup
 from assignors.columnar.range import assign_broker_range as columns_of_broker_range
 from assignors.columnar.range import assign_range as columns_of_range
@@ -17,7 +18,7 @@ from assignors.columnar.round_robin import assign_round_robin as columns_of_roun
 from assignors.columnar.sticky import assign_cooperative_sticky as columns_of_cooperative_sticky
 from assignors.columnar.sticky import assign_sticky as columns_of_sticky
 from assignors.columnar.uniform import assign_uniform as columns_of_uniform
-from assignors.group import Assignment, Group, Member
+from assignors.group import Group, Member
 from assignors.interface import CooperativeMemory, EagerMemory, RebalanceProtocol, Recorder
 from assignors.partition_list import PartitionList
 from assignors.protocol import encode_sticky_user_data

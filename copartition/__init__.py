@@ -5,18 +5,35 @@ The names of `copartition.api` are those of the package. They are imported when 
 `assignors` are here, too: `from copartition import partition_for_key, Group`.
 """
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-try:
-    from partitioning.kit.packages import load_lazily
-except ModuleNotFoundError as error:
-    import sys
 
-    # A file of the user's own with that name comes first on the path of a script beside it.
-    found = getattr(sys.modules.get("partitioning"), "__file__", None)
-    raise ImportError(
-        f"copartition needs its package `partitioning`, but that name is {found}: give that file another name"
-    ) from error
+def _check_own(package: str) -> None:
+    """Refuse a file of somebody else that has the name of a package of ours.
+
+    A script's own folder comes first on the path of modules, and with `python -m`, `python -c` and in a
+    notebook so does the working directory: a `partitioning.py` there is what `import partitioning` finds.
+    Both cannot be imported in one process, and to replace the user's module would break a program that needs
+    it.
+
+    Raises:
+        ImportError: `package` is another module or package than ours; the message says what to do.
+    """
+    spec = find_spec(package)
+    # A plain module is not run to find that out; a package has to be imported before its modules are found.
+    if spec and (spec.submodule_search_locations is None or find_spec(f"{package}.api") is None):
+        raise ImportError(
+            f"copartition needs its package `{package}`, but that name is {spec.origin}: give that file "
+            "another name or, if this program does not import it, start Python with -P, which leaves the "
+            "script's folder and the working directory off the path of modules (so does PYTHONSAFEPATH=1)"
+        )
+
+
+for _package in ("partitioning", "assignors"):
+    _check_own(_package)
+
+from partitioning.kit.packages import load_lazily  # noqa: E402 - only after it is known to be ours
 
 if TYPE_CHECKING:
     from assignors.api import *  # noqa: F403 - as below

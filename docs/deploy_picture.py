@@ -22,7 +22,7 @@ PICTURE = Path(__file__).with_name("deploy.svg")
 ASSIGNORS = {
     "range": "range (eager)",
     "cooperative-sticky": "cooperative-sticky",
-    "uniform": "uniform (the new protocol, KIP-848)",
+    "uniform": "uniform (consumer protocol, KIP-848)",
 }
 CONSUMERS, PARTITIONS = 12, 60
 PACE = Pace(down_ms=5_000, every_ms=20_000, changes={"revoke_ms": "500", "first_fetch_ms": "100"})

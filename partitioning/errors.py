@@ -31,6 +31,10 @@ class MissingDependencyError(CopartitionError, ImportError):
     """An optional package that this call needs is not installed."""
 
 
+class MachineError(CopartitionError, OSError):
+    """This machine has no memory or no thread left for a client, or its clock jumps while a client waits."""
+
+
 # What brokers do, in all packages: it is no fault of the arguments, and may pass.
 class ClusterError(CopartitionError):
     """Brokers do not answer, refuse a request, or changed what the work depends on."""
@@ -158,6 +162,10 @@ class MigrationError(ToolError, ValueError):
     """Strategies that no client can be configured with."""
 
 
+class ReshapeError(ToolError, ValueError):
+    """A topic that cannot be reshaped as asked, or records of it that the copy did not write."""
+
+
 class SourceError(ToolError, ValueError):
     """A snapshot, capture or live group that cannot be read."""
 
@@ -167,4 +175,12 @@ class GroupNotFoundError(SourceError):
 
 
 class OtherGroupKindError(SourceError):
-    """The group is a share group or a Streams group, of which questions about owners have no answer."""
+    """The group is a share group or a Streams group, of which questions about owners have no answer.
+
+    Attributes:
+        kind: "share" or "streams"; "" if only the message is known.
+    """
+
+    def __init__(self, message: str, kind: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind

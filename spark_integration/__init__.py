@@ -4,10 +4,12 @@ The names are loaded when first used, so `import spark_integration` needs no PyS
 
 In the examples of docstrings `spark` is a session, `df` has columns `key` (user-0 to user-99) and `value`,
 `records` is what Spark's Kafka source reads after Java wrote them to a topic of 12 partitions, and `config`
-leads to a cluster with such a topic "orders". In `scenario` one of two consumers crashes after a minute.
+leads to a cluster with such a topic "orders" and an empty one "orders-18"; `folder` is an empty folder. In
+`scenario` one of two consumers crashes after a minute.
 
 In the order of use: `kafka_partition` adds a column, `route` lays rows out by it, and `write_exactly_once`,
 `format("copartition")` after `register`, or Spark's own connector after `checked_for_topic` write them.
+`reshape_copy`, `map_positions` and `prove` move a topic to another partition count, rule or key.
 `audit` and `co_partitioned` look at records that are there already; `partition_profile` at rows that are not
 written yet.
 
@@ -22,7 +24,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from partitioning.errors import MissingDependencyError
-from partitioning.kit.packages import version
+from partitioning.kit.packages import install_command, version
 
 if TYPE_CHECKING:
     from spark_integration.auditing.plan import audit as audit
@@ -33,6 +35,12 @@ if TYPE_CHECKING:
     from spark_integration.errors import *  # noqa: F403 - all that are listed below
     from spark_integration.profile import PartitionProfile as PartitionProfile
     from spark_integration.profile import partition_profile as partition_profile
+    from spark_integration.reshaping.copying import CopyRound as CopyRound
+    from spark_integration.reshaping.copying import reshape_copy as reshape_copy
+    from spark_integration.reshaping.positions import MappedPosition as MappedPosition
+    from spark_integration.reshaping.positions import map_positions as map_positions
+    from spark_integration.reshaping.proof import Proof as Proof
+    from spark_integration.reshaping.proof import prove as prove
     from spark_integration.routing import assert_routed as assert_routed
     from spark_integration.routing import route as route
     from spark_integration.session import configure_spark_with_kafka as configure_spark_with_kafka
@@ -55,6 +63,9 @@ _NAMES = {
     "sinks.exactly_once.foreach_batch": ("write_exactly_once",),
     "sinks.cluster": ("partition_count",),
     "sinks.connector": ("checked_for_topic",),
+    "reshaping.copying": ("reshape_copy", "CopyRound"),
+    "reshaping.positions": ("map_positions", "MappedPosition"),
+    "reshaping.proof": ("prove", "Proof"),
     "profile": ("partition_profile", "PartitionProfile"),
     "simulation": ("simulate_rebalances", "simulate_grid"),
     "errors": (
@@ -81,8 +92,8 @@ __all__ = list(_HOME)
 
 
 def __dir__() -> list[str]:
-    """List the public names too, loaded or not."""
-    return sorted({*globals(), *__all__})
+    """List the public names, loaded or not, and none of what this module imports."""
+    return sorted({*(name for name in globals() if name.startswith("__")), *__all__})
 
 
 def __getattr__(name: str) -> Any:
@@ -108,6 +119,6 @@ def __getattr__(name: str) -> Any:
         if package not in {"pyspark", "pyarrow", "pandas"}:
             raise
         raise MissingDependencyError(
-            f"spark_integration.{name} needs {package}: pip install 'copartition[spark]'"
+            f"spark_integration.{name} needs {package}; install it with: {install_command('spark')}"
         ) from error
     return getattr(module, name)

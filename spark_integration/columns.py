@@ -28,6 +28,9 @@ NULLS = "copartition.nulls"
 LANES = "copartition.lanes"
 """Metadata of a partition column: over how many Spark partitions `route` spread each Kafka partition."""
 
+TASKS = "copartition.tasks"
+"""Metadata of a partition column: in how many Spark partitions `route` has all Kafka partitions, if fewer."""
+
 SOURCE = "copartition.source"
 """Metadata of a partition column: the topics from which the source read the rows, with commas between."""
 

@@ -1,4 +1,4 @@
-"""Lay a DataFrame out as its topic is: Spark partition i holds exactly Kafka partition i.
+"""Lay a DataFrame out as its topic is: Spark partition i holds exactly Kafka partition i, unless told else.
 
 Route last. The layout survives `filter`, `withColumn`, `sortWithinPartitions`, `mapInArrow` and caching; any
 operation that shuffles or merges partitions loses it, which `assert_routed` finds. `docs/spark.md` has joins.
@@ -19,7 +19,7 @@ from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType, Struct
 from partitioning.errors import InvalidPartitionCountError
 from partitioning.profiles import find_profile
 from partitioning.topic_partition import MAX_PARTITIONS, checked_partition_count
-from spark_integration.columns import AS_IT_IS, KEY, LANES, PARTITIONS, PROFILE, kafka_partition
+from spark_integration.columns import AS_IT_IS, KEY, LANES, PARTITIONS, PROFILE, TASKS, kafka_partition
 from spark_integration.errors import (
     ColumnError,
     PartitionCountError,
@@ -42,11 +42,14 @@ def route(
     *,
     by: str = "partition",
     lanes: int = 1,
+    tasks: int | None = None,
     key: Column | str | None = None,
     profile: str | None = None,
     partition: str | None = None,
 ) -> DataFrame:
     """Lay the rows out so that Spark partition i holds exactly Kafka partition i.
+
+    With `tasks` there are only so many Spark partitions, and each holds several Kafka partitions whole.
 
     One shuffle; empty partitions stay, and adaptive execution leaves the layout alone. Rows arrive in no
     particular order: follow with `sortWithinPartitions` where the order in the topic matters.
@@ -71,6 +74,10 @@ def route(
             stays in one lane, so the order of a key's rows can be kept; the order between keys of a partition
             cannot. Keyless rows, by the profile that the column notes, are spread over the lanes by a hash
             of the whole row.
+        tasks: Spark partitions (and tasks) for all Kafka partitions together, at most one for each, which is
+            the default: Spark partition i then holds exactly the Kafka partitions p with p % tasks == i, for
+            topics with more partitions than the rows are worth tasks. Follow with
+            `sortWithinPartitions("partition", ...)` before a write that is exactly once.
         key: the serialized key, by which rows are compared and given a lane. By default the column that
             `kafka_partition` has noted, or else column `key`.
         profile: whose rule places the keys; by default the noted one, or else "java".
@@ -83,9 +90,11 @@ def route(
             noted.
         UnknownStrategyError: there is no such profile.
         PartitionCountError: the column was computed for another count than `num_partitions`.
-        InvalidPartitionCountError: `num_partitions` or `lanes` is below 1, or their product above 2**31 - 1.
+        InvalidPartitionCountError: `num_partitions` or `lanes` is below 1, or their product above 2**31 - 1;
+            `tasks` is below 1 or above `num_partitions`, or stands beside `lanes`.
     """
-    field = _partition_field(df, num_partitions, by, lanes)
+    field = _partition_field(df, num_partitions, by, lanes, tasks)
+    layout = num_partitions * lanes if tasks is None else tasks
     check_choice(profile, partition, ["partition"])
     noted = field.metadata.get(KEY)
     name = noted if key is None and noted in df.columns else "key" if key is None else key
@@ -96,7 +105,7 @@ def route(
     checked = (
         df.withColumn(by, checked_partition(by, num_partitions, rule))
         .withColumnRenamed(by, _PLAIN)
-        .withMetadata(_PLAIN, {**field.metadata, PARTITIONS: num_partitions, LANES: lanes})
+        .withMetadata(_PLAIN, {**field.metadata, PARTITIONS: num_partitions, LANES: lanes, TASKS: layout})
         .withColumnRenamed(_PLAIN, by)
     )
     target = _column(by)
@@ -105,14 +114,22 @@ def route(
         target = (target * lanes + lane).cast("int")
     # Asked of the type: a frame takes any other attribute for a column.
     if hasattr(type(checked), "repartitionById"):
-        return checked.repartitionById(num_partitions * lanes, target)
+        # Spark takes the remainder itself, so that it knows two frames with equal `tasks` to lie alike.
+        return checked.repartitionById(layout, target)
     # One literal that Spark folds: as an array of literals, a thousand partitions cost a thousand JVM calls.
-    table = ",".join(map(str, salt_table(num_partitions * lanes)))
+    table = ",".join(map(str, salt_table(layout)))
     salts = sf.split(sf.lit(table), ",").cast("array<int>")
-    return checked.repartition(num_partitions * lanes, sf.get(salts, target))
+    return checked.repartition(layout, sf.get(salts, sf.pmod(target, sf.lit(layout))))
 
 
-def assert_routed(df: DataFrame, num_partitions: int, *, by: str = "partition", lanes: int = 1) -> None:
+def assert_routed(
+    df: DataFrame,
+    num_partitions: int,
+    *,
+    by: str = "partition",
+    lanes: int = 1,
+    tasks: int | None = None,
+) -> None:
     """Raise if any row is outside the Spark partition of its Kafka partition. Runs one pass over `df`.
 
     The pass computes every column: Spark would leave out a window or a join whose columns nobody asks for,
@@ -128,13 +145,15 @@ def assert_routed(df: DataFrame, num_partitions: int, *, by: str = "partition", 
         num_partitions: partitions of the topic.
         by: the column that holds the partition.
         lanes: as given to `route`.
+        tasks: as given to `route`. Without it a frame in shared tasks raises, for its Spark partition i does
+            not hold just Kafka partition i.
 
     Raises:
         RoutingError: says how many rows are misplaced; `.rows` holds a few of them.
         ColumnError: no such column, or not of an integer type.
         PartitionCountError: the column was computed for another count than `num_partitions`.
     """
-    _partition_field(df, num_partitions, by, lanes)
+    _partition_field(df, num_partitions, by, lanes, tasks)
     here, belongs = sf.col("spark_partition"), sf.col("kafka_partition")
     rows = df.select(
         sf.spark_partition_id().alias("spark_partition"),
@@ -142,7 +161,11 @@ def assert_routed(df: DataFrame, num_partitions: int, *, by: str = "partition", 
         sf.struct("*").alias("row"),
     )
     # Also false for a partition that is null or out of range.
-    at_home = sf.floor(here / lanes).eqNullSafe(belongs) & (here < num_partitions * lanes)
+    if tasks is None:
+        at_home = sf.floor(here / lanes).eqNullSafe(belongs) & (here < num_partitions * lanes)
+    else:
+        exists = (belongs >= 0) & (belongs < num_partitions)
+        at_home = here.eqNullSafe(sf.pmod(belongs, sf.lit(tasks))) & exists
     strays = rows.where(~at_home)
     # Whole rows decide: a count alone needs no other column, so Spark would run another plan than the write.
     examples = strays.take(EXAMPLES)
@@ -282,12 +305,19 @@ def checked_partition(
     return checked if nulls else sf.coalesce(checked, sf.lit(0))
 
 
-def _partition_field(df: DataFrame, num_partitions: int, by: str, lanes: int) -> StructField:
+def _partition_field(
+    df: DataFrame, num_partitions: int, by: str, lanes: int, tasks: int | None
+) -> StructField:
     """Return the field of the partition column, checked: it is an integer, made for this partition count."""
     checked_partition_count(num_partitions)
     if lanes < 1 or num_partitions * lanes > MAX_PARTITIONS:
         raise InvalidPartitionCountError(
             f"lanes is {lanes}; give at least 1, and at most 2**31 - 1 lanes of all partitions together"
+        )
+    if tasks is not None and (lanes > 1 or not 1 <= tasks <= num_partitions):
+        raise InvalidPartitionCountError(
+            f"tasks is {tasks}; give 1 to {num_partitions}, a task for each partition at most, and no lanes: "
+            "lanes are for more tasks than partitions, tasks for fewer"
         )
     if not isinstance(by, str):
         raise ColumnError(f"by is {by!r}; give the name of the column that holds the partition")

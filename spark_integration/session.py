@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from partitioning.errors import InvalidConfigError, MissingDependencyError
+from partitioning.kit.packages import install_command
 from spark_integration.errors import ConnectorError
 
 _REGISTERED = "copartition.registered"
@@ -80,7 +81,7 @@ def _installed_spark() -> tuple[str, str]:
     """Scala's and Spark's version of the installed PySpark, as its jars are named."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise MissingDependencyError("PySpark is not installed: pip install 'copartition[spark]'")
+        raise MissingDependencyError(f"PySpark is not installed: {install_command('spark')}")
     # The jar's name has both versions; `pyspark.__version__` does not say Scala's.
     for jar in Path(spec.origin).parent.joinpath("jars").glob("spark-core_*.jar"):
         if match := re.fullmatch(r"spark-core_([\d.]+)-(.+)\.jar", jar.name):
@@ -121,7 +122,7 @@ def register(spark: SparkSession) -> None:
         )
     if find_spec("confluent_kafka") is None:
         raise MissingDependencyError(
-            "format('copartition') needs confluent-kafka: pip install 'copartition[kafka]'"
+            f"format('copartition') needs confluent-kafka: {install_command('kafka')}"
         )
     if type(spark).__module__ == "pyspark.sql.session":  # classic
         spark.createDataFrame([], "nothing int")  # makes the session this thread's

@@ -31,7 +31,6 @@ THROUGH_OTHERS: dict[str, list[str]] = {
     ],
     "tests/copartition/shell": [
         "copartition/audit/options.py",
-        "copartition/shell/commands.py",
         "copartition/shell/options.py",
     ],
     "tests/copartition/models/test_command_batching.py": ["copartition/models/producer/report.py"],
@@ -60,7 +59,6 @@ THROUGH_OTHERS: dict[str, list[str]] = {
         "copartition/groups/capture/scan.py",
         "copartition/groups/capture/table.py",
         "copartition/groups/capture/wrapped.py",
-        "copartition/groups/kinds.py",
     ],
     "tests/copartition/shell/verbs/test_assign.py": ["copartition/shell/verbs/other_kinds.py"],
     "tests/copartition/assignment_diff/test_checks.py": ["copartition/assignment_diff/summary.py"],
@@ -81,6 +79,11 @@ THROUGH_OTHERS: dict[str, list[str]] = {
         "copartition/simulation/outcome/result.py",
     ],
     "tests/copartition/audit": ["copartition/audit/conclusion.py"],
+    "tests/copartition/doctor/test_kinds.py": [
+        "copartition/doctor/kind_checks.py",
+        "copartition/doctor/share_checks.py",
+        "copartition/doctor/streams_checks.py",
+    ],
     "tests/copartition/doctor/test_checks.py": [
         "copartition/doctor/member_checks.py",
         "copartition/doctor/offset_checks.py",
@@ -101,7 +104,6 @@ THROUGH_OTHERS: dict[str, list[str]] = {
         "partitioning/hashing/kafkajs_murmur2.py",
         "partitioning/hashing/murmur2.py",
         "partitioning/hashing/murmur3.py",
-        "partitioning/hashing/words.py",
     ],
     "tests/partitioning/test_partitioners.py": ["partitioning/random_choice.py"],
     "tests/partitioning/test_profiles.py": ["partitioning/hashing/modulo.py"],

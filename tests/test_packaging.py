@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = {"partitioning", "assignors", "copartition", "spark_integration"}
 FOUND_BY_SPARK = {"pyspark_copartition"}
 """A module that Spark looks for by its name; nobody imports it."""
-DATA = {".j2", ".json", ".toml", ".txt", ".yaml"}
+DATA = {".csv", ".j2", ".json", ".log", ".ndjson", ".toml", ".txt", ".yaml"}
 OPTIONAL = {
     *("pyspark", "confluent_kafka", "kafka", "aiokafka", "pandas", "pyarrow"),
     *("click", "rich", "msgspec", "yaml", "jinja2"),

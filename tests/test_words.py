@@ -26,24 +26,22 @@ PARTICIPLE = re.compile(
 )
 
 
-def names_without_type(tree: ast.AST) -> Iterator[str]:
+def names_without_type(nodes: list[ast.AST]) -> Iterator[str]:
     """Yield the line of each parameter and variable, but no field, that is called `each`."""
-    fields = {node.target for node in ast.walk(tree) if isinstance(node, ast.AnnAssign)}
-    for node in ast.walk(tree):
-        if node in fields:
-            continue
+    fields = {node.target for node in nodes if isinstance(node, ast.AnnAssign)}
+    for node in nodes:
         match node:
-            case ast.Name(id="each", ctx=ast.Store()) | ast.arg(arg="each"):
+            case ast.Name(id="each", ctx=ast.Store()) | ast.arg(arg="each") if node not in fields:
                 yield f"line {node.lineno}: each"
 
 
-def lines_without_verb(tree: ast.AST) -> Iterator[str]:
+def lines_without_verb(nodes: list[ast.AST]) -> Iterator[str]:
     """Yield the line and beginning of each docstring that a verb is missing from."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
-        word = (ast.get_docstring(node) or "Undocumented").split()[0]
-        if NO_SUBJECT.fullmatch(word) or (has_result(node) and word in ARTICLES):
+        word = (ast.get_docstring(node, clean=False) or "Undocumented").split()[0]
+        if NO_SUBJECT.fullmatch(word) or (word in ARTICLES and has_result(node)):
             yield f"line {node.body[0].lineno}: {word}"
 
 
@@ -58,8 +56,8 @@ def has_result(node: ast.AST) -> bool:
 
 
 def faults(source: str) -> list[str]:
-    tree = ast.parse(source)
-    return [*names_without_type(tree), *lines_without_verb(tree), *PARTICIPLE.findall(source)]
+    nodes = [*ast.walk(ast.parse(source))]
+    return [*names_without_type(nodes), *lines_without_verb(nodes), *PARTICIPLE.findall(source)]
 
 
 @pytest.mark.parametrize("package", PRODUCT)

@@ -28,8 +28,13 @@ def faults(tag: str, root: Path, installed: str) -> list[str]:
     found = []
     if tag != f"v{version}":
         found.append(f"the tag is {tag}, but pyproject.toml says {version}: it must be v{version}")
-    if not project["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]:
+    settings = project["tool"]["hatch"]["metadata"]["hooks"]["custom"]
+    if not settings["repository"]:
         found.append("pyproject.toml has no address under 'repository': README.md's links would lead nowhere")
+    if settings["install"] != project["project"]["name"]:
+        found.append(
+            f"pyproject.toml says install = '{settings['install']}': a release is installed by its name"
+        )
     if installed != version:
         found.append(
             f"__version__ is {installed}, but pyproject.toml says {version}: `make setup` installs it"

@@ -16,7 +16,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.group import Assignment, Carried, Certificate, Group, Member, Topic, made_id, topic_id
+from assignors.assignment import Assignment, Certificate
+from assignors.group import Carried, Group, Member, Topic, made_id, topic_id
 from assignors.partition_list import PartitionList
 from partitioning.java import hash_map_order, hash_set_capacity, string_hashes, utf16_key
 from partitioning.java.hash_codes import spread

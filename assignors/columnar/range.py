@@ -10,6 +10,7 @@ from operator import and_, or_
 import numpy as np
 from numpy.typing import NDArray
 
+from assignors.assignment import Assignment
 from assignors.columnar.numbering import (
     Audiences,
     BrokerNumbering,
@@ -22,7 +23,7 @@ from assignors.columnar.numbering import (
     replica_patterns,
     topics_that_exist,
 )
-from assignors.group import Assignment, Group, Member, Topic
+from assignors.group import Group, Member, Topic
 from partitioning.java import hash_map_capacity, hash_map_keys
 from partitioning.kit.columns import bounds, sort_positions
 

@@ -8,6 +8,7 @@ from bisect import bisect_left
 import numpy as np
 from numpy.typing import NDArray
 
+from assignors.assignment import Assignment
 from assignors.columnar.numbering import (
     JoinPosition,
     Numbering,
@@ -17,7 +18,7 @@ from assignors.columnar.numbering import (
     member_order,
     topics_that_exist,
 )
-from assignors.group import Assignment, Group
+from assignors.group import Group
 from partitioning.kit.columns import inverse
 
 

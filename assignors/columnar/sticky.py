@@ -14,6 +14,7 @@ from itertools import chain, count
 import numpy as np
 from numpy.typing import NDArray
 
+from assignors.assignment import Assignment
 from assignors.columnar.filling import turns
 from assignors.columnar.numbering import (
     JoinPosition,
@@ -34,7 +35,7 @@ from assignors.columnar.sticky_structures import (
     recall_owned,
     recall_user_data,
 )
-from assignors.group import Assignment, Group, StickyUserData
+from assignors.group import Group, StickyUserData
 from assignors.partition_list import PartitionColumns, PartitionList, join_lists
 from assignors.protocol import as_it_travels
 from partitioning.java import string_hashes

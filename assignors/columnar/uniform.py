@@ -13,6 +13,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from assignors.assignment import Assignment
 from assignors.columnar.numbering import (
     BrokerNumbering,
     JoinPosition,
@@ -24,7 +25,7 @@ from assignors.columnar.numbering import (
 )
 from assignors.columnar.uniform_heterogeneous import assign_heterogeneous
 from assignors.columnar.uniform_structures import Changes, Slots, Targets, recall_targets
-from assignors.group import Assignment, Carried, Group
+from assignors.group import Carried, Group
 from partitioning.java import HashMap, HashSet
 from partitioning.java.hash_codes import spread
 from partitioning.java.hash_map import DEFAULT_LENGTH, grown_lengths, hash_set_lengths, table_lengths

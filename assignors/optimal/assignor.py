@@ -7,9 +7,10 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from assignors.assignment import Assignment, Certificate
 from assignors.columnar.numbering import OwnerRows
 from assignors.columnar.sticky_structures import recall_owned, recall_user_data
-from assignors.group import Assignment, Certificate, Group
+from assignors.group import Group
 from assignors.interface import CooperativeMemory, EagerMemory, Reason, Recorder
 from assignors.optimal.deciding import Task
 from assignors.optimal.racks import find_kinds

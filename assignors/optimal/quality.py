@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.group import Assignment, Certificate, Group
+from assignors.assignment import Assignment, Certificate
+from assignors.group import Group
 from assignors.optimal.deciding import Task
 from assignors.optimal.racks import find_kinds
 from assignors.optimal.reading import NumberedGroup, read_group, recall_owned_or_user_data

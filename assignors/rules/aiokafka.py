@@ -8,7 +8,8 @@ is said here. It has no cooperative assignor.
 from dataclasses import replace
 from itertools import cycle
 
-from assignors.group import Assignment, Group, Member, StickyUserData
+from assignors.assignment import Assignment
+from assignors.group import Group, Member, StickyUserData
 from assignors.interface import Reason, Recorder, unrecorded
 from assignors.protocol import decode_sticky_user_data
 from assignors.rules import kafka_python

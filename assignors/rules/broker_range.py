@@ -7,7 +7,8 @@ more where the count does not divide. Neither racks nor what members had so far 
 import uuid
 from collections import Counter
 
-from assignors.group import Assignment, Group
+from assignors.assignment import Assignment
+from assignors.group import Group
 from assignors.interface import Reason, Recorder, unrecorded
 from assignors.rules.group_spec import GroupSpec, sorted_members
 from partitioning.java import hash_map_capacity

@@ -11,7 +11,8 @@ Kafka: `CooperativeStickyAssignor` in clients 4.4.0 (as 4.1 to 4.4).
 
 from collections.abc import Mapping
 
-from assignors.group import Assignment, Group, Member
+from assignors.assignment import Assignment
+from assignors.group import Group, Member
 from assignors.interface import Reason, Recorder, unrecorded
 from assignors.partition_list import PartitionList
 from assignors.protocol import decode_cooperative_user_data

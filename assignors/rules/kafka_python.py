@@ -20,7 +20,8 @@ from dataclasses import replace
 from itertools import cycle, groupby
 from operator import attrgetter
 
-from assignors.group import Assignment, Group, Member, StickyUserData
+from assignors.assignment import Assignment
+from assignors.group import Group, Member, StickyUserData
 from assignors.interface import Reason, Recorder, unrecorded
 from assignors.protocol import decode_sticky_user_data
 from assignors.rules import librdkafka_sticky

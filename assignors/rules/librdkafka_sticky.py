@@ -19,7 +19,8 @@ from bisect import insort
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from assignors.group import Assignment, Group, Member
+from assignors.assignment import Assignment
+from assignors.group import Group, Member
 from assignors.interface import Reason, Recorder, unrecorded
 from assignors.partition_list import PartitionList
 from assignors.rules.sticky_structures import RackInfo, balance_score
@@ -160,7 +161,7 @@ class LibrdkafkaLeader:
             valid = [partition for partition in in_turn if self._exists(partition)]
             if valid:  # what is taken first comes last
                 valid.sort(key=lambda partition: partition not in self._previous)
-                insort(left, (len(valid), name.encode(), valid[::-1]))
+                insort(left, (len(valid), _bytes(name), valid[::-1]))
         order: dict[TopicPartition, None] = {}
         while left:
             size, name_bytes, partitions = left.pop()
@@ -266,7 +267,7 @@ class LibrdkafkaLeader:
 
         librdkafka, too, sorts all members after each move.
         """
-        self._order = sorted((len(self.current[name]), name.encode(), name) for name in self.current)
+        self._order = sorted((len(self.current[name]), _bytes(name), name) for name in self.current)
 
     def _can_move(self, partition: TopicPartition) -> bool:
         """Return whether two members subscribe to the partition's topic, between whom it can move."""
@@ -295,6 +296,12 @@ class LibrdkafkaLeader:
         modified = False
         for partition in partitions:
             name = self._consumer_of[partition]
+            # Quirk: the last one to claim a partition is its consumer, also if it claims it from an earlier
+            # generation; such a member may have been set aside, and librdkafka looks for its list.
+            if name not in self.current:
+                if self._is_balanced():
+                    break
+                raise _set_aside(name, f"{partition} is taken to be its own")
             size = len(self.current[name])
             subscribers = self._potential[partition.topic]
             target, reason = self._previous.get(partition), Reason.STOLEN_BACK
@@ -312,11 +319,7 @@ class LibrdkafkaLeader:
             if (target not in subscribers or self._doubled) and self._is_balanced():
                 break
             if target not in self.current:
-                raise AssignorError(
-                    f"member {target!r} takes no part in balancing, but {partition} could go to it: "
-                    "librdkafka, kafka-python and aiokafka crash here; drop what the member claims from an "
-                    "earlier generation"
-                )
+                raise _set_aside(target, f"{partition} could go to it")
             moved = self._move(partition, name, target)
             self._record(moved, reason if moved == partition else Reason.SWAPPED, target)
             modified = True
@@ -450,9 +453,22 @@ def _crash(partition: TopicPartition) -> AssignorError:
     )
 
 
+def _set_aside(name: str, but: str) -> AssignorError:
+    """Return the error for a member that is looked for while balancing, and takes no part in it."""
+    return AssignorError(
+        f"member {name!r} takes no part in balancing, but {but}: librdkafka, kafka-python and aiokafka crash "
+        "here; drop what the member claims from an earlier generation"
+    )
+
+
+def _bytes(text: str) -> bytes:
+    """Return the bytes by which librdkafka compares a text; half of a pair of surrogates has three."""
+    return text.encode(errors="surrogatepass")
+
+
 def _key(partition: TopicPartition) -> tuple[bytes, int]:
     """Return the sort key of a partition: the topic's bytes, then its number."""
-    return partition.topic.encode(), partition.partition
+    return _bytes(partition.topic), partition.partition
 
 
 # 5. Hand over ------------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from assignors.group import Assignment, Group, Topic
+from assignors.assignment import Assignment
+from assignors.group import Group, Topic
 from assignors.interface import Reason, Recorder, unrecorded
 from assignors.rules.group_spec import (
     partitions_per_topic,

@@ -7,7 +7,8 @@ circle. Racks are ignored.
 from bisect import bisect_left
 from collections import defaultdict
 
-from assignors.group import Assignment, Group
+from assignors.assignment import Assignment
+from assignors.group import Group
 from assignors.interface import Reason, Recorder, unrecorded
 from assignors.rules.group_spec import partitions_per_topic, sorted_members
 from partitioning.errors import AssignorError

@@ -19,7 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from assignors.group import Assignment, Group, Member, StickyUserData
+from assignors.assignment import Assignment
+from assignors.group import Group, Member, StickyUserData
 from assignors.interface import Reason, Recorder, unrecorded
 from assignors.protocol import as_it_travels, decode_sticky_user_data
 from assignors.rules.sticky_general import GeneralAssignmentBuilder

@@ -11,7 +11,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import islice
 
-from assignors.group import Assignment, Group
+from assignors.assignment import Assignment
+from assignors.group import Group
 from assignors.interface import Reason, Recorder, unrecorded
 from assignors.rules.group_spec import (
     GroupSpec,

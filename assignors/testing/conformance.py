@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 
 from assignors.answers import check_answer, checked_user_data
-from assignors.group import Assignment, Group
+from assignors.assignment import Assignment
+from assignors.group import Group
 from assignors.interface import Assignor, RebalanceProtocol, RememberingAssignor
 from assignors.partition_list import NOTHING
 from assignors.testing.stories import Story

@@ -8,7 +8,8 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from assignors.group import Assignment, Group, Member, StickyUserData, Topic
+from assignors.assignment import Assignment
+from assignors.group import Group, Member, StickyUserData, Topic
 from assignors.partition_list import PartitionList
 
 RACKS = ("east", "west", None)

@@ -10,8 +10,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from assignors.assignment import Certificate
 from assignors.columnar.sticky_structures import ReportedPartitions, recall_owned, recall_user_data
-from assignors.group import Certificate, Group
+from assignors.group import Group
 from assignors.interface import CooperativeMemory, EagerMemory
 from assignors.optimal.assignor import Deciding, OwnerDecision, find_held_back
 from assignors.optimal.reading import read_group

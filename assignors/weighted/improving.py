@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.group import Certificate
+from assignors.assignment import Certificate
 from assignors.weighted.placing import place
 from assignors.weighted.problem import Problem, least_peak, least_peak_within
 from partitioning.errors import InvalidConfigError

@@ -214,6 +214,9 @@ the member ids that were drawn, and remembers what it answered before. A rebalan
 worker runs and stops the same things, and it comes, and delays the next one, within 20 % or a quarter of a
 heartbeat of the prediction.
 
+These runs are of 4.3.1. Leaders of 4.4.0 answer as our rule, too: a test of `make slow`
+(`tests/benchmarks/test_connect.py`) runs a cluster of that release, in which workers join and crash.
+
 | | |
 |---|--:|
 | generations in which our rule answers as the leader did | {alike} of {generations} |

@@ -36,7 +36,7 @@ GUEST = (
     *("-X", "sasl.username=guest", "-X", "sasl.password=guests"),
 )
 WAITING = 6000
-SOON = ("--interval", "1000")
+SOON = ("--interval", "1s")
 TOLD = (
     "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.coordinator.group=info",
     "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSZ",
@@ -80,7 +80,7 @@ def transactions_of_a_guest(stage: Stage) -> Happened:
     producer.produce(next(iter(stage.topics)), b"")
     producer.flush(30)
     time.sleep(2)
-    limit = ("--open-longer-than", "1000")
+    limit = ("--open-longer-than", "1s")
     stage.ask("transactions", *limit, *GUEST, servers=_users(stage))
     seen = stage.ask("transactions", *limit)
     producer.abort_transaction(30)
@@ -305,7 +305,7 @@ def _lives(_: Any, facts: Any) -> str | None:
     return None if facts["watch shows what came after"] else "watch does not show what came after"
 
 
-_LONG = ("--interval", "8000")
+_LONG = ("--interval", "8s")
 """So much time between two looks that a restart falls between them."""
 
 

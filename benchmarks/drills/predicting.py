@@ -70,7 +70,7 @@ def growth(stage: Stage) -> Happened:
         stage.ask("diff", stage.live, "plan:current", "--grow", f"{topic}=8")
         stage.grow(8)
         producer.go_on(topic, 8)
-        stage.ask("doctor", stage.group, "--interval", "1000")
+        stage.ask("doctor", stage.group, "--interval", "1s")
         stage.settle()
         time.sleep(8)
         producer.stop(topic)

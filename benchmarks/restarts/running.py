@@ -178,7 +178,7 @@ class Watched:
     def _start(self) -> None:
         command = ["copartition", "watch", self.group, "-b", self._asked, "-o", "json"]
         self._process = subprocess.Popen(
-            [*_run_command(command[0]), *command[1:], "--interval", "0.5"],
+            [*_run_command(command[0]), *command[1:], "--interval", "500ms"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -283,7 +283,7 @@ class Asking:
         on = ["-b", servers]
         self._commands: Sequence[tuple[str, ...]] = (
             ("copartition", "doctor", f"live:{group}", *on),
-            ("copartition", "transactions", "--interval", "100", *on),
+            ("copartition", "transactions", "--interval", "100ms", *on),
             ("assignment-diff", f"live:{group}", *on),
         )
         self.asked = 0

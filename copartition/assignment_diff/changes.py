@@ -116,11 +116,11 @@ def _check_unique(rule: str, side: str, members: Sequence[MemberIdentity]) -> No
     values = [getattr(member, _FIELDS[rule]) for member in members]
     if None in values:
         member = members[values.index(None)].id
-        raise DiffError(f"cannot match by {rule}: member {member!r} {side} has none; try --match auto")
+        raise DiffError(f"cannot match by {rule}: member {member!r} {side} has none; try `match` auto")
     for value, times in Counter(values).items():
         if times > 1:
             raise DiffError(
-                f"cannot match by {rule}: {times} members {side} have {value!r}; try --match auto"
+                f"cannot match by {rule}: {times} members {side} have {value!r}; try `match` auto"
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,11 +18,13 @@ from copartition.shell.options import (
     html_option,
     members_option,
     one_argument,
+    only_option,
     output_options,
     pace_options,
     repeated_option,
     schema_option,
     split_topics,
+    strategy_option,
     weights_option,
 )
 from partitioning.errors import SourceError
@@ -52,32 +53,14 @@ HELP_END = end_of_help(__package__, CHECKS=CHECKS)
 """The end of --help, from `help.txt`."""
 
 
-def _pattern(ctx: click.Context, option: click.Parameter, text: str | None) -> re.Pattern[str] | None:
-    """Return a regular expression of the user; None without one.
-
-    Raises:
-        click.BadParameter: the text is no regular expression, or too large for one.
-    """
-    if text is None:
-        return None
-    try:
-        return re.compile(text)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise click.BadParameter(f"{text!r} is no regular expression: {error}", ctx, option) from None
-
-
 view_options = one_argument(
     "view",
     build_lazily("copartition.assignment_diff.report.model", "View"),
     click.option(
         "--by", type=click.Choice(["member", "topic", "partition"]), help="What a row of the report is."
     ),
-    click.option(
-        "--only-topic", "topic", callback=_pattern, metavar="REGEX", help="Show only topics that match."
-    ),
-    click.option(
-        "--only-member", "member", callback=_pattern, metavar="REGEX", help="Show only members that match."
-    ),
+    only_option("topic", "topic", "Show only topics that match."),
+    only_option("member", "member", "Show only members that match."),
     click.option(
         "--all",
         "every",
@@ -164,6 +147,7 @@ planning_options = one_argument(
 @group_option
 @planning_options
 @weights_option("for plan:weighted, and for the peak of any change.")
+@strategy_option("plan: a setting of the assignor, such as lag=lag.json of plan:lag-rack")
 @pace_options
 @client_options("The cluster of live:GROUP.")
 @click.option(
@@ -190,6 +174,7 @@ def diff(
     group: str | None,
     what_if: WhatIf,
     weights: str | None,
+    assignor_settings: dict[str, object],
     pace: Pace,
     config: dict[str, str],
     save: str | None,
@@ -222,6 +207,7 @@ def diff(
         what_if=what_if,
         group=group,
         weights=weights,
+        settings=assignor_settings,
     )
     if view.reasons and pair.after.explainer is None:
         raise click.UsageError("--reasons tells why a plan moves partitions; name plan:ASSIGNOR as AFTER")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.group import Assignment
+from assignors.assignment import Assignment
 from assignors.interface import Reason
 from assignors.optimal.quality import AssignmentQuality
 from assignors.partition_list import PartitionList

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.group import Certificate, Group, Member, Topic
+from assignors.assignment import Certificate
+from assignors.group import Group, Member, Topic
 from assignors.optimal.keeping import most_kept
 from assignors.optimal.levels import find_levels
 from assignors.optimal.quality import AssignmentQuality, certificate, quality

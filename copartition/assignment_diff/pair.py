@@ -46,6 +46,7 @@ def read_pair(
     what_if: WhatIf | None = None,
     group: str | None = None,
     weights: GivenWeights | None = None,
+    settings: Mapping[str, object] | None = None,
 ) -> Pair:
     """Return both sides of a diff.
 
@@ -61,6 +62,7 @@ def read_pair(
         group: which group of a file that holds several.
         weights: of partitions. "lag" is the records that wait: on the side that is not planned, else on the
             later one if it shows them.
+        settings: settings of the assignor of the plan.
 
     Raises:
         SourceError: see `read_source`; also a `what_if` that changes a plan, without a plan.
@@ -69,7 +71,9 @@ def read_pair(
     planning = [name for name in (before, after) if name is not None and name.startswith("plan:")]
     what_if = what_if or WhatIf()
     if replace(what_if, subscribe={}) and not planning:
-        raise SourceError("--add-members, --grow and the like change a plan; add plan:ASSIGNOR")
+        raise SourceError("`add_members`, `partitions` and the like change a plan; add plan:ASSIGNOR")
+    if settings and not planning:
+        raise SourceError("`settings` are of the assignor of a plan; add plan:ASSIGNOR")
     if after is None:
         only = read_source(before, config, group=group, several=True)
         # A record or scenario is compared with its own end; a target counts only for a single state.
@@ -91,7 +95,8 @@ def read_pair(
             raise SourceError(f"{source_label(name)}: {error}") from error
         # The lag is that of the source: a target has none.
         weigh = given_weights(weights, source.state)
-        planned = plan(start, planning[-1].removeprefix("plan:"), what_if, weights=weigh)
+        assignor = planning[-1].removeprefix("plan:")
+        planned = plan(start, assignor, what_if, weights=weigh, settings=settings)
         sides = (state, planned) if after == planning[-1] else (planned, state)
         return Pair(*sides, planned=True, kept=Source(planned), weights=weigh)
     old, new = read_source(before, config, group=group), read_source(after, config, group=group)
@@ -114,7 +119,7 @@ def given_weights(weights: GivenWeights | None, state: GroupState) -> GivenWeigh
         return weights
     lags = state.lag_by_place
     if not lags:
-        raise SourceError("--weights lag: the source shows no lag; capture --describe with its offsets")
+        raise SourceError("`weights` lag: the source shows no lag; capture --describe with its offsets")
     # A commit beyond the end gives a lag below 0; nothing waits there, and weights are never negative.
     return {place: max(lag, 0) for place, lag in lags.items()}
 

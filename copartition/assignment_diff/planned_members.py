@@ -163,7 +163,7 @@ def seat_members(state: GroupState, what_if: WhatIf) -> PlannedSeats:
     """
     everything = what_if.subscribe.get(EVERYBODY) or topics_read(state)
     subscribed = subscribed_members(state, what_if)
-    leaving = {find_member(state, name, "--remove-member") for name in what_if.remove_members}
+    leaving = {find_member(state, name, "`remove_members`") for name in what_if.remove_members}
     now = [
         _seat(state, identity._replace(topics=subscribed.get(number, identity.topics)), everything)
         for number, identity in enumerate(state.members)
@@ -195,7 +195,7 @@ def subscribed_members(state: GroupState, what_if: WhatIf) -> dict[int, tuple[st
     "*" stands for all members whom no other name matches.
     """
     named = {
-        find_member(state, name, "--subscribe"): topics
+        find_member(state, name, "`subscribe`"): topics
         for name, topics in what_if.subscribe.items()
         if name != EVERYBODY
     }
@@ -248,7 +248,7 @@ def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) ->
     for joiner in what_if.joining:
         if joiner.instance_id in instances:
             raise SourceError(
-                f"--add-member {joiner.client_id}:{joiner.instance_id}: the group has a member with this "
+                f"`joining` {joiner.client_id}:{joiner.instance_id}: the group has a member with this "
                 "instance id; give another one"
             )
         prefix = f"{joiner.client_id if joiner.instance_id is None else joiner.instance_id}-"
@@ -256,7 +256,7 @@ def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) ->
             placeholder(prefix, names),
             joiner.instance_id,
             joiner.client_id,
-            topics=_read_by(f"--add-member {joiner.client_id}", everything)
+            topics=_read_by(f"`joining` {joiner.client_id}", everything)
             if joiner.topics is None
             else joiner.topics,
             rack=joiner.rack,
@@ -265,7 +265,7 @@ def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) ->
         instances.update(filter(None, [joiner.instance_id]))
         yield _seat(state, identity, everything, prefix)
     for _ in range(what_if.add_members):
-        topics = _read_by("--add-members", everything)
+        topics = _read_by("`add_members`", everything)
         if continued is None:
             name = next(name for number in count() if (name := f"new-{number}") not in names)
             identity, prefix = MemberIdentity(name, topics=topics), ""
@@ -331,7 +331,7 @@ def _read_by(option: str, everything: tuple[str, ...]) -> tuple[str, ...]:
     if not everything:
         raise SourceError(
             f"{option}: the source does not show which topics the group reads; "
-            "name them: --add-member CLIENT@TOPIC and --grow TOPIC=N"
+            "name them: `joining` CLIENT@TOPIC and `partitions` TOPIC=N"
         )
     return everything
 

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.answers import ask
+from assignors.assignment import Assignment
 from assignors.explanation import Explainer, settle
-from assignors.group import Assignment, Group, Topic
+from assignors.group import Group, Topic
 from assignors.interface import Assignor
 from assignors.registry import check_for_consumers, get_assignor, name_in_group
 from assignors.state import CONNECT, GroupState, TopicRacks
@@ -41,9 +42,6 @@ from partitioning.kit.limits import check_members, check_partitions
 
 _WITHOUT_RACKS = {"roundrobin", "uniform", "broker-range"}
 """Strategies that do not look at racks."""
-
-_OF_STREAMS = "stream"
-"""The name of the strategy of Kafka Streams in groups of the classic protocol."""
 
 _BY_TOPIC_ID = {"uniform", "broker-range"}
 """Strategies that depend on the ids of topics."""
@@ -94,17 +92,17 @@ def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[s
     for topic, count in what_if.partitions.items():
         if topic not in counts and topic not in read:
             names = ", ".join(sorted(counts)) or "no topic"
-            raise SourceError(f"--grow {topic}={count}: the group reads {names}")
-        check_partitions(count, SourceError, f"--grow {topic}={count}: the topic")
+            raise SourceError(f"`partitions` {topic}={count}: the group reads {names}")
+        check_partitions(count, SourceError, f"`partitions` {topic}={count}: the topic")
         # Kafka cannot take partitions from a topic.
         if count < counts.get(topic, 1):
             has = f"it has {counts[topic]} already" if topic in counts else "a topic has one at least"
-            raise SourceError(f"--grow {topic}={count}: {has}; a topic only grows")
+            raise SourceError(f"`partitions` {topic}={count}: {has}; a topic only grows")
         counts[topic] = count
     if unknown := sorted(named - counts.keys()):
         raise SourceError(
             f"a member is to subscribe to {unknown[0]!r}, whose partition count is unknown; "
-            f"add --grow {unknown[0]}=N"
+            f"add `partitions` {unknown[0]}=N"
         )
     return counts
 
@@ -161,6 +159,7 @@ def plan(
     what_if: WhatIf | None = None,
     *,
     weights: GivenWeights | None = None,
+    settings: Mapping[str, object] | None = None,
 ) -> GroupState:
     """Return the group after this assignor has had its way, follow-up rebalances included.
 
@@ -173,9 +172,10 @@ def plan(
         assignor: a strategy by name, or "current" for the one that the group uses.
         what_if: a change to the group before it is assigned.
         weights: what partitions weigh, for "weighted" and "cooperative-weighted"; others count them.
+        settings: settings of the assignor, by the names of its factory's parameters.
 
     Raises:
-        InvalidConfigError: the weights make no sense.
+        InvalidConfigError: the weights make no sense, or the assignor has no such setting.
         SourceError: no such member or topic, a topic that would shrink, or a group without members.
         UnknownStrategyError: no strategy of that name.
         AssignorError: the strategy cannot assign this group.
@@ -186,12 +186,13 @@ def plan(
     # 2. The members after the change, and the rule by which their leader decides.
     seated = seat_members(state, what_if)
     leader = leaders_rule(state, assignor, seated.all)
-    settings = {"weights": weights} if assignor in _WEIGHED and weights is not None else {}
-    make = partial(get_assignor, leader.rule, **settings)
+    # An explicit setting wins; the weights of the option are a setting of these two strategies only.
+    weighed = {"weights": weights} if assignor in _WEIGHED and weights is not None else {}
+    make = partial(get_assignor, leader.rule, **(weighed | dict(settings or {})))
     strategy = make()
     # Kafka deletes such a group's assignment; a strategy would only fail with an error about itself.
     if not seated.all:
-        raise SourceError(f"plan:{assignor}: the group has no members; add some with --add-members N")
+        raise SourceError(f"plan:{assignor}: the group has no members; add some with `add_members` N")
     # 3. The topics after the change.
     topics = plan_topics(state, what_if, seated.all, leader.rule)
     # 4. The decision, with the rebalances that follow it.
@@ -245,11 +246,6 @@ def _group_to_plan(state: GroupState, assignor: str, what_if: WhatIf) -> tuple[G
         state = with_strategy(state)
         assignor = state.strategy or "range"
     check_for_consumers([assignor], SourceError)
-    if assignor == _OF_STREAMS:
-        raise SourceError(
-            "the group is one of Kafka Streams, whose leader gives tasks to its members, not partitions; "
-            "copartition assign streams-high-availability plans them"
-        )
     if state.protocol == CONNECT:
         raise SourceError(
             f"plan:{assignor}: these are workers of Kafka Connect, whom no consumer's strategy serves"
@@ -406,7 +402,7 @@ def _own_decision(state: GroupState, what_if: WhatIf) -> list[str]:
     subscribed = {
         name: topics
         for name, topics in what_if.subscribe.items()
-        if name == EVERYBODY or state.members[find_member(state, name, "--subscribe")].topics is None
+        if name == EVERYBODY or state.members[find_member(state, name, "`subscribe`")].topics is None
     }
     seats = seat_members(state, WhatIf(subscribe=subscribed)).all
     rule = leaders_rule(state, own, seats).rule
@@ -430,7 +426,7 @@ def _own_decision(state: GroupState, what_if: WhatIf) -> list[str]:
         raise SourceError(
             "the subscriptions of the members are not known, and what they have does not fit one list for "
             f"all: {own!r} would have put {moved} partitions elsewhere; name the topics of each member with "
-            "--subscribe MEMBER=TOPIC,.. (and the assignor, plan:NAME, if the source does not tell it), or "
+            "`subscribe` MEMBER=TOPIC,.. (and the assignor, plan:NAME, if the source does not tell it), or "
             "ask live:GROUP"
         )
     disagrees = (

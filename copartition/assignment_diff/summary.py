@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.group import Certificate
+from assignors.assignment import Certificate
 from assignors.state import UNKNOWN_LAG
 from copartition.assignment_diff.changes import Action, MemberChange, Presence
 from copartition.assignment_diff.needed import Columns, Needed

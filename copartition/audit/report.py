@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
@@ -16,7 +15,7 @@ from copartition.audit.hottest import OF_TOPIC
 from copartition.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
 from copartition.kit.json import attributes, dump, json_schema
 from copartition.kit.markdown import markdown_table, markdown_text
-from copartition.kit.words import Table, first_of, key_text, list_names, number_ranges
+from copartition.kit.words import Table, first_of, key_text, list_names, number_ranges, utc
 from partitioning.profiles import PROFILES
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ def remarks(audit: TopicAudit) -> list[str]:
         # Over one partition all rules are the same, and the list of them says nothing.
         if others and audit.num_partitions > 1:
             lines.append(
-                f"{writer.profile} is {PROFILES[writer.profile].client}; the same for keyed records: "
+                f"{writer.profile} is {PROFILES[writer.profile].summary}; the same for keyed records: "
                 f"{', '.join(others)}"
             )
     if len(_writers_in_turn(audit)) > 1 and audit.certainty in {"sure", "likely"}:
@@ -193,13 +192,8 @@ def _row(spans: Sequence[Span]) -> tuple[str, ...]:
 
 
 def _time(ms: int | None) -> str:
-    """Return a time in UTC; "-" without one, and the number if no calendar has it."""
-    if ms is None:
-        return "-"
-    try:
-        return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    except (OverflowError, ValueError, OSError):  # a client may write any number
-        return f"{ms} ms"
+    """Return a time in UTC; "-" without one, and its seconds if no calendar has it."""
+    return "-" if ms is None else utc(ms / 1000, lambda moment: f"{moment:%Y-%m-%d %H:%M:%S}")
 
 
 def _keyed(audit: TopicAudit) -> int:

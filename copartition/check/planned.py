@@ -50,6 +50,13 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
     # An empty key is the one key that two clients with the same hash may place differently.
     if any(writer.profile and writer.profile.empty == "unkeyed" for writer in writers):
         assumed.append(_NO_EMPTY_KEY)
+    unchecked = dict.fromkeys(
+        writer.profile.name for writer in writers if writer.profile is not None and not writer.profile.checked
+    )
+    assumed += [
+        f"{name} places keys as its source says; its rule was not compared with the client itself"
+        for name in unchecked
+    ]
     if count is None:
         assumed.append(_MANY_PARTITIONS)
     answer = answer_of(reasons)

@@ -1,6 +1,7 @@
 """Say what a deploy stops: the figures as ranges, the one sentence of every report, and the same in JSON."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TypedDict, cast
 
@@ -159,3 +160,10 @@ def stops_json(stops: Stops) -> StopsJson:
     }
     ground = {"evidence": [*stops.ground.sources], "assumed": [*stops.ground.assumed]}
     return cast("StopsJson", {**figures, **ground})
+
+
+def exit_code_of(stops: Sequence[Stops | Missing]) -> int:
+    """Return the exit code of an answer: 1 if something stops, else 2 if that is unknown, else 0."""
+    if any(isinstance(answer, Stops) and answer.stopped for answer in stops):
+        return 1
+    return 2 if any(isinstance(answer, Missing) for answer in stops) else 0

@@ -46,7 +46,7 @@ from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_GROUP_PARTITIONS, parse_number
 
 DEPLOYS = ("rolling", "surge", "crash MEMBER", "leave MEMBER", "add N", "grow TOPIC=N")
-"""The things that may happen to a captured group, as people write them."""
+"""The things that may happen to a captured group, as reports name them."""
 
 _BEGIN_MS = 60_000.0
 """The time at which the first thing happens; before it the group is at rest."""
@@ -110,7 +110,7 @@ def parse_happening(state: GroupState, text: str) -> Happening:
         case ("rolling" | "surge") as deploy, "":
             return Happening(deploy, deploy=deploy)
         case (("crash" | "leave"), member) if member:
-            number = find_member(state, member, f"--deploy {what}")
+            number = find_member(state, member, "`crash_member`" if what == "crash" else "`remove_members`")
             return Happening(text, leaves=(number,), crash=what == "crash")
         case "add", digits if (members := parse_number(digits, MAX_GROUP_MEMBERS)) is not None:
             # The planner makes their names, so that a diff of the same question has the same.
@@ -123,11 +123,10 @@ def parse_happening(state: GroupState, text: str) -> Happening:
             if topic in topics_read(state) and partitions is not None:
                 return Happening(text, grows={topic: partitions})
             raise SourceError(
-                f"--deploy 'grow {change}' is not grow TOPIC=N of a topic that the group reads: "
+                f"`grow` {change} is not TOPIC=N of a topic that the group reads: "
                 f"{', '.join(topics_read(state))}"
             )
-    kinds = ", ".join(DEPLOYS)
-    raise SourceError(f"--deploy {text!r} is none of {kinds}; quote those with a blank")
+    raise SourceError(f"{text!r} is none of {', '.join(DEPLOYS)}")
 
 
 def scenario_of(

@@ -1,35 +1,41 @@
-"""The checks of an examined consumer group: a table of functions, each of which looks for one fault.
+"""The checks of an examined group: a table of functions for each kind, each of which looks for one fault.
 
-A new check is a function in `member_checks` or `offset_checks`, a row of `_LOOKS`, and a table of that name
-in `checks.toml`; docs/doctor.md lists the checks.
+A new check of consumer groups is a function in `member_checks` or `offset_checks`, a row of `_LOOKS`, and a
+table of that name in `checks.toml`; docs/doctor.md lists the checks. Share groups and Streams groups have
+tables of their own, in `share_checks` and `streams_checks`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from copartition.doctor import member_checks, offset_checks
 from copartition.doctor.examination import Examination
 from copartition.doctor.observing import (
     Advice,
     Check,
+    Examined,
     Finding,
     Limits,
     Observation,
     UnknownError,
 )
+from copartition.doctor.share_checks import SHARE_LOOKS
+from copartition.doctor.streams_checks import STREAMS_LOOKS
 from partitioning.kit.packages import read_toml
 
 
-def findings(examination: Examination, limits: Limits) -> list[Finding]:
-    """Return what every check sees, one finding for each check, in the order of `CHECKS`.
+def findings(examination: Examined, limits: Limits) -> list[Finding]:
+    """Return what every check of the group's kind sees, one finding for each, in the order of its table.
 
     Args:
-        examination: the group, from `examine_live` or read from a file.
+        examination: the group, from a cluster or read from a file.
         limits: the bounds of what is still healthy.
     """
-    return [_look(check, examination, limits) for check in CHECKS]
+    checks = CHECKS_OF.get(examination.state.protocol or "", CHECKS)
+    return [_look(check, examination, limits) for check in checks]
 
 
-def _look(check: Check, examination: Examination, limits: Limits) -> Finding:
+def _look(check: Check, examination: Examined, limits: Limits) -> Finding:
     """Return what a check sees, or, with the status "unknown", what it would need."""
     try:
         found, text, ground, case = check.look(examination, limits)
@@ -54,6 +60,7 @@ def doctor_exit_code(results: Iterable[Finding]) -> int:
 _LOOKS: Mapping[str, Callable[[Examination, Limits], Observation]] = {
     "state": member_checks.state_check,
     "clients": member_checks.clients_check,
+    "converted": member_checks.converted_check,
     "owners": member_checks.owners_check,
     "idle": member_checks.idle_check,
     "load": member_checks.load_check,
@@ -61,11 +68,15 @@ _LOOKS: Mapping[str, Callable[[Examination, Limits], Observation]] = {
     "subscriptions": member_checks.subscriptions_check,
     "static": member_checks.static_check,
     "timeouts": member_checks.timeouts_check,
+    "limits": member_checks.limits_check,
+    "racks": member_checks.racks_check,
     "unread": offset_checks.unread_check,
     "left_over": offset_checks.left_over_check,
     "lag": offset_checks.lag_check,
     "beyond_the_end": offset_checks.beyond_the_end_check,
     "trend": offset_checks.trend_check,
+    "deleted": offset_checks.deleted_check,
+    "waiting": offset_checks.waiting_check,
     "standstill": offset_checks.standstill_check,
     "hot_partition": offset_checks.hot_partition_check,
     "uncommitted": offset_checks.uncommitted_check,
@@ -76,20 +87,26 @@ _LOOKS: Mapping[str, Callable[[Examination, Limits], Observation]] = {
 """The function of each check, by the name of the check's table in `checks.toml`, whose order counts."""
 
 
-def _checks() -> Iterator[Check]:
-    """Make a check of each table of `checks.toml`; tables inside it are advice for its other cases.
+def _checks(looks: Mapping[str, Callable[[Any, Limits], Observation]], file: str) -> Iterator[Check]:
+    """Make a check of each table of a TOML file; tables inside it are advice for its other cases.
 
     Raises:
-        KeyError: a table has no function in `_LOOKS`.
+        KeyError: a table has no function.
     """
-    for name, about in read_toml(__package__, "checks.toml").items():
+    for name, about in read_toml(__package__, file).items():
         cases = {case: Advice(**advice) for case, advice in about.items() if isinstance(advice, dict)}
         usual = Advice(about["why"], about["action"])
         advice = {"": usual, **cases}
         title, vital = name.replace("_", " "), about.get("vital", False)
         # A table without a function fails here, when the module is loaded, and not in somebody's report.
-        yield Check(title, _LOOKS[name], about["severity"], advice, vital)
+        yield Check(title, looks[name], about["severity"], advice, vital)
 
 
-CHECKS = tuple(_checks())
-"""All checks, in the order of `checks.toml`, which is that of reports and of docs/doctor.md."""
+CHECKS = tuple(_checks(_LOOKS, "checks.toml"))
+"""All checks of consumer groups, in the order of `checks.toml`: that of reports and of docs/doctor.md."""
+
+CHECKS_OF = {
+    "share": tuple(_checks(SHARE_LOOKS, "share_checks.toml")),
+    "streams": tuple(_checks(STREAMS_LOOKS, "streams_checks.toml")),
+}
+"""The checks of other kinds of groups, by the kind."""

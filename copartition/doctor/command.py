@@ -17,32 +17,40 @@ from copartition.shell.options import (
     FiniteRange,
     group_option,
     html_option,
-    ms_option,
     output_options,
     set_option,
+    split_topics,
+    time_option,
 )
 
 if TYPE_CHECKING:
-    from copartition.doctor.examination import Examination
-    from copartition.doctor.observing import Limits
+    from collections.abc import Mapping
+
+    from copartition.doctor.observing import Examined, Limits
     from partitioning.errors import SourceError
+
+
+def _joined_topics(ctx: click.Context, option: click.Parameter, text: str | None) -> tuple[str, ...]:  # noqa: ARG001
+    """Return the topics of the option --join, as `check` has it; none without it."""
+    return () if text is None else split_topics(text, text, option.opts[0])
 
 
 @command(
     "copartition doctor billing -b localhost:9092",
-    "copartition doctor billing -b localhost:9092 --joined orders --joined payments --html billing.html",
+    "copartition doctor billing -b localhost:9092 --join orders,payments --html billing.html",
     "copartition doctor billing -b localhost:9092 -o prometheus",
     "copartition doctor --all-groups -b localhost:9092",
-    "kafka-consumer-groups.sh --bootstrap-server .. --describe --group billing | copartition doctor -",
+    "copartition doctor billing.txt",
 )
 @click.argument("source", metavar="GROUP", required=False)
 @click.option(
     "--all-groups", is_flag=True, help="Every group of the cluster that this user may see, the worst first."
 )
-@ms_option("--interval", "Time between the two looks; longer than auto.commit.interval.ms.", default=10_000)
+@time_option("--interval", "Time between the two looks; longer than auto.commit.interval.ms.", default="10s")
 @click.option(
     "--lag", type=click.IntRange(0), default=10_000, show_default=True, help="Lag that a partition may have."
 )
+@time_option("--waiting", "How long a record may wait until it is read.", default="10min")
 @click.option(
     "--hot",
     type=FiniteRange(0, 1),
@@ -51,7 +59,11 @@ if TYPE_CHECKING:
     help="Part of the writes one partition may get.",
 )
 @click.option(
-    "--joined", multiple=True, metavar="TOPIC", help="A topic that is joined by partition; repeatable."
+    "--join",
+    "joined",
+    metavar="A,B",
+    callback=_joined_topics,
+    help="Topics that are joined by partition.",
 )
 @set_option("A timeout of the consumers, such as session.timeout.ms=10000: a classic group's no broker tells")
 @group_option
@@ -66,6 +78,7 @@ def doctor(
     all_groups: bool,
     interval: float,
     lag: int,
+    waiting: float,
     hot: float,
     joined: tuple[str, ...],
     changes: dict[str, str],
@@ -77,13 +90,16 @@ def doctor(
     """Say what is wrong with a group, why it matters and what to do; what cannot be known is "unknown".
 
     GROUP is a group of a cluster, which is looked at twice and only read, or a file or - that
-    copartition snapshot reads. Exit code: 1 something is found; 2 nothing is, but the state, the readers or
-    the lag are unknown, or a group could not be read; 0 healthy.
+    copartition snapshot reads.
+
+    Exit code: 0 healthy; 1 something is found; 2 nothing is, but the state, the readers or the lag are
+    unknown, or a group could not be read.
     """
     from pathlib import Path  # noqa: PLC0415 - help and completion do without
 
     from copartition.doctor.checks import doctor_exit_code, findings  # noqa: PLC0415
     from copartition.doctor.examination import Examination, examine_all, examine_live  # noqa: PLC0415
+    from copartition.doctor.kind_examination import KindExamination, examine_kind_live  # noqa: PLC0415
     from copartition.doctor.observing import Limits  # noqa: PLC0415
     from copartition.doctor.report import (  # noqa: PLC0415
         doctor_html,
@@ -91,8 +107,10 @@ def doctor(
         doctor_metrics,
         print_doctor,
     )
+    from partitioning.errors import OtherGroupKindError  # noqa: PLC0415
 
-    limits, wait = Limits(lag=lag, hot=hot, joined=joined), partial(time.sleep, interval / 1000)
+    limits = Limits(lag=lag, hot=hot, joined=joined, waiting_ms=waiting)
+    wait = partial(time.sleep, interval / 1000)
     # Before the rules of one group: what would name one, or draw its page, says nothing of all.
     if all_groups:
         if source is not None or group is not None or html is not None:
@@ -104,12 +122,20 @@ def doctor(
     if source.startswith("live:") or (
         config and source != "-" and not Path(source.partition("#")[0]).is_file()
     ):
-        examination = examine_live(source.removeprefix("live:"), config, wait, changes)
+        name = source.removeprefix("live:")
+        try:
+            examination: Examined = examine_live(name, config, wait, changes)
+        except OtherGroupKindError as error:
+            examination = examine_kind_live(name, config, error.kind, wait)
     else:
-        from copartition.groups import read_source  # noqa: PLC0415 - a cluster does without
+        from copartition.groups import OtherSource, read_any_source  # noqa: PLC0415 - a cluster does without
 
         # A file is one look: what takes two, such as members that come and go, stays unknown in its findings.
-        examination = Examination(read_source(source, group=group).state, settings=changes)
+        read = read_any_source(source, group=group)
+        if isinstance(read, OtherSource):
+            examination = KindExamination(*read)
+        else:
+            examination = Examination(read.state, settings=changes)
     results = findings(examination, limits)
     # Before the text: who reads it in a pipe may close that early.
     if html is not None:
@@ -122,7 +148,7 @@ def doctor(
     ctx.exit(doctor_exit_code(results))
 
 
-def _report_all(examined: dict[str, Examination | SourceError], limits: Limits, output: Output) -> int:
+def _report_all(examined: Mapping[str, Examined | SourceError], limits: Limits, output: Output) -> int:
     """Write the report on all groups of a cluster, and return the exit code."""
     from copartition.doctor.checks import findings  # noqa: PLC0415 - help and completion do without
     from copartition.doctor.overview import (  # noqa: PLC0415

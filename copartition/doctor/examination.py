@@ -5,13 +5,17 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from assignors.state import GroupState, MemberIdentity
+from copartition.doctor.kind_examination import KindExamination
+from copartition.groups.kinds import OTHER_KINDS
+from copartition.groups.kinds.live import most_lagging, read_other_group, waiting_times
+from copartition.groups.kinds.model import OtherGroup
 from copartition.groups.live.cluster import Cluster, connect, connect_to_all, right_command
 from copartition.groups.live.members import LiveGroup, describe_group, with_subscriptions
 from copartition.groups.live.reader import read_topics, states
@@ -42,10 +46,12 @@ class Offsets:
         committed: the offsets that the group committed, of topics that this user may see.
         ends: the offset of the next record, of partitions with a commit and of topics that members read, if
             their leaders answered.
+        starts: the offset of the oldest record that is kept, of partitions with a commit.
     """
 
     committed: Mapping[Place, int]
     ends: Mapping[Place, int]
+    starts: Mapping[Place, int] = field(default_factory=dict)
 
     @cached_property
     def lags(self) -> dict[Place, int]:
@@ -87,6 +93,11 @@ class Examination:
         coordinator: the broker that looks after the group.
         settings: timeouts by name: what the user says of the consumers and, for a group of the consumer
             protocol (KIP-848), what its brokers say.
+        own_settings: the settings of the group as they were set, for the consumer protocol; None if brokers
+            do not show them to this user.
+        waiting_ms: of the partitions with the longest lags, how long the first record after the commit has
+            waited.
+        limits: the settings of the coordinator by name; None if it does not show them to this user.
         hidden: that the group has topics which the cluster does not show to this user; None if it shows all.
     """
 
@@ -98,6 +109,9 @@ class Examination:
     retention_ms: int | None = None
     coordinator: Coordinator | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+    own_settings: Mapping[str, str] | None = None
+    waiting_ms: Mapping[Place, int] | None = None
+    limits: Mapping[str, str] | None = None
     hidden: Missing | None = None
 
     @property
@@ -147,6 +161,22 @@ class Examination:
         return [int(load) for load in np.bincount(owned, minlength=len(self.state.members))]
 
     @property
+    def rows(self) -> list[tuple[str, int, int | None]]:
+        """Members as the page lists them: name, partitions, records that wait; None if a lag is unknown."""
+        members = self.state.members
+        ends = self.last.ends if self.last is not None else {}
+        # An empty partition has no lag, whether or not an offset is committed. A partition with records and
+        # without a commit may have any lag, so it stays out of `lags`, and its owner's sum becomes None.
+        lags = {place: 0 for place, end in ends.items() if not end} | (self.lags or {})
+        waiting: list[int | None] = [0] * len(members)
+        for place, member in self.owners.items():
+            # None once and for all: a sum over the other partitions would look like the whole.
+            if member >= 0 and (behind := waiting[member]) is not None:
+                waiting[member] = behind + max(lags[place], 0) if place in lags else None
+        names = [member.instance_id or member.client_id or member.id for member in members]
+        return list(zip(names, self.loads, waiting, strict=True))
+
+    @property
     def came_or_went(self) -> int:
         """The number of member ids that only one of the two looks shows; 0 for a file, which is one look.
 
@@ -182,7 +212,7 @@ def examine_live(
 
 def examine_all(
     config: Mapping[str, str], between: Callable[[], object], settings: Mapping[str, str]
-) -> dict[str, Examination | SourceError]:
+) -> dict[str, Examination | KindExamination[Any] | SourceError]:
     """Look at every group of a cluster, call `between` once, and look at each again; nothing is written.
 
     Args:
@@ -198,17 +228,33 @@ def examine_all(
         SourceError: the cluster cannot be reached, or does not list its groups.
     """
     cluster = connect_to_all(config)
-    looks: dict[str, _Look | SourceError] = {
-        group: _answer_or_error(partial(_look, cluster, group)) for group in sorted(cluster.groups())
+    # librdkafka lists the groups of consumers only; brokers before 3.8 tell no types, so both are asked.
+    kinds = {group: kind for group, kind in cluster.group_types().items() if kind in OTHER_KINDS}
+    looks: dict[str, _Look | OtherGroup | SourceError] = {
+        group: _answer_or_error(
+            partial(read_other_group, cluster, group, kinds[group])
+            if group in kinds
+            else partial(_look, cluster, group)
+        )
+        for group in sorted({*cluster.groups(), *kinds})
     }
     between()
-    coordinators = _find_coordinators(cluster, looks.keys())
+    coordinators = _find_coordinators(cluster, looks.keys() - kinds.keys())
     return {
         group: look
         if isinstance(look, SourceError)
-        else _answer_or_error(partial(_examine, cluster, look, coordinators, settings))
+        else _answer_or_error(
+            partial(_examine, cluster, look, coordinators, settings)
+            if isinstance(look, _Look)
+            else partial(_look_again, cluster, group, kinds[group], look)
+        )
         for group, look in looks.items()
     }
+
+
+def _look_again(cluster: Cluster, group: str, kind: str, first: OtherGroup) -> KindExamination[Any]:
+    """Look at a share group or a Streams group for the second time."""
+    return KindExamination(read_other_group(cluster, group, kind), first)
 
 
 def _answer_or_error(ask: Callable[[], T]) -> T | SourceError:
@@ -243,16 +289,21 @@ def _examine(
     names = {*last.group.topics, *(topic for topic, _ in last.offsets.committed)}
     topics = read_topics(cluster, names, with_racks=last.group.has_racks)
     coordinator = None if coordinators is None else coordinators.find(name)
-    timeouts = _consumer_settings(cluster, name) if last.group.protocol == "consumer" else {}
+    own = _own_settings(cluster, name) if last.group.protocol == "consumer" else None
+    limits = None if coordinators is None or coordinator is None else coordinators.settings[coordinator.id]
+    committed, lags = last.offsets.committed, last.offsets.lags
     return Examination(
-        states(last.group, topics, last.offsets.lags, topics.warnings)[0],
+        states(last.group, topics, lags, topics.warnings)[0],
         first.offsets,
-        last.offsets,
+        replace(last.offsets, starts=cluster.starts(committed.keys())),
         1000 * (last.at_s - first.at_s),
         tuple(member.identity for member in first.group.members),
-        None if coordinators is None or coordinator is None else coordinators.retention_ms[coordinator.id],
+        _retention_ms(limits),
         coordinator,
-        {**timeouts, **settings},
+        {**_timeouts(own or {}), **settings},
+        own,
+        waiting_times(cluster, {place: committed[place] for place in most_lagging(lags)}),
+        limits,
         _find_hidden(last.group.topics - topics.counts.keys(), cluster.config),
     )
 
@@ -282,7 +333,7 @@ class _Coordinators(NamedTuple):
 
     of_group: Mapping[str, int | None]  # None: the group's partition of `__consumer_offsets` has no leader
     groups: Counter[int | None]  # how many groups each broker looks after, this user's view
-    retention_ms: Mapping[int, int | None]  # offsets.retention.minutes of the examined groups' coordinators
+    settings: Mapping[int, Mapping[str, str] | None]  # of the examined groups' coordinators; None: not shown
     brokers: int
 
     def find(self, group: str) -> Coordinator | None:
@@ -312,31 +363,43 @@ def _find_coordinators(cluster: Cluster, groups: Collection[str]) -> _Coordinato
     leading = {name: leaders[coordinator_partition(name, len(leaders))] for name in names}
     of_group = {name: None if leader is None else leader.id for name, leader in leading.items()}
     own = {broker for name in groups if (broker := of_group[name]) is not None}
-    retention_ms = {broker: _retention_ms(cluster, broker) for broker in own}
-    return _Coordinators(of_group, Counter(of_group.values()), retention_ms, len(cluster.brokers))
+    settings = {broker: _broker_settings(cluster, broker) for broker in own}
+    return _Coordinators(of_group, Counter(of_group.values()), settings, len(cluster.brokers))
 
 
-def _retention_ms(cluster: Cluster, broker: int) -> int | None:
+def _broker_settings(cluster: Cluster, broker: int) -> Mapping[str, str] | None:
+    """Return a broker's settings by name; None if it does not show them to this user."""
+    try:
+        return cluster.broker_settings(broker)
+    except SourceError:
+        return None
+
+
+def _retention_ms(settings: Mapping[str, str] | None) -> int | None:
     """Return a broker's `offsets.retention.minutes` in ms; None if the broker does not say.
 
     What it is counted from depends on the group's protocol, see `checks`.
     """
     try:
-        return 60_000 * int(cluster.broker_settings(broker)["offsets.retention.minutes"])
-    except (SourceError, KeyError, ValueError):
+        return 60_000 * int((settings or {})["offsets.retention.minutes"])
+    except (KeyError, ValueError):
         return None
 
 
-def _consumer_settings(cluster: Cluster, group: str) -> dict[str, str]:
-    """Return a consumer-protocol group's timeouts (KIP-848), as far as brokers show them.
-
-    Returns:
-        Name of the consumer's setting -> value; without `max.poll.interval.ms`, which only members know.
-    """
+def _own_settings(cluster: Cluster, group: str) -> dict[str, str] | None:
+    """Return a consumer-protocol group's settings (KIP-848); None if they are hidden from this user."""
     try:
         shown = cluster.group_settings(group)
     except SourceError:
-        return {}
-    # Brokers name them consumer.*; the same settings of share and Streams groups have prefixes of their own.
+        return None
+    # The same settings of share and Streams groups have prefixes of their own.
+    return {name: shown[name] for name in sorted(shown) if name.startswith("consumer.")}
+
+
+def _timeouts(own: Mapping[str, str]) -> dict[str, str]:
+    """Return the timeouts of a group's settings by the consumer's names.
+
+    `max.poll.interval.ms` is not among them, which only members know.
+    """
     names = TIMEOUTS[:2]
-    return {name: shown[f"consumer.{name}"] for name in names if shown.get(f"consumer.{name}")}
+    return {name: own[f"consumer.{name}"] for name in names if own.get(f"consumer.{name}")}

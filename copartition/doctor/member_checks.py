@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from assignors.optimal.quality import AssignmentQuality
 from copartition.assignment_diff.needed import balance_of, is_even
 from copartition.doctor.examination import OFFSETS_TOPIC, SHOWN, TIMEOUTS, Examination
+from copartition.doctor.facts import find_clamped
 from copartition.doctor.observing import (
     AGAIN,
     ASK,
@@ -24,6 +25,7 @@ from copartition.doctor.observing import (
     observe,
     owners_seen,
 )
+from copartition.groups.kinds import CLASSIC_STREAMS
 from copartition.kit.evidence import Evidence
 from copartition.kit.words import count, duration, list_names
 
@@ -149,11 +151,18 @@ def _share(loads: Sequence[int]) -> str:
     return f"{f'{fewest:,} to ' if fewest < most else ''}{count(most, 'partition')} a member"
 
 
+def _who_assigns(group: Examination) -> str:
+    """Return the case of advice by what assigns: the coordinator, a leader of Kafka Streams, or another one."""
+    if group.state.strategy == CLASSIC_STREAMS:
+        return "streams"
+    return "consumer" if group.state.protocol == "consumer" else ""
+
+
 def load_check(group: Examination, _: Limits) -> Observation:
     """Look for an assignment that another one beats in balance, by the judge that `assignment-diff` has."""
     balance, ground = _balance(group)
     loads, best = _share(balance.loads), _share(balance.best_loads)
-    case = "unread" if balance.unassigned else "consumer" if group.state.protocol == "consumer" else ""
+    case = "unread" if balance.unassigned else _who_assigns(group)
     free = f", {count(balance.unassigned, 'partition')} without an owner" if balance.unassigned else ""
     return observe(
         not is_even(balance),
@@ -169,7 +178,7 @@ def spread_check(group: Examination, _: Limits) -> Observation:
     balance, ground = _balance(group)
     fullest, share = balance.topic_fullest, balance.best_topic_fullest
     text = f"a member has {count(fullest, 'partition')} of one topic, its share is {share}"
-    case = "consumer" if group.state.protocol == "consumer" else ""
+    case = _who_assigns(group)
     return Observation(balance.topic_excess > 1, text, ground, case)
 
 
@@ -263,12 +272,77 @@ def _milliseconds(group: Examination, name: str) -> float | None:
         return None
 
 
+def converted_check(group: Examination, _: Limits) -> Observation:
+    """Look for a group of the consumer protocol in which members still speak the classic one."""
+    seen = members_seen(group)
+    protocol = need(group.state.protocol, "the source does not show the group's protocol")
+    if protocol != "consumer":
+        return Observation(
+            False, f"the group's protocol is {protocol}", evidence(f"the protocol in {group.where}")
+        )
+    kinds = Counter(member.protocol for member in group.state.members)
+    if classic := kinds["classic"]:
+        text = f"{classic} of {count(len(group.state.members), 'member')} still speak the classic protocol"
+        return Observation(True, text, evidence(seen))
+    if kinds[None]:
+        end_unknown("the source does not show which protocol each member speaks")
+    return Observation(False, "every member speaks the consumer protocol", evidence(seen))
+
+
+def limits_check(group: Examination, _: Limits) -> Observation:
+    """Look for settings of a group that its brokers replace by their own limits (KIP-1240)."""
+    protocol = need(group.state.protocol, "the source does not show the group's protocol")
+    if protocol != "consumer":
+        text = "a classic group has no settings at its brokers"
+        return Observation(False, text, evidence(f"the protocol in {group.where}"))
+    if group.own_settings is None or group.limits is None:
+        right = "give this user DESCRIBE_CONFIGS on the group and on the cluster"
+        end_unknown(
+            "the source does not show the group's settings and the brokers' limits",
+            ASK if group.last is None else right,
+        )
+    clamped = find_clamped(group.own_settings, group.limits)
+    text = list_names([str(setting) for setting in clamped], SHOWN)
+    ok = f"{count(len(group.own_settings), 'setting')} are inside the brokers' limits"
+    return observe(clamped, text, ok, evidence("the group's settings", "the coordinator's settings"))
+
+
+_BY_RACK = {"range", "sticky", "cooperative-sticky"}
+"""The strategies that look at racks (KIP-881), as Java's and librdkafka's clients have them."""
+
+
+def racks_check(group: Examination, _: Limits) -> Observation:
+    """Look for a client.rack that decides nothing: neither who gets a partition nor where members fetch."""
+    seen = members_seen(group)
+    racked = sorted({member.client_id or member.id for member in group.state.members if member.rack})
+    if not racked:
+        if group.last is None:
+            end_unknown("the source does not show racks")
+        return Observation(False, "no member has a client.rack", evidence(seen))
+    if not group.state.racks:
+        end_unknown("the source does not show the racks of replicas")
+    ground = evidence(seen, "the racks of replicas")
+    who = f"client.rack of {list_names(racked, SHOWN)} decides nothing"
+    if not any(rack for topic in group.state.racks for racks in topic or () for rack in racks):
+        return Observation(True, f"{who}: no broker has a broker.rack", ground)
+    strategy = need(group.state.strategy, "the source does not show the strategy")
+    if strategy in _BY_RACK and group.state.leading_client != "kafka-python":
+        return Observation(False, f"{strategy} looks at client.rack", ground)
+    remedy = ASK if group.last is None else "give this user DESCRIBE_CONFIGS on the cluster"
+    limits = need(group.limits, "no broker shows its replica.selector.class", remedy)
+    ground = evidence(*ground.sources, "replica.selector.class of the coordinator")
+    if limits.get("replica.selector.class"):
+        return Observation(False, "client.rack decides from which replica members fetch", ground)
+    text = f"{who}: {strategy} ignores racks, and no replica.selector.class is set"
+    return Observation(True, text, ground, "ignored")
+
+
 def joined_check(group: Examination, limits: Limits) -> Observation:
     """Look for topics that are joined by partition, and whose equal numbers are with different members.
 
     The source must show every partition of them, unless a pair that is apart is seen: one is enough.
     """
-    need(limits.joined or None, "no source tells which topics are joined", "name them with --joined")
+    need(limits.joined or None, "no source tells which topics are joined", "name them with --join A,B")
     seen = owners_seen(group)
     if group.owned_twice:
         end_unknown("a partition has two owners", "see owners")

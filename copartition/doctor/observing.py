@@ -5,13 +5,17 @@ A check that cannot tell raises `UnknownError`: no "ok" is a default.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, NoReturn, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias, TypeVar, get_args
 
 from copartition.doctor.examination import SHOWN, Examination, Place
+from copartition.doctor.kind_examination import KindExamination
 from copartition.kit.evidence import Evidence, Ground, Missing
 from copartition.kit.words import count, list_names
 
 T = TypeVar("T")
+
+Examined: TypeAlias = Examination | KindExamination[Any]
+"""A group of any kind, as it was seen."""
 
 Status: TypeAlias = Literal["ok", "found", "unknown"]
 
@@ -35,6 +39,7 @@ class Limits(NamedTuple):
     hot: float = 0.5  # the largest share of the new records that one partition may get
     written: int = 1_000  # fewer new records say nothing of hot partitions
     joined: tuple[str, ...] = ()  # topics that are joined partition by partition
+    waiting_ms: float = 600_000  # how long a record may wait until it is read
 
 
 class Advice(NamedTuple):
@@ -64,7 +69,7 @@ class Check(NamedTuple):
     """A check: its function, how bad a finding is, and the advice for each case ("": the usual advice)."""
 
     name: str  # as reports and docs/doctor.md have it, with blanks
-    look: Callable[[Examination, Limits], Observation]
+    look: Callable[[Any, Limits], Observation]  # of an examination of the kind that the check is for
     severity: Severity
     advice: Mapping[str, Advice]
     vital: bool = False  # a group of which this is unknown is not called healthy

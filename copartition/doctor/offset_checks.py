@@ -4,9 +4,10 @@ Each is a function of the examined group and the limits, see `checks`. Lags coun
 milliseconds.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from copartition.doctor.examination import SHOWN, Examination, Offsets, Place
+from copartition.doctor.facts import judge_kept, kept_text, longest_waiting, need_all_times, waiting_text
 from copartition.doctor.observing import (
     AGAIN,
     ASK,
@@ -195,7 +196,12 @@ def _twice(group: Examination, places: Collection[Place], **assumed: Iterable[st
 
 
 def trend_check(group: Examination, limits: Limits) -> Observation:
-    """Look for a lag above the limit that grew between the looks."""
+    """Look for a lag above the limit that grew between the looks, and for one on its way there.
+
+    Below the limit a lag counts as growing if at least `limits.written` records came on top, and more than
+    half of what was written. A group that keeps up is behind by what is written between two of its commits,
+    which is less if it commits at least twice between the looks.
+    """
     before, after = (look.lags for look in _looks(group))
     # A partition whose first commit came between the looks has no lag before, so no change.
     change = {place: lag - before[place] for place, lag in after.items() if place in before}
@@ -206,8 +212,75 @@ def trend_check(group: Examination, limits: Limits) -> Observation:
         end_unknown("no partition has a commit in both looks", "run it again once members have committed")
     text = f"the lag changed by {sum(change.values()):+,} records in {duration(group.elapsed_ms)}"
     case = "" if group.state.members else "empty"
+    total, written = sum(change.values()), _written(group, change)
+    if not growing and total >= limits.written and 2 * total > written:
+        often = f"members commit at least every {duration(group.elapsed_ms / 2)}"
+        text = f"{text}, of {written:,} written; {_time_left(group, change, limits)}"
+        return Observation(True, text, _twice(group, change, assumed=[often]), "growing")
     fault = f"{text}; above {limits.lag:,} and growing: {first_names(growing)}"
     return observe(growing, fault, text, _twice(group, change), case)
+
+
+def _written(group: Examination, places: Iterable[Place]) -> int:
+    """Return how many records were written to these partitions between the looks."""
+    before, after = (look.ends for look in _looks(group))
+    return sum(after[place] - before[place] for place in places if place in before and place in after)
+
+
+def _time_left(group: Examination, change: Mapping[Place, int], limits: Limits) -> str:
+    """Say when the first partition passes the limit if its lag grows on like this; a clause.
+
+    Args:
+        group: the group.
+        change: by how much the lag of each partition grew; no lag is above the limit.
+        limits: the limits.
+    """
+    lags = _looks(group)[1].lags
+    rates = {place: more / group.elapsed_ms for place, more in change.items() if more > 0}
+    left_ms, place = min(((limits.lag - lags[place]) / rate, place) for place, rate in rates.items())
+    return f"{first_names([place])} passes {limits.lag:,} in {duration(left_ms)} at this rate"
+
+
+def deleted_check(group: Examination, limits: Limits) -> Observation:
+    """Look for commits below the oldest record that is kept, and for lags of nearly all that is kept."""
+    last = need(group.last, "the source does not show the oldest records that partitions keep")
+    need_visible(group)
+    # A commit beyond the end is of a topic that was made anew: see `beyond the end`.
+    committed = {
+        place: offset for place, offset in last.committed.items() if offset <= last.ends.get(place, offset)
+    }
+    if not committed:
+        end_unknown("nothing is committed that could be compared with what is kept", "see uncommitted")
+    if not committed.keys() & last.starts:
+        end_unknown("no leader tells the oldest record that it keeps", "run it again when they answer")
+    kept = judge_kept(committed, last.starts, last.ends, limits.written)
+    ground = evidence(f"{_offsets_seen(group, committed)}, and the oldest records that are kept")
+    if kept.lost or kept.near:
+        return Observation(True, kept_text(kept), ground, "" if kept.lost else "near")
+    return Observation(False, "no record that waits was deleted", ground)
+
+
+def waiting_check(group: Examination, limits: Limits) -> Observation:
+    """Look for a record that has waited for longer than the limit."""
+    last = need(group.last, "the source does not show when records were written")
+    lags = _lags(group)
+    if not any(lag > 0 for lag in last.lags.values()):
+        _need_all_lags(group, lags)
+        return Observation(False, "no record waits", evidence(_offsets_seen(group, lags)))
+    if not group.waiting_ms:
+        end_unknown(
+            "no record that waits could be read for its time",
+            "give this user READ on the topics, or run it again when their leaders answer",
+        )
+    ground = evidence(
+        f"the time of the first waiting record of {count(len(group.waiting_ms), 'partition')}",
+        assumed=["records carry the time at which they were written, and clocks agree"],
+    )
+    found = longest_waiting(group.waiting_ms)[1] > limits.waiting_ms
+    if not found:
+        _need_all_lags(group, lags)
+        need_all_times(last.lags, group.waiting_ms)
+    return Observation(found, waiting_text(group.waiting_ms), ground)
 
 
 def standstill_check(group: Examination, _: Limits) -> Observation:

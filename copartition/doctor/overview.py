@@ -14,8 +14,7 @@ from copartition.kit.words import count
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from copartition.doctor.examination import Examination
-    from copartition.doctor.observing import Finding
+    from copartition.doctor.observing import Examined, Finding
     from partitioning.errors import SourceError
 
 
@@ -29,7 +28,7 @@ class ExaminedGroup(NamedTuple):
     """
 
     name: str
-    examination: Examination
+    examination: Examined
     findings: Sequence[Finding]
 
     @property
@@ -132,7 +131,7 @@ def _row(group: ExaminedGroup) -> tuple[str, ...]:
         state.protocol or "unknown",
         state.strategy or "unknown",
         state.status or "unknown",
-        str(len(state.members)),
+        str(len(state.members or ())),
         str(len(group.faults)),
         str(group.unknown),
         ", ".join(finding.check.name for finding in group.faults),

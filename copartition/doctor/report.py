@@ -17,8 +17,7 @@ from copartition.kit.words import count, list_names, without_ids
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from copartition.doctor.examination import Examination
-    from copartition.doctor.observing import Finding
+    from copartition.doctor.observing import Examined, Finding
 
 FORMAT_VERSION = "1.0"
 """Version of the JSON document: a minor version adds fields and renames none."""
@@ -30,7 +29,7 @@ _STYLES = {"ok": "green", "found": "yellow", "unknown": "dim"}
 """Style of a check's row on a terminal, by `Finding.status`."""
 
 
-def doctor_json(examination: Examination, results: Sequence[Finding]) -> str:
+def doctor_json(examination: Examined, results: Sequence[Finding]) -> str:
     """Return the JSON document: the group, a row for each check, and the lag of each partition.
 
     Args:
@@ -45,7 +44,7 @@ def doctor_json(examination: Examination, results: Sequence[Finding]) -> str:
     return dump(doctor_document(examination, results))
 
 
-def doctor_document(examination: Examination, results: Sequence[Finding]) -> dict[str, Any]:
+def doctor_document(examination: Examined, results: Sequence[Finding]) -> dict[str, Any]:
     """Return the document that `doctor_json` writes."""
     rows = [
         {
@@ -77,7 +76,7 @@ def doctor_document(examination: Examination, results: Sequence[Finding]) -> dic
     }
 
 
-def print_doctor(examination: Examination, results: Sequence[Finding], console: Console) -> None:
+def print_doctor(examination: Examined, results: Sequence[Finding], console: Console) -> None:
     """Print every check, then why each finding matters and what to do, then what would show the unknown.
 
     Args:
@@ -127,7 +126,7 @@ def ways_to_know(results: Sequence[Finding]) -> dict[str, list[str]]:
     return ways
 
 
-def doctor_assumptions(examination: Examination, results: Sequence[Finding]) -> list[str]:
+def doctor_assumptions(examination: Examined, results: Sequence[Finding]) -> list[str]:
     """Return what is taken for granted, each sentence once: first by the source, then by checks.
 
     A sentence of checks ends with their names in brackets, so that readers see which answers rest on it.
@@ -139,7 +138,7 @@ def doctor_assumptions(examination: Examination, results: Sequence[Finding]) -> 
     return [*examination.state.assumed, *(f"{text} ({', '.join(names)})" for text, names in own.items())]
 
 
-def doctor_html(examination: Examination, results: Sequence[Finding]) -> str:
+def doctor_html(examination: Examined, results: Sequence[Finding]) -> str:
     """Return a page (HTML): what is wrong and what to do, the load of the members, every check.
 
     Args:
@@ -156,37 +155,23 @@ def doctor_html(examination: Examination, results: Sequence[Finding]) -> str:
     """
     from copartition.kit.page import render  # noqa: PLC0415 - the others do without
 
-    members = examination.state.members
-    ends = examination.last.ends if examination.last is not None else {}
-    # An empty partition has no lag, whether or not an offset is committed. A partition with records and
-    # without a commit may have any lag, so it stays out of `lags`, and its owner's sum becomes None.
-    lags = {place: 0 for place, end in ends.items() if not end} | (examination.lags or {})
-    waiting: list[int | None] = [0] * len(members)
-    for place, member in examination.owners.items():
-        # None once and for all: a sum over the other partitions would look like the whole.
-        if member >= 0 and (behind := waiting[member]) is not None:
-            waiting[member] = behind + max(lags[place], 0) if place in lags else None
-    names = without_ids(
-        {member.id: member.instance_id or member.client_id or member.id for member in members}
-    )
-    rows = zip((names[member.id] for member in members), examination.loads, waiting, strict=True)
+    rows = examination.rows
+    names = without_ids({name: name for name, _, _ in rows})
     heaviest = sorted(rows, key=lambda row: (-row[1], -(row[2] or 0), row[0]))
     shown = heaviest[:MOST_MEMBERS]
     return render(
         "doctor/page.html.j2",
         group=examination,
         results=results,
-        rows=shown,
-        members=len(members),
+        rows=[(names[name], load, waiting) for name, load, waiting in shown],
+        members=len(rows),
         remedies=ways_to_know(results),
         assumed=doctor_assumptions(examination, results),
         code=doctor_exit_code(results),
     )
 
 
-def doctor_metrics(
-    groups: Sequence[tuple[Examination, Sequence[Finding]]], unread: Collection[str] = ()
-) -> str:
+def doctor_metrics(groups: Sequence[tuple[Examined, Sequence[Finding]]], unread: Collection[str] = ()) -> str:
     """Return the checks and the lag of groups in the text format that Prometheus scrapes (version 0.0.4).
 
     Args:

@@ -1,5 +1,6 @@
 """Write and read a group at one moment as JSON, and a record: one snapshot a line."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -212,12 +213,22 @@ def snapshot_bytes(state: GroupState, target: GroupState | None = None) -> bytes
     """
     snapshot = make_snapshot(state, target)
     # A line a member reads well and gives small differences under version control.
-    lines = b",\n".join(map(msgspec.json.encode, snapshot.members))
+    lines = ",\n".join(map(_json, snapshot.members))
     # The rest is one line, in which the members' lines take the place of an empty list.
     snapshot.members = []
-    return (
-        msgspec.json.encode(snapshot).replace(b'"members":[]', b'"members":[\n' + lines + b"\n]", 1) + b"\n"
-    )
+    return (_json(snapshot).replace('"members":[]', f'"members":[\n{lines}\n]', 1) + "\n").encode()
+
+
+def _json(value: msgspec.Struct) -> str:
+    """Return a value as JSON in one line, in which characters that cannot be seen are escaped.
+
+    msgspec escapes fewer, and a snapshot that is printed must not steer a terminal.
+    """
+    text = msgspec.json.encode(value).decode()
+    if text.isprintable():
+        return text
+    # Outside of texts JSON has no such character, so an escape is right wherever one is.
+    return "".join(sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in text)
 
 
 def make_snapshot(state: GroupState, target: GroupState | None = None) -> Snapshot:
@@ -335,7 +346,7 @@ def record_line(step: Step) -> str:
     }
     snapshot.at = datetime.fromtimestamp(step.at, UTC)
     snapshot.since = None if step.since is None else datetime.fromtimestamp(step.since, UTC)
-    return msgspec.json.encode(snapshot).decode() + "\n"
+    return _json(snapshot) + "\n"
 
 
 def read_record(path: str | PathLike[str]) -> list[Step]:

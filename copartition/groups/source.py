@@ -1,17 +1,27 @@
 """Reads a group from the name of its source: a file, a step of a record or scenario, a live group."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from assignors.files import read_text
 from assignors.state import GroupState, MemberIdentity
-from copartition.groups.capture import check_head, is_json, parse_capture, parse_captures
+from copartition.groups.capture import check_head, find_kind, is_json, parse_capture, parse_captures
+from copartition.groups.kinds.capture import parse_other_capture
+from copartition.groups.kinds.live import read_other_live
+from copartition.groups.kinds.model import (
+    ShareGroup,
+    StreamsGroup,
+    check_no_other_snapshot,
+    is_other_snapshot,
+    parse_other_group,
+)
 from copartition.groups.live import read_live
 from copartition.groups.snapshot import SUFFIX, parse_snapshot, read_record
 from copartition.simulation import Consumer, Scenario, SimulationResult, simulate
-from partitioning.errors import SourceError
+from partitioning.errors import OtherGroupKindError, SourceError
 from partitioning.kit.limits import parse_number
 from partitioning.topic_partition import MAX_PARTITIONS
 
@@ -51,9 +61,22 @@ def _read_by(consumer: Consumer, scenario: Scenario, now: GroupState) -> tuple[s
     return tuple(topic.name for topic in scenario.topics)
 
 
+def check_any_head(text: str) -> None:
+    """Refuse, by its beginning, a text that is a group of no kind; see `check_head`."""
+    if find_kind(text) is None and not is_other_snapshot(text):
+        check_head(text)
+
+
 _SCENARIOS = {".yaml", ".yml", ".toml"}
 _SCENARIO_KEYS = re.compile(r'(?s)(?!.*"(?:members|groupId)"\s*:).*"topics"\s*:\s*[{\[]')
 """Fits the JSON of a scenario, and of no other tool's group."""
+
+
+class OtherSource(NamedTuple):
+    """A share group or a Streams group that was read; `first` is an earlier look that the source has, too."""
+
+    state: ShareGroup | StreamsGroup
+    first: ShareGroup | StreamsGroup | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +119,55 @@ def read_source(
         return Source(*read_live(rest, config or {}), live=True)
     if colon and kind == "plan":
         raise SourceError(f"{name} plans from the other side; name a group for that side")
+    return _file_source(name, None, group, several=several)
+
+
+def read_any_source(
+    name: str, config: Mapping[str, str] | None = None, *, group: str | None = None
+) -> Source | OtherSource:
+    """Return the group of any kind that a source names.
+
+    Args:
+        name: as for `read_source`; also the output of kafka-share-groups or kafka-streams-groups, and a
+            snapshot of such a group, or several of them, one a line, of which the first and last one count.
+        config: librdkafka settings for `live:GROUP`.
+        group: which group of a file that holds several.
+
+    Raises:
+        SourceError: as for `read_source`.
+        ScenarioError: as for `read_source`.
+    """
+    if name.startswith("live:"):
+        try:
+            return read_source(name, config)
+        except OtherGroupKindError as error:
+            return OtherSource(read_other_live(name.removeprefix("live:"), config or {}, error.kind))
+    if name != "-" and not Path(name).is_file():
+        return read_source(name, config, group=group)
+    text = _read(name, check_any_head)
+    if find_kind(text) is None and not is_other_snapshot(text):
+        return _file_source(name, text, group, several=False)
+    try:
+        return _other_source(text, group)
+    except SourceError as error:
+        raise type(error)(f"{source_label(name)}: {error}") from error
+
+
+def _other_source(text: str, group: str | None) -> OtherSource:
+    """Return the share group or Streams group of a capture, a snapshot, or several snapshots, one a line."""
+    if (found := find_kind(text)) is not None:
+        return OtherSource(parse_other_capture(text, found[0], group))
+    looks = [parse_other_group(line) for line in text.split("\n") if line.strip()]
+    last = looks[-1]
+    if any(look.name != last.name or type(look) is not type(last) for look in looks):
+        raise SourceError("the snapshots are of different groups")
+    if group is not None and last.name not in {None, group}:
+        raise SourceError(f"the file holds the group {last.name!r}, not {group!r}")
+    return OtherSource(last, looks[0] if len(looks) > 1 else None)
+
+
+def _file_source(name: str, text: str | None, group: str | None, *, several: bool) -> Source:
+    """Return the group of a file, of a step of one, or of standard input; `text` is what was read of it."""
     path, hash_, step = name.rpartition("#")
     # "#" may be part of any file's name, so it begins a step only after a suffix that has steps.
     if hash_ and Path(path).suffix.lower() in {*_SCENARIOS, ".json"}:
@@ -109,16 +181,13 @@ def read_source(
     if Path(name).suffix.lower() == SUFFIX:
         steps = read_record(name)
         return Source(steps[0].state, steps[0].target, last=steps[-1].state)
-    return _file(name, group, several)
+    return _of_text(name, _read(name, check_head) if text is None else text, group, several)
 
 
-def _file(name: str, group: str | None, several: bool = False) -> Source:
-    """Return the group of a file, or of standard input for "-".
-
-    The kind of the file shows in its content; only a scenario is known by the suffix of its name.
-    """
+def _read(name: str, check: Callable[[str], None]) -> str:
+    """Return the text of a file, or of standard input for "-"; `check` refuses a wrong beginning."""
     try:
-        text = read_text(None if name == "-" else name, check_head=check_head)
+        return read_text(None if name == "-" else name, check_head=check)
     except FileNotFoundError:
         raise SourceError(
             f"{name}: no such file; a source is a file, '-', live:GROUP, plan:ASSIGNOR, scenario.yaml#STEP, "
@@ -128,6 +197,13 @@ def _file(name: str, group: str | None, several: bool = False) -> Source:
         raise SourceError(f"{name}: {error.strerror}") from error
     except SourceError as error:
         raise type(error)(f"{source_label(name)}: {error}") from error
+
+
+def _of_text(name: str, text: str, group: str | None, several: bool) -> Source:
+    """Return the group of the text of a file, or of standard input for "-".
+
+    The kind of the file shows in its content; only a scenario is known by the suffix of its name.
+    """
     # A snapshot may have any suffix, even .json, which scenarios have, too. Its tag tells the two apart.
     snapshot = '"group-snapshot"' in text
     suffix = Path(name).suffix.lower()
@@ -136,6 +212,7 @@ def _file(name: str, group: str | None, several: bool = False) -> Source:
         result = simulate(Scenario.from_file(name))
         return Source(step_state(result, 0), last=step_state(result, -1))
     try:
+        check_no_other_snapshot(text)
         if snapshot:
             return _one_group(Source(*parse_snapshot(text)), group)
         if is_json(text):

@@ -8,6 +8,7 @@ classes cannot be pickled.
 
 from __future__ import annotations
 
+import time
 import uuid
 import warnings
 from collections.abc import Collection, Mapping
@@ -68,6 +69,20 @@ class DescribedTopic(NamedTuple):
     racks: tuple[tuple[str, ...], ...]  # of each partition's replicas, by number of the partition
 
 
+class TopicShape(NamedTuple):
+    """Name what a topic must be made with to be like another one.
+
+    Attributes:
+        replicas: replicas of each partition, the fewest of any.
+        settings: all settings by name, those that come from the brokers included.
+        own: names of the settings that are set on the topic itself, sorted.
+    """
+
+    replicas: int
+    settings: Mapping[str, str]
+    own: tuple[str, ...]
+
+
 class Commit(NamedTuple):
     """An offset that a group has committed, below 0 if it has none, and the metadata beside it."""
 
@@ -104,7 +119,7 @@ class Admin:
         from partitioning.clients import contact  # noqa: PLC0415 - needs it, too
 
         errors: list[Any] = []
-        self._timeout_s, self._contact = timeout_s, contact
+        self._timeout_s, self._contact, self._config = timeout_s, contact, config
         if "reconnect.backoff.ms" not in config:  # whose value must not exceed that of the other setting
             config = {**_RECONNECT, **config}
         self._admin = contact.quiet_client(AdminClient, config, errors)
@@ -221,6 +236,46 @@ class Admin:
         )
         return answer[0]
 
+    def starts(self, places: Collection[Place]) -> dict[Place, int]:
+        """Return the offset of the oldest record that each partition keeps, if its leader answers."""
+        answer = self._contact.list_offsets(
+            self._admin, places, "earliest", committed=False, within_s=self._timeout_s
+        )
+        return answer[0]
+
+    def written_ms(self, offsets: Mapping[Place, int]) -> dict[Place, int]:
+        """Return the time of the first record at or after an offset of each partition, in ms since 1970.
+
+        One consumer without a group of its own fetches a record of each; partitions of which none came
+        within half of the time for a request are left out.
+
+        Args:
+            offsets: (topic, partition) -> offset.
+        """
+        from confluent_kafka import Consumer, TopicPartition  # noqa: PLC0415 - an optional package
+
+        # Assigned by hand and never committed, so that the cluster makes no group of this name. A record is
+        # enough, so that no leader has to send more than one batch.
+        own = {
+            "group.id": f"copartition-{uuid.uuid4().hex}",
+            "enable.auto.commit": "false",
+            "auto.offset.reset": "earliest",
+            "fetch.message.max.bytes": "1024",
+            "queued.min.messages": "1",
+        }
+        consumer = self._contact.quiet_client(Consumer, {**self._config, **own}, [])
+        times: dict[Place, int] = {}
+        try:
+            consumer.assign([TopicPartition(*place, offset) for place, offset in offsets.items()])
+            deadline = time.monotonic() + self._timeout_s / 2
+            while offsets.keys() - times.keys() and (left_s := deadline - time.monotonic()) > 0:
+                record = consumer.poll(left_s)
+                if record is not None and record.error() is None and record.timestamp()[0]:
+                    times.setdefault((record.topic(), record.partition()), record.timestamp()[1])
+        finally:
+            consumer.close()
+        return times
+
     def describe_topics(self, topics: Collection[str]) -> dict[str, DescribedTopic]:
         """Return the descriptions of these topics, without any that this user may not see."""
         from confluent_kafka import KafkaException, TopicCollection  # noqa: PLC0415 - an optional package
@@ -232,6 +287,44 @@ class Admin:
             with suppress(KafkaException):
                 described[name] = _topic(answer.result())
         return described
+
+    def topic_shape(self, topic: str) -> TopicShape:
+        """Return replicas and settings of a topic, which takes DESCRIBE_CONFIGS on it."""
+        # Names of the classes that confluent-kafka's type stubs leave out.
+        from confluent_kafka import TopicCollection, admin  # noqa: PLC0415 - an optional package
+
+        asked = self._admin.describe_topics(TopicCollection([topic]), request_timeout=self._timeout_s)
+        partitions = asked[topic].result().partitions
+        resource = admin.ConfigResource(admin.ConfigResource.Type.TOPIC, topic)  # type: ignore[attr-defined]
+        answer = self._admin.describe_configs([resource], request_timeout=self._timeout_s)[resource].result()
+        of_topic = admin.ConfigSource.DYNAMIC_TOPIC_CONFIG.value  # type: ignore[attr-defined]
+        return TopicShape(
+            min(len(partition.replicas) for partition in partitions),
+            {name: str(entry.value) for name, entry in answer.items() if entry.value is not None},
+            tuple(sorted(name for name, entry in answer.items() if entry.source == of_topic)),
+        )
+
+    def commit(self, group: str, topic: str, offsets: Mapping[int, int]) -> None:
+        """Commit offsets of a topic for a group; brokers refuse it while the group has members.
+
+        Args:
+            group: group id.
+            topic: the topic.
+            offsets: partition -> offset of the next record to read; at least one.
+        """
+        from confluent_kafka import (  # noqa: PLC0415 - an optional package
+            ConsumerGroupTopicPartitions,
+            KafkaException,
+            TopicPartition,
+        )
+
+        places = [TopicPartition(topic, partition, offset) for partition, offset in offsets.items()]
+        wanted = ConsumerGroupTopicPartitions(group, places)
+        asked = self._admin.alter_consumer_group_offsets([wanted], request_timeout=self._timeout_s)
+        # A refusal of one partition stands beside it and is not raised by `result`.
+        for place in asked[group].result().topic_partitions:
+            if place.error is not None:
+                raise KafkaException(place.error)
 
     def delete_group(self, group: str) -> None:
         """Delete a group; it must have no members."""

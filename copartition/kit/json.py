@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from importlib import import_module
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 from copartition.kit.evidence import Ground, Missing
-from copartition.kit.words import described
+from copartition.kit.words import described, utc
 from partitioning.kit.packages import needs
 
 if TYPE_CHECKING:
@@ -68,8 +67,11 @@ def whole_milliseconds(seconds: float | None) -> int | None:
 
 
 def utc_time(seconds: float, to: str = "milliseconds") -> str:
-    """Return seconds since 1970 as ISO 8601 in UTC; `to` is the timespec of `datetime.isoformat`."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec=to).replace("+00:00", "Z")
+    """Return seconds since 1970 as ISO 8601 in UTC; `to` is the timespec of `datetime.isoformat`.
+
+    A time that no calendar has is shown as `copartition.kit.words.utc` shows it.
+    """
+    return utc(seconds, lambda moment: moment.isoformat(timespec=to).replace("+00:00", "Z"))
 
 
 def json_schema(document: type, report: str, borrowed: Mapping[type, type] | None = None) -> dict[str, Any]:

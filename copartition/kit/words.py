@@ -6,6 +6,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, datetime
 from inspect import getdoc
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,6 +33,30 @@ def visible(text: str) -> str:
         character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
         for character in text
     )
+
+
+def visible_lines(text: str) -> str:
+    """Return a text of several lines in which `visible` has escaped all but line breaks and tabs."""
+    if text.isprintable():
+        return text
+    return "".join(part if part in {"\n", "\t"} else visible(part) for part in re.split(r"([\n\t])", text))
+
+
+def utc(seconds: float, write: Callable[[datetime], str]) -> str:
+    """Return a time of so many seconds since 1970 in UTC, as `write` writes it.
+
+    Clients and brokers may send any 64-bit number as a time. One that no calendar has (before the year 1,
+    after 9999, NaN) is shown as its seconds.
+
+    >>> utc(0, datetime.isoformat), utc(1e15, datetime.isoformat)
+    ('1970-01-01T00:00:00+00:00', '1000000000000000 s after 1970')
+    """
+    try:
+        moment = datetime.fromtimestamp(seconds, UTC)
+    # Which error it is depends on the platform's C library.
+    except (OverflowError, ValueError, OSError):
+        return f"{seconds:.0f} s after 1970"
+    return write(moment)
 
 
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {

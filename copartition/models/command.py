@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -89,7 +89,9 @@ def model() -> None:
 )
 @seed_option("Seed of the random record stream.", default=0)
 @output_options("text", "json")
+@click.pass_context
 def batching(
+    ctx: click.Context,
     *,
     rate: float | None,
     source: str | None,
@@ -109,6 +111,8 @@ def batching(
 
     A model runs the records through the rules of each client, with each pair of settings. What retries and
     idempotence do under faults, copartition model delivery says.
+
+    Exit code: 0 each client has such settings, 1 one has none, 2 could not run.
     """
     if (rate is None) == (source is None):
         raise click.UsageError("give the records with --rate or with --stream")
@@ -149,6 +153,7 @@ def batching(
     output.show(
         partial(report.print_tunings, tunings, assumed), json=partial(report.tuning_json, tunings, assumed)
     )
+    ctx.exit(any(tuning.best is None for tuning in tunings))
 
 
 def _share_option(name: str, text: str) -> Decorator:
@@ -174,7 +179,7 @@ def _share_option(name: str, text: str) -> Decorator:
     "Requests on the way at a time. Java's default is 5, librdkafka's a million, 5 with idempotence.",
 )
 @count_option("--retries", "How often a request is sent again; by default without limit.", least=0)
-@ms_option("--delivery-timeout", "120,000 by default in Java, 300,000 in librdkafka.")
+@ms_option("--delivery-timeout", "120,000 by default in Java, 300,000 in librdkafka.", "delivery_timeout_ms")
 @click.option(
     "--client",
     type=click.Choice(PRODUCERS),
@@ -199,13 +204,11 @@ def _share_option(name: str, text: str) -> Decorator:
 @ms_option("--replication", "Time until a leader knows that followers have what it wrote.", default=5.0)
 @seed_option("Decides which requests are hit.", default=0)
 @output_options("text", "json")
+@click.pass_context
 def delivery(
+    ctx: click.Context,
+    /,  # `given` would take a name like it, says mypy
     *,
-    acks: Literal["all", "1", "0"],
-    idempotence: bool | None,
-    in_flight: int | None,
-    retries: int | None,
-    delivery_timeout: float | None,
     client: Client,
     refused: float,
     request_lost: float,
@@ -219,10 +222,13 @@ def delivery(
     replication: float,
     seed: int,
     output: Output,
+    **given: Any,
 ) -> None:
     """Compute how often faults lose, duplicate or reorder a producer's batches.
 
     A model of the client and of the leader runs many times. Without a fault nothing happens.
+
+    Exit code: 0 no batch is lost, doubled or out of order in any run, 1 one is, 2 could not run.
     """
     if unclean is not None and unclean >= min(leader_changes, default=0.0):
         raise click.UsageError("--unclean needs a --leader-change after it")
@@ -230,14 +236,7 @@ def delivery(
     from copartition.models.producer.assessing import assess_delivery  # noqa: PLC0415
     from copartition.models.producer.delivery import Faults, delivery_settings  # noqa: PLC0415
 
-    settings = delivery_settings(
-        client,
-        acks=acks,
-        idempotence=idempotence,
-        in_flight=in_flight,
-        retries=retries,
-        delivery_timeout_ms=delivery_timeout,
-    )
+    settings = delivery_settings(client, **given)
     faults = Faults(
         refused=refused, request_lost=request_lost, ack_lost=ack_lost, leader_changes=leader_changes
     )
@@ -251,6 +250,7 @@ def delivery(
     output.show(
         partial(report.print_delivery, case, assessment), json=partial(report.delivery_json, case, assessment)
     )
+    ctx.exit(any(tally.runs for tally in (assessment.lost, assessment.duplicated, assessment.reordered)))
 
 
 def _special_record(text: str, option: str) -> tuple[int, float | Ending]:

@@ -31,9 +31,9 @@ def _run(name: str) -> None:
     # find_spec looks for a package without importing it, as most commands do without rich.
     missing = next((package for package in ("click", "rich") if find_spec(package) is None), None)
     if missing is not None:  # the extra "cli" may be
-        sys.stderr.write(
-            f"{name} needs the package {missing}; install it with: pip install 'copartition[cli]'\n"
-        )
+        from partitioning.kit.packages import install_command  # noqa: PLC0415 - only this error needs it
+
+        sys.stderr.write(f"{name} needs the package {missing}; install it with: {install_command('cli')}\n")
         sys.exit(2)
     # By default the collector runs after every few hundred new objects, and finds no garbage in modules.
     gc.set_threshold(50_000)

@@ -29,8 +29,11 @@ CLUSTERS = "~/.config/copartition/clusters.properties"
 _PAIR = r"(?s)((?:\\.|[^\\=:\s])+)(?:\s*[=:]\s*|\s+(?=\S))(.*)"
 _ESCAPE = r"(?s)\\(?:u([0-9a-fA-F]{4})|(.))"
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-_NAME = r"[\w-]+(?:\.[\w-]+)+|acks|debug|partitioner|retries"
-"""The names of settings: words with dots between, but for these. A part of a password seldom looks so."""
+_NAME = r"[\w-]+(?:\.[\w-]+)*\.[a-z_]+|acks|debug|partitioner|retries"
+"""The names of settings: words with dots between, the last of small letters, but for these four.
+
+A part of a password seldom looks so.
+"""
 
 
 def client_options(cluster: str) -> Decorator:

@@ -12,11 +12,12 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 import click
 
-from copartition.kit.words import visible
+from copartition.kit.words import visible, visible_lines
 from partitioning.errors import CopartitionError
 from partitioning.kit.limits import MAX_REPORT_WIDTH
 from partitioning.kit.packages import read_data
@@ -31,6 +32,22 @@ HELP = {"help_option_names": ["-h", "--help"]}
 
 COULD_NOT = 2
 """The exit code of a command that could not tell or could not run."""
+
+_FLAGS = {
+    "add_members": "--add-members",
+    "assignor": "--assignor",
+    "crash_member": "--crash-member",
+    "group": "--group",
+    "joining": "--add-member",
+    "match": "--match",
+    "grow": "--grow",
+    "partitions": "--grow",
+    "remove_members": "--remove-member",
+    "settings": "--config",
+    "subscribe": "--subscribe",
+    "weights": "--weights",
+}
+"""The flag for each argument that errors of the library name in backticks."""
 
 _PIPED_WIDTH = 1_000
 """Columns of text output that no terminal shows: wide enough that no line is broken for `grep` or a file."""
@@ -169,6 +186,9 @@ def _error_text(error: BaseException, path: str, *, verbose: bool) -> str:
             return f"{what.rstrip('.')}; see {path} --help"
         return what
     expected = isinstance(error, CopartitionError)
+    if isinstance(error, UnicodeEncodeError):
+        # Names of the command line that are no UTF-8 arrive as halves of surrogate pairs.
+        return f"{error.object[:80]!r} is no text that Kafka can have: it is not UTF-8; give it as UTF-8"
     if isinstance(error, OSError) and not expected:
         _discard(sys.stdout)
         return f"{error.filename or 'output'}: {error.strerror or error}"
@@ -177,7 +197,9 @@ def _error_text(error: BaseException, path: str, *, verbose: bool) -> str:
 
         for line in "".join(traceback.format_exception(error)).rstrip().split("\n"):
             click.echo(visible(line), err=True)
-    return str(error) if expected else f"{error!r}; this is a bug, run it with -v and report it"
+    # The library speaks of its arguments, the command line of its flags.
+    text = re.sub("`([a-z_]+)`", lambda named: _FLAGS.get(named[1], named[0]), str(error))
+    return text if expected else f"{error!r}; this is a bug, run it with -v and report it"
 
 
 def complain(ctx: click.Context, what: str) -> None:
@@ -194,12 +216,21 @@ def _discard(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def write(text: str, out: str | None = None) -> None:
+def write(text: str, out: str | None = None, *, painted: bool = False) -> None:
     """Write a report to standard output, or to the file `out` in UTF-8.
+
+    Whatever a report forgot to escape is escaped here, so no name can steer the terminal of its reader.
+
+    Args:
+        text: the report; line breaks and tabs are its only control characters.
+        out: path of the file; None for standard output.
+        painted: `text` has escape sequences of colours, and `Output.paint` has escaped the rest.
 
     Raises:
         click.ClickException: standard output is closed, or the file cannot be written.
     """
+    if not painted:
+        text = visible_lines(text)
     if out is None:
         if sys.stdout is None:
             raise click.ClickException("standard output is closed")
@@ -229,6 +260,29 @@ def track(items: Iterable[_T], what: str, total: int) -> Iterable[_T]:
     screen = Console(stderr=True)
     screen.quiet = off = not screen.is_terminal  # some releases of rich end a disabled bar with an empty line
     return with_bar(items, escape(visible(what)), total, console=screen, transient=True, disable=off)
+
+
+@cache
+def visible_console() -> type[Console]:
+    """Return a class of consoles that print no character which cannot be seen, whatever they are given.
+
+    Texts are escaped before rich adds its own escape sequences of colours to them.
+    """
+    from rich.console import Console  # noqa: PLC0415 - JSON, help and completion do without it
+    from rich.segment import Segment  # noqa: PLC0415 - as above
+
+    class VisibleConsole(Console):
+        """A console whose every segment of text is escaped."""
+
+        def render(self, renderable: Any, options: Any = None) -> Iterable[Segment]:
+            """Yield the segments of `renderable`; their texts have line breaks and nothing else unseen."""
+            for segment in super().render(renderable, options):
+                text = segment.text
+                if not segment.control and text != "\n" and not text.isprintable():
+                    segment = segment._replace(text=visible_lines(text))  # noqa: PLW2901 - the same segment
+                yield segment
+
+    return VisibleConsole
 
 
 class Output(NamedTuple):
@@ -264,7 +318,7 @@ class Output(NamedTuple):
         probe = Console(file=screen or io.StringIO(), force_terminal=terminal)
         widest = probe.width if screen is not None and screen.isatty() else _PIPED_WIDTH
         buffer = io.StringIO()
-        console = Console(
+        console = visible_console()(
             file=buffer,
             force_terminal=probe.is_terminal,
             no_color={"always": False, "never": True}.get(self.color),
@@ -274,7 +328,8 @@ class Output(NamedTuple):
         )
         draw(console)
         # Tables pad their last column; nobody needs those blanks.
-        self.write(re.sub(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", r"\1", buffer.getvalue(), flags=re.MULTILINE))
+        text = re.sub(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", r"\1", buffer.getvalue(), flags=re.MULTILINE)
+        write(text, self.out, painted=True)
 
     def show(self, draw: Callable[[Console], None], **texts: Callable[[], str]) -> None:
         """Write a report in its form: `texts[form]()` if there is such a text, else what `draw` prints."""

@@ -14,6 +14,7 @@ SECTIONS = {
         "partition": "Where every client puts a key.",
         "check": "Can these topics be joined partition by partition?",
         "audit": "Who wrote a topic: whose rule, over how many partitions.",
+        "reshape": "Another count or rule for a topic that is in use, every key in order.",
         "profiles": "Every client's rule for keys, plug-ins included.",
     },
     "Groups": {
@@ -27,9 +28,11 @@ SECTIONS = {
         "snapshot": "Keep a group, or a plan, as a file that a diff can read.",
         "assign": "What an assignor gives to members; --list names the assignors.",
         "coordinator": "Which broker looks after a group.",
+        "model share": "The lock and the members that a share group needs.",
     },
     "Producers": {
-        "model": "What settings do to latency (batching) and to records under faults (delivery).",
+        "model batching": "The linger.ms and batch.size that keep latency under a limit.",
+        "model delivery": "How often faults lose, duplicate or reorder records.",
     },
     "Cluster": {
         "transactions": "What is open, what it holds back from readers, and what ends it.",
@@ -37,12 +40,14 @@ SECTIONS = {
     },
     "Others": {
         "vectors": "Exact answers to test a broker or a client against, and what differs.",
+        "examples": "Write the files that the examples of --help read.",
         "completion": "A script that lets a shell complete commands and options.",
+        "help": "How a command is used; the same as its --help.",
     },
 }
-"""Heading -> command -> the line that --help says of it, in the order of --help."""
+"""Heading -> command ("model share": one of a group) -> the line that --help says of it, in order."""
 
-COMMANDS = tuple(name for section in SECTIONS.values() for name in section)
+COMMANDS = tuple(dict.fromkeys(name.split()[0] for section in SECTIONS.values() for name in section))
 """The names of all commands, in the order of --help."""
 
 _MODULES = {
@@ -53,6 +58,8 @@ _MODULES = {
     "ledger": "shell.verbs.ledger",
     "snapshot": "shell.verbs.snapshot",
     "completion": "shell.main",
+    "help": "shell.main",
+    "examples": "shell.verbs.examples",
     "diff": "assignment_diff.command",
     "model": "models.command",
     "simulate": "simulate_scenarios.command",
@@ -80,7 +87,7 @@ class _Verbs(QuietGroup):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the commands under their headings, all in columns of one width."""
-        longest = max(map(len, COMMANDS))
+        longest = max(len(name) for commands in SECTIONS.values() for name in commands)
         for heading, commands in SECTIONS.items():
             with formatter.section(heading):
                 formatter.write_dl([(name.ljust(longest), text) for name, text in commands.items()])
@@ -92,7 +99,7 @@ class _Verbs(QuietGroup):
     epilog=examples(
         "copartition partition order-42 -n 12",
         "copartition check orders payments -b localhost:9092",
-        "copartition diff live:billing plan:current --deploy rolling -b localhost:9092",
+        "assignment-diff live:billing plan:current --deploy rolling -b localhost:9092",
     ),
 )
 @click.version_option(package_name="copartition")
@@ -113,10 +120,25 @@ Where it goes:
 """The end of the help of `completion`: one command line for each shell."""
 
 
+@command("copartition help", "copartition help model share")
+@click.argument("words", nargs=-1, metavar="[COMMAND]...")
+@click.pass_context
+def help(ctx: click.Context, words: tuple[str, ...]) -> None:  # noqa: A001 - the name of the command
+    """Show how COMMAND is used, the same as its --help; without one, what there is.
+
+    Exit code: 0 it is shown; 2 there is no such command.
+    """
+    assert ctx.parent is not None
+    ctx.parent.command.main([*words, "--help"], prog_name=ctx.parent.info_name)
+
+
 @command(epilog=WHERE_SCRIPTS_GO)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """A script that lets SHELL complete commands and options of copartition and assignment-diff."""
+    """A script that lets SHELL complete commands and options of copartition and assignment-diff.
+
+    Exit code: 0 it is printed; 2 there is none for this shell.
+    """
     from click.shell_completion import get_completion_class  # noqa: PLC0415 - few ask for it
 
     # click makes the script; its variable is the one that `copartition(prog_name=...)` looks for at its

@@ -6,11 +6,13 @@ imported before an option is used.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import wraps
 from importlib import import_module
 from inspect import signature
 from math import isfinite
+from re import Pattern
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -222,6 +224,26 @@ def ms_option(
     )
 
 
+def time_option(name: str, text: str, *names: str, default: str | None = None) -> Decorator:
+    """Return an option whose value is a time with its unit, such as 30s; a command gets milliseconds.
+
+    Args:
+        name: the long name, such as "--interval".
+        text: what help says of it.
+        names: further names.
+        default: such as "10s"; None for no default.
+    """
+    return click.option(
+        name,
+        *names,
+        callback=read_time,
+        default=default,
+        show_default=default is not None,
+        metavar="TIME",
+        help=text,
+    )
+
+
 def partitions_option(text: str, most: int, *, required: bool = False) -> Decorator:
     """Return the option -n, the partition count of a topic, from 1 to `most`."""
     return click.option("-n", "--partitions", type=click.IntRange(1, most), required=required, help=text)
@@ -244,6 +266,32 @@ def set_option(text: str) -> Decorator:
     )
 
 
+def strategy_option(text: str) -> Decorator:
+    """Return the repeatable option --config, which a command gets as `assignor_settings`, a dict by name.
+
+    A value is JSON if it reads as JSON, such as 3, true or [1, 2]; else it is the text.
+    """
+    return repeated_option(
+        "--config",
+        "assignor_settings",
+        read=_setting,
+        build=dict,
+        metavar="KEY=VALUE",
+        text=f"{text}; repeatable.",
+    )
+
+
+def _setting(text: str, option: str) -> tuple[str, object]:
+    """Return (name, value) of a setting of a strategy, as `strategy_option` says."""
+    import json  # noqa: PLC0415 - help and completion do without
+
+    name, value = _change(text, option)
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
 def read_time(ctx: click.Context, option: click.Parameter, value: str | None) -> float | None:  # noqa: ARG001 - click's interface
     """Return a time with a unit in milliseconds, None for no value.
 
@@ -252,8 +300,6 @@ def read_time(ctx: click.Context, option: click.Parameter, value: str | None) ->
     """
     if value is None:
         return None
-    import re  # noqa: PLC0415 - help and completion do without
-
     from copartition.simulation.inputs.kinds import TIME, UNITS, milliseconds_of  # noqa: PLC0415 - as above
 
     if not re.fullmatch(TIME, value):
@@ -309,6 +355,31 @@ def repeated_option(
         return build(read(value, option.opts[0]) for value in values)
 
     return click.option(*names, callback=read_all, multiple=True, metavar=metavar, help=text)
+
+
+def only_option(what: str, name: str, text: str) -> Decorator:
+    """Return the option --only-WHAT REGEX, which a command gets as `name`, a pattern to search with, or None.
+
+    Args:
+        what: "topic" or "member".
+        name: the argument of the command.
+        text: what help says of the option.
+    """
+    return click.option(f"--only-{what}", name, callback=_pattern, metavar="REGEX", help=text)
+
+
+def _pattern(ctx: click.Context, option: click.Parameter, text: str | None) -> Pattern[str] | None:
+    """Return a regular expression of the user; None without one.
+
+    Raises:
+        click.BadParameter: the text is no regular expression, or too large for one.
+    """
+    if text is None:
+        return None
+    try:
+        return re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise click.BadParameter(f"{text!r} is no regular expression: {error}", ctx, option) from None
 
 
 def topics_option(text: str) -> Decorator:
@@ -394,28 +465,18 @@ def _build_pace(**values: Any) -> object:
 pace_options = one_argument(
     "pace",
     _build_pace,
-    *(
-        click.option(f"--{name}", f"{name}_ms", callback=read, metavar=metavar, help=text)
-        for name, read, metavar, text in (
-            (
-                "down",
-                read_range,
-                "TIME|LOW..HIGH",
-                "How long a restarted member is away, or a new one takes to start; 10s. LOW..HIGH is drawn.",
-            ),
-            (
-                "ready",
-                read_time,
-                "TIME",
-                "How long a new member runs until the next one is replaced, in a surge; 10s.",
-            ),
-            (
-                "every",
-                read_time,
-                "TIME",
-                "From one restart to the next, and from one kind of change to the next; 1min.",
-            ),
-        )
+    click.option(
+        "--down",
+        "down_ms",
+        callback=read_range,
+        metavar="TIME|LOW..HIGH",
+        help="How long a restarted member is away, or a new one takes to start; 10s. LOW..HIGH is drawn.",
+    ),
+    time_option(
+        "--ready", "How long a new member runs until the next one is replaced, in a surge; 10s.", "ready_ms"
+    ),
+    time_option(
+        "--every", "From one restart to the next, and from one kind of change to the next; 1min.", "every_ms"
     ),
     set_option("A timeout, a cost or a load: session.timeout.ms=10000, revoke_ms=500, load.rate=50"),
     parameters=("down_ms", "ready_ms", "every_ms", "changes"),

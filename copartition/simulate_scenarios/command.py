@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import click
 
@@ -14,6 +14,7 @@ from copartition.shell.client_options import client_options
 from copartition.shell.commands import Output, command, complain, track, write
 from copartition.shell.options import (
     group_option,
+    grow_option,
     html_option,
     one_argument,
     output_options,
@@ -22,7 +23,7 @@ from copartition.shell.options import (
     seed_option,
 )
 from partitioning.errors import ScenarioError
-from partitioning.kit.limits import MAX_FILE_BYTES, MAX_RUNS
+from partitioning.kit.limits import MAX_FILE_BYTES, MAX_GROUP_MEMBERS, MAX_RUNS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +47,8 @@ class ScenarioInputs(NamedTuple):
         assignors: the strategies to run each scenario with; empty: its own.
         pace: settings of every scenario, and how fast a deploy of a captured group goes.
         seed: the seed instead of the scenario's; None: its own.
-        deploys: what happens to a captured group; empty if the files are scenarios.
+        deploys: what happens to a captured group, in the words of `parse_happening`; empty if the files are
+            scenarios.
         group: the group of a capture that has several.
         config: librdkafka's settings of a cluster, for live:GROUP.
     """
@@ -130,9 +132,29 @@ class ScenarioInputs(NamedTuple):
         return captured
 
 
+def _build_inputs(
+    *,
+    deploys: tuple[str, ...],
+    joins: tuple[int, ...],
+    leaves: tuple[str, ...],
+    crashes: tuple[str, ...],
+    grow: dict[str, int],
+    **others: Any,
+) -> ScenarioInputs:
+    """Return the `ScenarioInputs` of the options, with what happens in the words of `parse_happening`."""
+    happenings = (
+        *deploys,
+        *(f"add {members}" for members in joins),
+        *(f"leave {member}" for member in leaves),
+        *(f"crash {member}" for member in crashes),
+        *(f"grow {topic}={partitions}" for topic, partitions in grow.items()),
+    )
+    return ScenarioInputs(deploys=happenings, **others)
+
+
 scenario_options = one_argument(
     "inputs",
-    ScenarioInputs,
+    _build_inputs,
     click.option(
         "--assignor",
         "assignors",
@@ -145,12 +167,30 @@ scenario_options = one_argument(
         "--deploy",
         "deploys",
         multiple=True,
-        metavar="WHAT",
-        help="What happens to a captured group: rolling, surge, 'crash MEMBER', 'leave MEMBER', 'add N', "
-        "'grow TOPIC=N'; repeatable. FILE is what assignment-diff takes: a capture, a snapshot, live:GROUP.",
+        type=click.Choice(["rolling", "surge"]),
+        help="FILE is a group as assignment-diff takes it; its members are replaced one after the other. "
+        "This and the next four are repeatable, each a run of its own.",
     ),
+    click.option(
+        "--add-members",
+        "joins",
+        multiple=True,
+        type=click.IntRange(1, MAX_GROUP_MEMBERS),
+        metavar="N",
+        help="Of such a group: so many members join.",
+    ),
+    click.option(
+        "--remove-member", "leaves", multiple=True, metavar="ID", help="Of such a group: one leaves."
+    ),
+    click.option(
+        "--crash-member", "crashes", multiple=True, metavar="ID", help="Of such a group: one vanishes."
+    ),
+    grow_option("Of such a group: a topic grows to N partitions."),
     group_option,
     client_options("The cluster of live:GROUP."),
+    parameters=(
+        *("assignors", "pace", "seed", "deploys", "joins", "leaves", "crashes", "grow", "group", "config"),
+    ),
 )
 
 
@@ -173,7 +213,7 @@ scenario_options = one_argument(
     "--replay",
     type=click.File("rb"),
     metavar="LOG",
-    help="Run again what a log (-o ndjson) records, and compare; exit code 1 where it differs.",
+    help="Run again what a log (-o ndjson) records, and compare.",
 )
 @click.option("--list", "listing", is_flag=True, help="The scenarios that are ready to run.")
 @schema_option(
@@ -198,7 +238,10 @@ def simulate(
 
     Each is a file (YAML, TOML or JSON) or the name of a ready one, see --list; several stand side by side.
     -o ndjson prints a log of every event. A record of watch, FILE.ndjson, is compared with the model,
-    event by event; exit code 1 if they differ. With --deploy, FILE is a captured group.
+    event by event. With --deploy, --add-members and the like, FILE is a captured group.
+
+    Exit code: 0 the scenarios ran, nothing of a captured group stops, the record or the log agrees; 1
+    something stops, or it differs; 2 could not run, or it is unknown what stops.
     """
     if sum((bool(plans), replay is not None, listing)) != 1:
         raise click.UsageError("name files or ready scenarios, or give one of --list and --replay")
@@ -234,7 +277,7 @@ def simulate(
         captured = inputs.read(plans)
         for text in dict.fromkeys(text for _, assumed in captured for text in assumed):
             complain(ctx, f"assumed: {text}")
-        _report(captured, runs, output, html, answers=inputs.captured(plans))
+        ctx.exit(_report(captured, runs, output, html, answers=inputs.captured(plans)))
 
 
 def _find(plan: str) -> Path:
@@ -264,8 +307,10 @@ def _report(
     html: str | None,
     *,
     answers: bool,
-) -> None:
+) -> int:
     """Run all scenarios, and only then write anything: an error leaves no half of a report.
+
+    Returns the exit code: 1 if something of a captured group stops, 2 if that is unknown of one.
 
     Args:
         captured: in the order in which they are shown.
@@ -274,6 +319,7 @@ def _report(
         html: the path of a page; None for no page.
         answers: they are captured groups, of which the report says first what stops.
     """
+    from copartition.deploys.answer import exit_code_of  # noqa: PLC0415 - only here
     from copartition.deploys.stops import stops_of  # noqa: PLC0415 - only here
     from copartition.simulate_scenarios.report import runs_json, simulation_json  # noqa: PLC0415 - only here
     from copartition.simulate_scenarios.report_text import print_runs, print_simulation  # noqa: PLC0415
@@ -309,6 +355,7 @@ def _report(
         output.show(
             partial(print_simulation, results, stops=stops), json=partial(simulation_json, results, stops)
         )
+    return exit_code_of(stops)
 
 
 def _run_seeds(

@@ -423,7 +423,7 @@ def _strategy(path: str | PathLike[str], steps: Sequence[Step], assignor: str | 
             if strategies
             else "does not tell the group's assignor"
         )
-        raise SourceError(f"{path}: the record {what}; name the one to replay it with, --assignor range")
+        raise SourceError(f"{path}: the record {what}; name the one to replay it with, `assignor` range")
     strategy = assignor or strategies.pop()
     check_for_consumers([strategy], SourceError)
     get_assignor(strategy)

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @command(
     "copartition size deploy.yaml --max-lag 30s",
-    "copartition size deploy-surge --max-lag 30s --assignor range --assignor cooperative-sticky",
+    "copartition size deploy.yaml --max-lag 1min --assignor range --assignor cooperative-sticky --runs 3",
     "copartition size billing.txt --deploy rolling --set load.rate=50 --set load.capacity=400 --max-lag 1min",
-    "copartition size night.ndjson --set load.capacity=400 --max-lag 1min",
+    "copartition size night.ndjson --set load.rate=50 --set load.capacity=400 --max-lag 1min",
 )
 @click.argument("plans", nargs=-1, required=True, metavar="FILE|NAME...")
 @click.option(
@@ -51,7 +51,7 @@ def size(
     the fewest that can process what comes. An autoscaler's settings stand beside it, by KEDA's names.
 
     Of a record of watch, FILE.ndjson, it is the last stable group with the rates that the record shows,
-    through a rolling restart and through the crash of a member, or through each --deploy.
+    through a rolling restart and through the crash of a member, or through what --deploy and the like say.
 
     Exit code: 0 there is such a number, 1 there is none for a scenario, 2 could not run.
     """

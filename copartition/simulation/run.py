@@ -48,6 +48,11 @@ A step is a barrier passed, a session ended or growth noticed, without an event 
 """
 MOST_STEPS = 2**20
 """The most steps of a run that `until_ms` ends, whether its group comes to rest or not."""
+MINUTE_MS = 60_000
+"""A run that `until_ms` ends may make so many steps once more for each minute of its time.
+
+Without this pace a group that rebalances every few milliseconds for hours would take many minutes to run.
+"""
 
 
 class Run:
@@ -93,11 +98,8 @@ class Run:
             ScenarioError: the group does not come to rest.
         """
         world, agenda, scenario = self.world, self.agenda, self.world.scenario
-        if scenario.until_ms is None:
-            until_ms, most = math.inf, STEPS + STEPS_EACH * (len(scenario.consumers) + len(scenario.events))
-        else:
-            until_ms, most = scenario.until_ms, MOST_STEPS
-        steps = 0
+        until_ms = math.inf if scenario.until_ms is None else scenario.until_ms
+        steps, last_event_ms = 0, 0.0
         while True:
             # Events that wait for a refused commit come first, as they may end the process before it does
             # anything else.
@@ -113,16 +115,25 @@ class Run:
                 return sum_up(world, agenda.unmet)
             world.now_ms = now_ms
             if own_ms <= event_ms:
-                if steps == most:
-                    raise _restless(world, most)
+                if steps >= self._most_steps(now_ms - last_event_ms):
+                    raise _restless(world, steps)
                 self.engine.advance()
                 steps += 1
                 continue
             # The events of one time are made one after the other, since the first may make the second
             # impossible.
-            steps = 0
+            steps, last_event_ms = 0, now_ms
             for event in agenda.due(now_ms, self):
                 self.happen(event)
+
+    def _most_steps(self, since_ms: float) -> int:
+        """Return how many steps a group may make by itself within so many ms after the last event."""
+        scenario = self.world.scenario
+        most = STEPS + STEPS_EACH * (len(scenario.consumers) + len(scenario.events))
+        if scenario.until_ms is None:
+            return most
+        # A group may be meant never to rest until `until_ms`, but no real one rebalances faster than this.
+        return min(most * (1 + int(since_ms / MINUTE_MS)), MOST_STEPS)
 
     def happen(self, event: Primitive) -> None:
         """Let an event happen at the present time: write it to the log, and tell the engine.
@@ -330,8 +341,8 @@ def _restless(world: World, steps: int) -> ScenarioError:
     done = world.history.rebalances
     last = f", the last one because of: {', '.join(done[-1].causes)}" if done else ""
     return ScenarioError(
-        f"the group is not at rest {steps} steps after anything last happened to it: at "
-        f"{world.now_ms:g} ms it has been through {len(done)} rebalances{last}; let until_ms end the run "
-        "earlier if that is meant, as where batches last longer than max.poll.interval.ms; or does assignor "
-        f"{world.scenario.assignor!r} answer otherwise when it is asked again?"
+        f"the group is not at rest {steps:,} steps after anything last happened to it: at "
+        f"{world.now_ms:,.0f} ms it has been through {len(done):,} rebalances{last}; let until_ms end the "
+        "run earlier if that is meant, as where batches last longer than max.poll.interval.ms; or does "
+        f"assignor {world.scenario.assignor!r} answer otherwise when it is asked again?"
     )

@@ -5,12 +5,13 @@ Modules that only a run needs are imported inside `transactions`, so that `--hel
 
 import time
 from functools import partial
+from re import Pattern
 
 import click
 
 from copartition.shell.client_options import client_options
 from copartition.shell.commands import Output, command
-from copartition.shell.options import ms_option, output_options
+from copartition.shell.options import only_option, output_options, time_option
 
 
 @command(
@@ -18,12 +19,10 @@ from copartition.shell.options import ms_option, output_options
     "copartition transactions -b localhost:9092 --group billing --only-topic orders",
 )
 @click.option("--group", metavar="NAME", help="A group whose lag is shown beside what it can read.")
-@click.option(
-    "--only-topic", "topics", multiple=True, metavar="NAME", help="Look at this topic only; repeatable."
-)
-@ms_option("--open-longer-than", "How long a transaction may be open.", default=60_000)
-@ms_option("--interval", "Time between the two looks.", default=1_000)
-@click.option("--full", is_flag=True, help="Every transactional id, also without an open transaction.")
+@only_option("topic", "pattern", "Look only at topics that match.")
+@time_option("--open-longer-than", "How long a transaction may be open.", default="1min")
+@time_option("--interval", "Time between the two looks.", default="1s")
+@click.option("--all", "full", is_flag=True, help="Every transactional id, also without an open transaction.")
 @client_options("The cluster.")
 @output_options("text", "json")
 @click.pass_context
@@ -31,7 +30,7 @@ def transactions(
     ctx: click.Context,
     *,
     group: str | None,
-    topics: tuple[str, ...],
+    pattern: Pattern[str] | None,
     open_longer_than: float,
     interval: float,
     full: bool,
@@ -40,9 +39,11 @@ def transactions(
 ) -> None:
     """Show open transactions, the partitions whose last stable offset they hold, and what ends each.
 
-    It looks twice, and only reads. Exit code: 1 a transaction is open for too long, lacks a marker, hangs, or
-    two processes share an id; 2 nothing is found, but a broker did not answer or hides ids or topics from
-    this user; 0 nothing is wrong.
+    It looks twice, and only reads.
+
+    Exit code: 0 nothing is wrong; 1 a transaction is open for too long, lacks a marker, hangs, or two
+    processes share an id; 2 nothing is found, but a broker did not answer or hides ids or topics from this
+    user.
     """
     from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - help and completion do without
     from copartition.transactions.judging import judge_looks  # noqa: PLC0415
@@ -53,12 +54,13 @@ def transactions(
         raise click.UsageError("transactions are on a cluster; name it with -b HOST:PORT")
     cluster = Cluster("transactions", config)
     # A topic that is hidden would show no transaction, which is not the same as none.
-    if missing := [name for name in topics if name not in cluster.counts]:
-        raise click.ClickException(f"the cluster has no topic {missing[0]} that this user may see")
+    topics = None if pattern is None else [name for name in cluster.counts if pattern.search(name)]
+    if pattern is not None and not topics:
+        raise click.ClickException(f"the cluster has no topic {pattern.pattern} that this user may see")
     # Two looks: a marker that was on its way at the first one has arrived at the second one.
-    first = look_at(cluster, topics or None, group)
+    first = look_at(cluster, topics, group)
     time.sleep(interval / 1000)
-    last = look_at(cluster, topics or None, group)
+    last = look_at(cluster, topics, group)
     answer = judge_looks(
         first,
         last,

@@ -13,7 +13,8 @@ from itertools import islice
 from typing import Any
 
 from assignors.answers import ask, checked_user_data
-from assignors.group import Assignment, Group, Member, StickyUserData
+from assignors.assignment import Assignment
+from assignors.group import Group, Member, StickyUserData
 from assignors.interface import Assignor, RememberingAssignor
 from assignors.partition_list import PartitionList
 from assignors.registry import get_assignor

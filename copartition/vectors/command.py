@@ -14,7 +14,7 @@ MOST = 100_000
 
 @command(
     "copartition vectors uniform --count 2000 > uniform.json",
-    "copartition vectors cooperative-sticky --against ./mine",
+    "copartition vectors java --against 'python mine.py'",
 )
 @click.argument("strategy")
 @click.option("--count", type=click.IntRange(1, MOST), default=200, show_default=True, help="How many cases.")
@@ -36,7 +36,8 @@ def vectors(
     "simple" of share groups, or of Kafka Streams "streams-sticky", "streams-high-availability" or
     "streams-classic-sticky".
 
-    With --against the exit code is 1 if a member gets other partitions, or a key another partition.
+    Exit code: 0 they are printed, or all answers of --against are equal; 1 there a member gets other
+    partitions, or a key another partition; 2 there is no such strategy, or the program could not be asked.
     """
     from copartition.vectors.cases import FORMAT_VERSION, make_vectors  # noqa: PLC0415 - not for help
 

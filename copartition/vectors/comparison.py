@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from copartition.vectors.tasks import Json
 from partitioning.errors import SourceError
+from partitioning.kit.formats import decode_json
 
 Verdict: TypeAlias = Literal["equal", "other order", "different"]
 
@@ -51,11 +52,12 @@ def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) 
     text = "".join(json.dumps({"strategy": strategy, **question}) + "\n" for question in questions)
     try:
         run = subprocess.run(  # noqa: S603 - whoever asks names the program
-            [*command], input=text, stdout=subprocess.PIPE, encoding="utf-8", check=False
+            [*command], input=text.encode(), stdout=subprocess.PIPE, check=False
         )
-    except OSError as error:
-        raise SourceError(f"cannot run {command[0]!r}: {error.strerror}") from error
-    lines = run.stdout.splitlines()
+    except (OSError, ValueError) as error:  # the latter for a null character in the command
+        raise SourceError(f"cannot run {command[0]!r}: {error}") from error
+    # Only a line break ends a line: JSON may hold others of Python's, such as U+2028, inside a text.
+    lines = run.stdout.removesuffix(b"\n").split(b"\n") if run.stdout else []
     # Answers are matched by line: with one line missing, all after it would be compared with the wrong case.
     if run.returncode or len(lines) != len(cases):
         raise SourceError(
@@ -72,19 +74,20 @@ def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) 
     ]
 
 
-def _answer(line: str, number: int) -> Json:
+def _answer(line: bytes, number: int) -> Json:
     """Return the program's answer to a case.
 
     Raises:
         SourceError: the line is no JSON object, or has none of the keys of an answer.
     """
+    shown = line[:60].decode(errors="replace")
     try:
-        answer = json.loads(line)
+        answer = decode_json(line)
     except ValueError as error:
-        raise SourceError(f"the answer to case {number} is no JSON: {line[:60]!r}") from error
+        raise SourceError(f"the answer to case {number} is no JSON: {error}: {shown!r}") from error
     if not isinstance(answer, dict) or not {"assignment", "active", "error", "partition"} & answer.keys():
         raise SourceError(
-            f"the answer to case {number} has neither assignment, active, error nor partition: {line[:60]!r}"
+            f"the answer to case {number} has neither assignment, active, error nor partition: {shown!r}"
         )
     return answer
 

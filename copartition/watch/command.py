@@ -7,9 +7,10 @@ import click
 
 from copartition.shell.client_options import client_options
 from copartition.shell.commands import command, complain, write
-from copartition.shell.options import FiniteRange, format_option, verbose_option
+from copartition.shell.options import format_option, time_option, verbose_option
 
 _SUFFIX = ".ndjson"
+_SHORTEST_MS = 100.0
 
 
 def _record_name(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
@@ -28,21 +29,8 @@ def _record_name(ctx: click.Context, option: click.Parameter, path: str | None) 
 )
 @click.argument("group")
 @client_options("The cluster.")
-@click.option(
-    "--interval",
-    type=FiniteRange(0.1),
-    default=1.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time from one look to the next.",
-)
-@click.option(
-    "--for",
-    "for_s",
-    type=FiniteRange(0),
-    metavar="SECONDS",
-    help="How long to watch; else until Ctrl-C.",
-)
+@time_option("--interval", "Time from one look to the next, at least 100ms.", "interval_ms", default="1s")
+@time_option("--for", "How long to watch; else until Ctrl-C.", "for_ms")
 @click.option(
     "--count", type=click.IntRange(1), metavar="N", help="How many times to look; else until Ctrl-C."
 )
@@ -61,8 +49,8 @@ def watch(
     group: str,
     *,
     config: dict[str, str],
-    interval: float,
-    for_s: float | None,
+    interval_ms: float,
+    for_ms: float | None,
     count: int | None,
     record: str | None,
     form: str,
@@ -71,14 +59,20 @@ def watch(
 
     GROUP is a group of a cluster, or a record of one, FILE.ndjson, which is replayed. It only reads: every
     look asks the coordinator to describe the group. If there is no such group yet, it waits for one.
+
+    Exit code: 0 the watch ended as it should, by --for, --count or Ctrl-C, or the record was replayed; 2 it
+    could not begin, or the record cannot be read or written.
     """
     from copartition.groups.snapshot import read_record, record_line  # noqa: PLC0415
     from copartition.watch.report import WatchReport, trouble_text  # noqa: PLC0415 - help does without
 
+    # A coordinator that is asked more often than that is asked for nothing.
+    if interval_ms < _SHORTEST_MS:
+        raise click.BadParameter(f"it is at least {_SHORTEST_MS:.0f}ms", param_hint="--interval")
     # One report for both: a record is told as the watch was that wrote it.
     report = WatchReport(form)
     if group.lower().endswith(_SUFFIX) and not config:
-        if record is not None or for_s is not None or count is not None:
+        if record is not None or for_ms is not None or count is not None:
             raise click.UsageError(
                 "a record is replayed from its first step to its last; leave --for, --count and --record out"
             )
@@ -97,7 +91,13 @@ def watch(
     reader = GroupReader(group, config)
     ends, committed = (None, None) if record is None else (reader.ends, reader.committed)
     looks = Looks(
-        reader, interval_s=interval, for_s=for_s, count=count, ends=ends, committed=committed, tell=tell
+        reader,
+        interval_s=interval_ms / 1000,
+        for_s=None if for_ms is None else for_ms / 1000,
+        count=count,
+        ends=ends,
+        committed=committed,
+        tell=tell,
     )
     with ExitStack() as stack:
         file = None if record is None else stack.enter_context(_open_record(record))

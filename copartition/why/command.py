@@ -21,11 +21,12 @@ class _LogOrGroup(click.Path):
 
 
 @command(
-    "copartition why /var/log/kafka/server.log --group billing",
-    "copartition why server.log.gz billing-*.log --html why.html",
-    "copartition why server.log --group billing --as-scenario --topic orders=12 > billing.yaml",
+    "copartition why server.log --group billing",
+    "copartition why server.log client.log --html why.html",
+    "copartition why server.log --as-scenario --topic orders=12 --assignor range "
+    "--set session.timeout.ms=6000 --set max.poll.interval.ms=7000 > why.yaml",
     "copartition why live:billing -b localhost:9092",
-    "kubectl logs -l app=billing --prefix | copartition why -",
+    "cat client.log | copartition why -",
 )
 @click.argument(
     "logs", nargs=-1, required=True, type=_LogOrGroup(exists=True, dir_okay=False, allow_dash=True)
@@ -40,7 +41,7 @@ class _LogOrGroup(click.Path):
 @topics_option("A topic and its partitions, for simulations; repeatable.")
 @click.option("--assignor", help="The group's strategy, where the logs do not name it.")
 @set_option("A timeout of the group, such as session.timeout.ms=10000")
-@click.option("--full", is_flag=True, help="Every rebalance, not only the last ones.")
+@click.option("--all", "full", is_flag=True, help="Every rebalance, not only the last ones.")
 @output_options("text", "json")
 @html_option
 @click.pass_context
@@ -63,8 +64,10 @@ def why(
     LOGS are of brokers (Kafka 1.0 to 4.x) and of clients (Java, Connect, librdkafka, kafka-python, aiokafka),
     several together, whole or a pasted piece, in JSON, CSV or another wrapper, gzip too; - is standard input.
     librdkafka logs most with debug=cgrp. live:GROUP is what a cluster's __consumer_offsets keeps of a group;
-    it is only read. The exit code is 1 if a group rebalanced or the logs show a fault of a member, 0 if
-    neither, and 2 if the logs show no group, or only lines of groups that are not understood.
+    it is only read.
+
+    Exit code: 0 no group rebalanced and the logs show no fault of a member, 1 one did or they do, 2 the logs
+    show no group, or only lines of groups that are not understood.
     """
     from copartition.why.cures import cures, scenario_or_why_not  # noqa: PLC0415
     from copartition.why.evidence import read_evidence  # noqa: PLC0415

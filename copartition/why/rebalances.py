@@ -98,7 +98,7 @@ class Rebalance:
     @property
     def join_s(self) -> float | None:
         """The seconds that the coordinator waited for members to join; None if unknown."""
-        return None if self.joined is None or self.began is None else self.joined - self.began
+        return _seconds(self.began, self.joined)
 
     @property
     def sync_s(self) -> float | None:
@@ -106,8 +106,15 @@ class Rebalance:
 
         Under KIP-848 members do not join first, so the time counts from the beginning on.
         """
-        since = self.joined if self.joined is not None else self.began
-        return None if since is None or self.ended is None else self.ended - since
+        return _seconds(self.joined if self.joined is not None else self.began, self.ended)
+
+
+def _seconds(since: float | None, until: float | None) -> float | None:
+    """Return the seconds from one time to another; None if one is unknown, or if they are in the wrong order.
+
+    Lines of two machines whose clocks differ may be in the wrong order, and tell no length of time then.
+    """
+    return None if since is None or until is None or until < since else until - since
 
 
 class Other(NamedTuple):

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from math import ceil, inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from copartition.kit.json import attributes_of, dump, utc_time, whole_milliseconds
 from copartition.kit.page import LETTER, WIDTH, Tick, Window, render, ticks
-from copartition.kit.words import Table, count, duration, list_names, visible, without_ids
+from copartition.kit.words import Table, count, duration, list_names, utc, visible, without_ids
 from copartition.why.cures import DEFAULT_HEARTBEAT_S, Cure
 from copartition.why.evidence import Line, Unread
 from copartition.why.rebalances import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION = "1.0"
 MOST_SHOWN = 40
-"""The most rebalances of a group that are shown without --full; they are the last ones."""
+"""The most rebalances of a group that are shown without --all; they are the last ones."""
 
 COLUMNS = {
     "GEN": "number",
@@ -139,7 +139,7 @@ def print_why(
             console.print(Grid(columns, [rebalance_row(rebalance) for rebalance in shown], full=full))
             # A table that is cut must say so, or its first row looks like the first rebalance.
             if hidden := len(history.rebalances) - len(shown):
-                console.print(note(f"{count(hidden, 'earlier rebalance')} not shown: --full"))
+                console.print(note(f"{count(hidden, 'earlier rebalance')} not shown: --all"))
         for text, style in _below(history, cures, full=full):
             console.print(note(text, style))
     if unread is not None:
@@ -610,8 +610,11 @@ def moment(seconds: float, span_s: float = 0) -> str:
     >>> moment(0.25), moment(0.25, span_s=5)
     ('00:00:00', '00:00:00.250')
     """
-    # Rounded first, as the last line cuts digits off: 0.2999999 would become .299.
-    at = datetime.fromtimestamp(round(seconds, 3), UTC)
-    if span_s > 86_400:
-        return at.strftime("%b %d %H:%M")
-    return at.strftime("%H:%M:%S") + (f".{at.microsecond // 1000:03d}" if 0 < span_s < 10 else "")
+
+    def write(at: datetime) -> str:
+        if span_s > 86_400:
+            return at.strftime("%b %d %H:%M")
+        return at.strftime("%H:%M:%S") + (f".{at.microsecond // 1000:03d}" if 0 < span_s < 10 else "")
+
+    # Rounded first, as `write` cuts digits off: 0.2999999 would become .299.
+    return utc(round(seconds, 3), write)

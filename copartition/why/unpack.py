@@ -17,6 +17,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from copartition.kit.words import utc
+
 
 class Record(NamedTuple):
     """The content of one line, or of one of several events that a line holds.
@@ -146,7 +148,9 @@ def _leaves(value: Any, key: str) -> Iterator[tuple[str, Any]]:
             for item in value:
                 yield from _leaves(item, key)
     else:
-        yield key, value
+        # JSON may escape half of a pair of surrogates. No name of Kafka's has one, and no file can hold one,
+        # so it stays an escape, as bytes do that are no UTF-8.
+        yield key, value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
 
 class Stamp(NamedTuple):
@@ -284,13 +288,13 @@ def _worded(text: str, day_first: bool) -> Stamp | None:
     # 1972 stands for an unknown year: it is a leap year, so that 29 February is a day of it.
     try:
         at = parser.parse(plain, default=datetime(1972, 1, 1), dayfirst=day_first)  # noqa: DTZ001 - set below
+        zoned = at.tzinfo is not None
+        # A zone of more than a day is refused only here.
+        seconds = (at if zoned else at.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
-    zoned = at.tzinfo is not None
     year = re.search(r"\b(?:19|20)\d\d\b", text) is not None
-    return Stamp(
-        (at if zoned else at.replace(tzinfo=UTC)).timestamp(), zoned, (3 if zoned else 2) if year else 1
-    )
+    return Stamp(seconds, zoned, (3 if zoned else 2) if year else 1)
 
 
 DATED = datetime(1973, 1, 1, tzinfo=UTC).timestamp()
@@ -310,7 +314,6 @@ def moment_of(at: float | None) -> str:
     """
     if at is None:
         return ""
-    whole = datetime.fromtimestamp(at, UTC)
     if is_dated(at):
-        return whole.strftime("%Y-%m-%d %H:%M:%S")
-    return whole.strftime("%m-%d %H:%M:%S" if whole.year == 1972 else "%H:%M:%S")
+        return utc(at, lambda moment: f"{moment:%Y-%m-%d %H:%M:%S}")
+    return utc(at, lambda moment: f"{moment:%m-%d %H:%M:%S}" if moment.year == 1972 else f"{moment:%H:%M:%S}")

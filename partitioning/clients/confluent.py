@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from weakref import WeakSet
 
+from partitioning.clients.contact import machine_faults
 from partitioning.clients.delivery import WAIT_S, Deliveries
 from partitioning.clients.java_settings import librdkafka_security
 from partitioning.clients.placing import check_explicit
@@ -89,7 +90,8 @@ class PartitioningProducer(Producer):
         self._hashed = self._topics.hashed
         self._watched: tuple[DeliveryCallback | None, DeliveryCallback | None] = None, None
         on_delivery = self._deliveries.watch(self._topics.on_error, config.get("on_delivery"))
-        super().__init__({**config, **self._topics.hashing, "on_delivery": on_delivery})
+        with machine_faults():
+            super().__init__({**config, **self._topics.hashing, "on_delivery": on_delivery})
         PRODUCERS.add(self)
 
     def produce(

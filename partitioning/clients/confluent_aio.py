@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from partitioning.errors import MissingDependencyError
+from partitioning.kit.packages import install_command
 
 try:
     from confluent_kafka import KafkaException
@@ -15,7 +16,7 @@ try:
 except ImportError as missing:
     raise MissingDependencyError(
         "PartitioningAIOProducer needs a confluent-kafka that has confluent_kafka.aio: "
-        "install it with: pip install --upgrade 'copartition[kafka]'"
+        f"install it with: {install_command('kafka')} --upgrade"
     ) from missing
 
 from asyncio import Future
@@ -24,6 +25,7 @@ from collections.abc import Mapping
 from confluent_kafka import KafkaError, Message
 
 from partitioning.clients.confluent import PRODUCERS
+from partitioning.clients.contact import machine_faults
 from partitioning.clients.delivery import TAKEN_ALONG, Deliveries, describe_error
 from partitioning.clients.java_settings import librdkafka_security
 from partitioning.clients.placing import check_explicit
@@ -74,7 +76,8 @@ class PartitioningAIOProducer(AIOProducer):
         self._taken_along = 0
         self._futures: list[Future[Message]] = []
         self._prune_at = _PRUNE_AT
-        super().__init__({**producer_conf, **self._topics.hashing}, **options)
+        with machine_faults():
+            super().__init__({**producer_conf, **self._topics.hashing}, **options)
         PRODUCERS.add(self)
 
     async def produce(

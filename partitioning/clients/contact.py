@@ -5,17 +5,18 @@ Spark's drivers may get this module by value.
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import confluent_kafka  # the module, since its classes cannot be pickled
 
 from partitioning.clients.delivery import describe_errors
-from partitioning.errors import BrokerUnreachableError, InvalidConfigError
+from partitioning.errors import BrokerUnreachableError, InvalidConfigError, MachineError
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
@@ -41,16 +42,69 @@ _NO_TLS = ("UNEXPECTED_EOF", "WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
 """librdkafka's words for a handshake with a server that does not speak TLS."""
 
 
+@contextmanager
+def machine_faults() -> Iterator[None]:
+    """Turn what this machine cannot give a client that the block makes into a `MachineError`.
+
+    librdkafka starts threads of its own for each client. Where one does not start, the settings are not to
+    blame, which any other error of the block says.
+    """
+    try:
+        yield
+    except confluent_kafka.KafkaException as error:
+        if error.args[0].name() != "_CRIT_SYS_RESOURCE":
+            raise
+        raise MachineError(
+            f"no Kafka client can be made here: {error.args[0].str()}: the process has no memory, or no "
+            "threads, left; give it more (Spark: spark.executor.memoryOverhead), or let fewer run at a time"
+        ) from error
+
+
+def pause(seconds: float) -> None:
+    """Sleep for some seconds.
+
+    Raises:
+        MachineError: the clock jumped meanwhile, which the system refuses as an invalid time.
+    """
+    try:
+        time.sleep(seconds)
+    except OSError as error:
+        raise MachineError(
+            f"the clock of this machine jumped while a Kafka client waited: {error.strerror}; set it, and "
+            "write again: what was acknowledged is written, and nothing else is said to be"
+        ) from error
+
+
 def quiet_client(kind: Callable[[Any], Any], config: Mapping[str, Any], errors: list[KafkaError]) -> Any:
     """Return a client that adds its errors to `errors`.
 
-    InvalidConfigError if librdkafka refuses its settings.
+    InvalidConfigError if librdkafka refuses its settings, MachineError if it gets no thread.
     """
     try:
-        return kind({**QUIET, **config, "error_cb": errors.append})
+        with machine_faults():
+            return kind({**QUIET, **config, "error_cb": errors.append})
     except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
         fault = error.args[0].str() if isinstance(error, confluent_kafka.KafkaException) else error
-        raise InvalidConfigError(f"librdkafka refuses the settings: {fault}") from error
+        raise InvalidConfigError(f"librdkafka refuses the settings: {_shown(str(fault), config)}") from None
+
+
+_HARMLESS = re.compile(r"[\w.,-]{0,40}")
+"""Values that a setting with a choice, a number or a name may have; two lines that became one have a sign."""
+_NAME = re.compile(r"[a-z_]+(?:[.-][a-z_]+)*")
+"""Names of settings: small letters alone. A part of a password that stands for a name seldom looks so."""
+
+
+def _shown(fault: str, config: Mapping[str, Any]) -> str:
+    """Return librdkafka's words on settings, without names and values that may be parts of a password.
+
+    A file whose lines were cut or wrongly joined brings such parts, and librdkafka shows what it refuses.
+    """
+    texts = [str(value) for value in config.values() if not _HARMLESS.fullmatch(str(value))]
+    texts += [name for name in config if not _NAME.fullmatch(name)]
+    # The longest first: a shorter one may be a part of it.
+    for text in sorted(texts, key=len, reverse=True):
+        fault = fault.replace(text, "(not shown, it may hold a password)")
+    return fault
 
 
 def why_refused(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str:
@@ -95,7 +149,7 @@ def _speaks_tls(host: str, port: int) -> bool | None:
     """
     spoken = _shakes_hands(host, port)
     if spoken is False:
-        time.sleep(_MOMENT_S)
+        pause(_MOMENT_S)
         spoken = _shakes_hands(host, port)
     return spoken
 
@@ -210,7 +264,7 @@ def cluster_metadata(
                 why = why_refused(final or errors or [error.args[0]], config)
                 raise BrokerUnreachableError(why) from error
             # A call that fails at once would turn this into a busy loop.
-            time.sleep(min(0.05, max(timeout_s - passed_s, 0)))
+            pause(min(0.05, max(timeout_s - passed_s, 0)))
             wait_s *= 2
 
 
@@ -265,7 +319,7 @@ def list_offsets(
         passing = any(error.args[0].name() in _LEADER_MOVES for error in errors.values())
         if not passing or time.monotonic() >= deadline:
             break
-        time.sleep(0.1)
+        pause(0.1)
     return offsets, errors
 
 

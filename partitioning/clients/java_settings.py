@@ -25,6 +25,9 @@ _PEM_FILES = {
     "truststore": ("ssl.ca.location",),
     "keystore": ("ssl.certificate.location", "ssl.key.location"),
 }
+_MODULE = re.compile(r"[A-Za-z0-9]+LoginModule")
+_STORES = {"BCFKS", "JKS", "JCEKS", "PEM", "PKCS12"}
+"""Types of Java's key stores that an error may name; any other text may be a part of a password."""
 _WORD_OR_SIGN = r'(?s)"((?:\\.|[^"\\])*)"|\'((?:\\.|[^\'\\])*)\'|([=;])|([^\s=;"\']+)'
 _OF_OIDC = {
     "clientId": "sasl.oauthbearer.client.id",
@@ -89,7 +92,9 @@ def _login(rest: dict[str, str]) -> dict[str, str]:
         if extensions:
             settings["sasl.oauthbearer.extensions"] = ",".join(extensions)
         return {"sasl.oauthbearer.method": "oidc", **settings}
-    raise _untranslatable(_JAAS, f"it names the login module {kind[:60]!r}")
+    # Of a line that was cut or joined any word may come first, also one of a password.
+    known = f"the login module {kind!r}" if _MODULE.fullmatch(kind) else "no login module"
+    raise _untranslatable(_JAAS, f"it names {known}; Plain, Scram and OAuthBearerLoginModule can be")
 
 
 def _parsed(jaas: str) -> tuple[str, dict[str, str]]:
@@ -124,9 +129,11 @@ def _store(rest: dict[str, str], store: str) -> dict[str, str]:
     location = rest.pop(f"ssl.{store}.location", None)
     rest.pop(f"ssl.{store}.password", None)
     if location is not None and kind != "PEM":
+        kind = kind or "JKS"
+        of_type = f"type {kind}" if kind in _STORES else "another type"
         raise _untranslatable(
             f"ssl.{store}.location",
-            f"it is of type {kind[:20] or 'JKS'}; export its certificates as PEM (keytool -exportcert -rfc "
+            f"it is of {of_type}; export its certificates as PEM (keytool -exportcert -rfc "
             f"or openssl pkcs12) and set ssl.{store}.type=PEM",
         )
     return settings if location is None else settings | dict.fromkeys(_PEM_FILES[store], location)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from partitioning.clients.contact import connected_metadata, why_refused
+from partitioning.clients.contact import connected_metadata, machine_faults, why_refused
 from partitioning.clients.delivery import time_setting
 from partitioning.clients.placing import TopicPlacer, layout_of, librdkafka_partitioner, strategy
 from partitioning.errors import (
@@ -257,7 +257,8 @@ def _refusals(config: Mapping[str, Any]) -> list[KafkaError]:
     The producer itself learns it when it is polled, which would call the delivery callbacks in mid-produce.
     """
     errors: list[KafkaError] = []
-    client = Producer({**config, "error_cb": errors.append, "log_level": 0})
+    with machine_faults():
+        client = Producer({**config, "error_cb": errors.append, "log_level": 0})
     with suppress(KafkaException):
         client.list_topics(timeout=_REFRESH_WITHIN_S)
     with suppress(KafkaException, SystemError):

@@ -20,14 +20,27 @@ MAX_SLOW_BYTES = 2**19
 """Bytes of a YAML or TOML file; JSON is read a hundred times faster and may be longer."""
 _MAX_DEPTH = 20
 """A scenario has four levels."""
+_MAX_JSON_DEPTH = 100
+"""JSON of other tools has a dozen levels; writing or comparing many more would exhaust Python's stack."""
 _MAX_VALUES = 100_000
 """Values of a YAML file, repeats by aliases included."""
 _LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
 
 
-def decode_json(text: str) -> Any:
-    """Return the value that a JSON text says; ValueError if the text is no JSON."""
-    return _decode(msgspec.json.decode, text)
+def decode_json(text: str | bytes) -> Any:
+    """Return the value that a JSON text says.
+
+    ValueError if the text is no JSON (NaN and Infinity are none), or has more than `_MAX_JSON_DEPTH` levels.
+    """
+    value = _decode(msgspec.json.decode, text)
+    # Only lists and objects have values inside, so a level of anything else ends the walk.
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(_MAX_JSON_DEPTH):
+        children = (item.values() if isinstance(item, dict) else item for item in level)
+        level = [child for items in children for child in items if isinstance(child, dict | list)]
+    if not level:
+        return value
+    raise ValueError(f"the values are nested more than {_MAX_JSON_DEPTH} levels deep")
 
 
 def decode_toml(text: str) -> Any:
@@ -117,7 +130,7 @@ def _bound(yaml: Any, loader: Any, text: str) -> None:
                 )
 
 
-def _decode(decode: Callable[[str], Any], text: str) -> Any:
+def _decode(decode: Callable[..., Any], text: str | bytes) -> Any:
     """Return what msgspec reads; each of its errors becomes a ValueError, as all callers expect."""
     try:
         return decode(text)

@@ -18,6 +18,37 @@ def version() -> str:
     return metadata.version("copartition")
 
 
+def install_command(extra: str) -> str:
+    """Return the shell command that adds an extra to the copartition that is installed.
+
+    pip notes what it installed a package from unless that was an index (`direct_url.json`, PEP 610): a
+    folder, a file or a repository. The command names the same thing, so that it works if no index has the
+    package.
+
+    Args:
+        extra: a name under `project.optional-dependencies` of pyproject.toml, such as "kafka".
+    """
+    import json  # noqa: PLC0415 - as above, and only an error asks
+    from importlib import metadata  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
+    from urllib.parse import urlsplit  # noqa: PLC0415
+    from urllib.request import url2pathname  # noqa: PLC0415
+
+    try:
+        noted = metadata.distribution("copartition").read_text("direct_url.json")
+    except metadata.PackageNotFoundError:  # the packages were copied, or found by PYTHONPATH
+        return f"pip install '.[{extra}]' in a clone of copartition"
+    origin = json.loads(noted) if noted else {}
+    address = urlsplit(origin.get("url", ""))
+    if "vcs_info" in origin:
+        vcs = origin["vcs_info"]
+        return f"pip install 'copartition[{extra}] @ {vcs['vcs']}+{origin['url']}@{vcs['commit_id']}'"
+    # A wheel is often deleted after it was installed; its path would then lead nowhere.
+    if address.scheme == "file" and Path(path := url2pathname(address.path)).exists():
+        return f"pip install '{path}[{extra}]'"
+    return f"pip install 'copartition[{extra}]'"
+
+
 def public_names(module: ModuleType) -> list[str]:
     """Return the names that a module offers: its `__all__`, or all that it has imported, but no modules.
 
@@ -54,8 +85,12 @@ def load_lazily(package: str, *others: str) -> None:
                 return vars(module).setdefault(name, getattr(sys.modules[f"{package}.api"], name))
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
+    def listed() -> list[str]:
+        # For people and their editors: what the package itself imports is left out.
+        return sorted({*(name for name in vars(module) if name.startswith("__")), *module.__all__})
+
     # As `def __getattr__` and `def __dir__` in the package itself would (PEP 562).
-    vars(module).update(__getattr__=find, __dir__=lambda: sorted({*vars(module), *module.__all__}))
+    vars(module).update(__getattr__=find, __dir__=listed)
 
 
 @contextmanager
@@ -66,7 +101,7 @@ def needs(what: str, extra: str) -> Iterator[None]:
     # Not every ImportError: a package that is there but broken must show its own error.
     except ModuleNotFoundError as error:
         raise MissingDependencyError(
-            f"{what} needs the package {error.name}; install it with: pip install 'copartition[{extra}]'"
+            f"{what} needs the package {error.name}; install it with: {install_command(extra)}"
         ) from error
 
 

@@ -136,7 +136,8 @@ def _librdkafka() -> ctypes.CDLL:
         return library
     raise MissingDependencyError(
         f"the librdkafka of {cimpl.__file__} has no mock cluster (rd_kafka_mock_cluster_new): "
-        "take confluent-kafka's own wheel, install it with: pip install 'copartition[kafka]'"
+        "take confluent-kafka's own wheel: "
+        "pip install --force-reinstall --only-binary confluent-kafka confluent-kafka"
     )
 
 

@@ -3,13 +3,14 @@
 Columns and options mean what they mean to Spark's own Kafka source; `docs/spark.md` lists them. The offsets
 in a stream's checkpoint are exact, in the form of that source. The topic is not created, no group is joined
 and nothing is committed. A range is read by one consumer in one task, which holds at most 64 MiB of fetched
-records (`kafka.queued.max.messages.kbytes`) and a batch of some 8 MiB.
+records (`kafka.queued.max.messages.kbytes`) and a batch of some 8 MiB. Partitions with few records share one.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ from partitioning.clients.contact import Place
 from partitioning.errors import InvalidConfigError
 from spark_integration.columns import SOURCE
 from spark_integration.errors import ColumnError, DataLossError
-from spark_integration.reading.cluster import Cluster, Range, spread
+from spark_integration.reading.cluster import Cluster, Range, spread, together
 from spark_integration.reading.options import (
     BATCH_ONLY,
     EARLIEST,
@@ -30,7 +31,7 @@ from spark_integration.reading.options import (
     read_options,
 )
 from spark_integration.reading.pushdown import Bounds, wanted_by
-from spark_integration.reading.records import ARROW_TYPES, read_range
+from spark_integration.reading.records import ARROW_TYPES, read_ranges
 from spark_integration.shipping import send_by_value
 from spark_integration.sinks.source import KafkaSink
 
@@ -116,8 +117,8 @@ class _Reader:
         # Of a batch without any records Spark makes a task for nothing.
         if partition is None or partition.value is None:
             return iter(())
-        return read_range(
-            Range(*partition.value),
+        return read_ranges(
+            [Range(*offsets) for offsets in partition.value],
             self._options.config,
             self._schema,
             fail_on_data_loss=self._options.fail_on_data_loss,
@@ -127,12 +128,12 @@ class _Reader:
         return cluster.places(self._options.topics, self._options.assigned)
 
     def _split(self, ranges: Iterable[Range]) -> list[datasource.InputPartition]:
-        """Return what each task reads: the ranges, cut if more tasks are asked for."""
+        """Return what each task reads: a range, several with few records, or a part if many are asked for."""
+        wanted = self._options.min_partitions
+        parts = spread(ranges, wanted)
+        tasks = together(parts) if wanted is None else [[offsets] for offsets in parts]
         # Plain tuples: what pickles a reader and what pickles these need not be the same process.
-        return [
-            datasource.InputPartition(tuple(offsets))
-            for offsets in spread(ranges, self._options.min_partitions)
-        ]
+        return [datasource.InputPartition(tuple(map(tuple, task))) for task in tasks]
 
     def _report_data_loss(self, what: str) -> None:
         """Raise DataLossError, unless what is gone is to be passed over."""
@@ -189,13 +190,37 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
 
     Attributes:
         _goal: where a query with the trigger `availableNow` ends; None for any other.
+        _kept: clients that ask from one micro-batch to the next; None before the first question, after one
+            that failed, and in tasks.
     """
 
     _goal: Offsets | None = None
+    _kept: Cluster | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what goes to the tasks, which ask nothing."""
+        return {name: value for name, value in vars(self).items() if name != "_kept"}
+
+    def stop(self) -> None:
+        """Leave no connection; called by Spark at the end of the query."""
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.close()
+
+    @contextmanager
+    def _cluster(self) -> Iterator[Cluster]:
+        """Yield the clients, which are made anew after an error."""
+        if self._kept is None:
+            self._kept = Cluster(self._options.config)
+        try:
+            yield self._kept
+        except BaseException:
+            self.stop()
+            raise
 
     def initialOffset(self) -> Offsets:  # noqa: N802
         """Return where a query without a checkpoint begins."""
-        with Cluster(self._options.config) as cluster:
+        with self._cluster() as cluster:
             places = self._places(cluster)
             return _written(_resolved(cluster, places, self._options.starting, "startingOffsets"))
 
@@ -242,14 +267,14 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
 
     def _latest(self) -> Offsets:
         """Return the end of each partition as it is now."""
-        with Cluster(self._options.config) as cluster:
+        with self._cluster() as cluster:
             return _written(cluster.latest(self._places(cluster)))
 
     def _begun(self, new: set[Place]) -> dict[Place, int]:
         """Return where partitions begin that the topic got meanwhile."""
         if not new:
             return {}
-        with Cluster(self._options.config) as cluster:
+        with self._cluster() as cluster:
             starts = cluster.earliest(new)
         for (topic, partition), offset in sorted(starts.items()):
             if offset:

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import atexit
-import os
-import sys
+import math
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, starmap
 from operator import length_hint
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
 import pyarrow as pa
 
-from partitioning.clients.contact import connected_metadata
+from partitioning.clients.contact import connected_metadata, machine_faults
 from partitioning.clients.delivery import WAIT_S, Deliveries, describe_error
 from partitioning.errors import DeliveryError
 from spark_integration.sinks.cluster import ANSWER_WITHIN_S, check_unchanged, first_wait_s
 from spark_integration.sinks.placement import KeyRule
+from spark_integration.sinks.process_store import KEPT, process_store
 from spark_integration.sinks.records import records
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
 
-HOME = "_copartition_idle_producers"
-KEPT = 4
-"""Number of idle producers that a worker keeps: those of other configurations that were used last."""
+ASKED_S = 5.0
+"""Seconds for which a worker takes a topic's partition count for known before its next task begins."""
 
 
 class Lease:
@@ -37,6 +35,7 @@ class Lease:
 
     Attributes:
         producer: the task's own until it is given back.
+        asked: when it last said how many partitions a topic has, in seconds of the monotonic clock, by topic.
         _reports: a list with the callback of the task that has the producer now. The producer keeps the list,
             so a later task can replace what is in it.
     """
@@ -46,15 +45,15 @@ class Lease:
     ) -> None:
         self._config = tuple(sorted(config.items()))
         kept = _idle().pop(self._config, None)
-        self.producer, self._reports = (
-            kept if kept is not None and _serves(kept[0]) else _create_producer(config)
+        self.producer, self._reports, self.asked = (
+            kept if kept is not None and _serves(kept[0]) else (*_create_producer(config), {})
         )
         self._reports[:] = [report]
 
     def give_back(self) -> list[Producer]:
         """Keep the producer, which must have nothing queued; return the producers beyond the limit."""
         idle = _idle()
-        idle[self._config] = (self.producer, self._reports)
+        idle[self._config] = (self.producer, self._reports, self.asked)
         return [idle.pop(next(iter(idle)))[0] for _ in range(len(idle) - KEPT)]
 
 
@@ -68,7 +67,8 @@ def _create_producer(config: Mapping[str, str]) -> tuple[Producer, list[Any]]:
         reports[0](error, message)
 
     settings = {**config, "delivery.report.only.error": True, "on_delivery": report}
-    return confluent_kafka.Producer(settings), reports
+    with machine_faults():
+        return confluent_kafka.Producer(settings), reports
 
 
 def _serves(producer: Producer) -> bool:
@@ -80,18 +80,9 @@ def _serves(producer: Producer) -> bool:
     return True
 
 
-def _idle() -> dict[tuple[tuple[str, str], ...], tuple[Producer, list[Any]]]:
-    """Return the idle producers of this process by configuration, the one used last at the end.
-
-    This code travels by value, so that each task has globals of its own; a module made here is the same to
-    all of them. A process forked from one with producers has none: their threads stayed behind.
-    """
-    if HOME not in sys.modules:
-        sys.modules[HOME] = ModuleType(HOME)
-        # Closed while Python is whole: a client that ends with it may leave an error behind as its exit code.
-        atexit.register(lambda: _idle().clear())
-    home = vars(sys.modules[HOME])
-    return home.setdefault(f"of process {os.getpid()}", {})  # type: ignore[no-any-return]
+def _idle() -> dict[tuple[tuple[str, str], ...], tuple[Producer, list[Any], dict[str, float]]]:
+    """Return the idle producers of this process by configuration, the one used last at the end."""
+    return process_store("producers")
 
 
 def deliver(
@@ -132,7 +123,8 @@ def deliver(
     done_with = [producer]
     try:
         # Before the first record: after it rows would be in the topic already.
-        _check_growth(producer, topics, expected, within_s=first_wait_s(config), must_answer=True)
+        wait_s = first_wait_s(config)
+        _check_growth(lease, _unasked(lease, topics), expected, within_s=wait_s, must_answer=True)
         for batch in chain([first], filled):
             topics |= _topics(batch, topic, counts)
             send(producer, deliveries, records(batch, counts, topic, computed_for, rule))
@@ -142,9 +134,8 @@ def deliver(
             deliveries.check()
         # A topic that grew meanwhile: the rows are where they were meant to be, but no longer where their
         # keys belong.
-        _check_growth(
-            producer, topics & expected.keys(), expected, within_s=ANSWER_WITHIN_S, must_answer=False
-        )
+        named = topics & expected.keys()
+        _check_growth(lease, named, expected, within_s=ANSWER_WITHIN_S, must_answer=False)
     except BaseException as error:
         # What is still queued must not reach the topic after the task has failed: Spark runs it again.
         producer.purge()
@@ -162,8 +153,17 @@ def deliver(
             _close(producer, deliveries)
 
 
+def _unasked(lease: Lease, topics: Iterable[str]) -> list[str]:
+    """Return the topics of which this producer has said nothing for `ASKED_S`, in the tasks before.
+
+    Of many small tasks each would ask what the one before has just been told.
+    """
+    since = time.monotonic() - ASKED_S
+    return [topic for topic in topics if lease.asked.get(topic, -math.inf) < since]
+
+
 def _check_growth(
-    producer: Producer,
+    lease: Lease,
     topics: Iterable[str],
     expected: Mapping[str, int],
     *,
@@ -177,7 +177,7 @@ def _check_growth(
     """
     for topic in topics:
         try:
-            metadata = connected_metadata(producer.list_topics, topic, within_s)
+            metadata = connected_metadata(lease.producer.list_topics, topic, within_s)
         except confluent_kafka.KafkaException:
             if must_answer:
                 raise
@@ -185,6 +185,7 @@ def _check_growth(
         partitions = metadata.topics[topic].partitions
         if partitions and topic in expected:
             check_unchanged(topic, expected[topic], len(partitions))
+            lease.asked[topic] = time.monotonic()
 
 
 def _topics(batch: pa.RecordBatch, topic: str | None, counts: Mapping[str, int]) -> set[str]:

@@ -16,6 +16,7 @@ OWN_OPTIONS = (
     "bootstrap.servers",
     "topic",
     "partitions",
+    "tasks",
     "profile",
     "partition",
     "txnAppId",
@@ -63,6 +64,7 @@ class SinkOptions:
         config: librdkafka's producer settings.
         topic: that of every row; None if the rows name theirs.
         partitions: the count by which the rows' partitions were computed; None if it is not said.
+        tasks: in how many Spark partitions they are laid out, as given to `route`; None if it is not said.
         profile: the profile by which they were; None if it is not said.
         partition: `columns.AS_IT_IS` if rows are written by their column 'partition' unchecked; else None.
         once: None for a write that is at least once.
@@ -71,6 +73,7 @@ class SinkOptions:
     config: Mapping[str, str] = field(repr=False)  # it may hold a password
     topic: str | None
     partitions: int | None
+    tasks: int | None = None
     profile: str | None = None
     partition: str | None = None
     once: OnceOptions | None = None
@@ -102,6 +105,7 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
         config=defaults | config,
         topic=own.get("topic"),
         partitions=partitions,
+        tasks=read_number(own, "tasks", 1, MAX_PARTITIONS),
         profile=own.get("profile"),
         partition=own.get("partition"),
         once=once,

@@ -16,11 +16,10 @@ from pyspark.sql import datasource
 from pyspark.sql.types import StructType
 
 from partitioning.errors import InvalidConfigError
-from spark_integration.columns import LANES, PARTITIONS
+from spark_integration.columns import LANES, PARTITIONS, TASKS
 from spark_integration.errors import ColumnError, RoutingError
 from spark_integration.shipping import PLACEMENT, send_by_value
 from spark_integration.sinks.cluster import (
-    ANSWER_WITHIN_S,
     Topics,
     check_same_topics,
     checked_topics,
@@ -58,7 +57,7 @@ class KafkaSink(datasource.DataSource):
         destination = _destination(schema, self.options)
         if destination.sink.once is not None:
             return OnceBatchWriter(destination.target(stream=False))
-        return _BatchWriter(destination.checked(ANSWER_WITHIN_S))
+        return _BatchWriter(destination.checked(first_wait_s(destination.sink.config)))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> datasource.DataSourceStreamWriter:  # noqa: ARG002, N802
         """Called by Spark on the driver, twice a micro-batch; every output mode appends."""
@@ -75,12 +74,14 @@ class _Destination:
     Attributes:
         sink: the options.
         noted: the count that the partition column's metadata notes.
+        tasks: in how many Spark partitions the rows are laid out by it; None for one for each partition.
         rule: where keyed rows have to be.
         topics: the topics that may be written; none before the cluster was asked.
     """
 
     sink: SinkOptions
     noted: int | None
+    tasks: int | None
     rule: KeyRule | None
     topics: Topics = field(default=Topics({}, {}))
 
@@ -90,7 +91,8 @@ class _Destination:
 
     def target(self, *, stream: bool) -> Target:
         """Return the version that is to be written exactly once; errors as of `target_of`."""
-        return target_of(self.sink, self.noted or self.sink.partitions, self.rule, stream=stream)
+        placed_for = self.noted or self.sink.partitions
+        return target_of(self.sink, placed_for, self.rule, stream=stream, tasks=self.tasks)
 
     def take(self, items: Iterator[Any]) -> datasource.WriterCommitMessage:
         """Deliver one task's rows; returns once the brokers have acknowledged them."""
@@ -139,7 +141,6 @@ class _StreamWriter(StreamWriter):
     def _ask(self) -> None:
         # The driver asks once a micro-batch: this instance is pickled for each of its tasks.
         if not self._destination.topics.counts:
-            # The stream has written before, so brokers that do not answer are away, not misspelt.
             destination = self._destination
             self._destination = destination.checked(first_wait_s(destination.sink.config))
 
@@ -171,7 +172,8 @@ def _destination(schema: StructType, options: Mapping[str, str]) -> _Destination
     notes = columns["partition"].metadata if "partition" in columns else {}
     if sink.once is not None and notes.get(LANES, 1) > 1:
         raise RoutingError(
-            f"an exactly-once write has one task for each Kafka partition, and the rows are routed in "
+            "an exactly-once write has each Kafka partition in one task, and the rows are routed in "
             f"{notes[LANES]} lanes of each: call route() without lanes"
         )
-    return _Destination(sink, notes.get(PARTITIONS), key_rule(sink.profile, sink.partition, notes, columns))
+    rule = key_rule(sink.profile, sink.partition, notes, columns)
+    return _Destination(sink, notes.get(PARTITIONS), notes.get(TASKS, sink.tasks), rule)

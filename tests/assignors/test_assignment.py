@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from assignors.group import Assignment
+from assignors.assignment import Assignment
 from assignors.partition_list import PartitionList
 from partitioning.topic_partition import TopicPartition
 

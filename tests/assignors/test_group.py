@@ -7,7 +7,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from assignors.group import Assignment, Carried, Group, Member, StickyUserData, Topic
+from assignors.assignment import Assignment
+from assignors.group import Carried, Group, Member, StickyUserData, Topic
 from assignors.partition_list import PartitionColumns, PartitionList
 from assignors.registry import get_assignor
 from partitioning.errors import InvalidGroupError

@@ -2,7 +2,8 @@
 
 import pytest
 
-from assignors.group import Assignment, Group, Member, Topic
+from assignors.assignment import Assignment
+from assignors.group import Group, Member, Topic
 from assignors.partition_list import PartitionList
 from copartition.assignment_diff import WhatIf, plan
 from copartition.groups import parse_capture

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from copartition.deploys import stops
 from copartition.shell.main import copartition
 from tests.copartition.groups.conftest import workers
 from tests.copartition.reported import (
@@ -40,6 +41,17 @@ __all__ = [
     "with_stops",
     "workers",
 ]
+
+
+@pytest.fixture(autouse=True)
+def few_runs(request, monkeypatch):
+    """What a deploy stops comes from two runs: a range has the same words for thirty, which take long.
+
+    A test of the figures themselves is marked `all_runs`.
+    """
+    if "all_runs" not in request.keywords:
+        monkeypatch.setattr(stops, "RUNS", 2)
+
 
 CAPTURES = Path(__file__).parent / "groups" / "captures"
 
@@ -79,19 +91,19 @@ def start(tmp_path):
 @pytest.fixture
 def members():
     """A capture of a group of five, one of them idle."""
-    return CAPTURES / "members-4.3.1.txt"
+    return CAPTURES / "members-4.4.0.txt"
 
 
 @pytest.fixture
 def offsets():
     """A capture with committed offsets and lags."""
-    return CAPTURES / "offsets-4.3.1.txt"
+    return CAPTURES / "offsets-4.4.0.txt"
 
 
 @pytest.fixture
 def reconciling():
     """A capture that holds a current and a target assignment."""
-    return CAPTURES / "reconciling-4.3.1.txt"
+    return CAPTURES / "reconciling-4.4.0.txt"
 
 
 @pytest.fixture

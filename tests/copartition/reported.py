@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assignors.group import Assignment, Topic
+from assignors.assignment import Assignment
+from assignors.group import Topic
 from assignors.state import GroupState, MemberIdentity
 from copartition.assignment_diff import WhatIf, diff, plan
 from copartition.deploys.answer import Range, Stops

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from copartition.assignment_diff.command import diff
 from copartition.shell.main import copartition
+from partitioning.profiles import PROFILES
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -19,7 +20,9 @@ PROGRAMS = {"assignment-diff": diff, "copartition": copartition}
 )
 
 COMMANDS = ["same-partition", "switch-partitioner", "before-a-deploy", "new-protocol", "faq", "share-groups"]
-EXAMPLES = ["switch-partitioner", "faq", "share-groups"]
+EXAMPLES = ["switch-partitioner", "faq", pytest.param("share-groups", marks=pytest.mark.heavy)]
+HEAVY = {"share-groups": [pytest.mark.heavy]}
+"""Pages whose commands take seconds."""
 LIVE_EXAMPLES = ["same-partition", "unit-test"]
 
 
@@ -34,7 +37,7 @@ def commands(page):
     """Each command of a page, with what the page shows of its output."""
     for block in blocks(page, "console"):
         for command, shown in re.findall(r"^\$ ([^\n]*)\n(.*?)(?=^\$ |\Z)", block, re.DOTALL | re.MULTILINE):
-            yield pytest.param(command, shown, id=f"{page}: {command[:40]}")
+            yield pytest.param(command, shown, id=f"{page}: {command[:40]}", marks=HEAVY.get(page, ()))
 
 
 @pytest.mark.parametrize(("command", "shown"), [case for page in COMMANDS for case in commands(page)])
@@ -93,6 +96,12 @@ def test_the_figures_of_an_answer_are_those_of_its_page(answer):
     text = re.sub(r"\s+", " ", (ROOT / page).read_text("utf-8"))
     for figure in re.findall(r"[\d,]*\d(?: of [\d,]*\d)?", re.sub(r"\(.*?\)", "", answer)):
         assert figure in text
+
+
+def test_the_comparison_counts_the_rules_that_there_are():
+    checked = sum(profile.checked for profile in PROFILES.values())
+    text = (DOCS / "comparison.md").read_text("utf-8")
+    assert f"by {len(PROFILES)} rules of clients, {checked} of them compared with the client itself" in text
 
 
 def test_every_page_is_in_the_navigation_of_the_site():

@@ -4,8 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from partitioning.testing import MockCluster
 from spark_integration import keys
 from tests.spark_integration.conftest import spark  # noqa: F401 - a fixture
 
@@ -25,6 +27,26 @@ def table(head: str) -> set[str]:
     return set(
         re.findall(r"`([\w.*]+)`", "".join(row.split("|")[1] for row in rows[0].strip().splitlines()[2:]))
     )
+
+
+@pytest.mark.spark
+@pytest.mark.needs("data sources")
+def test_the_block_of_the_readme_runs_when_pasted(spark):  # noqa: F811 - the fixture
+    """With nothing before it: the block makes its session and its rows."""
+    [block] = re.findall(
+        r"```python\n(from pyspark.*?)```", (DOCS.parent / "README.md").read_text("utf-8"), re.DOTALL
+    )
+    with MockCluster() as cluster:
+        cluster.create_topic("orders", 12)
+        exec(block.replace("localhost:9092", cluster.bootstrap_servers), {})
+        consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "readers"})
+        consumer.assign([TopicPartition("orders", number, 0) for number in range(12)])
+        found = {}
+        while len(found) < 2:
+            if (message := consumer.poll(1)) is not None:
+                found[message.key()] = message.partition()
+        consumer.close()
+    assert found == {b"order-42": 0, b"order-43": 10}
 
 
 @pytest.mark.slow

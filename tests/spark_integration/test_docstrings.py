@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -24,6 +25,8 @@ TEXTS = {
 ON_A_CLUSTER = [name for name, text in TEXTS.items() if re.search(r"\bconfig\b", text)]
 CRASH = {"event": "crash", "at_ms": "1 min", "consumer": "worker-1"}
 PACKAGES = "spark.jars.packages"
+WIDER = '"orders-18"'
+"""An empty topic beside "orders"."""
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +59,11 @@ def test_the_examples_of_a_public_name_run(name: str, names: dict[str, Any]) -> 
 
 @pytest.mark.parametrize("name", ON_A_CLUSTER)
 def test_the_examples_of_a_public_name_run_on_a_cluster(
-    name: str, names: dict[str, Any], broker: Kafka
+    name: str, names: dict[str, Any], broker: Kafka, tmp_path: Path
 ) -> None:
     # The broker is everybody's: topics and writers have names of their own.
     text = TEXTS[name].replace('"orders"', repr(broker.create_topic(12))).replace('"shop"', f'"{uuid4()}"')
-    assert_shown(text, {**names, "config": {"bootstrap.servers": broker.bootstrap_servers}})
+    if WIDER in text:
+        text = text.replace(WIDER, repr(broker.create_topic(18)))
+    folder = str(tmp_path / "checkpoint")
+    assert_shown(text, {**names, "config": {"bootstrap.servers": broker.bootstrap_servers}, "folder": folder})

@@ -84,6 +84,33 @@ def test_spark_partition_i_holds_exactly_kafka_partition_i(
     assert layout(routed) == [(p, p, p, 5) for p in range(num_partitions)]
 
 
+@EVERY_SPARK
+@pytest.mark.parametrize("tasks", [1, 2, 7])
+def test_tasks_share_kafka_partitions_and_each_is_whole_in_one(
+    spark: SparkSession, exchange: str, tasks: int
+) -> None:
+    routed = lay_out(rows(spark, 7, 35), 7, tasks=tasks)
+    assert_routed(routed, 7, tasks=tasks)
+    found = routed.groupBy(sf.spark_partition_id(), "partition").count().collect()
+    assert sorted(map(tuple, found)) == sorted((p % tasks, p, 5) for p in range(7))
+
+
+def test_shared_tasks_are_routed_only_for_whom_they_were_asked(spark: SparkSession) -> None:
+    routed = lay_out(rows(spark, 4, 20), 4, tasks=2)
+    with pytest.raises(RoutingError, match="10 rows are not in the Spark partition"):
+        assert_routed(routed, 4)
+    with pytest.raises(RoutingError, match="10 rows are not in the Spark partition"):
+        assert_routed(lay_out(rows(spark, 4, 20), 4), 4, tasks=2)
+
+
+@pytest.mark.parametrize(("tasks", "lanes"), [(0, 1), (5, 1), (2, 2)])
+def test_more_tasks_than_partitions_or_with_lanes_are_refused(
+    spark: SparkSession, tasks: int, lanes: int
+) -> None:
+    with pytest.raises(InvalidPartitionCountError, match=f"tasks is {tasks}; give 1 to 4"):
+        lay_out(rows(spark, 4, 4), 4, tasks=tasks, lanes=lanes)
+
+
 def assert_every_row_is_once_where_it_belongs(spark: SparkSession, num_partitions: int) -> None:
     """Three rows a partition; one job, without Python, that also tells how many partitions there are."""
     routed = lay_out(rows(spark, num_partitions, 3 * num_partitions), num_partitions)

@@ -18,7 +18,8 @@ from tests.support.rules import RuleLeader
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from assignors.group import Assignment, Group
+    from assignors.assignment import Assignment
+    from assignors.group import Group
 
 MOST_GROUPS = 10
 """A failing test ends after this many differing groups: the first ones show what they have in common."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from assignors import get_assignor
-from assignors.group import Assignment
+from assignors.assignment import Assignment
 from tests.support.agreement import (
     WIDTH,
     Difference,

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from assignors.group import Assignment, Group, Member, Topic
+from assignors.assignment import Assignment
+from assignors.group import Group, Member, Topic
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:

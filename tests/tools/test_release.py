@@ -9,9 +9,11 @@ from tools.release import ROOT, faults
 
 PROJECT = """\
 [project]
+name = "copartition"
 version = "0.2.0"
 [tool.hatch.metadata.hooks.custom]
 repository = "{}"
+install = "{}"
 """
 TOLD = "# Changelog\n\n## Unreleased\n\n## 0.2.0 - 2026-12-01\n\n### Added\n\n- More.\n\n## 0.1.0\n\n- All.\n"
 UNTOLD = "# Changelog\n\n## Unreleased\n\n- More.\n\n## 0.1.0\n\n- All.\n"
@@ -32,7 +34,7 @@ UNTOLD = "# Changelog\n\n## Unreleased\n\n- More.\n\n## 0.1.0\n\n- All.\n"
 def test_what_does_not_agree_is_named(
     tmp_path: Path, tag: str, installed: str, changelog: str, expected: list[str]
 ) -> None:
-    (tmp_path / "pyproject.toml").write_text(PROJECT.format("https://example.org"))
+    (tmp_path / "pyproject.toml").write_text(PROJECT.format("https://example.org", "copartition"))
     (tmp_path / "CHANGELOG.md").write_text(changelog)
     found = faults(tag, tmp_path, installed)
     assert len(found) == len(expected)
@@ -40,10 +42,17 @@ def test_what_does_not_agree_is_named(
 
 
 def test_a_release_needs_the_address_of_the_repository(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text(PROJECT.format(""))
+    (tmp_path / "pyproject.toml").write_text(PROJECT.format("", "copartition"))
     (tmp_path / "CHANGELOG.md").write_text(TOLD)
     [fault] = faults("v0.2.0", tmp_path, "0.2.0")
     assert "no address under 'repository'" in fault
+
+
+def test_a_release_is_installed_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(PROJECT.format("https://example.org", "."))
+    (tmp_path / "CHANGELOG.md").write_text(TOLD)
+    [fault] = faults("v0.2.0", tmp_path, "0.2.0")
+    assert "install = '.'" in fault
 
 
 def test_the_packages_say_the_version_of_the_project() -> None:

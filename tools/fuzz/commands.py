@@ -61,8 +61,13 @@ def make(rng: Random) -> tuple[list[str], dict[str, bytes]]:
     if command == "simulate":
         scenario = rng.choice(["scenario.yaml", "scenario.toml", "scenario.json"])
         assignor = rng.choice(ASSIGNORS).decode()
-        deploys = ["rolling", "surge", "crash worker-1", f"grow orders={number()}"]
-        captured = ["group", "--deploy", rng.choice(deploys)]
+        happens = [
+            "--deploy=rolling",
+            "--deploy=surge",
+            "--crash-member=worker-1",
+            f"--grow=orders={number()}",
+        ]
+        captured = ["group", rng.choice(happens)]
         return [
             "simulate",
             *(captured if rng.random() < 0.3 else [scenario]),

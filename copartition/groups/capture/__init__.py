@@ -6,5 +6,6 @@ notices, `columns` knows their columns and `table` reads them, and `group` makes
 """
 
 from copartition.groups.capture.formats import check_head, is_json, parse_capture, parse_captures
+from copartition.groups.capture.others import find_kind
 
-__all__ = ["check_head", "is_json", "parse_capture", "parse_captures"]
+__all__ = ["check_head", "find_kind", "is_json", "parse_capture", "parse_captures"]

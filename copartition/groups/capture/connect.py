@@ -96,7 +96,7 @@ def parse_status(text: str) -> GroupState:
 def _workers(statuses: Sequence[_Status]) -> GroupState:
     """Return the workers of these connectors and their tasks; see `parse_status`."""
     check_partitions(sum(1 + len(status.tasks) for status in statuses), SourceError, "the Connect cluster")
-    rows, troubled = Rows(), []
+    rows, troubled, gaps = Rows(), [], []
     running = [task for status in statuses for task in (status.connector, *status.tasks)]
     # Members are added before their partitions, in the order in which the answer names them.
     for worker in dict.fromkeys(task.worker_id for task in running if task.state not in _NOBODYS):
@@ -107,11 +107,16 @@ def _workers(statuses: Sequence[_Status]) -> GroupState:
         numbers = [task.id for task in status.tasks]
         if twice := [number for number, count in Counter(numbers).items() if count > 1]:
             raise SourceError(f"connector {status.name!r} has task {twice[0]} twice; {AGAIN}")
+        # Connect numbers tasks from 0 on, so one that is not in the answer may run on any worker or on none.
+        if len(numbers) <= max(numbers, default=-1):
+            gaps.append(f"{status.name} shows {len(numbers)} of {max(numbers) + 1} tasks")
         for topic, number, unit in (instance, *((status.name, task.id, task) for task in status.tasks)):
             rows.partition(topic, number, None if unit.state in _NOBODYS else unit.worker_id)
             # A failed task still belongs to its worker: Connect does not move it in a rebalance.
             if unit.state not in {"RUNNING", "PAUSED", "STOPPED", *_NOBODYS}:
                 troubled.append(f"{topic}-{number} is {unit.state}")
-    warnings = (f"{first_of(troubled, 5)}; counted as their worker's all the same",) if troubled else ()
-    state = rows.state(complete=True, members_complete=False, warnings=warnings)
+    warnings = [f"{first_of(troubled, 5)}; counted as their worker's all the same"] if troubled else []
+    if gaps:
+        warnings.append(f"{first_of(gaps, 5)}; ask again when every task has a status, to know the others")
+    state = rows.state(complete=not gaps, members_complete=False, warnings=tuple(warnings))
     return replace(state, protocol=CONNECT)

@@ -175,5 +175,5 @@ def _pick(groups: dict[str | None, list[Scanned]], group: str | None) -> str | N
     if group is not None and group not in groups:
         raise SourceError(f"the capture holds no group {group!r} but: {held}")
     if group is None and len(groups) > 1:
-        raise SourceError(f"the capture holds {len(groups)} groups ({held}); name one with --group")
+        raise SourceError(f"the capture holds {len(groups)} groups ({held}); name one with `group`")
     return next(iter(groups)) if group is None else group

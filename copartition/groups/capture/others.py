@@ -91,22 +91,32 @@ _ROW = re.compile(r"(?m)^\S+ +\S+ +(?:\d+ +(?:\d+|-) +(?:\d+|-) +(?:\d+|-) +\S+ 
 """A row of the table of offsets or of members."""
 
 
-def check_kind(text: str) -> None:
-    """Refuse the output of Kafka's tools for share groups and Streams groups.
+def find_kind(text: str) -> tuple[str, str] | None:
+    """Return the kind and the name of the group whose tool printed a text; None for any other text.
 
-    Raises:
-        OtherGroupKindError: it is such an output; the message says what the group is, and what to use.
+    The kind is "share" or "streams"; the name is "the group" if the text shows none.
     """
-    # These outputs have rows that look like those of a consumer group. Read as such, one member could seem to
-    # own what several members read.
     start = text[:_HEAD]
     for kind, patterns in _KINDS.items():
         for pattern in patterns:
             if head := re.search(rf"(?m)^[ >|]*{pattern}", start):
                 # The group's name is in the notice, or the first word below the header.
                 below = start[start.find("\n", head.end() - 1) :].split(None, 1)
-                name = head[1] if head.re.groups else next(iter(below), "the group")
-                raise OtherGroupKindError(OTHER_KINDS[kind].format(group=name))
+                return kind, head[1] if head.re.groups else next(iter(below), "the group")
+    return None
+
+
+def check_kind(text: str) -> None:
+    """Refuse the output of Kafka's tools for share groups and Streams groups, and snapshots of such groups.
+
+    Raises:
+        OtherGroupKindError: it is such an output; the message says what the group is, and what to use.
+    """
+    # These outputs have rows that look like those of a consumer group. Read as such, one member could seem to
+    # own what several members read.
+    if (found := find_kind(text)) is not None:
+        kind, name = found
+        raise OtherGroupKindError(OTHER_KINDS[kind].format(group=name), kind)
 
 
 def refuse_text(text: str) -> None:
@@ -166,7 +176,7 @@ def parse_json(text: str, group: str | None = None) -> GroupState:
     if groups and not asked:
         raise SourceError(f"the JSON holds no group {group!r} but: {held}")
     if len(asked) > 1:
-        raise SourceError(f"the JSON holds {len(asked)} groups ({held}); name one with --group")
+        raise SourceError(f"the JSON holds {len(asked)} groups ({held}); name one with `group`")
     if not asked:
         raise SourceError(NO_GROUP)
     return asked[0]

@@ -12,7 +12,15 @@ from typing import Any, NamedTuple
 
 from copartition.groups.kinds import OTHER_KINDS
 from copartition.groups.live.wire import read_features, read_group_types
-from copartition.kit.admin import ClusterMetadata, Commit, DescribedGroup, DescribedTopic, JoinedMember
+from copartition.kit.admin import (
+    ClusterMetadata,
+    Commit,
+    DescribedGroup,
+    DescribedTopic,
+    JoinedMember,
+    Place,
+    TopicShape,
+)
 from copartition.kit.child import AdminError, Child, ChildEndedError
 from partitioning.clients.ledger import PREFIX, Entry, ledger_group
 from partitioning.errors import (
@@ -233,9 +241,9 @@ class Cluster:
 
         If the brokers tell no types, or not to this user, only the name can be said.
         """
-        types = self._group_types()
+        types = self.group_types()
         if (kind := types.get(group)) in OTHER_KINDS:
-            return OtherGroupKindError(f"{self._source}: {OTHER_KINDS[kind].format(group=group)}")
+            return OtherGroupKindError(f"{self._source}: {OTHER_KINDS[kind].format(group=group)}", kind)
         near = get_close_matches(group, types, n=3) or sorted(types)[:_NAMED]
         there = f"; there are {', '.join(near)}" if near else ""
         more = f" and {len(types) - len(near)} more" if len(types) > len(near) else ""
@@ -247,10 +255,10 @@ class Cluster:
         Raises:
             OtherGroupKindError: it is of another kind; the message says of which, and what to use.
         """
-        if self._group_types().get(group) in OTHER_KINDS:
+        if self.group_types().get(group) in OTHER_KINDS:
             raise self._missing(group)
 
-    def _group_types(self) -> dict[str, str]:
+    def group_types(self) -> dict[str, str]:
         """Return the type of each group by its name; {} if brokers tell no types, or not to this user."""
         try:
             brokers = [(broker.host, broker.port) for broker in self.brokers.values()]
@@ -272,6 +280,19 @@ class Cluster:
         settings: dict[str, str] = self._answer("settings", "GROUP", group)
         return settings
 
+    def topic_shape(self, topic: str) -> TopicShape:
+        """Return replicas and settings of a topic, which takes DESCRIBE_CONFIGS on the topic."""
+        shape: TopicShape = self._answer("topic_shape", topic)
+        return shape
+
+    def commit(self, group: str, topic: str, offsets: Mapping[int, int]) -> None:
+        """Commit offsets of a topic, by partition, for a group without members.
+
+        Raises:
+            SourceError: the group has members, or this user lacks READ on the group or the topic.
+        """
+        self._answer("commit", group, topic, dict(offsets))
+
     def may_see_every_topic(self) -> bool:
         """Return True if this user may DESCRIBE topics of any name: a broker hides others without a word."""
         return bool(self._answer("may_see_every_topic"))
@@ -289,6 +310,25 @@ class Cluster:
     def _commits(self, group: str) -> list[Commit]:
         """Return all commits, also those below 0, which are partitions without an offset."""
         return list(self._answer("commits", group))
+
+    def starts(self, places: Collection[Place]) -> dict[Place, int]:
+        """Return the offset of the oldest record that each partition keeps, if its leader answers."""
+        return dict(self._answer("starts", [*places])) if places else {}
+
+    def written_ms(self, offsets: Mapping[Place, int]) -> dict[Place, int]:
+        """Return the time of the first record at or after these offsets, in ms since 1970.
+
+        Takes READ on the topics. A partition is left out if no record came in time, or this user may not
+        read it; nothing is committed.
+
+        Args:
+            offsets: (topic, partition) -> offset.
+        """
+        try:
+            return dict(self._answer("written_ms", dict(offsets))) if offsets else {}
+        except SourceError:
+            # A user without READ still gets the rest of the report, in which these times are unknown.
+            return {}
 
     def ends(
         self, partitions: Collection[tuple[str, int]], *, stable: bool = False

@@ -15,12 +15,14 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from assignors.protocol import Reader
 from partitioning.errors import ProtocolError, SourceError
+
+T = TypeVar("T")
 
 _TIMEOUT_S = 5.0
 """Seconds that a connection may take, and then each question with its whole answer."""
@@ -28,6 +30,11 @@ _LARGEST_ANSWER = 100_000_000
 """Bytes of an answer at most: a wrong port may answer with any four bytes as a size."""
 _LEAST_ITERATIONS, _MOST_ITERATIONS = 4096, 1_000_000
 """Of SCRAM: Kafka's clients refuse fewer, which make a password easy to guess; more would keep us busy."""
+
+_MOVES_S = 10.0
+"""Seconds for which a coordinator is asked again that is not there yet, or moves."""
+_MOVES = {14, 15, 16}
+"""COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR."""
 
 _SASL_HANDSHAKE, _API_VERSIONS, _FIND_COORDINATOR, _LIST_GROUPS = 17, 18, 10, 16
 _WITH_TYPES = 5
@@ -37,6 +44,10 @@ _MEMBER_TYPES = {0: "classic", 1: "consumer"}
 """A member's type (KIP-1099), as version 1 of ConsumerGroupDescribe has it."""
 NO_TAGS = b"\0"
 """The bytes of an empty list of tagged fields (KIP-482)."""
+
+
+class CoordinatorMovesError(ProtocolError):
+    """The broker does not coordinate the group, or not yet; asked again, one will."""
 
 
 class Subscribed(NamedTuple):
@@ -55,13 +66,49 @@ def read_subscriptions(group: str, config: Mapping[str, str]) -> dict[str, Subsc
         SourceError: no broker answers, one refuses, or the settings ask for something that is not spoken
             here.
     """
+    return ask_coordinator(
+        group,
+        config,
+        lambda connection, versions: connection.subscriptions(
+            group, min(versions.get(_CONSUMER_GROUP_DESCRIBE, 0), 1)
+        ),
+    )
+
+
+def ask_coordinator(
+    group: str, config: Mapping[str, str], ask: Callable[[Connection, Mapping[int, int]], T]
+) -> T:
+    """Return what `ask` returns for a connection to a group's coordinator and the versions that it knows.
+
+    It is asked again, the coordinator looked up anew, for up to `_MOVES_S` seconds while the coordinator
+    moves, as after a broker was restarted.
+
+    Args:
+        group: group id.
+        config: librdkafka settings.
+        ask: called with the connection, and the highest version of each API key: a broker hangs up on a
+            version that it does not know.
+
+    Raises:
+        SourceError: no broker answers, one refuses, or the settings ask for something that is not spoken
+            here.
+    """
+    deadline = time.monotonic() + _MOVES_S
     with failures():
-        with _bootstrap(config) as connection:
-            host, port = connection.coordinator(group)
-        with connect_to(host, port, config) as connection:
-            # A broker hangs up on a version that it does not know, so it is asked for its versions before.
-            versions, _ = connection.features()
-            return connection.subscriptions(group, min(versions.get(_CONSUMER_GROUP_DESCRIBE, 0), 1))
+        while True:
+            try:
+                with connect_to(*find_coordinator(group, config), config) as connection:
+                    return ask(connection, connection.features()[0])
+            except CoordinatorMovesError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(_MOVES_S / 50)
+
+
+def find_coordinator(group: str, config: Mapping[str, str]) -> tuple[str, int]:
+    """Return (host, port) of the broker that coordinates a group; its faults are those of `failures`."""
+    with _bootstrap(config) as connection:
+        return connection.coordinator(group)
 
 
 def read_features(config: Mapping[str, str]) -> dict[str, int]:
@@ -105,7 +152,8 @@ def failures() -> Iterator[None]:
     """Turn everything that can go wrong between us and a broker into a `SourceError`."""
     try:
         yield
-    except (OSError, ProtocolError, struct.error, ValueError, KeyError) as error:
+    # OverflowError: a broker's answer names a port that no machine has.
+    except (OSError, ProtocolError, struct.error, ValueError, KeyError, OverflowError) as error:
         raise SourceError(f"a request over copartition's own connection failed: {error}") from error
 
 
@@ -450,14 +498,17 @@ def _tls(config: Mapping[str, str]) -> ssl.SSLContext:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if certificate := config.get("ssl.certificate.location"):
-        context.load_cert_chain(certificate, config.get("ssl.key.location"), config.get("ssl.key.password"))
+        # Without any password OpenSSL would ask for it on the terminal, and wait there.
+        password = config.get("ssl.key.password", "")
+        context.load_cert_chain(certificate, config.get("ssl.key.location"), password)
     return context
 
 
 def check_error(error: int, message: str | None) -> None:
     """Raise `ProtocolError` for an error code of Kafka other than 0."""
     if error:
-        raise ProtocolError(f"error {error}{f': {message}' if message else ''}")
+        kind = CoordinatorMovesError if error in _MOVES else ProtocolError
+        raise kind(f"error {error}{f': {message}' if message else ''}")
 
 
 def _short(text: str) -> bytes:

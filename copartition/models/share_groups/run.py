@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil, inf
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from copartition.models.events import EventQueue
 from copartition.models.share_groups.partition import (
@@ -31,6 +31,16 @@ _WORTH, _POLLS = 0.5, 10
 
 MOST_MEMBERS = 64
 """The most members that a group is tried with."""
+
+MOST_RECORDS = 2**18
+"""The most records of a group: a model of more would take minutes and hundreds of megabytes."""
+
+MOST_DELIVERIES = 2**20
+"""The most deliveries of a run, over all its records; some five seconds of work.
+
+Records are delivered again and again if locks end before they are acknowledged, up to the limit of deliveries
+of each, and that limit may be any number.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +98,39 @@ class ShareGroup:
             ("killed", self.killed, self.members),
             ("stopped", self.stopped, self.members),
         ):
-            if beyond := [number for number in numbers if not 0 <= number < most]:
+            # `type`, as True is an int, too, and would stand for record 1.
+            if beyond := [number for number in numbers if type(number) is not int or not 0 <= number < most]:
                 raise ScenarioError(
-                    f"{what} of a share group names {beyond[0]}, but numbers end at {most - 1}"
+                    f"{what} of a share group names {beyond[0]!r}, but numbers end at {most - 1}"
                 )
+        if self.records > MOST_RECORDS:
+            raise ScenarioError(
+                f"records of a share group is {self.records:,}; {MOST_RECORDS:,} are the most"
+            )
+        self._check_kinds_and_times()
+
+    def _check_kinds_and_times(self) -> None:
+        """Raise `ScenarioError` for a kind of record that there is not, or a time that is none."""
+        kinds = get_args(Ending)
+        for offset, kind in self.special.items():
+            # A kind that is misspelt must not wait until its record is delivered.
+            if kind not in kinds and not _is_time(kind):
+                raise ScenarioError(
+                    f"special record {offset} of a share group is {kind!r}; it must be "
+                    f"{', '.join(map(repr, kinds))}, or milliseconds from 0 on"
+                )
+        for what, times in (("killed", self.killed), ("stopped", self.stopped)):
+            for number, at_ms in times.items():
+                if not _is_time(at_ms):
+                    raise ScenarioError(
+                        f"{what} of a share group gives member {number} the time {at_ms!r}; "
+                        "it must be milliseconds from 0 on"
+                    )
+
+
+def _is_time(value: object) -> bool:
+    """Return whether a value is a number of milliseconds, 0 or more; NaN is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
 
 
 class SpecialRecord(NamedTuple):
@@ -162,11 +201,14 @@ def members_that_help(group: ShareGroup) -> list[ShareResult]:
     results: list[ShareResult] = []
     for members in range(1, MOST_MEMBERS + 1):
         # Members beyond the locks get nothing at a time, so they need no records of their own.
-        records = _POLLS * min(members * poll, group.max_locks)
+        records = min(_POLLS * min(members * poll, group.max_locks), MOST_RECORDS)
         # Members that die or fall silent would hide how much one more brings.
         group = replace(group, members=members, records=records, killed={}, stopped={})
         result = simulate_share(group)
         if results and result.per_second - results[-1].per_second < _WORTH * results[0].per_second:
+            break
+        # If one member gets nothing accepted, each further one would do as badly, and none would be the last.
+        if results and not results[0].accepted:
             break
         results.append(result)
     return results
@@ -195,10 +237,10 @@ def assess_share(group: ShareGroup) -> ShareAssessment:
     205.0
     """
     healthy = replace(group, special={})
+    # The group itself comes first: if it is refused, the error names its own records.
+    result = simulate_share(group)
     by_members = tuple(members_that_help(healthy))
-    return ShareAssessment(
-        simulate_share(group), lock_that_suffices(group), by_members, simulate_share(healthy)
-    )
+    return ShareAssessment(result, lock_that_suffices(group), by_members, simulate_share(healthy))
 
 
 @dataclass(slots=True, eq=False)
@@ -219,8 +261,9 @@ class _Run:
     """One simulation; making it runs it to its end.
 
     `_events` has the clock and what will happen. `_waiting` are members whose fetch has no answer, in the
-    order in which they asked. `_began` and `_last` are when the first record was delivered and the last
-    accepted one processed, infinite until then; `_hold` is the longest lock of a healthy record.
+    order in which they asked. `_deliveries` counts all records of all fetches, and ends a run that would go
+    on for too long. `_began` and `_last` are when the first record was delivered and the last accepted one
+    processed, infinite until then; `_hold` is the longest lock of a healthy record.
     """
 
     def __init__(self, group: ShareGroup) -> None:
@@ -229,6 +272,7 @@ class _Run:
         self._partition = SharePartition(group.records, group.batch_records, *limits)
         self._events = EventQueue()
         self._waiting: list[_Member] = []
+        self._deliveries = 0
         self._began, self._last, self._hold, self._late, self._most = inf, -inf, 0.0, 0, 0
         self._first_ms: dict[int, float] = {}
         self._end_ms: dict[int, float] = {}
@@ -280,6 +324,9 @@ class _Run:
             if not lease.offsets:
                 return
             self._waiting.remove(member)
+            self._deliveries += len(lease.offsets)
+            if self._deliveries > MOST_DELIVERIES:
+                raise _endless(self._group, self._events.now)
             self._most = max(self._most, self._partition.in_flight)
             self._began = min(self._began, self._events.now)
             member.lease, member.todo = lease, [*lease.offsets]
@@ -398,3 +445,13 @@ class _Run:
             most_in_flight=self._most,
             special=tuple(special),
         )
+
+
+def _endless(group: ShareGroup, now_ms: float) -> ScenarioError:
+    """Return the error for a run in which records are delivered without an end in sight."""
+    return ScenarioError(
+        f"after {now_ms:g} ms the share group's {group.records:,} records were delivered more than "
+        f"{MOST_DELIVERIES:,} times in all, which is where a run is given up: give it fewer records, a "
+        f"delivery_limit below {group.delivery_limit:,}, or a lock_ms above {group.lock_ms:g}, so that "
+        "records are acknowledged in time"
+    )

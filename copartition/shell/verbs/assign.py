@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from copartition.shell.commands import Output, command, write
-from copartition.shell.options import members_option, output_options, topics_option, weights_option
+from copartition.shell.options import (
+    members_option,
+    output_options,
+    strategy_option,
+    topics_option,
+    weights_option,
+)
 from partitioning.kit.limits import MAX_TOPIC_NAME
 
 if TYPE_CHECKING:
@@ -27,7 +33,7 @@ _TOPIC = re.compile(rf"[A-Za-z0-9._-]{{1,{MAX_TOPIC_NAME}}}")
 @command(
     "copartition assign --list",
     "copartition assign range --topic orders=12 --member a@orders --member b",
-    "copartition assign cooperative-sticky --from group.json",
+    "copartition assign cooperative-sticky --from billing.txt",
 )
 @click.argument("assignor", required=False)
 @topics_option("A topic with N partitions; repeatable.")
@@ -44,6 +50,7 @@ _TOPIC = re.compile(rf"[A-Za-z0-9._-]{{1,{MAX_TOPIC_NAME}}}")
     help="Take topics, members and their partitions from a file: a snapshot, or what a tool printed.",
 )
 @weights_option("for weighted and cooperative-weighted; lag only with --from.")
+@strategy_option("A setting of the assignor, such as lag=lag.json of lag-rack")
 @click.option("--list", "listing", is_flag=True, help="The assignors by name, plug-ins included.")
 @output_options("text", "json")
 def assign(
@@ -53,12 +60,15 @@ def assign(
     members: tuple[Joiner, ...],
     source: str | None,
     weights: str | None,
+    assignor_settings: dict[str, object],
     listing: bool,
     output: Output,
 ) -> None:
     """Assign topics to members with ASSIGNOR, a name that --list shows.
 
-    With -o json it is a snapshot, which `copartition diff` reads.
+    With -o json it is a snapshot, which assignment-diff reads.
+
+    Exit code: 0 it is shown; 2 there is no such assignor, or it cannot assign such a group.
     """
     if listing:
         from assignors import list_assignors  # noqa: PLC0415 - help does without
@@ -88,7 +98,7 @@ def assign(
     from copartition.shell.verbs.other_kinds import OTHER_KINDS  # noqa: PLC0415 - not for help
 
     if assignor in OTHER_KINDS:
-        if source is not None or weights is not None:
+        if source is not None or weights is not None or assignor_settings:
             raise click.UsageError(f"{assignor} takes --topic and --member alone: files are of consumers")
         _show_other_kind(assignor, _described_group(topics, members), output)
         return
@@ -98,7 +108,7 @@ def assign(
         source_group = read_source(source)
         # A coordinator that has a target makes the next one of that, whatever the members have got of it.
         start = source_group.state if source_group.target is None else source_group.target
-    planned = plan(start, assignor, weights=given_weights(weights, start))
+    planned = plan(start, assignor, weights=given_weights(weights, start), settings=assignor_settings)
     if output.form == "json":
         write(snapshot_bytes(planned).decode())
     else:

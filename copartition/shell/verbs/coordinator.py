@@ -34,7 +34,9 @@ PARTITIONS = 50
 )
 @client_options("The cluster, which knows the brokers.")
 @output_options("text", "json")
+@click.pass_context
 def coordinator(
+    ctx: click.Context,
     ids: tuple[str, ...],
     *,
     transactional: bool,
@@ -45,6 +47,8 @@ def coordinator(
     """Show which partition of __consumer_offsets keeps each GROUP, and which broker leads it.
 
     That broker is the group's coordinator. Transactional ids are kept in __transaction_state instead.
+
+    Exit code: 0 it is shown; 2 the cluster could not be asked, or has no such internal topic yet.
     """
     from partitioning.placement import coordinator_partition  # noqa: PLC0415 - help does without numpy
 
@@ -52,6 +56,10 @@ def coordinator(
         raise click.BadParameter("an id is not empty", param_hint="GROUP")
     topic = "__transaction_state" if transactional else "__consumer_offsets"
     leaders: list[Broker | None] | None = None
+    # A count that is given asks for no cluster: one that only the environment names is left alone.
+    asked = ctx.params["bootstrap_server"] or ctx.params["settings"] or ctx.params["command_config"]
+    if partitions is not None and not asked and ctx.params["cluster"] is None:
+        config = {}
     if config.get("bootstrap.servers"):
         # A count that differs from the cluster's would name a broker that is not the coordinator.
         if partitions is not None:

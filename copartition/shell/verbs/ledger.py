@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from re import Pattern
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from copartition.shell.client_options import client_options
 from copartition.shell.commands import HELP, Output, QuietGroup, complain, examples, write
-from copartition.shell.options import output_options, verbose_option
+from copartition.shell.options import only_option, output_options, verbose_option
 from partitioning.errors import GroupNotFoundError
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def list_(*, config: dict[str, str], output: Output) -> None:
 
 @ledger.command()
 @click.argument("app_id", metavar="APP")
-@click.option("--only-topic", "topic", metavar="NAME", help="Show this topic only.")
+@only_option("topic", "pattern", "Show only topics that match.")
 @client_options("The cluster.")
 @output_options("text", "json")
 @click.pass_context
@@ -63,7 +64,7 @@ def show(
     ctx: click.Context,
     app_id: str,
     *,
-    topic: str | None,
+    pattern: Pattern[str] | None,
     config: dict[str, str],
     output: Output,
 ) -> None:
@@ -78,10 +79,11 @@ def show(
     entries_by_place = {
         place: entry
         for place, entry in Ledgers(config).entries(app_id).items()
-        if topic is None or place[0] == topic
+        if pattern is None or pattern.search(place[0])
     }
     if not entries_by_place:
-        raise click.ClickException(f"the ledger of {app_id} has no entry for topic {topic}")
+        topic = "any topic" if pattern is None else f"topic {pattern.pattern}"
+        raise click.ClickException(f"the ledger of {app_id} has no entry for {topic}")
     rows = [_partition(*place, entry) for place, entry in sorted(entries_by_place.items())]
     _show(rows, output)
     whole = all(row["whole"] is True for row in _topics(app_id, entries_by_place))
@@ -105,6 +107,9 @@ def forget(
 
     After that APP begins a new ledger where the option txnFirstVersion says so, and a version that was in
     already is then written a second time.
+
+    Exit code: 0 it is forgotten; 2 there is no such ledger, --yes is missing, or the cluster could not be
+    asked.
     """
     from copartition.groups.live.cluster import Ledgers  # noqa: PLC0415 - help does without
 

@@ -8,7 +8,7 @@ from copartition.shell.options import group_option, out_option, verbose_option
 
 
 @command(
-    "copartition snapshot live:billing -b localhost:9092 > billing.json",
+    "copartition snapshot live:billing -b localhost:9092 > live.json",
     "copartition snapshot billing.txt --as-scenario > billing.yaml",
 )
 @click.argument("source")
@@ -34,11 +34,29 @@ def snapshot(
     """Print a group as JSON, to be compared with later: members, subscriptions, owners, lag.
 
     SOURCE is what assignment-diff takes: live:GROUP, a file, - for standard input, or a step of a scenario or
-    a record. Of a KIP-848 group the snapshot holds its target, too. assignment-diff --save keeps a plan.
-    """
-    from copartition.groups import read_source, snapshot_bytes  # noqa: PLC0415 - help does without
+    a record. Of a KIP-848 group the snapshot holds its target, too. A share group or a Streams group has a
+    snapshot of its own, which copartition doctor reads. assignment-diff --save keeps a plan.
 
-    source_group = read_source(source, config, group=group)
+    Exit code: 0 it is printed; 2 the source could not be read.
+    """
+    from copartition.groups import (  # noqa: PLC0415 - help does without
+        OtherSource,
+        read_any_source,
+        read_source,
+        snapshot_bytes,
+    )
+    from copartition.groups.kinds.model import other_group_bytes  # noqa: PLC0415 - as above
+
+    # A scenario is one of consumers, so that another kind of group is refused for it by its name.
+    read = (
+        read_source(source, config, group=group)
+        if as_scenario
+        else read_any_source(source, config, group=group)
+    )
+    if isinstance(read, OtherSource):
+        write(other_group_bytes(read.state).decode(), out)
+        return
+    source_group = read
     if not as_scenario:
         write(snapshot_bytes(source_group.state, source_group.target).decode(), out)
         return

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.answers import ask
-from assignors.group import Assignment, Group, Member, Topic
+from assignors.assignment import Assignment
+from assignors.group import Group, Member, Topic
 from assignors.interface import Assignor, RebalanceProtocol
 from assignors.registry import clients_rule, get_assignor
 from assignors.weighted.assignor import CooperativeWeightedAssignor, WeightedAssignor

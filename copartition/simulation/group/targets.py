@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.group import Assignment, Carried, Group, Member, Topic
+from assignors.assignment import Assignment
+from assignors.group import Carried, Group, Member, Topic
 from assignors.partition_list import PartitionColumns
 from assignors.registry import is_built_in
 from copartition.simulation.group.consumer_group import ConsumerGroup

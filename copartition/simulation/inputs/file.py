@@ -141,7 +141,11 @@ def scenario_yaml(scenario: Scenario, assumed: Iterable[str]) -> str:
     import yaml  # noqa: PLC0415 - only a written scenario needs it
 
     comments = "".join(f"# assumed: {visible(text)}\n" for text in assumed)
-    written = yaml.safe_dump(scenario_to_dict(scenario), sort_keys=False, width=120, allow_unicode=True)
+    fields = scenario_to_dict(scenario)
+    written = yaml.safe_dump(fields, sort_keys=False, width=120, allow_unicode=True)
+    # PyYAML leaves some characters as they are that cannot be seen, such as marks of direction.
+    if not written.replace("\n", "").isprintable():
+        written = yaml.safe_dump(fields, sort_keys=False, width=120)
     return comments + written
 
 

@@ -54,7 +54,7 @@ def read_values(file: Path, changes: Mapping[str, str], names: Iterable[str]) ->
     if form is None:
         raise ScenarioError(
             f"a scenario file ends in {', '.join(sorted(_ENDINGS))}; "
-            "a captured group also needs --deploy rolling, surge, ..."
+            "a captured group also needs `deploy` rolling, surge, ..."
         )
     # YAML and TOML are parsed far more slowly than JSON, so their files are limited to less.
     text = read_text(file, MAX_FILE_BYTES if form == "json" else formats.MAX_SLOW_BYTES)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.group import Assignment
+from assignors.assignment import Assignment
 from assignors.partition_list import PartitionList
 from copartition.simulation.group.memberships import Memberships
 from copartition.simulation.inputs.events import Consumer

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from partitioning.clients.confluent import PartitioningProducer
-from partitioning.clients.contact import cluster_metadata, connected_metadata
+from partitioning.clients.contact import cluster_metadata, connected_metadata, machine_faults
 from partitioning.clients.delivery import why_failed
 from partitioning.clients.read_process_write.member import LoopMember, following, record_place
 from partitioning.clients.read_process_write.settings import (
@@ -120,8 +120,10 @@ def read_process_write(
     try:
         _watch(settings.turn_s)
         refuse_old_brokers(settings.producer, settings.turn_s, dead_letters)
+        with machine_faults():
+            started = Consumer(dict(settings.consumer))
         with (
-            closing(Consumer(dict(settings.consumer))) as consumer,
+            closing(started) as consumer,
             PartitioningProducer(settings.producer, partitioner=partitioner) as producer,
         ):
             try:
@@ -328,7 +330,8 @@ def refuse_old_brokers(config: Mapping[str, Any], within_s: float, dead_letters:
     logger.addHandler(kept)
     errors: list[KafkaError] = []
     own = {name: value for name, value in config.items() if not name.startswith("transaction")}
-    asking = Producer(own | {"debug": "feature", "logger": logger, "error_cb": errors.append})
+    with machine_faults():
+        asking = Producer(own | {"debug": "feature", "logger": logger, "error_cb": errors.append})
     try:
         metadata = cluster_metadata(asking, config, errors, timeout_s=within_s)
         asking.poll(0)  # hands the log over

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import confluent_kafka.admin  # the modules, since their classes cannot be pickled
 
@@ -32,9 +32,9 @@ from spark_integration.sinks.exactly_once.partitions import (
     with_offsets,
 )
 from spark_integration.sinks.exactly_once.target import Target, check_begins, standing
+from spark_integration.sinks.process_store import KEPT, process_store
 
 if TYPE_CHECKING:
-    from confluent_kafka import KafkaError
     from confluent_kafka.admin import AdminClient
 
 _admin_api: Any = confluent_kafka.admin  # stubs export not all of it
@@ -78,12 +78,13 @@ def prepare(target: Target) -> Target:
     admin = _admin(target)
     target = look_up(target, admin)
     check_alone(target, admin)
-    # Whether this user may have transactions, and as long ones: else each task would be refused.
-    fence_one(target, 0)
     ledger = _ledger(admin, target, target.actual)
     anchor = ledger[0]
-    begun = [entry for entry in ledger.values() if entry is not None and entry.version == target.version]
-    target = replace(target, begun=any(entry.partitions == target.partitions for entry in begun))
+    if anchor is None:
+        # Whether this user may have transactions, and as long ones: else each task would be refused. Where
+        # there is an entry the user had some.
+        fence_one(target, 0)
+    target = _with_begun(target, ledger)
     tasks = range(min(target.partitions, target.actual))
     for partition in tasks:
         # Every partition is asked about before a task runs: one that is refused would leave the others
@@ -103,6 +104,20 @@ def prepare(target: Target) -> Target:
             "first, with the same rows"
         )
     return target
+
+
+def begun_before(target: Target) -> Target:
+    """Return the same, `begun` if a part of it is in; asked by the tasks of a stream, which know the version.
+
+    Only where the topic has another partition count than the rows were placed for: a version that was begun
+    ends on the partitions that it began with.
+    """
+    if target.partitions == target.actual:
+        return target
+    admin, known = _admin(target), range(min(target.partitions, target.actual))
+    # What an open transaction would add does not count, for it may come to nothing.
+    offsets = _ask_while_coordinators_move(target, lambda: committed(admin, target, known, stable=False))
+    return _with_begun(target, ledger_entries(target, offsets))
 
 
 def place_for(target: Target) -> int:
@@ -163,6 +178,12 @@ def check_alone(target: Target, admin: AdminClient | None = None) -> None:
         raise group_refused(target.app_id)
 
 
+def _with_begun(target: Target, ledger: Mapping[int, Entry | None]) -> Target:
+    """Return the target, `begun` if an entry is of its version, placed for as many partitions."""
+    begun = [entry for entry in ledger.values() if entry is not None and entry.version == target.version]
+    return replace(target, begun=any(entry.partitions == target.partitions for entry in begun))
+
+
 def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, int]) -> None:
     """Raise if brokers would refuse records now; not for a user who may not see the topic's settings."""
     resource = _admin_api.ConfigResource(_admin_api.ConfigResource.Type.TOPIC, target.topic)
@@ -203,14 +224,20 @@ def _ledger(admin: AdminClient, target: Target, partitions: int) -> Mapping[int,
 
 
 def _admin(target: Target) -> AdminClient:
-    """Return a client that some broker has answered.
+    """Return a client that some broker has answered, the same one for all questions of this process.
 
-    One that is refused says so here, not after a timeout.
+    One that is refused says so here, not after a timeout. It is made anew once it had no answer.
     """
-    errors: list[KafkaError] = []
-    admin: AdminClient = quiet_client(_admin_api.AdminClient, target.config, errors)
+    home, of = process_store("admins"), tuple(sorted(target.config.items()))
+    admin, errors = home.pop(of, (None, []))
+    if admin is None:
+        admin = quiet_client(_admin_api.AdminClient, target.config, errors)
+    errors.clear()  # of a broker that went away since
     first_answer(admin, target.config, errors, timeout_s=PATIENCE_S, topic=target.topic)
-    return admin
+    home[of] = admin, errors
+    for other in [*home][:-KEPT]:
+        home.pop(other, None)  # another thread may have been first
+    return cast("AdminClient", admin)
 
 
 def _allowed(description: Any) -> set[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
 
-from partitioning.clients.contact import connected_metadata
+from partitioning.clients.contact import connected_metadata, pause
 from partitioning.errors import (
     AccessError,
     CopartitionError,
@@ -58,7 +58,7 @@ def patiently(call: Callable[[float], Any], within_s: float = PATIENCE_S) -> Any
             if not is_passing(error.args[0]) or time.monotonic() >= deadline:
                 raise
             # librdkafka may answer at once from what it knows; asking without a pause would keep a core busy.
-            time.sleep(0.1)
+            pause(0.1)
 
 
 def call_within(call: Callable[[], Any], within_s: float) -> Any:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from spark_integration.columns import AS_IT_IS, kafka_partition
@@ -25,6 +25,7 @@ def write_exactly_once(
     app_id: str,
     config: Mapping[str, str],
     order_by: Column | str | Sequence[Column | str] = (),
+    tasks: int | None = None,
     profile: str | None = None,
     partition: str | None = None,
     first_version: int | None = None,
@@ -58,6 +59,9 @@ def write_exactly_once(
         config: librdkafka's producer settings, "bootstrap.servers" at least.
         order_by: what decides the order in which the records of a partition, and so of a key, are written: a
             column, or several.
+        tasks: how many Spark tasks share the partitions, each whole in one of them; at most one for each
+            partition. By default two for each core that Spark has now, and one for each partition under
+            dynamic allocation, where waiting tasks are what brings more cores.
         profile: whose rule places keys; by default the one that column `partition` has noted, or else "java".
         partition: "as it is" writes each row to the partition that its column names, whatever its key is.
         first_version: the version that begins a ledger, whatever records are in the topic. Unless given,
@@ -96,11 +100,28 @@ def write_exactly_once(
     written = [name for name in TYPES if name in df.columns and name != "topic"]
     check_columns({name: df.schema[name].dataType.simpleString() for name in written}, topic=topic)
     # The sink compares each row with its key, so the layout needs not to.
-    routed = route(df, count, partition=AS_IT_IS)
+    shared = min(count, _two_a_core(df.sparkSession, count) if tasks is None else tasks)
+    routed = route(df, count, tasks=shared, partition=AS_IT_IS)
     # The record's own columns come last in the order: rows that are equal in `order_by` must not change
     # places between two runs.
     columns = [order_by] if isinstance(order_by, str | Column) else order_by
-    ordered = routed.sortWithinPartitions(*columns, *(sf.col(name) for name in written))
+    # A task writes one partition after the other.
+    first = ["partition"] if shared < count else []
+    ordered = routed.sortWithinPartitions(*first, *columns, *(sf.col(name) for name in written))
     register(df.sparkSession)
     writer = ordered.select(*written).write.format("copartition").options(**options)
-    writer.option("partitions", count).mode("append").save()
+    writer.option("partitions", count).option("tasks", shared).mode("append").save()
+
+
+def _two_a_core(spark: SparkSession, partitions: int) -> int:
+    """Return two tasks for each core that Spark has now, or `partitions` if it adds cores to waiting tasks.
+
+    With two for each a core that was given light partitions goes on with others, and a task costs no more
+    than 0.1 s of one.
+    """
+    if spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
+        return partitions
+    # Spark cuts a range into a part for each core; the last one's number is asked of that part only. Neither
+    # the number nor `defaultParallelism` can be had from a Connect session otherwise.
+    (last,) = spark.range(1_000_000).select(sf.spark_partition_id()).tail(1)
+    return 2 * (int(last[0]) + 1)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import confluent_kafka  # the module, since its classes cannot be pickled
 
+from partitioning.clients.contact import machine_faults, pause
 from partitioning.clients.ledger import Entry, transactional_id
 from spark_integration.sinks.exactly_once.faults import (
     ANSWER_WITHIN_S,
@@ -79,7 +80,7 @@ def end_elsewhere(target: Target, partition: int) -> None:
         if time.monotonic() > deadline:
             fence(target, [partition])
             return
-        time.sleep(0.1)
+        pause(0.1)
 
 
 def fence_one(target: Target, partition: int, *, mend: bool = False) -> None:
@@ -88,7 +89,8 @@ def fence_one(target: Target, partition: int, *, mend: bool = False) -> None:
     ExactlyOnceError if the cluster refuses, DeliveryError if it does not answer.
     """
     name = transactional_id(target.app_id, target.topic, partition)
-    producer = confluent_kafka.Producer({**target.config, "transactional.id": name})
+    with machine_faults():
+        producer = confluent_kafka.Producer({**target.config, "transactional.id": name})
     try:
         begin(producer, target.topic)
         if mend:
@@ -124,7 +126,7 @@ def end_half_done(target: Target, partition: int, producer: Producer) -> None:
         while end_of(admin, target, partition, committed=True) == readable:
             if time.monotonic() > deadline:
                 return  # it was somebody else's
-            time.sleep(0.05)
+            pause(0.05)
     place = confluent_kafka.TopicPartition(target.topic, partition, 0)
     with closing(committed_reader(target)) as group:
         producer.begin_transaction()

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
+from itertools import islice
+from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
 import confluent_kafka.admin  # the modules, since their classes cannot be pickled
 
-from partitioning.clients.contact import committed_offsets, list_offsets
+from partitioning.clients.contact import committed_offsets, list_offsets, machine_faults
 from partitioning.clients.ledger import Entry, entries, ledger_group
 from spark_integration.errors import LedgerInUseError
 from spark_integration.sinks.exactly_once.faults import ANSWER_WITHIN_S, patiently
 from spark_integration.sinks.exactly_once.target import Target
+from spark_integration.sinks.process_store import KEPT, process_store
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -25,7 +28,8 @@ _OPEN_S = 3.0
 
 def admin_client(target: Target) -> AdminClient:
     """Return a client that asks what committed offsets and partitions' ends are."""
-    return confluent_kafka.admin.AdminClient({**target.config, "log_level": 0})
+    with machine_faults():
+        return confluent_kafka.admin.AdminClient({**target.config, "log_level": 0})
 
 
 def committed_reader(target: Target) -> confluent_kafka.Consumer:
@@ -36,8 +40,37 @@ def committed_reader(target: Target) -> confluent_kafka.Consumer:
         "enable.partition.eof": True,
         "auto.offset.reset": "earliest",
     }
-    # Warnings would be about settings that are a producer's own.
-    return confluent_kafka.Consumer({**target.config, **own, "log_level": 3})
+    # What it would say is about settings that are a producer's own, and of brokers that hang up on a client
+    # that waits for the next task; a question that fails raises.
+    with machine_faults():
+        return confluent_kafka.Consumer({**target.config, **own, "log_level": 0})
+
+
+def kept_clients(target: Target) -> tuple[AdminClient, confluent_kafka.Consumer]:
+    """Return clients that ask about partitions and the ledger, which tasks of this process share.
+
+    They stay from one task to the next, and from one micro-batch to the next: new ones cost each partition a
+    quarter of its time. Threads may share them. They end with the process, when a write fails
+    (`drop_clients`), and when four other writes have had theirs since.
+    """
+    home = process_store("ledgers")
+    with home.setdefault("lock", Lock()):
+        clients = home.pop(_of(target), None) or (admin_client(target), committed_reader(target))
+        home[_of(target)] = clients
+        # The lock stands first; what no task holds any more is closed by its last reference.
+        while len(home) > 1 + KEPT:
+            del home[next(islice(home, 1, None))]
+    return clients
+
+
+def drop_clients(target: Target) -> None:
+    """Have the next task make clients anew: one that has lost its brokers may not find them again."""
+    process_store("ledgers").pop(_of(target), None)
+
+
+def _of(target: Target) -> tuple[object, ...]:
+    """Return by what clients are kept: once a topic has grown, old ones do not know its new partitions."""
+    return target.app_id, target.topic_id, target.actual, tuple(sorted(target.config.items()))
 
 
 def next_committed(reader: confluent_kafka.Consumer, within_s: float) -> confluent_kafka.Message | None:

@@ -96,6 +96,8 @@ class Target:
         app_id: who writes.
         version: number of this version, 0 or more.
         begun: whether a part of this version is in already, placed for as many partitions as `partitions`.
+        shared_by: how many tasks write it, if fewer than partitions; task i then has the partitions p with
+            p % shared_by == i. None for a task each.
     """
 
     config: Mapping[str, str] = field(repr=False)  # it may hold a password
@@ -108,6 +110,12 @@ class Target:
     version: int
     first_version: int | None
     begun: bool = False
+    shared_by: int | None = None
+
+    @property
+    def tasks(self) -> int:
+        """Number of tasks that have a partition."""
+        return min(self.partitions, self.shared_by or self.partitions)
 
     @property
     def longest_transaction_s(self) -> float:
@@ -118,7 +126,14 @@ class Target:
         return f"version {self.version} of {self.app_id!r} in topic {self.topic!r}"
 
 
-def target_of(options: SinkOptions, placed_for: int | None, rule: KeyRule | None, *, stream: bool) -> Target:
+def target_of(
+    options: SinkOptions,
+    placed_for: int | None,
+    rule: KeyRule | None,
+    *,
+    stream: bool,
+    tasks: int | None = None,
+) -> Target:
     """Return what was asked for, before the cluster is; `placed_for` is the rows' partition count, if known.
 
     InvalidConfigError if there is no topic, no name for what is written, or no `placed_for`.
@@ -128,6 +143,7 @@ def target_of(options: SinkOptions, placed_for: int | None, rule: KeyRule | None
         placed_for: for how many partitions rows were placed; None if it is not known.
         rule: where keyed rows have to be.
         stream: whether a stream asks, whose versions are its micro-batches.
+        tasks: in how many Spark partitions the rows are laid out; None for one for each Kafka partition.
     """
     once = options.once
     if once is None or once.stream != stream:
@@ -148,6 +164,7 @@ def target_of(options: SinkOptions, placed_for: int | None, rule: KeyRule | None
         topic_id="",
         actual=0,
         partitions=placed_for,
+        shared_by=tasks,
         rule=rule,
         app_id=once.app_id,
         version=once.version,

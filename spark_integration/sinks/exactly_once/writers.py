@@ -13,6 +13,7 @@ from pyspark.sql import datasource
 
 from partitioning.errors import CopartitionError, InvalidConfigError
 from spark_integration.sinks.exactly_once.driver import (
+    begun_before,
     check_after,
     check_alone,
     look_up,
@@ -20,7 +21,7 @@ from spark_integration.sinks.exactly_once.driver import (
 )
 from spark_integration.sinks.exactly_once.half_done import fence
 from spark_integration.sinks.exactly_once.target import Target
-from spark_integration.sinks.exactly_once.writing import write_empty, write_partition
+from spark_integration.sinks.exactly_once.writing import write_empty, write_task
 from spark_integration.sinks.records import as_batches
 
 _BATCH_ID = "streaming.sql.batchId"
@@ -32,9 +33,9 @@ _StreamWriterBase: Any = getattr(datasource, "DataSourceStreamArrowWriter", data
 
 @dataclass(frozen=True)
 class _Written(datasource.WriterCommitMessage):
-    """Tells the driver which partition a task wrote."""
+    """Tells the driver which partitions a task wrote."""
 
-    partition: int
+    partitions: range
 
 
 class OnceBatchWriter(datasource.DataSourceArrowWriter):
@@ -47,9 +48,7 @@ class OnceBatchWriter(datasource.DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> datasource.WriterCommitMessage:
         """Write one task's rows."""
-        partition = _task().partitionId()
-        write_partition(as_batches(iterator), self._target, partition)
-        return _Written(partition)
+        return _Written(write_task(as_batches(iterator), self._target, _task().partitionId()))
 
     def commit(self, messages: list[datasource.WriterCommitMessage | None]) -> None:
         """All tasks have ended."""
@@ -110,15 +109,14 @@ class OnceStreamWriter(StreamWriter):
                 "write in foreachBatch, with write_exactly_once()"
             )
         # A stream's writer is made once; the micro-batch is known to its tasks only.
-        target = replace(self._target, version=int(batch))
-        write_partition(as_batches(items), target, task.partitionId())
-        return _Written(task.partitionId())
+        target = begun_before(replace(self._target, version=int(batch)))
+        return _Written(write_task(as_batches(items), target, task.partitionId()))
 
     def commit(self, messages: list[datasource.WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """All tasks have ended."""
         target = replace(self._target, version=batchId)
         if left_out := _left_out(target, messages):
-            write_empty(look_up(target), left_out)
+            write_empty(begun_before(look_up(target)), left_out)
         # Of a stream this is asked at the end, as nothing runs on the driver before the tasks.
         check_alone(target)
         check_after(target)
@@ -141,5 +139,5 @@ def _task() -> TaskContext:
 def _left_out(target: Target, messages: Iterable[datasource.WriterCommitMessage | None]) -> list[int]:
     """Return the partitions that no task has written, ascending."""
     # The classes of what was pickled by value are not the same here.
-    written = {cast(_Written, message).partition for message in messages if message is not None}
-    return sorted(set(range(target.partitions)) - written)
+    tasks = [cast(_Written, message).partitions for message in messages if message is not None]
+    return sorted(set(range(target.partitions)).difference(*tasks))

@@ -1,19 +1,24 @@
-"""One task's records: into its partition in transactions, each of which notes in the ledger how far it is."""
+"""One task's records, into its partitions in transactions, which note in the ledger how far it is."""
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from itertools import chain, groupby, pairwise
+from operator import itemgetter
 from threading import Lock, Timer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
+import numpy as np
 import pyarrow as pa
 
+from partitioning.clients.contact import machine_faults, pause
 from partitioning.clients.delivery import Deliveries, why_failed
 from partitioning.clients.ledger import Entry, transactional_id
 from partitioning.errors import DeliveryError, FencedError
@@ -33,8 +38,8 @@ from spark_integration.sinks.exactly_once.faults import (
 )
 from spark_integration.sinks.exactly_once.half_done import SILENT_S, end_dropped, end_elsewhere, end_half_done
 from spark_integration.sinks.exactly_once.partitions import (
-    admin_client,
-    committed_reader,
+    drop_clients,
+    kept_clients,
     ledger_entries,
     may_hold_records,
 )
@@ -46,7 +51,7 @@ from spark_integration.sinks.exactly_once.target import (
     none_of,
     standing,
 )
-from spark_integration.sinks.records import records
+from spark_integration.sinks.records import HELD_BYTES, records
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
@@ -64,12 +69,64 @@ STANDSTILL_S = 20.0
 """Seconds that a fenced task waits for the other task to come further."""
 
 
+def write_task(batches: Iterable[pa.RecordBatch], target: Target, task: int) -> range:
+    """Put a task's records into its partitions, each by `write_partition`, and return which these are.
+
+    A task with one partition writes its rows as they come. One that shares its time among several has them
+    partition by partition, and writes 16 partitions at a time while it reads on, for a transaction waits for
+    brokers nearly all of its time. A partition of more than `HELD_BYTES` is written as its rows come.
+
+    Args:
+        batches: the task's rows, in the order that they shall have in the topic; with several partitions in
+            the order of these, ascending.
+        target: the version.
+        task: the number of the Spark partition.
+
+    Raises:
+        RoutingError: this task has no partition, or a row belongs to a partition of another task, or rows do
+            not come partition by partition. Of what lies before such a row some may be written, unless it is
+            among the first `HELD_BYTES` of the task's rows.
+        ExactlyOnceError, RecordError, DeliveryError: as of `write_partition`.
+    """
+    _check_task(target, task)
+    own = range(task, target.partitions, target.tasks)
+    if len(own) == 1:
+        write_partition(batches, target, task)
+        return own
+    runs = _runs(batches, target, task)
+    # Looked at before anything is written, so that a frame that is not sorted leaves nothing behind: what
+    # comes back to a partition that was written to its end would be taken for another version of it.
+    ahead = [*_up_to(HELD_BYTES, runs, itemgetter(1))]
+    pool, waiting = ThreadPoolExecutor(_AT_ONCE), deque[tuple[int, Future[None]]]()
+    rest = set(own)
+    try:
+        for partition, of_partition in groupby(chain(ahead, runs), itemgetter(0)):
+            rest.discard(partition)
+            parts = (part for _, part in of_partition)
+            held = [*_up_to(HELD_BYTES, parts)]
+            size = sum(part.nbytes for part in held)
+            if size >= HELD_BYTES:
+                write_partition(chain(held, parts), target, partition)
+                continue
+            waiting.append((size, pool.submit(write_partition, held, target, partition)))
+            # Rows that wait for their transaction are held: no more of them than a batch's worth in each.
+            while sum(size for size, _ in waiting) > HELD_BYTES:
+                waiting.popleft()[1].result()
+        for partition in sorted(rest):
+            waiting.append((0, pool.submit(write_partition, (), target, partition)))
+        for _, written in waiting:
+            written.result()
+    finally:
+        pool.shutdown(cancel_futures=True)  # what has begun comes to its end first
+    return own
+
+
 def write_partition(batches: Iterable[pa.RecordBatch], target: Target, partition: int) -> None:
-    """Put this task's records into its partition, unless they are there, and go on where an attempt ended.
+    """Put the records of a partition into it, unless they are there, and go on where an attempt ended.
 
     An attempt that another one has fenced reads its rows to their end, too, waits for the other, and succeeds
-    if exactly these rows are in. The partition is the number of the task; `batches` have all of its records,
-    in the order that they shall have there.
+    if exactly these rows are in. `batches` have all records of the partition, in the order that they shall
+    have there.
 
     Raises:
         RoutingError: a row belongs to another partition; nothing of its transaction is written.
@@ -77,7 +134,6 @@ def write_partition(batches: Iterable[pa.RecordBatch], target: Target, partition
         RecordError: a row that cannot be a record.
         DeliveryError: the brokers did not take a record, or do not answer.
     """
-    _check_task(target, partition)
     content, held = Content(), none_of(target)
     # A batch is cut where the records end that are in: those before are compared, those after are written.
     rows = _cut(_of_partition(batches, target, partition), lambda: held.records)
@@ -98,6 +154,7 @@ def write_partition(batches: Iterable[pa.RecordBatch], target: Target, partition
             with attempt.underway():
                 attempt.commit(done=True)
     except (confluent_kafka.KafkaException, DeliveryError) as error:
+        drop_clients(target)  # they may be what failed
         reason = attempt.give_up(error)
         if reason is None:
             raise
@@ -154,17 +211,18 @@ class _Attempt:
         self._since = -1
         self._last: Entry | None = None
         self._deliveries = Deliveries(target.config, "or more records")
+        self._admin, self._group = kept_clients(target)
         own = {
             "transactional.id": transactional_id(target.app_id, target.topic, partition),
             "delivery.report.only.error": True,
             "on_delivery": self._deliveries.report,
         }
-        self._producer = confluent_kafka.Producer({**target.config, **own})
-        self._group = committed_reader(target)
+        with machine_faults():
+            self._producer = confluent_kafka.Producer({**target.config, **own})
 
     def begin(self) -> Entry:
         """Fence who wrote here before, and see how far that came."""
-        admin = admin_client(self._target)  # it connects while the producer waits for its id
+        admin = self._admin
         self._target = replace(self._target, actual=begin(self._producer, self._target.topic))
         self._held = self._standing(mend=True)
         if not self._held.done:
@@ -261,7 +319,7 @@ class _Attempt:
                 return now
             if now != before:
                 before, patience_ends = now, time.monotonic() + STANDSTILL_S
-            time.sleep(0.5)
+            pause(0.5)
         raise FencedError(
             f"{self._target}: another writer has taken partition {self._partition} over, or the brokers "
             "ended a transaction for its age, and nobody came further than "
@@ -279,7 +337,6 @@ class _Attempt:
                 self._stop_timer()
                 with suppress(confluent_kafka.KafkaException):
                     self._producer.abort_transaction(ANSWER_WITHIN_S)
-        self._group.close()
         close(self._producer)
 
     def _standing(self, *, mend: bool = False) -> Entry:
@@ -352,12 +409,12 @@ class _Attempt:
             self._timer = None
 
 
-def _check_task(target: Target, partition: int) -> None:
+def _check_task(target: Target, task: int) -> None:
     """Raise RoutingError if this task's number is no partition's."""
-    if partition >= target.partitions:
+    if task >= target.tasks:
         raise RoutingError(
-            f"{target}: task {partition} has no partition, as rows were placed for {target.partitions}: call "
-            f"route(df, {target.partitions}) last before the write, without lanes"
+            f"{target}: task {task} has no partition, as rows were placed for {target.partitions}, in "
+            f"{target.tasks} tasks: call route(df, {target.partitions}) last before the write, without lanes"
         )
 
 
@@ -376,6 +433,48 @@ def _of_partition(
                 "repartition, orderBy, limit, union and joins destroy its layout"
             )
         yield batch
+
+
+def _runs(
+    batches: Iterable[pa.RecordBatch], target: Target, task: int
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield neighbours that go to one partition together, with that partition, which never goes down.
+
+    RoutingError if a row goes to a partition of another task, or to one below that of the row before.
+    """
+    last = -1
+    for batch in batches:
+        column = batch.column("partition").fill_null(-1).to_numpy()
+        edges = np.flatnonzero(column[1:] != column[:-1]) + 1
+        for first, end in pairwise([0, *edges.tolist(), len(column)] if len(column) else []):
+            partition = int(column[first])
+            if not 0 <= partition < target.partitions or partition % target.tasks != task:
+                raise RoutingError(
+                    f"{target}: task {task} of {target.tasks} holds a row of partition "
+                    f"{partition if partition >= 0 else 'null'}, which is not one of its own. Call "
+                    f"route(df, {target.partitions}, tasks={target.tasks}) last before the write: coalesce, "
+                    "repartition, orderBy, limit, union and joins destroy its layout"
+                )
+            if partition < last:
+                raise RoutingError(
+                    f"{target}: task {task} of {target.tasks} gets rows of partition {partition} after those "
+                    f"of partition {last}. A task that has several writes one after another: follow "
+                    "route() with sortWithinPartitions('partition', ...), or, where nothing sorts, as in "
+                    "writeStream, call route() without tasks"
+                )
+            last = partition
+            yield partition, batch.slice(first, end - first)
+
+
+def _up_to(
+    most_bytes: int, items: Iterator[Any], batch_of: Callable[[Any], pa.RecordBatch] = lambda item: item
+) -> Iterator[Any]:
+    """Yield the next items until their batches have so many bytes, the last one of them beyond that."""
+    size = 0
+    while size < most_bytes and (item := next(items, None)) is not None:
+        # Of a batch that was cut from another one these are the bytes of its own rows.
+        size += batch_of(item).nbytes
+        yield item
 
 
 def _cut(batches: Iterable[pa.RecordBatch], at: Callable[[], int]) -> Iterator[pa.RecordBatch]:

@@ -27,7 +27,8 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from assignors import Group, Member, Topic, get_assignor
 from assignors.answers import by_topic
-from assignors.group import Assignment, StickyUserData
+from assignors.assignment import Assignment
+from assignors.group import StickyUserData
 from assignors.partition_list import PartitionList
 from partitioning.errors import AssignorError
 from partitioning.java.hash_map import HashSet

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from assignors import Group, Member, Topic, get_assignor
+from partitioning.errors import AssignorError
 from partitioning.topic_partition import TopicPartition
 from tests.support.agreement import Difference, answer_of, assert_agree, differing, told_of
 from tests.support.golden import Json, golden_files, golden_lines, group_of, lists_of
@@ -73,3 +74,37 @@ def test_a_topic_that_is_gone_stays_with_its_owner() -> None:
     """Java's would give it up; librdkafka's leader hands back what it knows nothing of."""
     group = Group([Topic("orders", 2)], [Member("a", ["orders", "gone"], owned=[("gone", 0)], generation=1)])
     assert ("gone", 0) in list(get_assignor(NAME).assign(group)["a"])
+
+
+def with_a_stale_claim(partitions: int) -> Group:
+    """One member has all, another nothing, and a third claims one from an earlier generation.
+
+    The third does not subscribe to the topic and comes last, so that librdkafka takes it for the consumer.
+    """
+    owned = [("t", number) for number in range(partitions)]
+    members = [
+        Member("all", ["t"], owned=owned, generation=7),
+        Member("none", ["t"], generation=7),
+        Member("stale", ["gone"], owned=owned[:1]),
+    ]
+    return Group([Topic("t", partitions)], members)
+
+
+@pytest.mark.parametrize("name", [NAME, "kafka-python-cooperative-sticky"])
+def test_a_stale_claim_crashes_a_leader_where_something_has_to_move(
+    name: str,
+) -> None:
+    with pytest.raises(AssignorError, match="'stale' takes no part in balancing, but t-0"):
+        get_assignor(name).assign(with_a_stale_claim(4))
+
+
+@pytest.mark.parametrize("name", [NAME, "kafka-python-cooperative-sticky"])
+def test_it_does_no_harm_where_nothing_has_to_move(name: str) -> None:
+    assignment = get_assignor(name).assign(with_a_stale_claim(1))
+    assert list(assignment["stale"]) == list(assignment["none"]) == []
+
+
+def test_half_of_a_surrogate_pair_in_a_name_is_compared_as_bytes() -> None:
+    members = [Member(name, ["\ud800", "t"]) for name in ("\ud800", "a")]
+    assignment = get_assignor(NAME).assign(Group([Topic("\ud800", 1), Topic("t", 1)], members))
+    assert sorted(map(len, assignment.values())) == [1, 1]

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.sampled
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from assignors.group import Assignment
+    from assignors.assignment import Assignment
     from partitioning.topic_partition import TopicPartition
 
     Step = tuple[TopicPartition, Reason, str]

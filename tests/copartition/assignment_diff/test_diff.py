@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignors.group import Assignment
+from assignors.assignment import Assignment
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.assignment_diff import Action, Change, Conflict, diff
 from copartition.kit.evidence import Missing

@@ -10,7 +10,7 @@ from copartition.groups import parse_capture, read_source, snapshot_bytes
 from partitioning.errors import ScenarioError, SourceError
 
 CAPTURES = Path(__file__).parents[1] / "groups" / "captures"
-MEMBERS = str(CAPTURES / "members-4.3.1.txt")
+MEMBERS = str(CAPTURES / "members-4.4.0.txt")
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_a_step_of_a_scenario_tells_who_subscribes_to_what(tmp_path):
 
 
 def test_a_group_on_its_way_is_taken_as_it_is_and_that_is_said(tmp_path):
-    path = str(CAPTURES / "reconciling-4.3.1.txt")
+    path = str(CAPTURES / "reconciling-4.4.0.txt")
     said = f"{path} is on its way to a target that differs in 3 partitions; taken as it is now"
     assert read_pair(path, path).before.assumed == (said,)
     assert read_pair(path).before.assumed == ()
@@ -70,12 +70,12 @@ def test_a_plan_stands_on_either_side():
 
 
 def test_members_that_a_plan_adds_join_though_idle_ones_are_not_shown():
-    pair = read_pair(str(CAPTURES / "offsets-4.3.1.txt"), "plan:range", what_if=WhatIf(add_members=2))
+    pair = read_pair(str(CAPTURES / "offsets-4.4.0.txt"), "plan:range", what_if=WhatIf(add_members=2))
     assert diff(pair.before, pair.after, match="member-id").summary.members_joined == 2
 
 
 def test_one_source_with_two_states_is_enough(scenario):
-    pair = read_pair(str(CAPTURES / "reconciling-4.3.1.txt"))
+    pair = read_pair(str(CAPTURES / "reconciling-4.4.0.txt"))
     assert diff(pair.before, pair.after).summary.moved == 3
     pair = read_pair(scenario)
     assert (len(pair.before.members), len(pair.after.members)) == (2, 3)
@@ -89,7 +89,7 @@ def test_one_source_with_one_state_stands_alone():
 
 
 def test_a_group_that_has_its_target_stands_alone(tmp_path):
-    _, target = parse_capture((CAPTURES / "reconciling-4.3.1.txt").read_text())
+    _, target = parse_capture((CAPTURES / "reconciling-4.4.0.txt").read_text())
     (path := tmp_path / "arrived.json").write_bytes(snapshot_bytes(target, target))
     assert read_pair(str(path)).alone
 
@@ -134,7 +134,7 @@ def test_a_scenario_that_cannot_run_is_refused(tmp_path):
 
 
 def test_a_group_on_its_way_is_planned_from_its_target():
-    path = CAPTURES / "reconciling-4.3.1.txt"
+    path = CAPTURES / "reconciling-4.4.0.txt"
     current, target = parse_capture(path.read_text())
     pair = read_pair(str(path), "plan:uniform", what_if=WhatIf(add_members=1))
     made = plan(target, "uniform", WhatIf(add_members=1))
@@ -165,7 +165,7 @@ def test_what_is_kept_is_the_plan_else_the_later_side(snapshot):
 
 
 def test_what_is_kept_of_a_group_on_its_way_is_both_states():
-    pair = read_pair(str(CAPTURES / "reconciling-4.3.1.txt"))
+    pair = read_pair(str(CAPTURES / "reconciling-4.4.0.txt"))
     assert (pair.kept.state, pair.kept.target) == (pair.before, pair.after)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assignors.group import Assignment
+from assignors.assignment import Assignment
 from assignors.state import GroupState
 from copartition.assignment_diff import diff
 from partitioning.errors import InvalidConfigError

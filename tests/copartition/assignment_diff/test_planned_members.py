@@ -108,11 +108,11 @@ def test_members_that_a_source_hides_are_assumed_not_to_be():
 @pytest.mark.parametrize(
     ("what_if", "fault"),
     [
-        ({"joining": (Joiner("c", "i"),)}, "--add-member c:i: the group has a member with this instance id"),
-        ({"joining": (Joiner("c", "j"), Joiner("d", "j"))}, "--add-member d:j: the group has a member"),
-        ({"subscribe": {"x": ("t",)}}, "--subscribe x: the group has no such instance id"),
-        ({"subscribe": {"c": ("t",)}}, "--subscribe c: 2 members have it as client_id"),
-        ({"subscribe": {"a": ("u",)}}, "'u', whose partition count is unknown; add --grow u=N"),
+        ({"joining": (Joiner("c", "i"),)}, "`joining` c:i: the group has a member with this instance id"),
+        ({"joining": (Joiner("c", "j"), Joiner("d", "j"))}, "`joining` d:j: the group has a member"),
+        ({"subscribe": {"x": ("t",)}}, "`subscribe` x: the group has no such instance id"),
+        ({"subscribe": {"c": ("t",)}}, "`subscribe` c: 2 members have it as client_id"),
+        ({"subscribe": {"a": ("u",)}}, "'u', whose partition count is unknown; add `partitions` u=N"),
         ({"joining": (Joiner("z", topics=("u",)),)}, "'u', whose partition count is unknown"),
         ({"add_members": 2**20}, "with 1048576 joining members the group has 1,048,578 members"),
     ],

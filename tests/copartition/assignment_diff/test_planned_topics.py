@@ -113,5 +113,5 @@ def test_a_topic_that_only_a_member_speaks_of_has_no_partitions():
 
 @pytest.mark.parametrize("count", [10**20, 2**24 + 1, 2**31])
 def test_a_count_is_bounded_before_anything_is_made_of_it(count):
-    with pytest.raises(SourceError, match=r"--grow orders=\d+: the topic has .* are the most"):
+    with pytest.raises(SourceError, match=r"`partitions` orders=\d+: the topic has .* are the most"):
         plan(group("ab", {}, COUNTS), "range", WhatIf(partitions={"orders": count}))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from assignors import Reason, register_assignor
-from assignors.group import Assignment
+from assignors.assignment import Assignment
 from assignors.state import GroupState, MemberIdentity
 from copartition.assignment_diff import WhatIf, diff, plan
 from copartition.groups import parse_capture
@@ -48,7 +48,7 @@ def test_a_topic_that_grows_adds_partitions():
 
 
 def test_a_member_can_be_named_by_instance_id_or_client_id():
-    state, _ = parse_capture((CAPTURES / "members-4.3.1.txt").read_text())
+    state, _ = parse_capture((CAPTURES / "members-4.4.0.txt").read_text())
     for name in ("pod-4", "worker-4"):
         assert {
             m.name for m in planned("range", state, remove_members=(name,)).members if m.after_id is None
@@ -56,7 +56,7 @@ def test_a_member_can_be_named_by_instance_id_or_client_id():
 
 
 def test_a_topic_that_only_old_commits_name_is_not_handed_out():
-    state, _ = parse_capture((CAPTURES / "offsets-4.3.1.txt").read_text())
+    state, _ = parse_capture((CAPTURES / "offsets-4.4.0.txt").read_text())
     result = plan(state, "range")
     assert ("legacy" in result.topics) <= (
         "legacy" not in {result.topics[t] for t in result.topic[result.member >= 0]}
@@ -67,8 +67,8 @@ def test_a_topic_that_only_old_commits_name_is_not_handed_out():
 @pytest.mark.parametrize(
     ("what_if", "fault"),
     [
-        ({"remove_members": ("x",)}, "--remove-member x: the group has no such"),
-        ({"partitions": {"pay": 3}}, "--grow pay=3: the group reads orders"),
+        ({"remove_members": ("x",)}, "`remove_members` x: the group has no such"),
+        ({"partitions": {"pay": 3}}, "`partitions` pay=3: the group reads orders"),
         ({"partitions": {"orders": 3}}, "it has 120 already"),
         ({"remove_members": tuple(f"w{m}" for m in range(6))}, "has no members; add some"),
     ],

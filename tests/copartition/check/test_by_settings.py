@@ -128,6 +128,12 @@ def test_empty_keys_are_told_of():
     assert any("no key is empty" in each for each in found.assumed)
 
 
+@pytest.mark.parametrize(("client", "told"), [("dekaf", True), ("ruby-kafka", True), ("sarama", False)])
+def test_a_rule_that_nobody_compared_with_its_client_is_assumed(client, told):
+    found = judge_writers([parse_writer("a=java"), parse_writer(f"b={client}")], TWELVE)
+    assert told == any(f"{client} places keys as its source says" in assumed for assumed in found.assumed)
+
+
 @pytest.mark.parametrize("texts", [[], ["a=java"], ["a=java", "a=sarama"]])
 def test_a_join_has_two_topics(texts):
     with pytest.raises(InvalidConfigError, match="two topics or more"):

@@ -121,9 +121,9 @@ def test_a_topic_that_no_member_reads_is_left_out():
         (replace(captured(), strategy=None, protocol="connect"), None, "workers of Kafka Connect"),
         (replace(group([], {}, {"t": 1}), strategy="range"), None, "the group has no members"),
         (captured(), "crash", "'crash' is none of rolling, surge, crash MEMBER, leave MEMBER, add N, grow"),
-        (captured(), "crash nobody", "--deploy crash nobody: the group has no such instance id"),
+        (captured(), "crash nobody", "`crash_member` nobody: the group has no such instance id"),
         (captured(), "grow other=9", "a topic that the group reads: clicks, orders"),
-        (captured(), "grow orders", "is not grow TOPIC=N"),
+        (captured(), "grow orders", "is not TOPIC=N"),
         (captured(), "blue", "'blue' is none of"),
     ],
 )

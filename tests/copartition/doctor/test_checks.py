@@ -47,8 +47,8 @@ def group(owners: tuple[int, ...] = (0, 1, 0, 1)) -> GroupState:
     )
 
 
-def offsets(committed: int, end: int, places: list[tuple[str, int]] = PLACES) -> Offsets:
-    return Offsets(dict.fromkeys(places, committed), dict.fromkeys(places, end))
+def offsets(committed: int, end: int, places: list[tuple[str, int]] = PLACES, start: int = 0) -> Offsets:
+    return Offsets(*(dict.fromkeys(places, offset) for offset in (committed, end, start)))
 
 
 SETTINGS = {"heartbeat.interval.ms": "3000", "session.timeout.ms": "45000", "max.poll.interval.ms": "300000"}
@@ -61,6 +61,7 @@ HEALTHY = Examination(
     604_800_000,
     Coordinator(1, 3, 4, 2),
     SETTINGS,
+    waiting_ms=dict.fromkeys(PLACES, 5),
 )
 JOINED = Limits(lag=1_000, joined=NAMES)
 
@@ -109,7 +110,28 @@ EIGHT = GroupState(
 )
 CONSUMER = replace(group(), protocol="consumer", strategy="uniform")
 FEW_HEARTBEATS = {**SETTINGS, "heartbeat.interval.ms": "20000"}
+BY_RACK = replace(
+    members(rack="a"), topics=NAMES, racks=((("a",), ("b",)), (("a",), ("b",))), strategy="roundrobin"
+)
+HALF = replace(members(protocol="classic"), protocol="consumer", strategy="uniform")
+OWN = {"consumer.session.timeout.ms": "90000"}
 FAULTS = [
+    ("converted", with_state(HALF), "1 of 2 members still speak the classic protocol"),
+    (
+        "limits",
+        with_state(CONSUMER, own_settings=OWN, limits={"group.consumer.max.session.timeout.ms": "60000"}),
+        "consumer.session.timeout.ms=90000 counts as 60000",
+    ),
+    ("racks", with_state(replace(BY_RACK, racks=(((), ()), ((), ())))), "no broker has a broker.rack"),
+    ("racks", with_state(BY_RACK, limits={}), "roundrobin ignores racks"),
+    ("deleted", replace(HEALTHY, last=offsets(50, 600, start=60)), "40 records of orders-0"),
+    ("deleted", replace(HEALTHY, last=offsets(100, 5_000, start=50)), "99% of the records"),
+    ("waiting", replace(HEALTHY, waiting_ms={PLACES[1]: 7_200_000}), "waits for 2 h"),
+    (
+        "trend",
+        replace(HEALTHY, first=offsets(90, 100), last=offsets(200, 1_000)),
+        "of 3,600 written; orders-0 passes 1,000 in 2.5 s",
+    ),
     ("state", with_state(replace(group(), status="PreparingRebalance")), "copartition why LOG"),
     ("state", with_state(EMPTY), "Start its members"),
     ("state", with_state(replace(group(), status=None)), "assigning or reconciling with 2 members"),
@@ -130,6 +152,8 @@ FAULTS = [
     ("load", with_state(ONE_OWNED), "See unread first"),
     ("spread", with_state(EIGHT), "group.remote.assignor=range"),
     ("spread", with_state(replace(EIGHT, protocol="classic")), "copartition migrate live:GROUP range"),
+    ("load", with_state(replace(group((0, 0, 0, 1)), strategy="stream")), "the next probing rebalance"),
+    ("spread", with_state(replace(EIGHT, protocol="classic", strategy="stream")), "Tasks are spread"),
     ("subscriptions", with_state(members(topics=("orders",))), "payments"),
     ("static", with_state(members(instance_id="s1")), "1 of 2 members"),
     (
@@ -256,8 +280,20 @@ HIDDEN = with_state(
     retention_ms=None,
     hidden=Missing("the cluster shows this user no topic orders", "give this user DESCRIBE on it"),
 )
-OF_STATE = {"state", "clients", "owners", "idle", "load", "spread", "subscriptions", "unread", "expiring"}
-OF_MEMBERS = {"state", "clients", "owners", "idle", "load", "spread", "subscriptions", "static", "expiring"}
+OF_BOTH = {
+    "state",
+    "clients",
+    "converted",
+    "owners",
+    "idle",
+    "load",
+    "spread",
+    "subscriptions",
+    "limits",
+    "expiring",
+}
+OF_STATE = OF_BOTH | {"unread"}
+OF_MEMBERS = OF_BOTH | {"static", "racks"}
 ALL = {check.name for check in CHECKS}
 REDUCED = {
     # What the source shows, the checks that may be "ok", and the exit code.
@@ -291,12 +327,22 @@ REDUCED = {
     "two owners": (with_state(TWICE), ALL - {"owners", "load", "spread", "joined"}, 1),
     "an empty group": (
         with_state(EMPTY),
-        {"timeouts", "lag", "beyond the end", "trend", "hot partition", "coordinator"},
+        {
+            "timeouts",
+            "limits",
+            "lag",
+            "beyond the end",
+            "trend",
+            "deleted",
+            "waiting",
+            "hot partition",
+            "coordinator",
+        },
         1,
     ),
     "an empty group without commits": (
         with_state(EMPTY, first=Offsets({}, {}), last=Offsets({}, {})),
-        {"timeouts", "coordinator"},
+        {"timeouts", "limits", "coordinator"},
         1,
     ),
     "a group in a rebalance": (
@@ -311,25 +357,25 @@ REDUCED = {
     ),
     "a group that is reconciling": (
         with_state(replace(CONSUMER, status="Reconciling")),
-        ALL - {"state", "unread"},
+        ALL - {"state", "unread", "converted", "limits"},
         1,
     ),
     "no DESCRIBE on the topic": (HIDDEN, OF_MEMBERS | {"timeouts"}, 2),
     "leaders that do not answer": (
         replace(HEALTHY, last=Offsets(dict.fromkeys(PLACES, 595), {PLACES[0]: 600})),
-        OF_STATE | {"static", "timeouts", "left over", "joined", "coordinator"},
+        OF_STATE | {"static", "racks", "timeouts", "left over", "joined", "coordinator"},
         2,
     ),
     "no commit where records are": (
         replace(HEALTHY, last=Offsets({PLACES[0]: 595}, dict.fromkeys(PLACES, 600))),
-        ALL - {"uncommitted", "lag", "trend", "standstill"},
+        ALL - {"uncommitted", "lag", "trend", "deleted", "waiting", "standstill"},
         1,
     ),
     "no commit in empty partitions": (
         replace(
             HEALTHY, first=Offsets({}, dict.fromkeys(PLACES, 0)), last=Offsets({}, dict.fromkeys(PLACES, 0))
         ),
-        ALL - {"trend", "hot partition"},
+        ALL - {"trend", "deleted", "hot partition"},
         0,
     ),
 }
@@ -408,6 +454,7 @@ def test_the_topics_of_a_single_topic_group_are_known() -> None:
 
 def test_the_page_lists_the_checks() -> None:
     page = (Path(__file__).parents[3] / "docs" / "doctor.md").read_text(encoding="utf-8")
+    page = page.partition("\n## ")[0]
     assert re.findall(r"^\| (?!check)([a-z ]+) \|", page, re.MULTILINE) == [check.name for check in CHECKS]
 
 

@@ -195,7 +195,40 @@ def apart(broker, workers, group, topic):
     return {"limits": LIMITS._replace(joined=tuple(topics))}
 
 
+def deleted(broker, workers, group, topic):
+    behind(broker, workers, group, topic)
+    admin = AdminClient(settings(broker))
+    for done in admin.delete_records([TopicPartition(topic, 0, 100)]).values():
+        done.result()
+
+
+def old(broker, workers, group, topic):
+    commit(broker, group, topic, 0)
+    workers(group, topic, "worker", **{"enable.auto.commit": False})
+    settled(broker, group, 1)
+    producer = Producer(settings(broker))
+    producer.produce(topic, b"record", partition=0, timestamp=round(1000 * (time.time() - 7_200)))
+    assert producer.flush(GENEROUS_S) == 0
+
+
+def racked(broker, workers, group, topic):
+    near = {"client.rack": "rack0", "partition.assignment.strategy": "roundrobin"}
+    workers(group, topic, "worker", **OFTEN, **near)
+    settled(broker, group, 1)
+
+
+def half_converted(broker, workers, group, topic):
+    workers(group, topic, "new", **OFTEN, **{"group.protocol": "consumer"})
+    settled(broker, group, 1)
+    workers(group, topic, "old", **OFTEN, **{"partition.assignment.strategy": "range"})
+    settled(broker, group, 2)
+
+
 FAULTS = [
+    ("deleted", deleted),
+    ("waiting", old),
+    ("racks", racked),
+    ("converted", half_converted),
     ("state", nobody),
     ("expiring", nobody),
     ("unread", grown),
@@ -324,7 +357,8 @@ def test_lag_of_a_topic_that_the_user_may_not_see_is_unknown(secured):
     of_guest, of_admin = ({finding.check.name: finding for finding in every} for every in (told, seen))
     assert of_admin["lag"].status == "found"
     assert {name for name, finding in of_guest.items() if finding.status == "ok"} <= {
-        *("state", "clients", "owners", "idle", "load", "spread", "subscriptions", "static", "expiring")
+        *("state", "clients", "converted", "owners", "idle", "load", "spread", "subscriptions", "static"),
+        *("limits", "racks", "expiring"),
     }
     assert isinstance(of_guest["lag"].ground, Missing)
     assert f"--allow-principal User:guest --operation Describe --topic {secured.hidden}" in (

@@ -69,7 +69,7 @@ def test_findings_come_first_problems_before_warnings() -> None:
     assert order == sorted(order)
     assert "Next: See load and subscriptions" in page
     assert "owners of 4 partitions in the coordinator's answer" in page
-    assert "joined: name them with --joined" in page
+    assert "joined: name them with --join A,B" in page
     assert "assumed: members commit more often than every 10.0 s (standstill)" in page
 
 

@@ -97,6 +97,35 @@ def test_a_broker_that_hangs_up_is_said(hostile):
         read_features(hostile(lambda stream, _: stream.close()).config)
 
 
+def coordinator(host, port):
+    """Answers to FindCoordinator that name this address, and an error of any other kind to what follows."""
+
+    def answer(stream, asked):
+        place = bytes(5) + b"\0\0\0" + bytes(4) + wire.compact_text(host) + struct.pack(">i", port) + b"\0"
+        frame(stream, place if asked[-1][:2] == b"\0\x0a" else bytes(5) + b"\x02\0\x10\0")
+
+    return answer
+
+
+def test_a_coordinator_that_sends_us_on_is_followed_once(hostile):
+    elsewhere = coordinator("127.0.0.1", 1)
+    second = hostile(elsewhere)
+    host, _, port = second.config["bootstrap.servers"].rpartition(":")
+    first = hostile(coordinator(host, int(port)))
+    with pytest.raises(SourceError):
+        wire.read_subscriptions("billing", first.config)
+    assert (len(first.asked), len(second.asked)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("host", "port"),
+    [("127.0.0.1", -1), ("127.0.0.1", 65_536), ("127.0.0.1", 2**31 - 1), ("", 1), ("a\0b", 1)],
+)
+def test_a_coordinator_where_no_machine_can_be_is_refused(hostile, host, port):
+    with pytest.raises(SourceError, match="over copartition's own connection failed"):
+        wire.read_subscriptions("billing", hostile(coordinator(host, port)).config)
+
+
 def scram(verdict, iterations=4096):
     """Answers as a broker that knows SCRAM, and says this as its signature."""
 
@@ -156,6 +185,18 @@ def test_a_certificate_of_another_host_ends_it_before_a_word(hostile, certificat
     broker = hostile(lambda *_: None, context)
     with pytest.raises(SourceError, match=r"not valid for '127\.0\.0\.1'"):
         read_features(broker.config | trusted)
+    assert broker.asked == []
+
+
+def test_a_key_with_a_password_that_is_not_given_is_refused_and_nobody_asked_for_it(hostile, certificates):
+    _, trusted = with_tls(certificates, "ours")
+    pem, locked = trusted["ssl.ca.location"], certificates / "locked.pem"
+    lock = ["openssl", "rsa", "-aes256", "-in", pem, "-passout", "pass:changeit", "-out", locked]
+    subprocess.run(lock, check=True, capture_output=True)
+    own = {"ssl.certificate.location": pem, "ssl.key.location": str(locked)}
+    broker = hostile(lambda *_: None)
+    with pytest.raises(SourceError):
+        read_features(broker.config | trusted | own)
     assert broker.asked == []
 
 

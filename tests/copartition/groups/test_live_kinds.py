@@ -22,7 +22,7 @@ def shared(broker):
     sharer = Sharer(broker.bootstrap_servers, "sharer", group, broker.create_topic(2))
     try:
         types = connect(group, settings(broker))
-        wait_until(lambda: group in types._group_types())
+        wait_until(lambda: group in types.group_types())
         yield group
     finally:
         sharer.stop()

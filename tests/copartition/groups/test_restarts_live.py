@@ -30,7 +30,7 @@ def alone():
 @pytest.mark.parametrize(("by", "group"), [(SIGKILL, "killed"), (SIGTERM, "restarted")])
 def test_a_watch_outlives_its_broker(alone, start, by, group):
     topic = Kafka(alone.bootstrap_servers).create_topic(1)
-    options = ["--interval", "0.2", "-o", "json"]
+    options = ["--interval", "200ms", "-o", "json"]
     watch = start("copartition", "watch", group, "-b", alone.bootstrap_servers, *options)
     assert json.loads(watch.stdout.readline())["state"] == "Dead"
     alone.stop(by=by)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assignors.group import Assignment
+from assignors.assignment import Assignment
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.assignment_diff import diff
 from copartition.groups import parse_capture, parse_snapshot, snapshot_bytes
@@ -17,7 +17,7 @@ from partitioning.errors import SourceError
 CAPTURES = Path(__file__).parent / "captures"
 
 
-@pytest.mark.parametrize("name", ["members-4.3.1", "offsets-4.3.1", "empty-4.3.1"])
+@pytest.mark.parametrize("name", ["members-4.4.0", "offsets-4.4.0", "empty-4.4.0"])
 def test_a_group_comes_back_as_it_was_kept(name):
     state, _ = parse_capture((CAPTURES / f"{name}.txt").read_text())
     back, _ = parse_snapshot(snapshot_bytes(state))
@@ -50,7 +50,7 @@ def test_a_count_of_members_that_are_not_listed_comes_back():
 
 
 def test_the_same_group_gives_the_same_bytes_whatever_the_order_of_its_rows():
-    state, _ = parse_capture((CAPTURES / "members-4.3.1.txt").read_text())
+    state, _ = parse_capture((CAPTURES / "members-4.4.0.txt").read_text())
     turned = replace(
         state, member=state.member[::-1], topic=state.topic[::-1], partition=state.partition[::-1]
     )
@@ -144,7 +144,7 @@ def test_both_states_of_a_group_on_its_way_come_back(complete):
 
 
 def test_a_capture_of_a_group_on_its_way_is_kept_with_its_target():
-    state, target = parse_capture((CAPTURES / "reconciling-4.3.1.txt").read_text())
+    state, target = parse_capture((CAPTURES / "reconciling-4.4.0.txt").read_text())
     back, later = parse_snapshot(snapshot_bytes(state, target))
     assert diff(state, back).same
     assert diff(target, later).same

@@ -3,9 +3,12 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from confluent_kafka.admin import AdminClient
 
 from copartition.shell.client_options import client_settings
 from copartition.shell.main import copartition
+from partitioning.clients.contact import quiet_client
+from partitioning.errors import InvalidConfigError
 
 SECRET = "hunter2"
 
@@ -158,3 +161,29 @@ def test_a_value_that_goes_on_in_the_next_line_is_not_shown(clusters: Path, line
     with pytest.raises(click.BadParameter) as caught:
         client_settings(None, (), None, "production")
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bootstrap.servers=127.0.0.1:1\nsasl.password=begin\nHunter2.hunter=end",
+        "bootstrap.servers=127.0.0.1:1\nsecurity.protocol=SSL ssl.key.password=hunter2",
+        "bootstrap.servers=127.0.0.1:1\nsasl.mechanism=PLAIN\x07ssl.key.password: hunter2",
+        "bootstrap.servers=127.0.0.1:1\nclient.dns.lookup=hunter2!",
+        'sasl.jaas.config=a.hunter2 required username="u" password="x";',
+        "ssl.truststore.location=a\nssl.truststore.type=hunter2",
+    ],
+)
+def test_neither_we_nor_librdkafka_show_a_part_of_a_password(tmp_path: Path, text: str) -> None:
+    with pytest.raises((click.BadParameter, InvalidConfigError)) as caught:
+        quiet_client(AdminClient, read(tmp_path, text), [])
+    shown = (
+        caught.value.format_message() if isinstance(caught.value, click.BadParameter) else str(caught.value)
+    )
+    assert SECRET not in shown.lower()
+
+
+def test_a_name_that_is_misspelt_is_shown_and_so_is_a_value_out_of_a_choice(tmp_path: Path) -> None:
+    for text in ("sasl.pasword=hunter2", "security.protocol=SASL_SLL"):
+        with pytest.raises(InvalidConfigError, match=text.replace("=hunter2", "").rpartition("=")[2]):
+            quiet_client(AdminClient, read(tmp_path, text), [])

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from partitioning.kit.packages import install_command
 from tests.support.waiting import GENEROUS_S
 
 pytestmark = pytest.mark.live
@@ -131,7 +132,7 @@ def test_a_missing_package_is_named_with_its_extra(start, missing):
     assert finished(start("copartition", "--help", before=hide)) == (
         2,
         "",
-        f"copartition needs the package {missing}; install it with: pip install 'copartition[cli]'\n",
+        f"copartition needs the package {missing}; install it with: {install_command('cli')}\n",
     )
 
 
@@ -149,7 +150,7 @@ def test_a_package_that_only_one_command_needs(start, scenario, missing, argumen
     arguments = [scenario if each == "SCENARIO" else each for each in arguments]
     code, _, err = finished(start("copartition", *arguments, before=hide))
     assert code == 2
-    assert f"pip install 'copartition[{extra}]'" in err
+    assert install_command(extra) in err
     assert "Traceback" not in err
 
 

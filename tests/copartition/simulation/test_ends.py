@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from assignors import RebalanceProtocol, register_assignor
-from assignors.group import Assignment, Topic
+from assignors.assignment import Assignment
+from assignors.group import Topic
 from copartition.simulation import (
     Consumer,
     Costs,
@@ -126,6 +127,36 @@ def test_a_group_that_never_comes_to_rest_is_told():
     scenario = Scenario(TOPICS, tuple(Consumer(name) for name in "abc"), (Leave(5, "c"),), "restless")
     with pytest.raises(ScenarioError, match=r"rebalances, the last .* partitions revoked; .*'restless'"):
         simulate(scenario)
+
+
+STALLED = {"event": "stall", "consumer": "worker-0", "at_ms": "10 s", "for_ms": {"uniform": ["1 s", "90 s"]}}
+PINGPONG = {
+    "topics": {"t": 4, "u": {"partitions": 2, "racks": [["r1", "r2"], ["r2"]]}},
+    "consumers": {"count": 3, "rack": "r2", "client": "librdkafka"},
+    "assignor": "cooperative-sticky",
+    "until_ms": "1 h",
+    "seed": 84,
+    "events": [
+        STALLED,
+        STALLED,
+        {
+            "event": "crash-loop",
+            "consumer": "worker-1",
+            "at_ms": "16 s",
+            "times": 3,
+            "up_ms": "5 s",
+            "backoff_ms": "1 s",
+            "most_ms": "9 s",
+        },
+        {"event": "statefulset-roll", "at_ms": "18 s", "down_ms": "5 s", "ready_ms": "3 s"},
+    ],
+}
+
+
+@pytest.mark.heavy
+def test_a_group_that_rebalances_without_a_pause_is_told_also_where_the_run_has_an_end():
+    with pytest.raises(ScenarioError, match=r"not at rest 2,\d{3} steps after .* of: partitions revoked"):
+        simulate(Scenario.from_dict(PINGPONG))
 
 
 class Counting(Restless):

@@ -66,7 +66,7 @@ def test_a_stalled_producer_holds_readers_back(broker: Kafka) -> None:
     stalled.begin_transaction()
     write(stalled, topic, 5)
     code, told = report(
-        broker.bootstrap_servers, "--only-topic", topic, "--group", group, "--open-longer-than", "0"
+        broker.bootstrap_servers, "--only-topic", topic, "--group", group, "--open-longer-than", "0ms"
     )
     assert code == 1
     own = named(told, name)
@@ -244,7 +244,7 @@ def test_text_says_what_is_open_and_what_ends_it(broker: Kafka) -> None:
     own = producer(broker.bootstrap_servers, name)
     own.begin_transaction()
     write(own, topic, 1)
-    arguments = ["-b", broker.bootstrap_servers, "--only-topic", topic, "--open-longer-than", "0"]
+    arguments = ["-b", broker.bootstrap_servers, "--only-topic", topic, "--open-longer-than", "0ms"]
     answer = CliRunner().invoke(transactions, [*arguments, "--width", "200"])
     assert answer.exit_code == 1
     assert f"forceTerminateTransaction --transactionalId {name}" in answer.output

@@ -310,6 +310,10 @@ def test_a_program_is_compared_case_by_case(run, tmp_path, wrong, code):
     [
         ("print('{}')", "has neither assignment, active, error nor partition"),
         ("print('no')", "is no JSON"),
+        ("print('{\"partition\": NaN}')", "is no JSON"),
+        ("print('{\"partition\": ' + '[' * 500 + ']' * 500 + '}')", "more than 100 levels"),
+        ("print('{\"partition\": ' + '[' * 99_999)", "is no JSON"),
+        ("import sys; sys.stdout.buffer.write(b'\\xff{}')", "is no JSON"),
         ("", "after 0 answers to 1 cases"),
         ("raise SystemExit(3)", "ended with exit code 3"),
     ],
@@ -318,6 +322,13 @@ def test_a_program_that_does_not_answer_is_an_error(program, fault):
     cases = make_vectors("java", 1)
     with pytest.raises(SourceError, match=fault):
         comparison.check_vectors("java", cases, [sys.executable, "-c", program])
+
+
+@pytest.mark.live
+def test_only_line_breaks_end_a_line_of_an_answer():
+    program = r"print('{\"error\": \"a\u2028b\x85c\"}')"
+    (wrong,) = comparison.check_vectors("java", make_vectors("java", 1), [sys.executable, "-c", program])
+    assert wrong.answer == {"error": "a\u2028b\x85c"}
 
 
 @pytest.mark.live

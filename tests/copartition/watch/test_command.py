@@ -45,7 +45,7 @@ def lines_without_times(text):
 @pytest.mark.live
 def test_a_line_a_change_then_a_summary(run, live):
     live(BEFORE, BEFORE, AFTER)
-    result = run("watch", "g", "--interval", "0.1", "--count", "4")
+    result = run("watch", "g", "--interval", "100ms", "--count", "4")
     assert (result.exit_code, result.stderr) == (0, "")
     first, joined, moved = lines_without_times(result.stdout)[:3]
     assert first == "#0  Stable  1 member, 4 partitions, cooperative-sticky"
@@ -57,7 +57,7 @@ def test_a_line_a_change_then_a_summary(run, live):
 @pytest.mark.live
 def test_json_leaves_the_summary_to_the_other_stream(run, live):
     live(BEFORE, AFTER)
-    result = run("watch", "g", "--interval", "0.1", "--count", "2", "-o", "json")
+    result = run("watch", "g", "--interval", "100ms", "--count", "2", "-o", "json")
     kinds = [json.loads(line)["kind"] for line in result.stdout.splitlines()]
     assert kinds == ["state", "joined", "moved"]
     assert "1 joined" in result.stderr
@@ -66,7 +66,7 @@ def test_json_leaves_the_summary_to_the_other_stream(run, live):
 @pytest.mark.live
 def test_trouble_on_the_way_is_said_and_survived(run, live):
     live(BEFORE, SourceError("live:g: no broker"), SourceError("live:g: no broker"), AFTER)
-    result = run("watch", "g", "--interval", "0.1", "--count", "4")
+    result = run("watch", "g", "--interval", "100ms", "--count", "4")
     assert result.exit_code == 0
     away, back = result.stderr.splitlines()
     assert re.fullmatch(r"copartition watch: live:g: no broker; away since 20\S+Z, trying again", away)
@@ -78,7 +78,7 @@ def test_trouble_on_the_way_is_said_and_survived(run, live):
 def test_what_was_recorded_is_told_again_and_is_a_diff(run, live, tmp_path):
     path = tmp_path / "night.ndjson"
     live(BEFORE, AFTER)
-    seen = run("watch", "g", "--interval", "0.1", "--for", "0.3", "--record", path)
+    seen = run("watch", "g", "--interval", "100ms", "--for", "300ms", "--record", path)
     again = run("watch", path)
     assert (again.exit_code, again.stdout.splitlines()[:3]) == (0, seen.stdout.splitlines()[:3])
     pair = read_pair(f"{path}#0", f"{path}#1")
@@ -114,7 +114,7 @@ def test_a_line_of_the_record_is_there_before_the_line_on_the_screen(start, tmp_
         (["g", "--record", "nowhere/x.ndjson", "-b", "h:1"], "cannot write nowhere/x.ndjson"),
         (["none.ndjson"], "none.ndjson: No such file"),
         (["night.ndjson", "--count", "1"], "a record is replayed from its first step to its last"),
-        (["g", "--interval", "0"], "--interval"),
+        (["g", "--interval", "50ms"], "it is at least 100ms"),
     ],
 )
 def test_trouble_is_2(run, live, arguments, fault):
@@ -143,7 +143,7 @@ def test_a_real_member_leaves(broker, workers, start, tmp_path, protocol):
         "-b",
         broker.bootstrap_servers,
         "--interval",
-        "0.2",
+        "200ms",
         "--record",
         path,
         "-o",

@@ -39,7 +39,7 @@ def test_lines_without_a_time_leave_it_blank(tmp_path: Path) -> None:
         "(reason: Adding new member w-1)\n"
         "[GroupCoordinator 1]: Stabilized group billing generation 5 with 2 members\n"
     )
-    rows = [line.split() for line in run(str(log), "--full")[1].splitlines()]
+    rows = [line.split() for line in run(str(log), "--all")[1].splitlines()]
     assert ["5", "joined", "w-1", "unknown", "unknown", "2"] in rows
 
 

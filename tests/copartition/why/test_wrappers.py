@@ -13,6 +13,7 @@ import pytest
 
 from copartition.why.evidence import read_evidence
 from copartition.why.rebalances import histories
+from tests.support.tiers import sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,7 +96,7 @@ def bare(request: pytest.FixtureRequest) -> tuple[list[str], list[object]]:
     return lines_of(request.param), shown(LOGS[request.param])
 
 
-@pytest.mark.parametrize("wrapper", WRAPPERS)
+@pytest.mark.parametrize("wrapper", sample([*WRAPPERS], 3))
 def test_a_wrapped_log_says_the_same(
     bare: tuple[list[str], list[object]], wrapper: str, tmp_path: Path
 ) -> None:

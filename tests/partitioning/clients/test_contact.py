@@ -13,10 +13,12 @@ from partitioning.clients.contact import (
     committed_offsets,
     connected_metadata,
     list_offsets,
+    pause,
+    quiet_client,
     why_refused,
 )
 from partitioning.clients.delivery import describe_errors
-from partitioning.errors import BrokerUnreachableError
+from partitioning.errors import BrokerUnreachableError, InvalidConfigError, MachineError
 from tests.support.waiting import GENEROUS_S, SOON_S
 
 
@@ -188,3 +190,27 @@ def test_connections_that_are_counted_are_no_reason_beside_the_fault_of_each():
     down = KafkaError(KafkaError._ALL_BROKERS_DOWN, "0/2 brokers are down")
     assert why_refused([down, refused], {}) == "kafka-1:9092/bootstrap: Connection refused"
     assert why_refused([down], {}) == "no connection to it stays open"
+
+
+def no_thread(settings):
+    """A client as librdkafka makes it where the process has no memory left for a thread."""
+    raise KafkaException(KafkaError(KafkaError._CRIT_SYS_RESOURCE, "Failed to create background thread"))
+
+
+def test_a_client_without_memory_for_its_threads_is_no_fault_of_the_settings():
+    with pytest.raises(MachineError, match=r"Failed to create background thread: the process has no memory"):
+        quiet_client(no_thread, {}, [])
+
+
+def test_other_faults_of_a_new_client_stay_those_of_the_settings():
+    with pytest.raises(InvalidConfigError, match=r"no\.such\.setting"):
+        quiet_client(Producer, {"no.such.setting": 1}, [])
+
+
+def test_a_clock_that_jumps_while_a_client_waits_is_named(monkeypatch):
+    def jump(_):
+        raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr("partitioning.clients.contact.time.sleep", jump)
+    with pytest.raises(MachineError, match=r"the clock of this machine jumped .*: Invalid argument"):
+        pause(0.1)

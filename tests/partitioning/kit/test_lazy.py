@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+import sysconfig
 from importlib import import_module, metadata
+from pathlib import Path
 
 import pytest
 
@@ -41,14 +43,50 @@ def test_a_name_of_another_package_loads_no_more_than_that_package():
     assert not {"assignors.api", "copartition.api"} & {*loaded}
 
 
-@pytest.mark.live
-def test_a_file_of_the_users_own_that_has_our_name_is_named(tmp_path):
-    (tmp_path / "partitioning.py").touch()
-    (tmp_path / "app.py").write_text("from copartition import partition_for_key")
-    run = subprocess.run(
-        [sys.executable, "app.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+@pytest.fixture(params=["partitioning", "assignors"])
+def hidden(request, tmp_path):
+    """A folder with a user's file that has the name of a package of ours, and a script beside it."""
+    (tmp_path / f"{request.param}.py").write_text("raise SystemExit('the file of the user ran')")
+    (tmp_path / "app.py").write_text(
+        "from copartition import partition_for_key\nprint(partition_for_key(b'a', 3))"
     )
-    assert f"that name is {tmp_path / 'partitioning.py'}: give that file another name" in run.stderr
+    return request.param, tmp_path
+
+
+def run_in(folder, *command):
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("how", [["app.py"], ["-m", "app"], ["-c", "import copartition"]])
+def test_a_file_of_the_users_own_that_has_our_name_is_named(hidden, how):
+    name, folder = hidden
+    run = run_in(folder, sys.executable, *how)
+    assert f"ImportError: copartition needs its package `{name}`" in run.stderr
+    assert f"that name is {folder / name}.py: give that file another name" in run.stderr
+
+
+@pytest.mark.live
+def test_a_package_of_the_users_own_that_has_our_name_is_named(tmp_path):
+    (tmp_path / "assignors").mkdir()
+    (tmp_path / "assignors" / "__init__.py").touch()
+    run = run_in(tmp_path, sys.executable, "-c", "import copartition")
+    assert f"that name is {tmp_path / 'assignors' / '__init__.py'}: give" in run.stderr
+
+
+@pytest.mark.live
+def test_a_script_beside_such_a_file_runs_as_the_error_says(hidden):
+    assert run_in(hidden[1], sys.executable, "-P", "app.py").stdout == "1\n"
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(
+    "command", [["copartition", "coordinator", "billing"], ["assignment-diff", "--version"]]
+)
+def test_commands_run_in_a_folder_with_such_a_file(hidden, command):
+    name, *options = command
+    run = run_in(hidden[1], str(Path(sysconfig.get_path("scripts")) / name), *options)
+    assert (run.returncode, run.stderr) == (0, "")
 
 
 def test_a_name_that_is_not_there_is_told():

@@ -3,7 +3,7 @@
 import pytest
 
 from partitioning.errors import InvalidConfigError
-from spark_integration.reading.cluster import Range, spread
+from spark_integration.reading.cluster import FEW, Range, spread, together
 from spark_integration.reading.options import EARLIEST, LATEST, read_options
 
 pytestmark = pytest.mark.needs("time")
@@ -106,3 +106,10 @@ def test_ranges_are_cut_without_loss(wanted: int | None) -> None:
     assert offsets == [*((0, offset) for offset in range(5, 105)), (2, 7)]
     assert all(each.start < each.end for each in cut)
     assert len(cut) == {None: 2, 1: 2, 2: 2, 3: 4, 7: 8, 1000: 101}[wanted]
+
+
+def test_neighbours_with_few_records_share_a_task() -> None:
+    sizes = [10, FEW - 11, 1, 1, 5 * FEW, 1, FEW]
+    ranges = [Range("t", partition, 7, 7 + size) for partition, size in enumerate(sizes)]
+    tasks = [[offsets.partition for offsets in task] for task in together(ranges)]
+    assert tasks == [[0, 1, 2], [3], [4], [5], [6]]

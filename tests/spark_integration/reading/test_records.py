@@ -23,7 +23,7 @@ def config(servers: str) -> dict[str, str]:
 
 def offsets(mock: MockCluster, wanted: Range, *, fails: bool = True) -> list[list[int]]:
     """Those of each batch."""
-    batches = records.read_range(wanted, config(mock.bootstrap_servers), OFFSETS, fail_on_data_loss=fails)
+    batches = records.read_ranges([wanted], config(mock.bootstrap_servers), OFFSETS, fail_on_data_loss=fails)
     return [batch["offset"].to_pylist() for batch in batches]
 
 
@@ -40,6 +40,29 @@ def topic(mock_cluster: MockCluster) -> str:
 def test_a_range_is_read_in_order_and_to_its_end(mock_cluster: MockCluster, topic: str) -> None:
     batches = offsets(mock_cluster, Range(topic, 1, 10, 290))
     assert [offset for batch in batches for offset in batch] == list(range(10, 290))
+
+
+def test_ranges_of_several_partitions_are_read_one_after_the_other(
+    mock_cluster: MockCluster, topic: str
+) -> None:
+    mock_cluster.create_topic("few-each", 3)
+    producer = Producer({"bootstrap.servers": mock_cluster.bootstrap_servers})
+    for row in range(90):
+        producer.produce("few-each", b"%d" % row, partition=row % 3)
+    assert producer.flush(GENEROUS_S) == 0
+    wanted = [Range("few-each", 2, 5, 20), Range(topic, 1, 290, 300), Range("few-each", 0, 0, 30)]
+    schema = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64())])
+    read = records.read_ranges(wanted, config(mock_cluster.bootstrap_servers), schema, fail_on_data_loss=True)
+    found = [tuple(row.values()) for batch in read for row in batch.to_pylist()]
+    assert found == [(name, partition, at) for name, partition, *ends in wanted for at in range(*ends)]
+
+
+def test_a_partition_that_is_gone_is_passed_over_and_the_others_are_read(
+    mock_cluster: MockCluster, topic: str
+) -> None:
+    wanted = [Range(topic, 7, 0, 5), Range(topic, 1, 1000, 1010), Range(topic, 0, 0, 0)]
+    settings = config(mock_cluster.bootstrap_servers)
+    assert [*records.read_ranges(wanted, settings, OFFSETS, fail_on_data_loss=False)] == []
 
 
 def test_a_batch_is_bounded_in_bytes(

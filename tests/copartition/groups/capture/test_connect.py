@@ -9,6 +9,7 @@ import pytest
 from assignors import Topic
 from copartition import Scenario, diff
 from copartition.assignment_diff import plan
+from copartition.groups import parse_snapshot, snapshot_bytes
 from copartition.groups.capture.formats import check_head, parse_capture
 from copartition.migrate.migration import plan_migration
 from partitioning.errors import MigrationError, ScenarioError, SourceError
@@ -77,6 +78,17 @@ def test_a_task_that_is_there_twice_is_refused() -> None:
     cluster["one"]["status"]["tasks"][1]["id"] = 0  # type: ignore[index]
     with pytest.raises(SourceError, match="connector 'one' has task 0 twice"):
         parse_capture(json.dumps(cluster))
+
+
+def test_a_task_that_is_not_in_the_answer_is_unknown_and_no_one_takes_it_for_unassigned() -> None:
+    cluster = {"one": status("one", "a", "a", "b")}
+    cluster["one"]["status"]["tasks"][1]["id"] = 2147483646  # type: ignore[index]
+    state, _ = parse_capture(json.dumps(cluster))
+    assert not state.complete
+    assert state.warnings == (
+        "one shows 2 of 2147483647 tasks; ask again when every task has a status, to know the others",
+    )
+    assert diff(state, parse_snapshot(snapshot_bytes(state))[0]).same
 
 
 def test_consumers_and_workers_are_not_confused() -> None:

@@ -10,9 +10,9 @@ from partitioning.errors import SourceError
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 NAMES = [
-    *(f"{kind}-{release}" for kind in ("offsets", "members") for release in ("3.7.2", "3.9.1", "4.3.1")),
-    *(f"tables-{release}" for release in ("3.7.2", "3.9.1", "4.3.1")),
-    *("ahead-4.3.1", "empty-4.3.1", "offsets-verbose-4.3.1", "reconciling-4.3.1", "tables-reconciling-4.3.1"),
+    *(f"{kind}-{release}" for kind in ("offsets", "members") for release in ("3.7.2", "3.9.1", "4.4.0")),
+    *(f"tables-{release}" for release in ("3.7.2", "3.9.1", "4.4.0")),
+    *("ahead-4.4.0", "empty-4.4.0", "offsets-verbose-4.4.0", "reconciling-4.4.0", "tables-reconciling-4.4.0"),
     "rpk",
 ]
 NAMES.remove("members-3.9.1")
@@ -54,7 +54,7 @@ def test_a_capture_cut_within_its_last_line_is_refused_or_the_same_with_a_note(n
             assert any(note in warning for note in NOTES for warning in cut[0].warnings), whole[:end][-80:]
 
 
-@pytest.mark.parametrize("name", ["members-3.9.1", "state-4.3.1"])
+@pytest.mark.parametrize("name", ["members-3.9.1", "state-4.4.0"])
 def test_what_cannot_be_read_is_not_readable_when_cut(name):
     whole = text(name)
     for end in ends(whole):

@@ -58,7 +58,7 @@ BILLING = {
 }
 
 
-@pytest.mark.parametrize("name", ["offsets-3.7.2", "offsets-3.9.1", "offsets-4.3.1", "offsets-verbose-4.3.1"])
+@pytest.mark.parametrize("name", ["offsets-3.7.2", "offsets-3.9.1", "offsets-4.4.0", "offsets-verbose-4.4.0"])
 def test_offsets_of_every_release_show_owners_and_lag(name):
     state, target = parse_capture(captured(name))
     assert target is None
@@ -71,7 +71,7 @@ def test_offsets_of_every_release_show_owners_and_lag(name):
     assert known["orders", 0] == UNKNOWN_LAG
 
 
-@pytest.mark.parametrize("name", ["members-3.7.2", "members-4.3.1"])
+@pytest.mark.parametrize("name", ["members-3.7.2", "members-4.4.0"])
 def test_members_with_topics_show_owners_idle_members_and_instance_ids(name):
     state, target = parse_capture(captured(name))
     assert target is None
@@ -86,13 +86,13 @@ def test_members_with_topics_show_owners_idle_members_and_instance_ids(name):
     assert {member.host for member in state.members} == {"127.0.0.1"}
 
 
-@pytest.mark.parametrize(("name", "known"), [("offsets-4.3.1", False), ("members-4.3.1", True)])
+@pytest.mark.parametrize(("name", "known"), [("offsets-4.4.0", False), ("members-4.4.0", True)])
 def test_only_a_table_of_members_shows_all_of_them(name, known):
     assert parse_capture(captured(name))[0].members_complete is known
 
 
 def test_both_kinds_of_output_agree():
-    one, other = (parse_capture(captured(name))[0] for name in ("members-3.7.2", "members-4.3.1"))
+    one, other = (parse_capture(captured(name))[0] for name in ("members-3.7.2", "members-4.4.0"))
     assert diff(one, other).same
 
 
@@ -104,14 +104,14 @@ def test_members_without_topics_are_refused_with_advice():
 
 
 def test_a_group_on_its_way_to_its_target_holds_both():
-    current, target = parse_capture(captured("reconciling-4.3.1"))
+    current, target = parse_capture(captured("reconciling-4.4.0"))
     assert set(owners(current).values()) == {"first"}
     assert sorted(owners(target).values()) == ["first"] * 3 + ["second"] * 3
     assert current.status == "rebalancing"
 
 
 def test_an_empty_group_has_partitions_but_no_owner_and_says_so():
-    state, _ = parse_capture(captured("empty-4.3.1"))
+    state, _ = parse_capture(captured("empty-4.4.0"))
     assert (state.members, state.status) == ((), "Empty")
     assert owners(state) == {("legacy", 0): None, ("orders", 3): None}
     assert state.warnings == (
@@ -119,7 +119,7 @@ def test_an_empty_group_has_partitions_but_no_owner_and_says_so():
     )
 
 
-@pytest.mark.parametrize("name", ["unknown-3.9.1", "unknown-4.3.1"])
+@pytest.mark.parametrize("name", ["unknown-3.9.1", "unknown-4.4.0"])
 def test_a_group_that_does_not_exist_is_named(name):
     with pytest.raises(SourceError, match="group 'no-such-group' does not exist"):
         parse_capture(captured(name))
@@ -127,7 +127,7 @@ def test_a_group_that_does_not_exist_is_named(name):
 
 def test_members_without_verbose_are_refused():
     with pytest.raises(SourceError, match="add --verbose"):
-        parse_capture(captured("members-short-4.3.1"))
+        parse_capture(captured("members-short-4.4.0"))
 
 
 def test_an_idle_member_in_the_offsets_survives():
@@ -201,7 +201,7 @@ def test_old_captures_have_no_group_column():
 
 
 def test_members_of_the_classic_protocol_are_known_in_a_converted_group():
-    current, _ = parse_capture(captured("tables-mixed-4.3.1"))
+    current, _ = parse_capture(captured("tables-mixed-4.4.0"))
     assert {member.client_id: member.protocol for member in current.members} == {
         "new": "consumer",
         "old-0": "classic",
@@ -210,7 +210,7 @@ def test_members_of_the_classic_protocol_are_known_in_a_converted_group():
 
 
 @pytest.mark.parametrize(
-    ("name", "protocol"), [("reconciling-4.3.1", "consumer"), ("members-4.3.1", None), ("tables-3.9.1", None)]
+    ("name", "protocol"), [("reconciling-4.4.0", "consumer"), ("members-4.4.0", None), ("tables-3.9.1", None)]
 )
 def test_without_classic_members_the_tool_prints_no_column_of_them(name, protocol):
     current, _ = parse_capture(captured(name))

@@ -72,14 +72,14 @@ def test_a_row_of_rpk_without_its_blanks_may_lack_an_owner():
 
 
 def test_of_several_groups_of_rpk_one_must_be_named():
-    with pytest.raises(SourceError, match=r"3 groups \(ahead, billing, empty\); name one with --group"):
+    with pytest.raises(SourceError, match=r"3 groups \(ahead, billing, empty\); name one with `group`"):
         parse_capture(captured("rpk-groups"))
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
 def test_a_capture_is_read_in_any_width_and_with_any_line_ends(tmp_path, encoding):
     path = tmp_path / "group.txt"
-    path.write_bytes(captured("offsets-4.3.1").replace("\n", "\r\n").encode(encoding))
+    path.write_bytes(captured("offsets-4.4.0").replace("\n", "\r\n").encode(encoding))
     state = read_source(str(path)).state
     assert owners(state) == ORDERS | CLICKS | {"legacy-0": None}
 
@@ -115,5 +115,5 @@ def test_garbage_is_refused_within_its_first_megabyte(monkeypatch, content, faul
 
 
 def test_one_group_of_several_is_read_for_a_diff():
-    state = read_source(str(CAPTURES / "groups-4.3.1.txt"), group="billing").state
+    state = read_source(str(CAPTURES / "groups-4.4.0.txt"), group="billing").state
     assert state.name == "billing"

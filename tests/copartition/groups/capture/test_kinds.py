@@ -25,10 +25,14 @@ def test_a_group_of_another_kind_is_named_and_not_judged(path):
     assert SAID[path.name.partition("-")[0]] in str(refused.value)
 
 
-@pytest.mark.parametrize("command", ["diff", "doctor", "snapshot", "simulate"])
-def test_every_command_says_it(command):
-    deploy = ["--deploy", "rolling"] if command == "simulate" else []
-    found = run(command, CAPTURES / "share-members-4.4.0.txt", *deploy)
+@pytest.mark.parametrize(
+    "command",
+    [["diff"], ["snapshot", "--as-scenario"], ["simulate", "--deploy", "rolling"], ["migrate", "uniform"]],
+    ids=lambda words: words[0],
+)
+def test_a_question_about_owners_says_it(command):
+    name, *options = command
+    found = run(name, CAPTURES / "share-members-4.4.0.txt", *options)
     assert (found.exit_code, found.stdout) == (2, "")
     assert SAID["share"] in found.stderr
 
@@ -49,7 +53,7 @@ def test_a_list_of_groups_is_one_to_choose_from():
 
 
 def test_consumer_groups_with_such_columns_are_read():
-    for name in ("groups-4.3.1.txt", "state-verbose-4.3.1.txt"):
+    for name in ("groups-4.4.0.txt", "state-verbose-4.4.0.txt"):
         text = (CAPTURES / name).read_text()
         assert "KIP-932" not in text
-    assert read_source(str(CAPTURES / "members-4.3.1.txt")).state.name == "billing"
+    assert read_source(str(CAPTURES / "members-4.4.0.txt")).state.name == "billing"

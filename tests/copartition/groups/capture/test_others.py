@@ -135,7 +135,7 @@ SEVERAL = [{**AKHQ, "id": "billing"}, {**AKHQ, "id": "audit"}]
 @pytest.mark.parametrize("text", [json.dumps(SEVERAL), "\n".join(map(json.dumps, SEVERAL))])
 def test_of_several_groups_one_is_named(text):
     assert parse_capture(text, "audit")[0].name == "audit"
-    with pytest.raises(SourceError, match=r"2 groups \(billing, audit\); name one with --group"):
+    with pytest.raises(SourceError, match=r"2 groups \(billing, audit\); name one with `group`"):
         parse_capture(text)
     with pytest.raises(SourceError, match="no group 'orders' but: billing, audit"):
         parse_capture(text, "orders")

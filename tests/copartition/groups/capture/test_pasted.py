@@ -9,9 +9,9 @@ from partitioning.errors import SourceError
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 NAMES = [
-    *(f"{kind}-{release}" for kind in ("offsets", "tables") for release in ("3.7.2", "3.9.1", "4.3.1")),
-    *("members-3.7.2", "members-4.3.1", "tables-reconciling-4.3.1", "tables-mixed-4.3.1"),
-    *("empty-4.3.1", "offsets-verbose-4.3.1", "rpk"),
+    *(f"{kind}-{release}" for kind in ("offsets", "tables") for release in ("3.7.2", "3.9.1", "4.4.0")),
+    *("members-3.7.2", "members-4.4.0", "tables-reconciling-4.4.0", "tables-mixed-4.4.0"),
+    *("empty-4.4.0", "offsets-verbose-4.4.0", "rpk"),
 ]
 
 
@@ -71,7 +71,7 @@ def test_a_wrapped_capture_is_the_same_group_or_refused(name, width):
     assert found == facts(text(name))
 
 
-@pytest.mark.parametrize("name", ["offsets-3.7.2", "offsets-4.3.1", "tables-3.7.2", "members-3.7.2"])
+@pytest.mark.parametrize("name", ["offsets-3.7.2", "offsets-4.4.0", "tables-3.7.2", "members-3.7.2"])
 def test_a_capture_that_was_wrapped_at_120_is_read(name):
     assert facts(wrapped(text(name), 120)) == facts(text(name))
 

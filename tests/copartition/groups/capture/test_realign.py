@@ -26,13 +26,13 @@ OFFSETS = (
 
 @pytest.mark.parametrize("how", [" ", "\t", "    "])
 @pytest.mark.parametrize(
-    "name", ["offsets-3.7.2.txt", "offsets-4.3.1.txt", "members-3.7.2.txt", "state-4.3.1.txt"]
+    "name", ["offsets-3.7.2.txt", "offsets-4.4.0.txt", "members-3.7.2.txt", "state-4.4.0.txt"]
 )
 def test_what_was_squeezed_is_the_same_group(name, how):
-    text = (CAPTURES / "offsets-4.3.1.txt").read_text() if name == "state-4.3.1.txt" else ""
+    text = (CAPTURES / "offsets-4.4.0.txt").read_text() if name == "state-4.4.0.txt" else ""
     text += (CAPTURES / name).read_text()
     text = "\n".join(line for line in text.split("\n") if "slow worker" not in line)
-    if "#PARTITIONS" in text or name == "state-4.3.1.txt":
+    if "#PARTITIONS" in text or name == "state-4.4.0.txt":
         text = re.sub(r"(Stable +)5", r"\g<1>3", text)
     squeezed = "\n".join(
         how.join(line.replace(" (", "~(").split()).replace("~(", " (") for line in text.split("\n")
@@ -71,12 +71,12 @@ def test_what_can_be_read_in_no_way_or_in_several_is_refused(text):
 
 
 def test_a_table_that_lines_up_is_not_touched():
-    for name in ("members-4.3.1.txt", "offsets-4.3.1.txt"):
+    for name in ("members-4.4.0.txt", "offsets-4.4.0.txt"):
         state, _ = parse_capture((CAPTURES / name).read_text())
         assert not any("line up" in warning for warning in state.warnings)
 
 
-@pytest.mark.parametrize("text", [OFFSETS, (CAPTURES / "offsets-4.3.1.txt").read_text()])
+@pytest.mark.parametrize("text", [OFFSETS, (CAPTURES / "offsets-4.4.0.txt").read_text()])
 def test_fences_of_markdown_are_no_rows(text):
     fenced, _ = parse_capture(f"```text\n{text}```\n")
     plain, _ = parse_capture(text)

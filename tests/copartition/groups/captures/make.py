@@ -24,7 +24,7 @@ TOPICS = {"orders": 4, "clicks": 2, "legacy": 1}
 TOOLS = {
     "3.7.2": "kafka.admin.ConsumerGroupCommand",
     "3.9.1": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
-    "4.3.1": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "4.4.0": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
 }
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -115,14 +115,14 @@ def main() -> None:
         tables = ("", "--members --verbose", "--state")
         capture(f"tables-{version}", version, " then ".join(f"{billing} {table}" for table in tables))
         capture(f"groups-{version}", version, "--all-groups")
-    capture("offsets-verbose-4.3.1", "4.3.1", billing, "--verbose")
-    capture("members-short-4.3.1", "4.3.1", billing, "--members")
-    capture("state-verbose-4.3.1", "4.3.1", billing, "--state --verbose")
-    capture("member-groups-4.3.1", "4.3.1", "--all-groups --members --verbose")
-    capture("empty-4.3.1", "4.3.1", "--group empty")
-    capture("ahead-4.3.1", "4.3.1", "--group ahead")
+    capture("offsets-verbose-4.4.0", "4.4.0", billing, "--verbose")
+    capture("members-short-4.4.0", "4.4.0", billing, "--members")
+    capture("state-verbose-4.4.0", "4.4.0", billing, "--state --verbose")
+    capture("member-groups-4.4.0", "4.4.0", "--all-groups --members --verbose")
+    capture("empty-4.4.0", "4.4.0", "--group empty")
+    capture("ahead-4.4.0", "4.4.0", "--group ahead")
     capture("unknown-3.9.1", "3.9.1", "--group no-such-group")
-    capture("unknown-4.3.1", "4.3.1", "--group no-such-group")
+    capture("unknown-4.4.0", "4.4.0", "--group no-such-group")
 
     capture_rpk("rpk", "billing")
     capture_rpk("rpk-groups", "ahead", "billing", "empty")
@@ -135,9 +135,9 @@ def main() -> None:
     workers += [slow, member("shipping", "second", **new)]
     time.sleep(8)
     shipping = "--group shipping"
-    capture("reconciling-4.3.1", "4.3.1", shipping, "--members --verbose")
+    capture("reconciling-4.4.0", "4.4.0", shipping, "--members --verbose")
     tables = (shipping, f"{shipping} --members --verbose", f"{shipping} --state --verbose")
-    capture("tables-reconciling-4.3.1", "4.3.1", " then ".join(tables))
+    capture("tables-reconciling-4.4.0", "4.4.0", " then ".join(tables))
     slow.still.clear()
 
     # A member with the new protocol converts a classic group, in which the others stay as they are.
@@ -145,7 +145,7 @@ def main() -> None:
     time.sleep(8)
     workers.append(member("moving", "new", **new))
     time.sleep(8)
-    capture("tables-mixed-4.3.1", "4.3.1", "--group moving --members --verbose then --group moving --state")
+    capture("tables-mixed-4.4.0", "4.4.0", "--group moving --members --verbose then --group moving --state")
     for worker in workers:
         worker.stop()
 

@@ -283,9 +283,32 @@ def test_a_longer_lock_than_suffices_ends_for_no_healthy_record(group: ShareGrou
         ({"delivery_limit": 1}, "delivery_limit of a share group is 1; it must be 2 or more"),
         ({"lock_ms": float("nan")}, "lock_ms of a share group is nan"),
         ({"special": {100: "reject"}}, "special of a share group names 100, but numbers end at 99"),
+        ({"special": {True: "reject"}}, "special of a share group names True, but"),
+        ({"special": {0.5: "reject"}}, "special of a share group names 0.5, but"),
+        ({"special": {3: "burn"}}, "special record 3 of a share group is 'burn'; it must be 'release', "),
+        ({"special": {3: float("nan")}}, "special record 3 of a share group is nan"),
+        ({"special": {3: -1.0}}, "special record 3 of a share group is -1.0"),
         ({"killed": {1: 5}}, "killed of a share group names 1, but numbers end at 0"),
+        ({"killed": {0: -5}}, "killed of a share group gives member 0 the time -5"),
+        ({"stopped": {0: float("nan")}}, "stopped of a share group gives member 0 the time nan"),
+        ({"records": 10**9}, "records of a share group is 1,000,000,000; 262,144 are the most"),
     ],
 )
 def test_values_that_cannot_be_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         replace(GROUP, **changes)
+
+
+@pytest.mark.parametrize("kind", [{}, {"renew": True}, {"each": True}])
+@pytest.mark.parametrize("lock_ms", [1, 5])
+def test_one_more_member_does_not_help_where_no_record_is_acknowledged_in_time(
+    lock_ms: float, kind: dict[str, bool]
+) -> None:
+    helping = members_that_help(ShareGroup(lock_ms=lock_ms, max_poll_records=20, **kind))
+    assert [(result.group.members, result.accepted) for result in helping] == [(1, 0)]
+
+
+@pytest.mark.heavy
+def test_a_run_whose_records_are_delivered_without_end_is_given_up() -> None:
+    with pytest.raises(ScenarioError, match=r"10 records were delivered more than 1,048,576 times"):
+        simulate_share(ShareGroup(records=10, lock_ms=1, delivery_limit=10**9))

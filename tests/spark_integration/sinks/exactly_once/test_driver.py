@@ -37,8 +37,10 @@ from spark_integration import (
     RerunDiffersError,
 )
 from spark_integration.sinks.exactly_once.driver import (
+    begun_before,
     check_after,
     check_alone,
+    look_up,
     place_for,
     prepare,
 )
@@ -130,6 +132,20 @@ def test_a_version_of_which_a_part_is_in_ends_on_the_partitions_that_it_began_wi
     write(prepare(first), 0, 1)
     check_after(first)
     write(prepare(replace(next_version(first), partitions=3)), 0, 1, 2)
+
+
+def test_tasks_of_a_stream_finish_a_part_of_a_version_after_the_topic_has_grown(
+    first: Target, broker: Kafka
+) -> None:
+    write(first, 1)
+    broker.grow_topic(first.topic, 3)
+    again = look_up(first)
+    with pytest.raises(PartitionCountError, match="placed for 2 partitions, and the topic has 3"):
+        write(again, 0)
+    write(begun_before(again), 0, 1)
+    check_after(first)
+    with pytest.raises(PartitionCountError, match="placed for 2 partitions, and the topic has 3"):
+        write(begun_before(next_version(again)), 0)
 
 
 def test_a_version_of_which_nothing_is_in_is_placed_anew_for_a_topic_that_grew(

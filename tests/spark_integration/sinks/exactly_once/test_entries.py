@@ -35,8 +35,8 @@ class Clients:
 def test_each_transaction_says_how_many_records_it_added(monkeypatch: pytest.MonkeyPatch) -> None:
     clients = Clients()
     timer = SimpleNamespace(start=lambda: None, cancel=lambda: None)
-    for name in ("Producer", "Consumer"):
-        monkeypatch.setattr(writing.confluent_kafka, name, lambda _: clients)
+    monkeypatch.setattr(writing.confluent_kafka, "Producer", lambda _: clients)
+    monkeypatch.setattr(writing, "kept_clients", lambda _: (clients, clients))
     monkeypatch.setattr(writing, "Timer", lambda *_: timer)
     monkeypatch.setattr(writing, "call_within", lambda call, _: call())
     monkeypatch.setattr(writing, "send", lambda *_: None)

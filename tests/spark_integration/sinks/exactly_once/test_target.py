@@ -78,7 +78,7 @@ def test_records_of_which_no_ledger_tells_are_refused_unless_a_fresh_start_is_me
 
 
 def test_a_coordinator_that_loads_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faults.time, "sleep", lambda _: None)
+    monkeypatch.setattr(faults, "pause", lambda _: None)
     loading = KafkaException(KafkaError(KafkaError.COORDINATOR_LOAD_IN_PROGRESS))
     asked = Mock(**{"result.side_effect": [loading, Mock(topic_partitions=[TopicPartition("t", 0)])]})
     admin = MagicMock(**{"list_consumer_group_offsets.return_value": {ledger_group("app"): asked}})

@@ -10,6 +10,7 @@ from pathlib import Path
 from signal import SIGCONT, SIGSTOP
 from threading import Event
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from confluent_kafka import OFFSET_END, Producer, TopicPartition
@@ -31,7 +32,7 @@ from spark_integration.sinks.exactly_once.driver import look_up, prepare
 from spark_integration.sinks.exactly_once.faults import patiently
 from spark_integration.sinks.exactly_once.half_done import fence
 from spark_integration.sinks.exactly_once.target import Target
-from spark_integration.sinks.exactly_once.writing import write_partition
+from spark_integration.sinks.exactly_once.writing import write_partition, write_task
 from tests.spark_integration.sinks.exactly_once.rows import batches, forget, ledger, next_version, target
 from tests.support.broker import Kafka
 from tests.support.reading import read_topic
@@ -162,7 +163,77 @@ def test_rows_that_are_wrong_leave_nothing(
 
 def test_a_task_without_a_partition_is_refused(first: Target) -> None:
     with pytest.raises(RoutingError, match="task 1 has no partition"):
-        write_partition(batches([]), first, 1)
+        write_task(batches([]), first, 1)
+
+
+@pytest.fixture
+def shared(broker: Kafka) -> Target:
+    """Version 0 on its way to five partitions, which two tasks write."""
+    return replace(target(broker.bootstrap_servers, broker.create_topic(5)), shared_by=2)
+
+
+def of_partitions(*partitions: int, rows: int = 3) -> Iterator[pa.RecordBatch]:
+    """So many rows of each of these partitions, together in one batch, each with its place as its value."""
+    places = np.repeat(partitions, rows).astype(np.int32)
+    values = pa.array([str(place).encode() for place in range(len(places))])
+    yield pa.record_batch({"value": values, "partition": pa.array(places)})
+
+
+def by_partition(of: Target) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for record in read_topic(of.config["bootstrap.servers"], of.topic):
+        found.setdefault(record.partition, []).append(int(record.value or b""))
+    return found
+
+
+@pytest.mark.parametrize("held", [writing.HELD_BYTES, 1], ids=["at once", "as rows come"])
+def test_a_task_writes_several_partitions_and_notes_each(
+    shared: Target, monkeypatch: pytest.MonkeyPatch, held: int
+) -> None:
+    monkeypatch.setattr(writing, "HELD_BYTES", held)
+    for _ in range(2):  # the second finds all there
+        assert write_task(of_partitions(0, 4), shared, 0) == range(0, 5, 2)
+    assert by_partition(shared) == {0: [0, 1, 2], 4: [3, 4, 5]}
+    notes = [ledger(shared, partition) for partition in range(5)]
+    assert [entry and (entry.records, entry.done) for entry in notes] == [
+        (3, True),
+        None,
+        (0, True),
+        None,
+        (3, True),
+    ]
+
+
+UNFIT = {
+    "of another task": ((0, 1), "holds a row of partition 1, which is not one of its own"),
+    "of no partition": ((0, 6), "holds a row of partition 6"),
+    "not sorted": ((0, 2, 0), "gets rows of partition 0 after those of partition 2"),
+}
+
+
+@pytest.mark.parametrize(("partitions", "fault"), UNFIT.values(), ids=UNFIT)
+def test_rows_that_do_not_fit_a_shared_task_leave_nothing(
+    shared: Target, partitions: tuple[int, ...], fault: str
+) -> None:
+    with pytest.raises(RoutingError, match=fault):
+        write_task(of_partitions(*partitions), shared, 0)
+    assert by_partition(shared) == {}
+    assert ledger(shared) is None
+
+
+def test_a_shared_task_goes_on_where_an_attempt_ended(
+    shared: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dying() -> Iterator[pa.RecordBatch]:
+        yield from of_partitions(0, 2)
+        raise AttemptError
+
+    monkeypatch.setattr(writing, "HELD_BYTES", 1)
+    with pytest.raises(AttemptError):
+        write_task(dying(), shared, 0)
+    assert by_partition(shared) == {0: [0, 1, 2]}
+    write_task(of_partitions(0, 2, 4), shared, 0)
+    assert by_partition(shared) == {0: [0, 1, 2], 2: [3, 4, 5], 4: [6, 7, 8]}
 
 
 @pytest.mark.usefixtures("small_transactions")

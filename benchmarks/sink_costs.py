@@ -1,0 +1,243 @@
+"""What a write costs by its partitions and rows, beside Spark's own connector: CPU and the clock, in seconds.
+
+`python -m benchmarks.sink_costs` runs all; names of cases choose some (`small`, `batches`, `many`, `large`).
+One Spark session, a broker beside it on the same machine, and the competitors in turns. CPU is that of
+Spark's JVM and of all Python processes below it, not the broker's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import Producer
+from pyspark.sql import functions as sf
+
+from spark_integration import kafka_partition, register, route, write_exactly_once
+from tests.support.broker import Broker, Kafka
+from tests.support.spark import start_spark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from pyspark.sql import DataFrame, SparkSession
+
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
+LARGE = int(os.environ.get("BENCH_LARGE_ROWS", "8000000"))
+TICKS = os.sysconf("SC_CLK_TCK")
+FILLINGS = int(os.environ.get("BENCH_FILLINGS", "8"))
+"""How often a stream's source is filled; the first two are not counted: workers begin."""
+
+
+def cpu_s() -> float:
+    """CPU seconds of all processes below this one, and of those that ended there."""
+    parents: dict[int, int] = {}
+    used: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has just ended; its parent has its time
+        pid = int(stat.parent.name)
+        parents[pid], used[pid] = int(fields[1]), sum(map(int, fields[11:15]))
+    family, more = {os.getpid()}, True
+    while more:
+        more = {pid for pid, parent in parents.items() if parent in family} - family
+        family |= more
+    return sum(used.get(pid, 0) for pid in family) / TICKS
+
+
+class Bench:
+    """A session, a broker, and what was measured."""
+
+    def __init__(self, spark: SparkSession, kafka: Kafka, folder: Path) -> None:
+        self.spark, self.kafka, self.folder = spark, kafka, folder
+        self.options = {"kafka.bootstrap.servers": kafka.bootstrap_servers}
+        self.config = {"bootstrap.servers": kafka.bootstrap_servers}
+        self.ids = iter(range(1_000_000))
+
+    def rows(self, count: int, tasks: int, keys: int | None = None) -> DataFrame:
+        key = sf.sha2((sf.col("id") if keys is None else sf.pmod("id", sf.lit(keys))).cast("string"), 256)
+        length = (8 + sf.pmod(sf.xxhash64("id"), sf.lit(17))).cast("int")
+        df = self.spark.range(0, count, 1, tasks)
+        return df.select(
+            "id", sf.substring(key, sf.lit(1), length).alias("key"), sf.repeat(sf.lit("x"), 80).alias("value")
+        )
+
+    def race(
+        self, case: str, ways: dict[str, Callable[[], object]], rounds: int = ROUNDS, warm: bool = True
+    ) -> None:
+        """Run the ways in turns, and print the least of each."""
+        taken: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
+        for number in range(rounds + warm):
+            for name, run in ways.items():
+                cpu, begun = cpu_s(), time.perf_counter()
+                run()
+                if number or not warm:
+                    taken[name].append((cpu_s() - cpu, time.perf_counter() - begun))
+        base = None
+        for name, figures in taken.items():
+            cpu, wall = (min(column) for column in zip(*figures, strict=True))
+            base = base or cpu
+            print(f"| {case} | {name} | {cpu:.1f} | {wall:.1f} | {cpu / base:.2f} |", flush=True)
+
+    def writer(self, df: DataFrame, kind: str, topic: str) -> Callable[[], object]:
+        return lambda: df.write.format(kind).options(**self.options, topic=topic).mode("append").save()
+
+    def once(self, df: DataFrame, topic: str, **more: Any) -> Callable[[], object]:
+        app, versions = f"bench-{next(self.ids)}", iter(range(1_000_000))
+        return lambda: write_exactly_once(
+            df, next(versions), topic=topic, app_id=app, config=self.config, **more
+        )
+
+
+def small(bench: Bench) -> None:
+    """512 tasks of a few rows."""
+    count = 512
+    topic = bench.kafka.create_topic(count)
+    rows = bench.rows(count * 20, 2).drop("id")
+    placed = rows.select("*", kafka_partition("key", count)).cache()
+    placed.count()
+    routed = route(placed, count)
+    ways = {
+        "format('kafka'), routed": bench.writer(routed, "kafka", topic),
+        "ours, routed": bench.writer(routed, "copartition", topic),
+        "mapInArrow alone, routed": lambda: (
+            routed.mapInArrow(lambda batches: batches, routed.schema)
+            .write.format("noop")
+            .mode("overwrite")
+            .save()
+        ),
+        "ours, unrouted": bench.writer(placed, "copartition", topic),
+        "ours, exactly once": bench.once(rows, topic),
+    }
+    ways["ours, route(tasks=4)"] = bench.writer(route(placed, count, tasks=4), "copartition", topic)
+    bench.race("512 partitions, 10,240 rows", ways)
+
+
+def many(bench: Bench) -> None:
+    """4,096 partitions."""
+    count = 4096
+    topic = bench.kafka.create_topic(count)
+    rows = bench.rows(600_000, 2).drop("id").cache()
+    rows.count()
+    placed = rows.select("*", kafka_partition("key", count)).cache()
+    placed.count()
+    ways = {
+        "format('kafka'), routed": bench.writer(route(placed, count), "kafka", topic),
+        "ours, route(tasks=4)": bench.writer(route(placed, count, tasks=4), "copartition", topic),
+        "ours, exactly once": bench.once(rows, topic),
+    }
+    bench.race("4,096 partitions, 600,000 rows", ways, rounds=1, warm=False)
+
+
+def large(bench: Bench) -> None:
+    """Many rows, routed and sorted."""
+    count = 48
+    topic = bench.kafka.create_topic(count)
+    rows = bench.rows(LARGE, 8)
+    parquet = f"{bench.folder}/large"
+    rows.write.parquet(parquet)
+    rows = bench.spark.read.parquet(parquet)
+    placed = rows.select("*", kafka_partition("key", count))
+    routed = route(placed, count).sortWithinPartitions("id").drop("id")
+    ways = {
+        "format('kafka')": bench.writer(routed, "kafka", topic),
+        "ours, at least once": bench.writer(routed, "copartition", topic),
+        "ours, exactly once": bench.once(rows, topic, order_by="id"),
+    }
+    shared = route(placed, count, tasks=8).sortWithinPartitions("partition", "id").drop("id")
+    ways["ours, route(tasks=8)"] = bench.writer(shared, "copartition", topic)
+    bench.race(f"48 partitions, {LARGE:,} rows", ways, rounds=1, warm=False)
+
+
+def batches(bench: Bench) -> None:
+    """Micro-batches of 480 records in 48 partitions."""
+    count = 48
+    source, topic = bench.kafka.create_topic(count), bench.kafka.create_topic(count)
+    producer = Producer({**bench.config, "linger.ms": 10_000})  # a flush sends all in one request
+    numbers = iter(range(10**9))
+
+    def fill() -> None:
+        for row in range(480):
+            producer.produce(source, b"value", b"key-%d" % next(numbers), partition=row % count)
+        producer.flush()
+
+    def read(kind: str) -> DataFrame:
+        options = {**bench.options, "subscribe": source, "startingOffsets": "latest"}
+        return bench.spark.readStream.format(kind).options(**options).load().select("key", "value")
+
+    def straight(df: DataFrame, kind: str, **more: str) -> Any:
+        return df.writeStream.format(kind).options(**bench.options, topic=topic, **more)
+
+    def foreach(df: DataFrame) -> Any:
+        app = f"bench-{next(bench.ids)}"
+
+        def write(batch: DataFrame, number: int) -> None:
+            write_exactly_once(batch, number, topic=topic, app_id=app, config=bench.config, first_version=0)
+
+        return df.writeStream.foreachBatch(write)
+
+    def placed(df: DataFrame) -> DataFrame:
+        return df.select("*", kafka_partition("key", count, spread_by=("value",)))
+
+    ways = {
+        "connector to connector": straight(placed(read("kafka")), "kafka"),
+        "connector to connector, routed": straight(route(placed(read("kafka")), count), "kafka"),
+        "connector to ours": straight(placed(read("kafka")), "copartition"),
+        "ours to ours": straight(placed(read("copartition")), "copartition"),
+        "ours to ours, routed": straight(route(placed(read("copartition")), count), "copartition"),
+        "connector to exactly once": foreach(read("kafka")),
+        "ours to exactly once": foreach(read("copartition")),
+    }
+    ways["ours to ours, route(tasks=2)"] = straight(
+        route(placed(read("copartition")), count, tasks=2), "copartition"
+    )
+    chosen = re.compile(os.environ.get("BENCH_WAYS", ""))
+    for name, writer in ways.items():
+        if chosen.search(name):
+            checkpoint = f"{bench.folder}/checkpoint-{next(bench.ids)}"
+            cpu, clock = stream_costs(writer.option("checkpointLocation", checkpoint), fill)
+            print(f"| 480 records, 48 partitions | {name} | {cpu:.2f} | {clock:.2f} | |", flush=True)
+
+
+def stream_costs(writer: Any, fill: Callable[[], object]) -> tuple[float, float]:
+    """CPU of a filling of the source, and the median of the clock; both without the first two."""
+    query = writer.start()
+    while not (query.lastProgress or query.status["message"].startswith("Waiting")):
+        time.sleep(0.1)
+    clock = []
+    for number in range(FILLINGS):
+        if number == 2:
+            cpu = cpu_s()
+        fill()
+        begun = time.perf_counter()
+        query.processAllAvailable()
+        clock.append(time.perf_counter() - begun)
+    cpu = cpu_s() - cpu
+    query.stop()
+    return cpu / (FILLINGS - 2), statistics.median(clock[2:])
+
+
+CASES = {"small": small, "batches": batches, "many": many, "large": large}
+
+
+def main(names: Iterable[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder, Broker() as broker:
+        spark = start_spark(Path(folder), memory="3g")
+        register(spark)
+        print("| case | way | CPU, s | clock, s | of the first |\n|---|---|---|---|---|")
+        for name in names:
+            CASES[name](Bench(spark, Kafka(broker.bootstrap_servers), Path(folder)))
+        spark.stop()
+        print(f"load average at the end: {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or CASES)

@@ -1,0 +1,132 @@
+"""Judge facts that every kind of group has: offsets against what is kept, times, and settings with limits.
+
+Plain mappings go in, so that consumer groups, share groups and Streams groups are judged alike. Partitions
+are (topic, number).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from copartition.doctor.examination import Place
+from copartition.doctor.observing import end_unknown, first_names
+from copartition.kit.words import count, duration
+
+NEAR = 0.8
+"""Part of the kept records from which on the waiting ones are near to being deleted."""
+
+
+class Retention(NamedTuple):
+    """Partitions whose unread records retention has reached, or is about to.
+
+    Attributes:
+        lost: partition -> records that were deleted before they were read.
+        near: partition -> part of its kept records that wait, where the oldest are being deleted.
+    """
+
+    lost: dict[Place, int]
+    near: dict[Place, float]
+
+
+def judge_kept(
+    positions: Mapping[Place, int], starts: Mapping[Place, int], ends: Mapping[Place, int], least: int
+) -> Retention:
+    """Compare the offsets up to which partitions are done with the oldest records that are kept.
+
+    Args:
+        positions: the first offset that is not done.
+        starts: the offset of the oldest record that is kept.
+        ends: the offset of the next record.
+        least: records that must wait for a partition to be near: in a topic that is all but empty a single
+            waiting record is all that is kept.
+    """
+    lost = {
+        place: starts[place] - offset
+        for place, offset in positions.items()
+        if place in starts and 0 <= offset < starts[place]
+    }
+    near = {}
+    for place, offset in positions.items():
+        start, end = starts.get(place, 0), ends.get(place, 0)
+        # A start of 0 says that nothing was ever deleted, so that all records may wait without danger.
+        if place not in lost and 0 < start <= offset and end - offset >= max(least, 1):
+            part = (end - offset) / (end - start)
+            if part > NEAR:
+                near[place] = part
+    return Retention(lost, near)
+
+
+def kept_text(kept: Retention) -> str:
+    """Say what retention took, or is about to take; a clause."""
+    if kept.lost:
+        records = count(sum(kept.lost.values()), "record")
+        return f"{records} of {first_names(kept.lost)} were deleted before they were read"
+    worst = max(kept.near, key=kept.near.__getitem__)
+    return (
+        f"{kept.near[worst]:.0%} of the records that {first_names([worst])} keeps wait, and the oldest are "
+        f"being deleted; so it is in {count(len(kept.near), 'partition')}"
+    )
+
+
+def longest_waiting(waiting_ms: Mapping[Place, int]) -> tuple[Place, int]:
+    """Return the partition whose oldest waiting record has waited longest, and how long in milliseconds."""
+    place = max(waiting_ms, key=lambda place: (waiting_ms[place], place))
+    return place, waiting_ms[place]
+
+
+def waiting_text(waiting_ms: Mapping[Place, int]) -> str:
+    """Say which record has waited longest, and for how long; a clause."""
+    place, longest_ms = longest_waiting(waiting_ms)
+    return f"the oldest record that is not read waits for {duration(longest_ms)}, in {first_names([place])}"
+
+
+def need_all_times(lags: Mapping[Place, int], waiting_ms: Mapping[Place, int]) -> None:
+    """End a check as unknown unless the time is known of each partition in which records wait."""
+    dark = [place for place, lag in lags.items() if lag > 0 and place not in waiting_ms]
+    if dark:
+        what = f"since when records wait in {count(len(dark), 'partition')} is not known: {first_names(dark)}"
+        end_unknown(what, "run it again when their leaders answer; only the longest lags are looked at")
+
+
+class Clamped(NamedTuple):
+    """A setting of a group that its brokers replace by their own limit (KIP-1240)."""
+
+    name: str
+    value: str
+    used: str  # what counts in its place
+    limit: str  # the broker's setting that says so
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value} counts as {self.used}, the brokers' {self.limit}"
+
+
+def find_clamped(settings: Mapping[str, str], limits: Mapping[str, str]) -> list[Clamped]:
+    """Return the settings of a group that lie outside its brokers' limits, which count in their place.
+
+    A broker refuses such a value when it is set; it comes about when the brokers' limits change later. The
+    broker then says so in its log only, and describes the value as it was set.
+
+    Args:
+        settings: the group's, such as share.record.lock.duration.ms.
+        limits: the brokers' settings, such as group.share.max.record.lock.duration.ms.
+    """
+    return [found for name, value in settings.items() for found in _clamped(name, value, limits)]
+
+
+def _clamped(name: str, value: str, limits: Mapping[str, str]) -> Iterator[Clamped]:
+    """Yield the setting if a limit replaces its value."""
+    kind, _, rest = name.partition(".")
+    for side, limit_name in _limit_names(kind, rest):
+        limit = limits.get(limit_name)
+        if limit is None or not (value.lstrip("-").isdigit() and limit.isdigit()):
+            continue
+        if int(value) < int(limit) if side == "min" else int(value) > int(limit):
+            yield Clamped(name, value, limit, limit_name)
+            return
+
+
+def _limit_names(kind: str, rest: str) -> Iterable[tuple[str, str]]:
+    """Return ("min" or "max", name of the brokers' setting) for each limit of a group's setting."""
+    for side in ("min", "max"):
+        yield side, f"group.{kind}.{side}.{rest}"
+        # Quirk: of replicas the limit's name lacks "num.": group.streams.max.standby.replicas.
+        yield side, f"group.{kind}.{side}.{rest.removeprefix('num.')}"

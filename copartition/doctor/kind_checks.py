@@ -1,0 +1,268 @@
+"""The checks that share groups and Streams groups have in common: members, lag, retention and settings.
+
+Each is a function of the examined group and the limits, as those of consumer groups in `member_checks` and
+`offset_checks`. Lags count records; times are milliseconds.
+"""
+
+from collections.abc import Collection
+from typing import Any, NoReturn
+
+from copartition.doctor.examination import SHOWN, Place
+from copartition.doctor.facts import (
+    find_clamped,
+    judge_kept,
+    kept_text,
+    longest_waiting,
+    need_all_times,
+    waiting_text,
+)
+from copartition.doctor.kind_examination import KindExamination
+from copartition.doctor.observing import (
+    AGAIN,
+    ASK,
+    NO_MEMBERS,
+    Limits,
+    Observation,
+    UnknownError,
+    end_unknown,
+    evidence,
+    first_names,
+    need,
+    observe,
+)
+from copartition.groups.kinds.model import OtherGroup, by_place
+from copartition.kit.evidence import Evidence
+from copartition.kit.words import count, duration, list_names
+
+TWO_LOOKS = "it takes two looks at a cluster"
+TOOL = {"share": "kafka-share-groups.sh", "streams": "kafka-streams-groups.sh"}
+"""The tool of Kafka that describes a kind of group."""
+
+
+def describe_with(group: KindExamination[Any], option: str) -> str:
+    """Say how to learn what another table of Kafka's tool shows; a remedy.
+
+    Args:
+        group: the group.
+        option: of the tool, such as "--members --verbose"; "" for the table of offsets.
+    """
+    command = " ".join(filter(None, [TOOL[group.state.protocol], "--describe --group GROUP", option]))
+    return f"add a table: {command} >> FILE, or {ASK}"
+
+
+def kind_members_seen(group: KindExamination[Any]) -> str:
+    """Name the members as evidence; a group that has none, or shows none, is unknown."""
+    if group.state.members is None:
+        end_unknown("the source lists no members", describe_with(group, "--members --verbose"))
+    if not group.members:
+        raise UnknownError(NO_MEMBERS)
+    return f"{count(len(group.members), 'member')} in {group.where}"
+
+
+def came_or_went(group: KindExamination[Any]) -> int:
+    """Return how many member ids only one of the two looks shows; 0 for one look."""
+    before = group.members if group.first is None else group.first.members or ()
+    return len({member.id for member in before} ^ {member.id for member in group.members})
+
+
+def kind_state_check(group: KindExamination[Any], _: Limits) -> Observation:
+    """Look for a group that is not Stable, whose assignment is still to come, or whose members changed."""
+    state = group.state
+    status = need(
+        state.status,
+        "the source does not say in which state the group is",
+        describe_with(group, "--state --verbose"),
+    )
+    members = "" if state.members is None else f" with {count(len(group.members), 'member')}"
+    ground = evidence(f"the state in {group.where}")
+    if status == "Empty":
+        return Observation(True, "the group is Empty: nobody reads", ground, "empty")
+    if status == "NotReady":
+        return Observation(
+            True, f"the group is NotReady{members}: no task is handed out", ground, "not_ready"
+        )
+    if status != "Stable":
+        return Observation(True, f"the group is {status}{members}", ground)
+    if changed := came_or_went(group):
+        text = f"{count(changed, 'member')} came or went in {duration(group.elapsed_ms)}"
+        return Observation(True, f"the group is Stable{members}; {text}", ground)
+    text = f"Stable{members}, assignor {state.strategy or 'unknown'}"
+    return Observation(False, text, ground)
+
+
+def missing_topics_check(group: KindExamination[Any], _: Limits) -> Observation:
+    """Look for topics of the group that the cluster does not show: there are none, or this user may not."""
+    need(group.state.topics, "the source does not show which topics there are")
+    hidden = group.state.hidden
+    text = (
+        f"the cluster shows no topic {list_names(hidden, SHOWN)}, of which the group reads or keeps records"
+    )
+    seen = f"{count(len(group.state.topics or {}) + len(hidden), 'topic')} asked for at the cluster"
+    return observe(hidden, text, "the cluster has every topic of the group", evidence(seen))
+
+
+def kind_lags(group: KindExamination[Any]) -> dict[Place, int]:
+    """Return the lags that are known, in records; unknown if none is. A partition never written to has 0."""
+    shown = need(group.lags, "the source shows no lag", describe_with(group, ""))
+    lags = {place: 0 for place, end in group.ends.items() if not end} | shown
+    if not lags:
+        end_unknown("no partition has a lag that is known", AGAIN)
+    return lags
+
+
+def _lags_seen(lags: Collection[Place]) -> str:
+    """Name the lags as evidence."""
+    return f"the lag of {count(len(lags), 'partition')}"
+
+
+def kind_lag_check(group: KindExamination[Any], limits: Limits) -> Observation:
+    """Look for partitions that lag by more than the limit; "ok" takes the lag of each that has a position."""
+    lags = kind_lags(group)
+    above = [place for place, lag in lags.items() if lag > limits.lag]
+    if not above:
+        _need_known_lags(group)
+    total = sum(max(lag, 0) for lag in lags.values())
+    worst = max(lags, key=lags.__getitem__)
+    text = f"{count(total, 'record')} wait, most in {first_names([worst])} ({max(lags[worst], 0):,})"
+    ok = text if total else f"no record waits in {count(len(lags), 'partition')}"
+    fault = f"{text}; {len(above):,} of {count(len(lags), 'partition')} above {limits.lag:,}"
+    case = "" if group.members or group.state.members is None else "empty"
+    return observe(above, fault, ok, evidence(_lags_seen(lags)), case)
+
+
+def _need_known_lags(group: KindExamination[Any]) -> None:
+    """End the check as unknown if a partition with a position, or a read one with records, has no lag."""
+    lags = group.lags or {}
+    starts = by_place(group.state.starts)
+    dark = [place for place, offset in group.positions.items() if offset >= 0 and place not in lags]
+    dark += [
+        place
+        for place, end in group.ends.items()
+        if place not in lags and place not in dark and end > starts.get(place, 0)
+    ]
+    if dark:
+        end_unknown(f"the lag of {count(len(dark), 'partition')} is unknown: {first_names(dark)}", AGAIN)
+
+
+def two_looks(group: KindExamination[Any]) -> tuple[Any, Any]:
+    """Return both looks at the group, the first one first; of one look the check is unknown."""
+    return need(group.first, TWO_LOOKS), group.state
+
+
+def twice(group: KindExamination[Any], places: Collection[Place]) -> str:
+    """Name two looks at partitions as evidence."""
+    return f"{_lags_seen(places)}, in two looks {duration(group.elapsed_ms)} apart"
+
+
+def kind_trend_check(group: KindExamination[Any], limits: Limits) -> Observation:
+    """Look for a lag that grew between the looks, above the limit or towards it.
+
+    Below the limit a lag counts as growing if more than half of what was written between the looks came on
+    top, and at least `limits.written` records: a group that keeps up is behind by less than that.
+    """
+    first, last = (by_place(look.lag) for look in two_looks(group))
+    change = {place: lag - first[place] for place, lag in last.items() if place in first}
+    if not change:
+        end_unknown("no partition has a lag in both looks", AGAIN)
+    above = [place for place, more in change.items() if more > 0 and last[place] > limits.lag]
+    total, ground = sum(change.values()), evidence(twice(group, change))
+    text = f"the lag changed by {total:+,} records in {duration(group.elapsed_ms)}"
+    if above:
+        return Observation(True, f"{text}; above {limits.lag:,} and growing: {first_names(above)}", ground)
+    before, after = by_place(group.first.ends if group.first else None), group.ends
+    written = sum(after[place] - before[place] for place in change if place in after and place in before)
+    if total >= limits.written and 2 * total > written:
+        return Observation(True, f"{text}, of {written:,} written", ground, "growing")
+    return Observation(False, text, ground)
+
+
+def done_beyond(group: OtherGroup) -> dict[Place, int]:
+    """Return how many records beyond the position of each partition are done already, where that is known.
+
+    The lag of a share group leaves them out (KIP-1226), so that they are what lies between position and end
+    without the lag. A Streams group has none.
+    """
+    positions, ends = by_place(group.positions), by_place(group.ends)
+    return {
+        place: ends[place] - positions[place] - lag
+        for place, lag in by_place(group.lag).items()
+        if place in ends and positions.get(place, -1) >= 0
+    }
+
+
+def kind_deleted_check(group: KindExamination[Any], limits: Limits) -> Observation:
+    """Look for records that retention deleted before they were done, or is about to."""
+    starts = by_place(
+        need(group.state.starts, "the source does not show the oldest records that partitions keep")
+    )
+    done = done_beyond(group.state)
+    # What is done beyond the position may be just what was deleted, and was read in time.
+    firm = {place: offset + done.get(place, 0) for place, offset in group.positions.items() if offset >= 0}
+    kept = judge_kept(firm, starts, group.ends, limits.written)
+    compared = firm.keys() & starts
+    if not compared:
+        end_unknown("no partition has a position that could be compared with what is kept", AGAIN)
+    ground = evidence(f"positions and the oldest records of {count(len(compared), 'partition')}")
+    if kept.lost or kept.near:
+        return Observation(True, kept_text(kept), ground, "" if kept.lost else "near")
+    return Observation(False, "no record that waits was deleted", ground)
+
+
+def kind_waiting_check(group: KindExamination[Any], limits: Limits) -> Observation:
+    """Look for a record that has waited for longer than the limit."""
+    waiting = by_place(need(group.state.waiting_ms, "the source does not show when records were written"))
+    lags = kind_lags(group)
+    behind = [place for place, lag in lags.items() if lag > 0]
+    if not behind:
+        return Observation(False, "no record waits", evidence(_lags_seen(lags)))
+    if not waiting:
+        end_unknown(
+            "no record that waits could be read for its time",
+            "give this user READ on the topics, or run it again when their leaders answer",
+        )
+    ground = evidence(
+        f"the time of the first waiting record of {count(len(waiting), 'partition')}",
+        assumed=["records carry the time at which they were written, and clocks agree"],
+    )
+    found = longest_waiting(waiting)[1] > limits.waiting_ms
+    if not found:
+        _need_known_lags(group)
+        need_all_times(lags, waiting)
+    return Observation(found, waiting_text(waiting), ground)
+
+
+def kind_settings_check(group: KindExamination[Any], _: Limits) -> Observation:
+    """Look for settings of the group that its brokers clamp, and for too few heartbeats in a session."""
+    state = group.state
+    if state.settings is None or state.limits is None:
+        _end_without_settings(group)
+    ground = evidence("the group's settings", "the brokers' limits")
+    if clamped := find_clamped(state.settings, state.limits):
+        return Observation(True, list_names([str(setting) for setting in clamped], SHOWN), ground)
+    kind = state.protocol
+    session = state.settings.get(f"{kind}.session.timeout.ms", "")
+    heartbeat = state.settings.get(f"{kind}.heartbeat.interval.ms", "")
+    if not (session.isdigit() and heartbeat.isdigit()):
+        _end_without_settings(group)
+    times = f"heartbeat {duration(int(heartbeat))}, session {duration(int(session))}"
+    # "No higher than 1/3 of that value" is what Kafka's documentation of heartbeat.interval.ms asks.
+    if 3 * int(heartbeat) > int(session):
+        return Observation(True, f"fewer than 3 heartbeats fit into a session: {times}", ground, "heartbeats")
+    return Observation(False, f"{times}; no setting is outside the brokers' limits", ground)
+
+
+def _end_without_settings(group: KindExamination[Any]) -> NoReturn:
+    """End a check as unknown for want of settings, with the way to them."""
+    shown_by = "kafka-configs.sh --describe --entity-type groups --entity-name GROUP"
+    if group.state.at is None:
+        end_unknown("the source does not show the group's settings")
+    end_unknown(
+        "no broker shows this user the settings of the group and of brokers",
+        f"give this user DESCRIBE_CONFIGS on the group and the cluster; {shown_by} shows them",
+    )
+
+
+def seen_positions(group: KindExamination[Any]) -> Evidence:
+    """Name the positions of the group as evidence; a source without any is unknown."""
+    need(group.state.positions, "the source shows no offsets of the group", describe_with(group, ""))
+    return evidence(f"offsets of {count(len(group.positions), 'partition')} in {group.where}")

@@ -1,0 +1,107 @@
+"""Examines a share group or a Streams group: two looks at a cluster, or what a file keeps of one or two."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+from copartition.groups.kinds.live import read_other_group
+from copartition.groups.kinds.model import Place, ShareGroup, StreamsGroup, by_place
+from copartition.groups.live.cluster import connect
+
+G = TypeVar("G", ShareGroup, StreamsGroup)
+
+
+@dataclass(frozen=True)
+class KindExamination(Generic[G]):
+    """A share group or a Streams group as its source shows it.
+
+    Attributes:
+        state: the group at the last look.
+        first: the group at the look before; None for a source that is one look.
+    """
+
+    state: G
+    first: G | None = None
+
+    @property
+    def elapsed_ms(self) -> float:
+        """The time between the looks in milliseconds; 0 for one look, or if a look has no time."""
+        if self.first is None or self.first.at is None or self.state.at is None:
+            return 0
+        return 1000 * (self.state.at - self.first.at).total_seconds()
+
+    @property
+    def where(self) -> str:
+        """Name the source of members, in a phrase of evidence."""
+        return "the source" if self.state.at is None else "the coordinator's answer"
+
+    @property
+    def members(self) -> tuple[Any, ...]:
+        """The members at the last look; () also if the source lists none."""
+        return self.state.members or ()
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """The name by which a report calls each member, by member id.
+
+        The instance id, else the client id if no other member has it, else the member id.
+        """
+        clients = Counter(member.client_id for member in self.members)
+        return {
+            member.id: member.instance_id
+            or (member.client_id if clients[member.client_id] == 1 else None)
+            or member.id
+            for member in self.members
+        }
+
+    @cached_property
+    def lags(self) -> dict[Place, int] | None:
+        """The lag of each partition whose lag is known, in records; None if the source tells none at all."""
+        return None if self.state.lag is None else by_place(self.state.lag)
+
+    @cached_property
+    def positions(self) -> dict[Place, int]:
+        """The offset up to which each partition is done; -1 where the coordinator keeps none."""
+        return by_place(self.state.positions)
+
+    @cached_property
+    def ends(self) -> dict[Place, int]:
+        """The end offset of each partition, if its leader answered."""
+        return by_place(self.state.ends)
+
+    @property
+    def rows(self) -> list[tuple[str, int, int | None]]:
+        """Members as the page lists them: name, partitions or active tasks, and None.
+
+        The records that wait for one member are not known: several read a partition, or one reads several
+        topics in a task.
+        """
+        return [(self.names[member.id], _load(member), None) for member in self.members]
+
+
+def _load(member: Any) -> int:
+    """Return how many partitions a member of a share group has, or how many active tasks one of Streams."""
+    held: Mapping[str, list[int]] = getattr(member, "active", None) or getattr(member, "partitions", {})
+    return sum(map(len, held.values()))
+
+
+def examine_kind_live(
+    group: str, config: Mapping[str, str], kind: str, between: Callable[[], object]
+) -> KindExamination[Any]:
+    """Look at a share group or a Streams group of a cluster, call `between`, and look again.
+
+    Args:
+        group: the group's name.
+        config: librdkafka settings of the cluster, `bootstrap.servers` at least.
+        kind: "share" or "streams".
+        between: called between the looks, to wait.
+
+    Raises:
+        SourceError: the cluster gives no answer, or refuses this user.
+    """
+    cluster = connect(group, config)
+    first = read_other_group(cluster, group, kind)
+    between()
+    return KindExamination(read_other_group(cluster, group, kind), first)

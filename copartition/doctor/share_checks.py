@@ -1,0 +1,227 @@
+"""The checks of a share group (KIP-932): who reads what, and records that are handed out and do not get done.
+
+Several members read one partition by design, and nothing stops for a rebalance; so owners, balance and static
+ids are no questions here. Each check is a function of the examined group and the limits.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from copartition.doctor.examination import SHOWN, Place
+from copartition.doctor.kind_checks import (
+    done_beyond,
+    kind_deleted_check,
+    kind_lag_check,
+    kind_members_seen,
+    kind_settings_check,
+    kind_state_check,
+    kind_trend_check,
+    kind_waiting_check,
+    missing_topics_check,
+    seen_positions,
+    twice,
+    two_looks,
+)
+from copartition.doctor.kind_examination import KindExamination
+from copartition.doctor.observing import (
+    AGAIN,
+    ASK,
+    Limits,
+    Observation,
+    end_unknown,
+    evidence,
+    first_names,
+    need,
+    observe,
+)
+from copartition.groups.kinds.model import ShareGroup, by_place
+from copartition.kit.words import count, duration, list_names
+
+Sharing: TypeAlias = KindExamination[ShareGroup]
+
+_FULL = 0.9
+"""Part of the records that a partition may have in delivery from which on it counts as full."""
+_NEARLY = 0.9
+"""Part of the members that a group may have from which on it counts as full."""
+
+
+def _topics(group: Sharing) -> set[str]:
+    """Return the topics that members subscribe to; unknown if the source does not tell it of each member."""
+    kind_members_seen(group)
+    lists = [member.topics for member in group.members]
+    if None in lists:
+        end_unknown("the source does not show what members subscribe to")
+    return {topic for topics in lists for topic in topics or ()}
+
+
+def read_places(group: Sharing) -> set[Place]:
+    """Return the partitions that members have."""
+    return {
+        (topic, number)
+        for member in group.members
+        for topic, numbers in member.partitions.items()
+        for number in numbers
+    }
+
+
+def subscriptions_check(group: Sharing, _: Limits) -> Observation:
+    """Look for members that subscribe to different topics."""
+    seen = kind_members_seen(group)
+    topics = _topics(group)
+    part = sorted(
+        topic for topic in topics if not all(topic in (member.topics or ()) for member in group.members)
+    )
+    text = f"only some members subscribe to {list_names(part, SHOWN)}"
+    return observe(
+        part, text, f"every member subscribes to {list_names(sorted(topics), SHOWN)}", evidence(seen)
+    )
+
+
+def idle_check(group: Sharing, _: Limits) -> Observation:
+    """Look for members without a partition: of a share group each has one, if its topics have any."""
+    seen = kind_members_seen(group)
+    idle = sorted(group.names[member.id] for member in group.members if not any(member.partitions.values()))
+    text = f"{count(len(idle), 'member')} without a partition: {list_names(idle, SHOWN)}"
+    return observe(idle, text, "every member has partitions", evidence(seen))
+
+
+def unread_check(group: Sharing, _: Limits) -> Observation:
+    """Look for partitions of subscribed topics that no member reads."""
+    if group.state.members == ():
+        text = "no member is there, so nobody reads the group's topics"
+        return Observation(True, text, evidence(f"members in {group.where}: none"), "empty")
+    seen = kind_members_seen(group)
+    read = read_places(group)
+    if group.state.topics is None:
+        # The table of offsets lists every partition that the group keeps an offset of.
+        free = sorted(group.positions.keys() - read)
+        if not free:
+            end_unknown("the source does not show which partitions the topics have")
+    else:
+        topics = _topics(group)
+        places = {
+            (topic, number)
+            for topic, partitions in group.state.topics.items()
+            if topic in topics
+            for number in range(partitions)
+        }
+        free = sorted(places - read)
+    text = f"nobody reads {count(len(free), 'partition')}: {first_names(free)}"
+    ok = f"each of {count(len(read), 'partition')} has a reader"
+    return observe(free, text, ok, evidence(seen, "the partitions of their topics"))
+
+
+def full_group_check(group: Sharing, _: Limits) -> Observation:
+    """Look for a group with nearly as many members as it may have: the next one is refused."""
+    kind_members_seen(group)
+    most = (group.state.limits or {}).get("group.share.max.size", "")
+    if not most.isdigit():
+        end_unknown(
+            "the source does not show group.share.max.size",
+            ASK if group.state.at is None else "give this user DESCRIBE_CONFIGS on the cluster",
+        )
+    text = f"{count(len(group.members), 'member')} of {most} that a group may have"
+    ground = evidence(f"the members in {group.where}", "group.share.max.size of a broker")
+    return Observation(len(group.members) >= _NEARLY * int(most), text, ground)
+
+
+def left_over_check(group: Sharing, _: Limits) -> Observation:
+    """Look for offsets of topics that no member subscribes to."""
+    ground = seen_positions(group)
+    topics = _topics(group)
+    left = sorted({topic for topic, _ in group.positions} - topics)
+    waiting = sum(lag for (topic, _), lag in (group.lags or {}).items() if topic in left)
+    text = f"offsets are kept of {list_names(left, SHOWN)}, which no member reads"
+    fault = f"{text}; {count(waiting, 'record')} wait there" if waiting else text
+    return observe(left, fault, "no offsets of topics that no member reads", ground)
+
+
+def not_begun_check(group: Sharing, _: Limits) -> Observation:
+    """Look for partitions with records and without a start offset: none of their records was ever done.
+
+    The start offset is decided at the first fetch: by default (share.auto.offset.reset=latest) it is the end,
+    so that what was written before is skipped. The coordinator keeps it from the first acknowledgement on.
+    """
+    ground = seen_positions(group)
+    if not group.positions:
+        end_unknown("the group keeps no offset", AGAIN)
+    unset = [place for place, offset in group.positions.items() if offset < 0]
+    if unset and group.state.ends is None:
+        end_unknown(f"no offset is kept of {first_names(unset)}, and the source does not show their records")
+    written = [place for place in unset if group.ends.get(place)]
+    reset = (group.state.settings or {}).get("share.auto.offset.reset", "")
+    how = f"; share.auto.offset.reset is {reset}" if reset else ""
+    text = f"records are in {first_names(written)}, and none of them was ever done{how}"
+    return observe(written, text, "every partition with records has a start offset", ground)
+
+
+def held_up_check(group: Sharing, _: Limits) -> Observation:
+    """Look for partitions with a reader whose start offset stands still while records wait.
+
+    Three cases: later records get done meanwhile, so that one record holds up the start: it takes long, or
+    fails again and again; so many are done that no further ones are handed out; or nothing at all gets done.
+    The start offset that a coordinator keeps is one acknowledgement late, so that what is done beyond it is
+    no sign of a record that holds up the rest unless more gets done while it stands still.
+    """
+    first, last = two_looks(group)
+    kind_members_seen(group)
+    need(last.lag, "the brokers count no lag of share groups", "ask brokers of Kafka 4.2 or newer")
+    before, after, lags = by_place(first.positions), by_place(last.positions), by_place(last.lag)
+    waited, read = by_place(first.lag), read_places(group)
+    still = [
+        place
+        for place, lag in lags.items()
+        if lag > 0 and waited.get(place, 0) > 0 and after.get(place, -1) == before.get(place, -2) >= 0
+    ]
+    still = [place for place in still if place in read]
+    done, done_before = done_beyond(last), done_beyond(first)
+    most = (last.settings or {}).get("share.partition.max.record.locks", "")
+    seen = f"start offsets and {twice(group, lags)}"
+    processed = f"a record is processed within {duration(group.elapsed_ms)}"
+    full = [place for place in still if most.isdigit() and done.get(place, 0) >= _FULL * int(most)]
+    if full:
+        worst = max(full, key=done.__getitem__)
+        text = (
+            f"nothing new is handed out of {first_names(full)}: {done[worst]:,} records beyond the first "
+            f"one of {first_names([worst])} are done, of {int(most):,} that may be in delivery"
+        )
+        at_once = f"no member acknowledges as many as {_FULL:.0%} of {int(most):,} records at once"
+        return Observation(True, text, evidence(seen, assumed=[at_once]), "full")
+    if passed := {place: done[place] for place in still if done.get(place, 0) > done_before.get(place, 0)}:
+        records = count(sum(passed.values()), "later record")
+        text = f"the first record of {first_names(passed)} is not done, and {records} are"
+        return Observation(True, text, evidence(seen, assumed=[processed]))
+    stuck = [place for place in still if lags[place] >= waited[place]]
+    text = f"records wait and none was done in {duration(group.elapsed_ms)}: {first_names(stuck)}"
+    ok = "start offsets move wherever records wait" if any(lags.values()) else "no record waits"
+    return observe(stuck, text, ok, evidence(seen, assumed=[processed]), "nothing")
+
+
+def racks_check(group: Sharing, _: Limits) -> Observation:
+    """Look for racks of members: the share assignor ignores them, and only leaders serve share groups."""
+    seen = kind_members_seen(group)
+    if group.state.at is None:
+        end_unknown("the source does not show racks")
+    racked = sorted(group.names[member.id] for member in group.members if member.rack)
+    text = f"client.rack of {list_names(racked, SHOWN)} decides nothing"
+    return observe(racked, text, "no member has a client.rack", evidence(seen))
+
+
+SHARE_LOOKS: Mapping[str, Callable[[Sharing, Limits], Observation]] = {
+    "state": kind_state_check,
+    "topics": missing_topics_check,
+    "subscriptions": subscriptions_check,
+    "idle": idle_check,
+    "unread": unread_check,
+    "full_group": full_group_check,
+    "left_over": left_over_check,
+    "not_begun": not_begun_check,
+    "lag": kind_lag_check,
+    "trend": kind_trend_check,
+    "held_up": held_up_check,
+    "deleted": kind_deleted_check,
+    "waiting": kind_waiting_check,
+    "settings": kind_settings_check,
+    "racks": racks_check,
+}
+"""The function of each check, by the name of its table in `share_checks.toml`, whose order counts."""

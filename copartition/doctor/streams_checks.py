@@ -1,0 +1,355 @@
+"""The checks of a Streams group (KIP-1071): its topology, who runs which task, internal topics, lag.
+
+A task is a subtopology and a partition number: it reads that partition of each input. Each check is a
+function of the examined group and the limits.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
+
+from copartition.doctor.examination import SHOWN
+from copartition.doctor.kind_checks import (
+    kind_deleted_check,
+    kind_lag_check,
+    kind_members_seen,
+    kind_settings_check,
+    kind_state_check,
+    kind_trend_check,
+    kind_waiting_check,
+    missing_topics_check,
+    seen_positions,
+    twice,
+    two_looks,
+)
+from copartition.doctor.kind_examination import KindExamination
+from copartition.doctor.observing import (
+    ASK,
+    Limits,
+    Observation,
+    end_unknown,
+    evidence,
+    first_names,
+    need,
+    observe,
+)
+from copartition.groups.kinds.model import StreamsGroup, StreamsMember, Subtopology, Tasks, by_place
+from copartition.kit.words import count, duration, list_names
+
+Streaming: TypeAlias = KindExamination[StreamsGroup]
+Task: TypeAlias = tuple[str, int]
+"""A subtopology's id and a partition number; Kafka writes 0_3."""
+
+
+def tasks_of(tasks: Tasks | None) -> Iterator[Task]:
+    """Yield the tasks of a mapping, in its order; none for None."""
+    return ((name, number) for name, numbers in (tasks or {}).items() for number in numbers)
+
+
+def task_names(tasks: "list[Task] | set[Task]") -> str:
+    """Return tasks as Kafka writes them, 0_0, 0_1 and so on, the first `SHOWN`."""
+    return list_names([f"{name}_{number}" for name, number in sorted(tasks)], SHOWN)
+
+
+def _active(group: Streaming) -> Counter[Task]:
+    """Return how many members have each task as an active one."""
+    return Counter(task for member in group.members for task in tasks_of(member.active))
+
+
+def _subtopologies(group: Streaming) -> Mapping[str, Subtopology]:
+    """Return the subtopologies; unknown if the source does not tell them."""
+    if group.state.subtopologies is None and group.state.described:
+        end_unknown("the coordinator has not set the topology up", "see topology")
+    return need(group.state.subtopologies, "the source does not show the topology")
+
+
+def _tasks(group: Streaming) -> set[Task]:
+    """Return the tasks that there are; unknown if the topology or a topic of it is."""
+    counts = need(group.state.topics, "the source does not show the partitions of topics")
+    return {
+        (name, number)
+        for name, part in _subtopologies(group).items()
+        # As many as the input with the most partitions has.
+        for number in range(max((counts.get(topic, 0) for topic in part.inputs), default=0))
+    }
+
+
+def topology_check(group: Streaming, _: Limits) -> Observation:
+    """Look for a topology that the coordinator cannot set up, and for members that run another one."""
+    state = group.state
+    seen = kind_members_seen(group)
+    if state.described and state.subtopologies is None:
+        text = "the coordinator has no topology of the group"
+        return Observation(
+            True, text, evidence("the topology in the coordinator's answer: none"), "not_ready"
+        )
+    if state.status == "NotReady":
+        return Observation(True, _why_not_ready(group), evidence(f"the state in {group.where}"), "not_ready")
+    epochs = Counter(member.topology_epoch for member in group.members)
+    if None in epochs:
+        end_unknown("the source does not show the members' topology epochs")
+    own = (
+        state.topology_epoch
+        if state.topology_epoch is not None
+        else max(map(int, filter(None, epochs)), default=0)
+    )
+    stale = sorted(group.names[member.id] for member in group.members if member.topology_epoch != own)
+    text = f"{list_names(stale, SHOWN)} run another topology than epoch {own} of the group"
+    return observe(stale, text, f"every member runs topology epoch {own}", evidence(seen))
+
+
+def _why_not_ready(group: Streaming) -> str:
+    """Say why the coordinator does not set a topology up, as far as its topics show it; a clause."""
+    counts, hidden = group.state.topics or {}, {*group.state.hidden}
+    parts = (group.state.subtopologies or {}).values()
+    if missing := sorted({topic for part in parts for topic in part.sources} & hidden):
+        return f"the topology is not set up: source topics are missing: {list_names(missing, SHOWN)}"
+    apart = [
+        ", ".join(f"{topic} {counts[topic]}" for topic in part.inputs)
+        for part in parts
+        if len({counts.get(topic) for topic in part.inputs}) > 1 and counts.keys() >= {*part.inputs}
+    ]
+    if apart:
+        return f"the topology is not set up: topics that are read together differ in partitions: {apart[0]}"
+    return "the topology is not set up: see internal topics, and the members' logs"
+
+
+def internal_topics_check(group: Streaming, _: Limits) -> Observation:
+    """Look for changelog topics that are not there, or have fewer partitions than there are tasks."""
+    counts = need(group.state.topics, "the source does not show the partitions of topics")
+    parts = _subtopologies(group)
+    few = []
+    for part in parts.values():
+        tasks = max((counts.get(topic, 0) for topic in part.inputs), default=0)
+        few += [
+            f"{topic} ({counts[topic]} partitions for {tasks} tasks)"
+            for topic in part.changelogs
+            if topic in counts and counts[topic] < tasks
+        ]
+    gone = sorted(
+        topic
+        for part in parts.values()
+        for topic in (*part.changelogs, *part.repartition_sources)
+        if topic in group.state.hidden
+    )
+    internal = sum(len(part.changelogs) + len(part.repartition_sources) for part in parts.values())
+    ground = evidence(f"{count(internal, 'internal topic')} of the topology, and their partitions")
+    if gone:
+        return Observation(True, f"internal topics are missing: {list_names(gone, SHOWN)}", ground)
+    text = f"internal topics have too few partitions: {list_names(few, SHOWN)}"
+    return observe(few, text, f"{count(internal, 'internal topic')} fit the tasks", ground, "few")
+
+
+def unassigned_check(group: Streaming, _: Limits) -> Observation:
+    """Look for tasks that no member has as an active one."""
+    if group.state.members == ():
+        text = "no member is there, so no task runs"
+        return Observation(True, text, evidence(f"members in {group.where}: none"), "empty")
+    seen, active = kind_members_seen(group), _active(group)
+    waiting = {
+        task for member in group.members for task in tasks_of(member.target_active) if task not in active
+    }
+    if group.state.status == "NotReady":
+        end_unknown("no task is handed out before the topology is ready", "see topology")
+    # A task that is somebody's target and runs nowhere proves the fault without the topology.
+    free = waiting or _tasks(group) - active.keys()
+    text = f"{count(len(free), 'task')} {'runs' if len(free) == 1 else 'run'} nowhere: {task_names(free)}"
+    ok = f"each of {count(len(active), 'active task')} runs"
+    case = "waiting" if waiting else ""
+    return observe(free, text, ok, evidence(seen, "the tasks of the topology"), case)
+
+
+def doubled_check(group: Streaming, _: Limits) -> Observation:
+    """Look for tasks that two members run, and for a standby on the instance that runs the task."""
+    seen = kind_members_seen(group)
+    twice_active = [task for task, members in _active(group).items() if members > 1]
+    if twice_active:
+        return Observation(True, f"two members run {task_names(twice_active)}", evidence(seen))
+    running = {(member.process, task) for member in group.members for task in tasks_of(member.active)}
+    beside = [
+        task
+        for member in group.members
+        for task in (*tasks_of(member.standby), *tasks_of(member.warmup))
+        if member.process and (member.process, task) in running
+    ]
+    text = f"a copy of {task_names(beside)} is on the instance that runs it"
+    return observe(beside, text, "no task runs twice", evidence(seen), "beside")
+
+
+def idle_check(group: Streaming, _: Limits) -> Observation:
+    """Look for members without any task: more threads than tasks."""
+    seen = kind_members_seen(group)
+    if group.state.status == "NotReady":
+        end_unknown("no task is handed out before the topology is ready", "see topology")
+    idle = sorted(
+        group.names[member.id]
+        for member in group.members
+        if not any(map(any, (tasks_of(member.active), tasks_of(member.standby), tasks_of(member.warmup))))
+    )
+    text = f"{count(len(idle), 'member')} without a task: {list_names(idle, SHOWN)}"
+    return observe(idle, text, "every member has tasks", evidence(seen))
+
+
+def load_check(group: Streaming, _: Limits) -> Observation:
+    """Look for members with more active tasks than their share, which is rounded up."""
+    seen, active = kind_members_seen(group), _active(group)
+    if not active:
+        end_unknown("no task runs", "see unassigned")
+    loads = {member.id: sum(1 for _ in tasks_of(member.active)) for member in group.members}
+    share = -(-len(active) // len(group.members))
+    heavy = sorted(group.names[member.id] for member in group.members if loads[member.id] > share)
+    least, most = min(loads.values()), max(loads.values())
+    text = f"{least} to {most} active tasks a member, where {share} can be had: {list_names(heavy, SHOWN)}"
+    return observe(heavy, text, f"{least} to {most} active tasks a member", evidence(seen))
+
+
+def moving_check(group: Streaming, _: Limits) -> Observation:
+    """Look for members that have not got what the coordinator wants them to have, and for warm-up tasks."""
+    seen = kind_members_seen(group)
+    if all(member.target_active is None for member in group.members):
+        end_unknown("the source does not show what members are to have")
+    warming = [task for member in group.members for task in tasks_of(member.warmup)]
+    behind = sorted(group.names[member.id] for member in group.members if _is_moving(member))
+    if behind:
+        text = f"{list_names(behind, SHOWN)} have not got, or not given up, what the coordinator wants"
+        return Observation(True, text, evidence(seen))
+    verb = "reads" if len(warming) == 1 else "read"
+    text = f"{count(len(warming), 'warm-up task')} {verb} state: {task_names(warming)}"
+    return observe(warming, text, "every member has the tasks that it is to have", evidence(seen), "warmup")
+
+
+def _is_moving(member: StreamsMember) -> bool:
+    """Return whether a member has other tasks than its target."""
+    if member.target_active is None:
+        return False
+    have = {*tasks_of(member.active)}, {*tasks_of(member.standby)}
+    return have != ({*tasks_of(member.target_active)}, {*tasks_of(member.target_standby)})
+
+
+def standby_check(group: Streaming, _: Limits) -> Observation:
+    """Look for tasks with state that have fewer standby copies than the group's setting asks for."""
+    seen = kind_members_seen(group)
+    wanted = (group.state.settings or {}).get("streams.num.standby.replicas", "")
+    if not wanted.isdigit():
+        end_unknown(
+            "the source does not show streams.num.standby.replicas",
+            ASK if group.state.at is None else "give this user DESCRIBE_CONFIGS on the group",
+        )
+    stateful = {name for name, part in _subtopologies(group).items() if part.changelogs}
+    tasks = [task for task in _active(group) if task[0] in stateful]
+    copies = Counter(task for member in group.members for task in tasks_of(member.standby))
+    few = [task for task in tasks if copies[task] < int(wanted)]
+    instances = count(len({member.process for member in group.members}), "instance")
+    asked = count(int(wanted), "standby copy", "standby copies")
+    text = (
+        f"{count(len(few), 'task')} with state have fewer than {asked}: {task_names(few)}; the group has "
+        f"{instances}"
+    )
+    ok = f"{count(len(tasks), 'task')} with state have {asked}"
+    return observe(few, text, ok, evidence(seen, "streams.num.standby.replicas of the group"))
+
+
+def static_check(group: Streaming, _: Limits) -> Observation:
+    """Look for a group of which only some members have a group.instance.id."""
+    seen = kind_members_seen(group)
+    if group.state.at is None:
+        end_unknown("the source does not show group.instance.id")
+    static = sum(member.instance_id is not None for member in group.members)
+    text = f"{static} of {count(len(group.members), 'member')} have a group.instance.id"
+    return observe(
+        0 < static < len(group.members), text, text.replace("have", "are static by", 1), evidence(seen)
+    )
+
+
+def converted_check(group: Streaming, _: Limits) -> Observation:
+    """Look for members that still speak the classic protocol."""
+    seen = kind_members_seen(group)
+    if group.state.at is None and not any(member.classic for member in group.members):
+        end_unknown("the source does not show which protocol each member speaks")
+    classic = sorted(group.names[member.id] for member in group.members if member.classic)
+    text = f"{list_names(classic, SHOWN)} still speak the classic protocol"
+    return observe(classic, text, "every member speaks the Streams protocol", evidence(seen))
+
+
+def left_over_check(group: Streaming, _: Limits) -> Observation:
+    """Look for committed offsets of topics that the topology does not read."""
+    ground = seen_positions(group)
+    inputs = {topic for part in _subtopologies(group).values() for topic in part.inputs}
+    left = sorted({topic for topic, _ in group.positions} - inputs)
+    text = f"offsets are committed of {list_names(left, SHOWN)}, which the topology does not read"
+    return observe(left, text, "no offsets of topics that the topology does not read", ground)
+
+
+def uncommitted_check(group: Streaming, _: Limits) -> Observation:
+    """Look for inputs of running tasks with records and without a committed offset."""
+    parts, active = _subtopologies(group), _active(group)
+    ends = by_place(need(group.state.ends, "the source does not show the ends of partitions"))
+    places = [(topic, number) for name, number in active for topic in parts[name].inputs if name in parts]
+    without = [place for place in places if ends.get(place) and group.positions.get(place, -1) < 0]
+    seen = kind_members_seen(group)
+    text = f"records were written, and no offset is committed of {first_names(without)}"
+    ok = "every input with records has a committed offset"
+    return observe(without, text, ok, evidence(seen, f"the ends of {count(len(places), 'input partition')}"))
+
+
+def standstill_check(group: Streaming, _: Limits) -> Observation:
+    """Look for inputs of running tasks where records wait and nothing was committed between the looks."""
+    first, last = two_looks(group)
+    parts, active = _subtopologies(group), _active(group)
+    kind_members_seen(group)
+    owned = {(topic, number) for name, number in active for topic in parts[name].inputs if name in parts}
+    before, after = by_place(first.positions), by_place(last.positions)
+    waited, lags = by_place(first.lag), by_place(last.lag)
+    still = [
+        place
+        for place, lag in lags.items()
+        if place in owned and lag > 0 and waited.get(place, 0) > 0 and before.get(place) == after.get(place)
+    ]
+    elapsed = duration(group.elapsed_ms)
+    ground = evidence(
+        twice(group, lags),
+        assumed=[f"tasks commit more often than every {elapsed} (commit.interval.ms, 30 s by default)"],
+    )
+    text = f"records wait and no offset was committed in {elapsed}: {_with_members(group, still)}"
+    ok = "commits move wherever records wait" if any(lag > 0 for lag in lags.values()) else "no record waits"
+    return observe(still, text, ok, ground)
+
+
+def _with_members(group: Streaming, places: list[tuple[str, int]]) -> str:
+    """Name partitions with the member that runs the task, and its host."""
+    parts = group.state.subtopologies or {}
+    told = []
+    for topic, number in sorted(places):
+        members = [
+            f"{group.names[member.id]} on {member.host or 'an unknown host'}"
+            for member in group.members
+            for name, task in tasks_of(member.active)
+            if task == number and name in parts and topic in parts[name].inputs
+        ]
+        told.append(f"{topic}-{number} of {list_names(members)}")
+    return list_names(told, SHOWN)
+
+
+STREAMS_LOOKS: Mapping[str, Callable[[Streaming, Limits], Observation]] = {
+    "state": kind_state_check,
+    "topics": missing_topics_check,
+    "topology": topology_check,
+    "internal_topics": internal_topics_check,
+    "unassigned": unassigned_check,
+    "doubled": doubled_check,
+    "moving": moving_check,
+    "idle": idle_check,
+    "load": load_check,
+    "standby": standby_check,
+    "static": static_check,
+    "converted": converted_check,
+    "left_over": left_over_check,
+    "uncommitted": uncommitted_check,
+    "lag": kind_lag_check,
+    "trend": kind_trend_check,
+    "standstill": standstill_check,
+    "deleted": kind_deleted_check,
+    "waiting": kind_waiting_check,
+    "settings": kind_settings_check,
+}
+"""The function of each check, by the name of its table in `streams_checks.toml`, whose order counts."""

@@ -1,0 +1,318 @@
+"""Read what kafka-share-groups and kafka-streams-groups print: tables of offsets, members and the state.
+
+A table is read by the words of its rows, as no column but the last one holds blanks in what these tools print
+of usual names. A row with another number of words is refused by its line, never guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from copartition.groups.capture.others import check_kind
+from copartition.groups.capture.table import AGAIN, NOTHING
+from copartition.groups.kinds.model import (
+    Numbers,
+    ShareGroup,
+    ShareMember,
+    StreamsGroup,
+    StreamsMember,
+    Tasks,
+    by_topic,
+)
+from partitioning.errors import SourceError
+from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_OFFSET, MAX_PARTITION, parse_number
+from partitioning.kit.near import listing
+
+_TABLES = {
+    "share": {
+        "offsets": {"TOPIC", "PARTITION", "START-OFFSET", "LAG"},
+        "members": {"CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS", "ASSIGNMENT"},
+        "state": {"COORDINATOR(ID)", "STATE", "#MEMBERS"},
+    },
+    "streams": {
+        "offsets": {"TOPIC", "PARTITION", "OFFSET-LAG"},
+        "members": {"MEMBER", "PROCESS", "CLIENT-ID", "ASSIGNMENTS"},
+        "state": {"COORDINATOR(ID)", "ASSIGNOR", "STATE", "#MEMBERS"},
+    },
+}
+"""For each kind the tables, with the columns that head each in every release from 4.1 to 4.4."""
+_LAST = {"ASSIGNMENT", "ASSIGNMENTS"}
+"""Columns that may hold blanks, or nothing; they are the last of their tables."""
+_NOTICE = re.compile(
+    r"(?:Share|Streams) group '([^']{1,1000})' (?:has no active members|is (rebalancing|not ready))"
+)
+_QUOTED = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|^[>\s|]+|[\s|]+$")
+"""What stands around a line in a mail, a ticket or a coloured terminal."""
+_LIST = re.compile(r"([A-Za-z0-9._-]+):([0-9]+(?:,[0-9]+)*)")
+_ROLE = re.compile(r"(TARGET-)?(ACTIVE|STANDBY|WARMUP):((?: [^\s:]+:\[[0-9]+(?:,[0-9]+)*\];)+)")
+_TASKS = re.compile(r"([^\s:]+):\[([0-9,]+)\];")
+
+
+@dataclass
+class _Table:
+    """The rows of one table for one group: cells by column, each with the number of its line from 1."""
+
+    columns: Sequence[str]
+    rows: list[tuple[int, dict[str, str]]] = field(default_factory=list)
+
+    def integers(self, column: str, least: int = -1) -> Iterator[int]:
+        """Yield a column's numbers, in row order; a dash is -1.
+
+        Raises:
+            SourceError: a cell is no such number; the message names its line.
+        """
+        for line, cells in self.rows:
+            text = cells[column]
+            negative = least < -1 and text.startswith("-") and text != NOTHING
+            number = parse_number(text.removeprefix("-") if negative else text, MAX_OFFSET)
+            if number is None and text != NOTHING:
+                raise SourceError(f"line {line}: {column} is {text[:40]!r}, which is no number; {AGAIN}")
+            yield -1 if number is None else -number if negative else number
+
+
+@dataclass
+class _Shown:
+    """Holds what a capture shows of one group: its tables by kind, and the state that a notice tells."""
+
+    tables: dict[str, _Table] = field(default_factory=dict)
+    status: str | None = None
+
+
+def parse_other_capture(text: str, kind: str, group: str | None = None) -> ShareGroup | StreamsGroup:
+    """Return the group that the output of a kind's tool shows.
+
+    Args:
+        text: one or several tables, in any order, also as people paste them: quoted, with a prompt.
+        kind: "share" or "streams".
+        group: which group, if the text holds several.
+
+    Raises:
+        SourceError: no such group, several and none is named, two tables of one kind, or a row that is cut or
+            contradicts another table.
+    """
+    shown = _scan(text, kind)
+    held = listing([*shown])
+    if group is None and len(shown) > 1:
+        raise SourceError(f"the capture holds {len(shown)} groups ({held}); name one with --group")
+    if group is not None and group not in shown:
+        raise SourceError(f"the capture holds no group {group!r} but: {held}")
+    if not shown:
+        # Layouts that no release has, or a header alone: what the group is can be said all the same.
+        check_kind(text)
+        raise SourceError(f"the header has no rows below it; {AGAIN}")
+    name = group or next(iter(shown))
+    return _share_group(name, shown[name]) if kind == "share" else _streams_group(name, shown[name])
+
+
+def _scan(text: str, kind: str) -> dict[str, _Shown]:
+    """Return the tables and notices of a text by group."""
+    shown: dict[str, _Shown] = {}
+    heads: tuple[str, list[str]] | None = None
+    begun: set[str] = set()
+    for number, line in enumerate(text.splitlines(), 1):
+        clean = _QUOTED.sub("", line.replace("\u00a0", " "))
+        if notice := _NOTICE.search(clean):
+            status = {"rebalancing": "Reconciling", "not ready": "NotReady"}.get(notice[2] or "", "Empty")
+            shown.setdefault(notice[1], _Shown()).status = status
+            heads = None
+            continue
+        words = re.sub(r"(\S) +\(", r"\1(", clean).replace("|", " ").split()
+        if head := _head(words, kind):
+            heads, begun = (head, words), set()
+            continue
+        # A blank line, a prompt or a remark ends a table, so that its words are no row of a group.
+        if heads is None or not words:
+            heads = None if words else heads
+            continue
+        table, columns = heads
+        cells = _cells(words, columns)
+        if cells is None:
+            if begun and words[0] in begun:
+                raise SourceError(
+                    f"line {number}: the row has {len(words)} words where {len(columns)} columns are; it is "
+                    f"cut, wrapped, or has a name with a blank; {AGAIN}"
+                )
+            heads = None
+            continue
+        group = shown.setdefault(words[0], _Shown())
+        if words[0] not in begun and table in group.tables:
+            raise SourceError(
+                f"line {number}: a second table of {table} of {words[0]!r}, which may be of another time; "
+                "keep one capture in a file"
+            )
+        begun.add(words[0])
+        group.tables.setdefault(table, _Table(columns)).rows.append((number, cells))
+    return shown
+
+
+def _head(words: Sequence[str], kind: str) -> str | None:
+    """Return the table that a line heads; None for any other line."""
+    if words[:1] != ["GROUP"] or len({*words}) < len(words):
+        return None
+    return next((name for name, columns in _TABLES[kind].items() if columns <= {*words}), None)
+
+
+def _cells(words: Sequence[str], columns: Sequence[str]) -> dict[str, str] | None:
+    """Return the cells of a row by column; None if the words do not fill the columns."""
+    if columns[-1] not in _LAST:
+        return dict(zip(columns, words, strict=True)) if len(words) == len(columns) else None
+    # The last column lists partitions or tasks, with blanks, or is empty for an idle member.
+    if len(words) < len(columns) - 1:
+        return None
+    rest = " ".join(words[len(columns) - 1 :])
+    return dict(zip(columns, [*words[: len(columns) - 1], rest], strict=True))
+
+
+def _share_group(name: str, shown: _Shown) -> ShareGroup:
+    """Return a share group of its tables."""
+    members: tuple[ShareMember, ...] | None = None
+    if (table := shown.tables.get("members")) is not None:
+        members = tuple(_share_member(line, cells) for line, cells in table.rows)
+        for (line, _), member, wanted in zip(table.rows, members, table.integers("#PARTITIONS"), strict=True):
+            # The tool prints a count beside the list, which shows a list that was cut off.
+            if sum(map(len, member.partitions.values())) != wanted:
+                raise SourceError(
+                    f"line {line}: {member.id} has {wanted} partitions, and others are listed; {AGAIN}"
+                )
+    status, counted = _state(shown, members)
+    return ShareGroup(
+        name=name,
+        status=status,
+        group_epoch=_epoch(shown, "GROUP-EPOCH"),
+        assignment_epoch=_epoch(shown, "ASSIGNMENT-EPOCH"),
+        members=() if members is None and counted == 0 else members,
+        positions=_numbers(shown, "START-OFFSET", keep_unset=True),
+        lag=_numbers(shown, "LAG"),
+    )
+
+
+def _share_member(line: int, cells: Mapping[str, str]) -> ShareMember:
+    """Return the member of a row."""
+    listed = cells["ASSIGNMENT"]
+    partitions: dict[str, list[int]] = {}
+    for part in () if listed in {"", NOTHING} else listed.split(";"):
+        match = _LIST.fullmatch(part.strip())
+        if match is None:
+            raise SourceError(f"line {line}: cannot read the assignment {listed[:200]!r}; {AGAIN}")
+        partitions[match[1]] = _partitions(line, match[2])
+    return ShareMember(
+        cells["CONSUMER-ID"],
+        cells["CLIENT-ID"],
+        cells["HOST"].removeprefix("/"),
+        epoch=_int(cells.get("MEMBER-EPOCH")),
+        partitions=partitions,
+    )
+
+
+def _streams_group(name: str, shown: _Shown) -> StreamsGroup:
+    """Return a Streams group of its tables."""
+    members: tuple[StreamsMember, ...] | None = None
+    if (table := shown.tables.get("members")) is not None:
+        members = tuple(_streams_member(line, cells) for line, cells in table.rows)
+    status, counted = _state(shown, members)
+    state = shown.tables.get("state")
+    return StreamsGroup(
+        name=name,
+        status=status,
+        strategy=state.rows[0][1]["ASSIGNOR"] if state is not None else None,
+        group_epoch=_epoch(shown, "GROUP-EPOCH"),
+        assignment_epoch=_epoch(shown, "TARGET-ASSIGNMENT-EPOCH"),
+        members=() if members is None and counted == 0 else members,
+        positions=_numbers(shown, "CURRENT-OFFSET", keep_unset=True),
+        ends=_numbers(shown, "LOG-END-OFFSET"),
+        lag=_numbers(shown, "OFFSET-LAG"),
+    )
+
+
+def _streams_member(line: int, cells: Mapping[str, str]) -> StreamsMember:
+    """Return the member of a row, with its tasks by role."""
+    listed = cells["ASSIGNMENTS"]
+    roles: dict[str, Tasks] = {}
+    end = 0
+    for match in _ROLE.finditer(listed):
+        if listed[end : match.start()].strip():
+            break
+        tasks = {name: _partitions(line, numbers) for name, numbers in _TASKS.findall(match[3])}
+        roles[f"{'target_' if match[1] else ''}{match[2].lower()}"] = tasks
+        end = match.end()
+    if listed[end:].strip() not in {"", NOTHING}:
+        raise SourceError(f"line {line}: cannot read the tasks {listed[:200]!r}; {AGAIN}")
+    # Only the verbose table has the column of the epoch, and with it what members are to have.
+    verbose = "TARGET-ASSIGNMENT-EPOCH" in cells
+    return StreamsMember(
+        cells["MEMBER"],
+        cells["CLIENT-ID"],
+        epoch=_int(cells.get("MEMBER-EPOCH")),
+        process=cells["PROCESS"],
+        topology_epoch=_int(cells.get("TOPOLOGY-EPOCH")),
+        classic=cells.get("MEMBER-PROTOCOL") == "classic",
+        active=roles.get("active", {}),
+        standby=roles.get("standby", {}),
+        warmup=roles.get("warmup", {}),
+        target_active=roles.get("target_active", {}) if verbose else None,
+        target_standby=roles.get("target_standby", {}) if verbose else None,
+    )
+
+
+def _partitions(line: int, text: str) -> list[int]:
+    """Return the numbers of a list, sorted; one that no partition can have, or has twice, is refused."""
+    numbers = [int(number[:12]) for number in text.split(",") if number]
+    if max(numbers) > MAX_PARTITION or len({*numbers}) < len(numbers):
+        raise SourceError(
+            f"line {line}: {text[:60]!r} lists a partition twice, or one that cannot be; {AGAIN}"
+        )
+    return sorted(numbers)
+
+
+def _state(
+    shown: _Shown, members: tuple[ShareMember, ...] | tuple[StreamsMember, ...] | None
+) -> tuple[str | None, int | None]:
+    """Return the state of a group and how many members it has, each None if nothing tells it.
+
+    Raises:
+        SourceError: the table of the state counts other members than are listed: one of them is older.
+    """
+    table = shown.tables.get("state")
+    if table is None:
+        return shown.status, 0 if shown.status == "Empty" else None
+    counted = next(table.integers("#MEMBERS"))
+    if members is not None and 0 <= counted <= MAX_GROUP_MEMBERS and counted != len(members):
+        raise SourceError(
+            f"by its state the group has {counted} members, but {len(members)} are listed: the tables were "
+            "not captured at the same time; capture them again together"
+        )
+    return table.rows[0][1]["STATE"], counted
+
+
+def _epoch(shown: _Shown, column: str) -> int | None:
+    """Return an epoch of the table of the state; None if it has no such column."""
+    table = shown.tables.get("state")
+    return None if table is None else _int(table.rows[0][1].get(column))
+
+
+def _int(text: str | None) -> int | None:
+    """Return a number; None for a missing cell or a dash."""
+    return parse_number(text, 2**31 - 1) if text is not None else None
+
+
+def _numbers(shown: _Shown, column: str, *, keep_unset: bool = False) -> Numbers | None:
+    """Return a column of the table of offsets by topic and partition; None if no table has it.
+
+    Args:
+        shown: the tables.
+        column: the column.
+        keep_unset: a dash is -1, "no offset is kept"; else the partition is left out, as unknown.
+    """
+    table = shown.tables.get("offsets")
+    if table is None or column not in table.columns:
+        return None
+    numbers = zip(table.rows, table.integers("PARTITION"), table.integers(column, -2), strict=True)
+    return by_topic(
+        {
+            (cells["TOPIC"], partition): number
+            for (_, cells), partition, number in numbers
+            if keep_unset or cells[column] != NOTHING
+        }
+    )

@@ -1,0 +1,355 @@
+"""The command `copartition reshape`: another count or rule for a topic in use, every key in order."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from copartition.shell.client_options import client_options
+from copartition.shell.commands import Output, command, complain, end_of_help
+from copartition.shell.options import one_argument, output_options, pace_options, schema_option
+from partitioning.kit.limits import MAX_PARTITION
+
+if TYPE_CHECKING:
+    from copartition.deploys.pace import Pace
+
+HELP_END = end_of_help(__package__)
+
+
+_LOOK_S = 5.0
+"""Seconds between the two looks that see whether writers stand still."""
+
+
+class StepChoice(NamedTuple):
+    """The step that the options name, and what it needs.
+
+    Attributes:
+        mode: "copy", "switch", "prove" or "back"; None for the plan.
+        checkpoint: folder of the copy.
+        until_behind: where the copy stops.
+        groups: groups at the switch and on the way back; empty for all.
+        execute: whether positions are written, or removed.
+    """
+
+    mode: str | None
+    checkpoint: str | None
+    until_behind: int
+    groups: tuple[str, ...]
+    execute: bool
+
+
+def _choose_step(
+    *,
+    copy: bool,
+    switch: bool,
+    prove: bool,
+    back: bool,
+    checkpoint: str | None,
+    until_behind: int,
+    groups: tuple[str, ...],
+    execute: bool,
+) -> StepChoice:
+    """Return the step that the options ask for together.
+
+    Raises:
+        UsageError: two steps at once, or an option that the step does not take.
+    """
+    asked = {"copy": copy, "switch": switch, "prove": prove, "back": back}
+    chosen = [mode for mode, is_asked in asked.items() if is_asked]
+    if len(chosen) > 1:
+        raise click.UsageError(f"--{chosen[0]} and --{chosen[1]} are two steps; take one after the other")
+    mode = chosen[0] if chosen else None
+    if mode in {"copy", "switch"} and checkpoint is None:
+        raise click.UsageError(
+            f"--{mode} needs --checkpoint FOLDER, in which the copy notes how far it is: the same one "
+            "each time"
+        )
+    if execute and mode not in {"switch", "back"}:
+        raise click.UsageError("--execute goes with --switch or --back")
+    return StepChoice(mode, checkpoint, until_behind, groups, execute)
+
+
+_step_options = one_argument(
+    "step",
+    _choose_step,
+    click.option("--copy", is_flag=True, help="Copy what is there, until little is left; on Spark."),
+    click.option(
+        "--switch",
+        is_flag=True,
+        help="See that writers stand still, copy the rest, and show where each group goes on; on Spark.",
+    ),
+    click.option("--prove", is_flag=True, help="Compare both topics key by key; on Spark."),
+    click.option("--back", is_flag=True, help="Undo a switch, until writers have moved."),
+    click.option("--execute", is_flag=True, help="With --switch write positions, with --back remove them."),
+    click.option(
+        "--group",
+        "groups",
+        multiple=True,
+        metavar="NAME",
+        help="This group only, at --switch and --back; repeatable.",
+    ),
+    click.option(
+        "--checkpoint",
+        type=click.Path(file_okay=False),
+        metavar="FOLDER",
+        help="Where Spark notes how far the copy is.",
+    ),
+    click.option(
+        "--until-behind",
+        type=click.IntRange(0),
+        default=10_000,
+        show_default=True,
+        metavar="N",
+        help="--copy ends when no more than N records came during a round.",
+    ),
+)
+"""The options of the steps; the command gets them as one argument, `step`."""
+
+
+@command(epilog=HELP_END)
+@click.argument("topic")
+@click.option(
+    "-n",
+    "--partitions",
+    type=click.IntRange(1, MAX_PARTITION),
+    required=True,
+    help="Partitions of the new topic; more, fewer, or as many as now.",
+)
+@click.option(
+    "--profile",
+    metavar="NAME",
+    help="Whose rule places keys there; by default the one that placed most of the records.",
+)
+@click.option("--to", "target", metavar="TOPIC", help="Name of the new topic.  [default: TOPIC.pN]")
+@click.option("--full", is_flag=True, help="Read every record for the plan, not a sample.")
+@click.option(
+    "--copy-rate",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
+    help="Records a second that the copy makes, as --copy has printed it.",
+)
+@_step_options
+@client_options("The cluster.")
+@pace_options
+@output_options("text", "json", "markdown", file=True)
+@schema_option("copartition.reshape.report", "reshape_schema")
+@click.pass_context
+def reshape(
+    ctx: click.Context,
+    topic: str,
+    *,
+    partitions: int,
+    profile: str | None,
+    target: str | None,
+    full: bool,
+    copy_rate: float | None,
+    step: StepChoice,
+    config: dict[str, str],
+    pace: Pace,
+    output: Output,
+) -> None:
+    """Give TOPIC another partition count, another rule for keys, or both, with each key's records in order.
+
+    The plan reads only: who writes the topic and who reads it, which keys move, what cannot be kept, the
+    steps with what each stops and for how long, by a new topic and in place. Its steps are the options
+    --copy, --switch, --prove and --back, each of which can be stopped and run again.
+    """
+    if not config.get("bootstrap.servers"):
+        raise click.UsageError("a topic is reshaped on a cluster; name it with -b HOST:PORT")
+    from copartition.reshape.plan import plan_reshape, refused_plan  # noqa: PLC0415 - help does without
+    from copartition.reshape.refusals import why_refused  # noqa: PLC0415 - likewise
+    from copartition.reshape.report import plan_json, plan_markdown, print_plan  # noqa: PLC0415 - likewise
+    from partitioning.kit.packages import needs  # noqa: PLC0415 - likewise
+    from partitioning.placement import check_profile  # noqa: PLC0415 - likewise
+
+    # Before anything is read, so that a wrong name costs no time.
+    if profile is not None:
+        check_profile(profile)
+    pace.check()
+    target = target or f"{topic}.p{partitions}"
+    if target == topic:
+        raise click.UsageError(f"--to {target} is the topic itself; the copy needs a topic of its own")
+    why = why_refused(topic)
+    if step.mode is not None:
+        if why is not None:
+            raise click.ClickException(f"{topic} is not reshaped: {why}")
+        if profile is None:
+            raise click.UsageError(f"--{step.mode} needs --profile NAME, the rule that the plan shows")
+        run = _Run(ctx, topic, target, partitions, profile, config, step, output)
+        ctx.exit(run.step())
+    if why is not None:
+        plan = refused_plan(topic, why)
+    else:
+        with needs("copartition reshape", "kafka"):
+            from copartition.reshape.observing import observe_topic  # noqa: PLC0415 - needs confluent-kafka
+        observed = observe_topic(topic, target, config, full=full)
+        plan = plan_reshape(observed, target, partitions, profile=profile, copy_rate=copy_rate, pace=pace)
+    output.show(
+        partial(print_plan, plan), json=partial(plan_json, plan), markdown=partial(plan_markdown, plan)
+    )
+    ctx.exit(plan.exit_code)
+
+
+class _Run(NamedTuple):
+    """One step of a reshape, and all that it needs."""
+
+    ctx: click.Context
+    topic: str
+    target: str
+    partitions: int
+    profile: str
+    config: Mapping[str, str]
+    choice: StepChoice
+    output: Output
+
+    def step(self) -> int:
+        """Run the step and return the exit code."""
+        from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - help does without
+        from partitioning.kit.packages import needs  # noqa: PLC0415 - likewise
+
+        with needs("copartition reshape", "kafka"):
+            from copartition.reshape.switching import check_target  # noqa: PLC0415 - needs confluent-kafka
+
+        cluster = Cluster("reshape", self.config)
+        if self.topic not in cluster.counts:
+            raise click.ClickException(f"the cluster has no topic {self.topic} that this user may see")
+        check_target(cluster, self.topic, self.target, self.partitions)
+        steps = {"copy": self._copy, "switch": self._switch, "prove": self._prove, "back": self._back}
+        assert self.choice.mode is not None
+        try:
+            return steps[self.choice.mode](cluster)
+        except Exception as error:
+            # PySpark's errors have no text of one line, and their classes cannot be named without PySpark.
+            if not type(error).__module__.startswith("pyspark."):
+                raise
+            what = next(iter(str(error).splitlines()), "") or type(error).__name__
+            raise click.ClickException(
+                f"Spark gives up: {what}; run it again, it goes on where it was"
+            ) from error
+
+    def _spark(self) -> Any:
+        """Return a Spark session: the one that Spark's own settings name, by default a local one."""
+        from partitioning.kit.packages import needs  # noqa: PLC0415 - help does without
+
+        with needs(f"copartition reshape --{self.choice.mode}", "spark"):
+            from pyspark.sql import SparkSession  # noqa: PLC0415 - only Spark's steps need it
+        # Spark's workers run the Python that has what this one has, unless the user says which.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        quiet = {
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.log.level": "ERROR",
+        }
+        builder = SparkSession.builder.appName(f"copartition reshape {self.topic}")
+        for name, value in quiet.items():
+            builder = builder.config(name, value)
+        return builder.getOrCreate()
+
+    def _copy_rounds(self, spark: Any, until_behind: int) -> Any:
+        """Copy until few records are left; each round is told on stderr, and the last one returned."""
+        # The one import of Spark's package from here: who installs the tools need not install Spark, and who
+        # calls a step that needs it gets a line that says so.
+        from copartition.reshape.report_steps import round_sentence  # noqa: PLC0415 - help does without
+        from spark_integration import reshape_copy  # noqa: PLC0415 - as said above
+
+        begun = [time.monotonic()]
+
+        def tell(done: Any) -> None:
+            now = time.monotonic()
+            complain(self.ctx, round_sentence(done.number, done.copied, done.behind, now - begun[0]))
+            begun[0] = now
+
+        return reshape_copy(
+            spark,
+            self.topic,
+            self.target,
+            config=self.config,
+            checkpoint=self.choice.checkpoint or "",
+            profile=self.profile,
+            until_behind=until_behind,
+            on_round=tell,
+        )
+
+    def _copy(self, _cluster: Any) -> int:
+        """Copy what is there, round after round."""
+        self._copy_rounds(self._spark(), self.choice.until_behind)
+        return 0
+
+    def _switch(self, cluster: Any) -> int:
+        """See that writers stand still, copy the rest, show positions, and write them if asked."""
+        from copartition.reshape import switching  # noqa: PLC0415 - needs confluent-kafka
+        from copartition.reshape.report_steps import print_switch, switch_json  # noqa: PLC0415 - help does without
+        from copartition.reshape.switch import switch_exit_code, why_not_still  # noqa: PLC0415 - likewise
+        from spark_integration import map_positions  # noqa: PLC0415 - see `_copy_rounds`
+
+        first = switching.look_at_ends(self.topic, self.config)
+        time.sleep(_LOOK_S)
+        second = switching.look_at_ends(self.topic, self.config)
+        if (why := why_not_still(first, second)) is not None:
+            complain(self.ctx, f"{why}; nothing was written")
+            return 1
+        spark = self._spark()
+        self._copy_rounds(spark, 0)
+        # A writer that came back during the copy would write behind the positions' back.
+        if (why := why_not_still(second, switching.look_at_ends(self.topic, self.config))) is not None:
+            complain(self.ctx, f"{why}; nothing was written")
+            return 1
+        commits = switching.committed_groups(cluster, self.topic, self.choice.groups)
+        if absent := sorted({*self.choice.groups} - commits.keys()):
+            raise click.ClickException(
+                f"group {absent[0]} has no commit for {self.topic}; let it commit first"
+            )
+        mapped: dict[str, dict[int, tuple[int, int]]] = {name: {} for name in commits}
+        for position in map_positions(spark, self.topic, self.target, config=self.config, commits=commits):
+            mapped[position.group][position.partition] = position.offset, position.repeats
+        groups = switching.group_switches(cluster, self.target, second, commits, mapped)
+        wanted = [group for group in groups if group.action == "write"] if self.choice.execute else []
+        self.output.show(
+            partial(print_switch, groups, self.target, [group.name for group in wanted]),
+            json=partial(switch_json, groups, self.target, [group.name for group in wanted]),
+        )
+        # Shown before anything is written: after an error, what was meant is on the screen.
+        for group in wanted:
+            cluster.commit(group.name, self.target, group.positions)
+        return switch_exit_code([group for group in groups if group not in wanted])
+
+    def _prove(self, _cluster: Any) -> int:
+        """Compare both topics key by key."""
+        from copartition.reshape.report_steps import print_proof, proof_json, proof_markdown  # noqa: PLC0415
+        from spark_integration import prove  # noqa: PLC0415 - see `_copy_rounds`
+
+        proof = prove(self._spark(), self.topic, self.target, config=self.config, profile=self.profile)
+        self.output.show(
+            partial(print_proof, proof, self.topic, self.target),
+            json=partial(proof_json, proof, self.topic, self.target),
+            markdown=partial(proof_markdown, proof, self.topic, self.target),
+        )
+        return int(not proof.holds)
+
+    def _back(self, cluster: Any) -> int:
+        """Remove what a switch has written, unless writers have moved."""
+        from copartition.reshape import switching  # noqa: PLC0415 - needs confluent-kafka
+        from copartition.reshape.report_steps import back_lines, moved_sentence  # noqa: PLC0415
+
+        if moved := switching.moved_writers(self.target, self.config):
+            complain(self.ctx, moved_sentence(self.topic, self.target, moved))
+            return 1
+        commits = switching.committed_groups(cluster, self.target, self.choice.groups)
+        if self.choice.execute:
+            for name, offsets in commits.items():
+                switching.remove_commits(cluster, name, self.target, offsets)
+        self.output.write(
+            "".join(
+                f"{line}\n"
+                for line in back_lines(
+                    self.topic, self.target, commits, self.config, execute=self.choice.execute
+                )
+            )
+        )
+        return 0

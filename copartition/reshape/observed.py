@@ -1,0 +1,232 @@
+"""Hold what a plan to reshape a topic stands on: the topic, its records and the groups that read it.
+
+`observing` reads these values from a cluster; everything that decides takes them as arguments.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assignors.state import GroupState
+from copartition.audit.topic_audit import Records, TopicAudit, pick_keys
+from copartition.check.verdict import KeyProof
+from copartition.kit.evidence import Missing
+from partitioning.keys import KeyColumn, concatenate_columns, key_column
+from partitioning.placement import UNKEYED, partition_batch
+
+GROUP_KINDS = ("classic", "consumer", "share", "streams")
+"""The four kinds of groups, by ListGroups' name of their type."""
+
+Bounds: TypeAlias = Mapping[int, tuple[int, int]]
+"""Partition -> (offset of its first record, offset after its last one)."""
+
+OFFSETS_TOPIC = "__consumer_offsets"
+"""A transaction that commits a group's offsets has a partition of this topic."""
+
+_NEAR = 1_000
+"""Offsets apart from which on two records count as of two spots of a sample, not as neighbours."""
+
+MOST_ROWS = 1 << 18
+"""Records whose keys are kept to count which of them move, 262,144."""
+
+
+class Moves(NamedTuple):
+    """Counts of sampled records, by where the target's rule puts them.
+
+    Attributes:
+        keyed: records with a key that the rule places.
+        keyless: records that the rule does not place by key.
+        moved: of the keyed ones, those whose new partition has another number than the one they are in.
+        added: of the keyed ones, those whose new partition has a number that the old topic does not have.
+        largest: keyed records of the fullest new partition.
+    """
+
+    keyed: int
+    keyless: int
+    moved: int
+    added: int
+    largest: int
+
+    @property
+    def share(self) -> float:
+        """Share of the keyed records that move; 0 if there are none."""
+        return self.moved / self.keyed if self.keyed else 0.0
+
+    @property
+    def added_share(self) -> float:
+        """Share of the keyed records that go to partitions the old topic does not have; 0 likewise."""
+        return self.added / self.keyed if self.keyed else 0.0
+
+
+class KeySample:
+    """Keeps keys of records and their partitions, evenly thinned so that at most `MOST_ROWS` are kept.
+
+    Every `_step`-th record is kept, in the order in which they are read. When there are too many, every
+    second one is dropped and the step doubles, so each record that was read is kept with the same
+    probability.
+    """
+
+    def __init__(self, most: int = MOST_ROWS) -> None:
+        self._most, self._step, self._read = most, 1, 0
+        self._keys: KeyColumn = key_column([])
+        self._partition: NDArray[np.int32] = np.empty(0, np.int32)
+        self.gaps = (
+            0  # offsets that were skipped between two records of one partition that were read in a row
+        )
+
+    def add(self, records: Records) -> None:
+        """Count gaps of a batch and keep some of its keys."""
+        # Two rows in a row of one partition: what lies between their offsets is no record. It is the marker
+        # of a transaction, an aborted record, or one that compaction took away.
+        along = (np.diff(records.partition) == 0) & (np.diff(records.offset) > 0)
+        near = along & (np.diff(records.offset) < _NEAR)
+        self.gaps += int((np.diff(records.offset)[near] - 1).sum())
+        rows = np.arange(-self._read % self._step, len(records.offset), self._step)
+        self._read += len(records.offset)
+        self._keys = concatenate_columns([self._keys, pick_keys(records.keys, rows)])
+        self._partition = np.concatenate([self._partition, records.partition[rows]])
+        while len(self._partition) > self._most:
+            self._step *= 2
+            # The first kept row is record 0 of the reading, so every second row is still a multiple of the
+            # step.
+            kept = np.arange(0, len(self._partition), 2)
+            self._keys, self._partition = pick_keys(self._keys, kept), self._partition[kept]
+
+    def moves(self, before: int, after: int, profile: str) -> Moves:
+        """Return what the rule of `profile` over `after` partitions does to the kept records.
+
+        Where a record is now is read from the record itself and not computed: strays and records of an older
+        count are counted as they lie.
+
+        Args:
+            before: partition count of the old topic.
+            after: partition count of the new one.
+            profile: a name of `partitioning.profiles`, or a plug-in that places by key alone.
+        """
+        placed = partition_batch(self._keys, after, profile=profile)
+        keyed = placed != UNKEYED
+        home = placed[keyed]
+        return Moves(
+            keyed=len(home),
+            keyless=int(np.count_nonzero(~keyed)),
+            moved=int(np.count_nonzero(home != self._partition[keyed])),
+            added=int(np.count_nonzero(home >= before)),
+            largest=int(np.bincount(home, minlength=1).max()),
+        )
+
+    @property
+    def examples(self) -> list[bytes]:
+        """A few of the kept keys, none of them null."""
+        few = pick_keys(self._keys, np.arange(0, len(self._partition), max(1, len(self._partition) // 200)))
+        return [key for key in few if key is not None]
+
+
+class ReadingGroup(NamedTuple):
+    """A group that reads the topic.
+
+    Attributes:
+        name: group id.
+        kind: one of `GROUP_KINDS`.
+        state: its members as the coordinator has them; None for share and Streams groups.
+        commits: partition -> committed offset of this topic; for a share group its start offsets.
+        lag: records of the topic that it has not committed; None if a partition with records has no commit.
+    """
+
+    name: str
+    kind: str
+    state: GroupState | None
+    commits: Mapping[int, int]
+    lag: int | None
+
+    @property
+    def members(self) -> int | None:
+        """The number of its members; None if that was not asked."""
+        return None if self.state is None else len(self.state.members)
+
+
+def waiting_records(bounds: Bounds, commits: Mapping[int, int]) -> int | None:
+    """Return how many records of a topic a group has not committed; None if it has no commit for some.
+
+    A partition without records needs no commit. A commit before the first record counts from there, as the
+    records between are deleted.
+
+    >>> waiting_records({0: (0, 10), 1: (5, 5)}, {0: 7}), waiting_records({0: (0, 10)}, {})
+    (3, None)
+    """
+    waiting = 0
+    for partition, (first, end) in bounds.items():
+        if first < end and partition not in commits:
+            return None
+        waiting += max(end - max(commits.get(partition, end), first), 0)
+    return waiting
+
+
+class OpenTransaction(NamedTuple):
+    """A transaction that was open with the topic or offsets of groups in it.
+
+    Attributes:
+        id: its transactional id.
+        topics: the topics that it writes, sorted; `OFFSETS_TOPIC` among them if it commits offsets.
+        offsets_partitions: the partitions of `OFFSETS_TOPIC` in it, each of which holds some groups.
+    """
+
+    id: str
+    topics: tuple[str, ...]
+    offsets_partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObservedTopic:
+    """Holds a topic as a cluster showed it, read once.
+
+    Attributes:
+        name: the topic.
+        replicas: replicas of each partition, the fewest of any.
+        settings: its settings by name, those of the cluster included.
+        own_settings: names of the settings that are set on the topic itself, sorted.
+        bounds: partition -> (first offset, end offset), as `read_uncommitted` has them.
+        audit: who wrote it.
+        sample: keys of its records.
+        scattered: its keys, and which of them lie in several of its partitions.
+        written_per_s: records that came a second while it was read.
+        looked_s: the seconds over which that was measured.
+        transactions: transactions that were open at a look with the topic, or offsets of groups, in them.
+        groups: the groups that read it, by name.
+        others: partition count of the other topics that this user may see.
+        target_partitions: partition count of the target if it exists already; None if it does not.
+        missing: what could not be read of groups, settings or coordinators.
+    """
+
+    name: str
+    replicas: int
+    settings: Mapping[str, str]
+    own_settings: tuple[str, ...]
+    bounds: Bounds
+    audit: TopicAudit
+    sample: KeySample
+    scattered: KeyProof
+    written_per_s: float
+    looked_s: float
+    transactions: tuple[OpenTransaction, ...]
+    groups: tuple[ReadingGroup, ...]
+    others: Mapping[str, int]
+    target_partitions: int | None
+    missing: tuple[Missing, ...] = ()
+
+    @property
+    def partitions(self) -> int:
+        """The partition count."""
+        return self.audit.num_partitions
+
+    @property
+    def records(self) -> int:
+        """Offsets between the first and the end of all partitions: at most so many records."""
+        return sum(end - first for first, end in self.bounds.values())
+
+    @property
+    def compacted(self) -> bool:
+        """True if `cleanup.policy` has "compact"."""
+        return "compact" in self.settings.get("cleanup.policy", "").split(",")

@@ -1,0 +1,176 @@
+"""Read from a cluster what a plan to reshape a topic stands on; nothing is written, no group joined."""
+
+import time
+from collections.abc import Mapping
+
+from copartition.audit.cluster import audit_topic
+from copartition.audit.topic_audit import Records, Selection
+from copartition.audit.topic_state import TopicState
+from copartition.check.proof import KeyComparison
+from copartition.groups.kinds import OTHER_KINDS
+from copartition.groups.kinds.live import read_other_group
+from copartition.groups.live.cluster import Cluster
+from copartition.groups.live.reader import read_group
+from copartition.kit.evidence import Missing
+from copartition.reshape.observed import (
+    GROUP_KINDS,
+    OFFSETS_TOPIC,
+    Bounds,
+    KeySample,
+    ObservedTopic,
+    OpenTransaction,
+    ReadingGroup,
+    waiting_records,
+)
+from copartition.transactions.looks import transactions_of
+from partitioning.clients.ledger import PREFIX
+from partitioning.errors import GroupNotFoundError, SourceError
+
+
+def observe_topic(topic: str, target: str, config: Mapping[str, str], *, full: bool = False) -> ObservedTopic:
+    """Return a topic with its records, writers and readers, as far as this user may see them.
+
+    Records are read once: for the audit, for the keys that lie in several partitions, and for the sample of
+    keys. What open and aborted transactions wrote is left out, as the copy leaves it out.
+
+    Args:
+        topic: the topic.
+        target: the topic that it would be copied to, which may exist already.
+        config: librdkafka settings; `bootstrap.servers` at least.
+        full: whether every record is read; else a sample.
+
+    Raises:
+        UnknownTopicError: the cluster shows no such topic.
+        CopartitionError: the topic cannot be read, as in `audit_topic`, or no broker answers.
+    """
+    state = TopicState(topic, config)
+    cluster = Cluster("reshape", config)
+    missing: list[Missing] = []
+    shape = cluster.topic_shape(topic)
+    partitions = range(state.num_partitions)
+    # Transactions and ends are looked at before the records are read and after. So no time passes in waiting
+    # only, and a topic that is written all the time is seen in a transaction by one of the looks.
+    begun, before = time.monotonic(), state.ends(partitions, committed=False)
+    looks = [_transactions(cluster, topic)]
+    sample, keys = KeySample(), KeyComparison(1)
+
+    def also(records: Records) -> None:
+        sample.add(records)
+        keys.add(0, records)
+
+    audit = audit_topic(topic, config, Selection(full=full, committed=True), also=also)
+    bounds = state.ends(partitions, committed=False)
+    looked_s = time.monotonic() - begun
+    looks.append(_transactions(cluster, topic))
+    if None in looks:
+        missing.append(
+            Missing(
+                "which transactions write the topic: a coordinator does not answer or refuses to tell",
+                "run it again when all brokers answer, as a user with DESCRIBE on the transactional ids",
+            )
+        )
+    seen = [look for look in looks if look is not None]
+    return ObservedTopic(
+        name=topic,
+        replicas=shape.replicas,
+        settings=shape.settings,
+        own_settings=shape.own,
+        bounds=bounds,
+        audit=audit,
+        sample=sample,
+        scattered=keys.proof(complete=audit.coverage.kind == "full"),
+        written_per_s=sum(bounds[number][1] - before[number][1] for number in partitions) / looked_s,
+        looked_s=looked_s,
+        transactions=tuple(sorted({transaction for look in seen for transaction in look})),
+        groups=tuple(_reading_groups(cluster, topic, bounds, missing)),
+        others={name: count for name, count in cluster.counts.items() if name != topic},
+        target_partitions=cluster.counts.get(target),
+        missing=tuple(missing),
+    )
+
+
+def _transactions(cluster: Cluster, topic: str) -> list[OpenTransaction] | None:
+    """Return the transactions that are open now with the topic in them; None if a coordinator did not tell.
+
+    A coordinator knows the partitions of a transaction only while it is open.
+    """
+    try:
+        known = [
+            transaction
+            for broker in cluster.brokers.values()
+            for transaction in transactions_of(broker, cluster.config)
+        ]
+    except SourceError:
+        return None
+    return [
+        OpenTransaction(
+            transaction.id,
+            tuple(sorted({name for name, _ in transaction.partitions})),
+            tuple(sorted(number for name, number in transaction.partitions if name == OFFSETS_TOPIC)),
+        )
+        for transaction in known
+        # A transaction that only commits offsets of a group that reads the topic counts, too.
+        if transaction.open and {topic, OFFSETS_TOPIC} & {name for name, _ in transaction.partitions}
+    ]
+
+
+def _reading_groups(
+    cluster: Cluster, topic: str, bounds: Bounds, missing: list[Missing]
+) -> list[ReadingGroup]:
+    """Return the groups that read the topic: with a commit for it, or with a member that has it.
+
+    Args:
+        cluster: the cluster.
+        topic: the topic.
+        bounds: first and end offset of each of its partitions.
+        missing: gets the groups that could not be read.
+    """
+    types = cluster.group_types()
+    # Only groups of consumers are listed by librdkafka; brokers list the other kinds with their types.
+    names = sorted({*cluster.groups(), *types})
+    groups = []
+    for name in names:
+        # A ledger of exactly-once writes is a group by its storage only: nobody reads by it.
+        if name.startswith(PREFIX):
+            continue
+        kind = types.get(name, "classic")
+        if kind not in GROUP_KINDS:
+            what = f"whether group {name} reads the topic: its kind, {kind}, is not known here"
+            missing.append(Missing(what, "look at it with Kafka's own tool for that kind"))
+            continue
+        try:
+            found = (
+                _other_group(cluster, name, kind, topic)
+                if kind in OTHER_KINDS
+                else _consumer_group(cluster, name, kind, topic, bounds)
+            )
+        except GroupNotFoundError:
+            continue  # it went away since it was listed
+        except SourceError as error:  # one group must not hide the others
+            missing.append(Missing(f"whether group {name} reads the topic: {error}", "run it again"))
+            continue
+        if found is not None:
+            groups.append(found)
+    return groups
+
+
+def _consumer_group(
+    cluster: Cluster, name: str, kind: str, topic: str, bounds: Bounds
+) -> ReadingGroup | None:
+    """Return a group of consumers; None if it does not read the topic."""
+    state, _ = read_group(cluster, name)
+    committed = cluster.committed(name)
+    commits = {number: offset for (read, number), offset in committed.items() if read == topic}
+    if not commits and topic not in state.topics:
+        return None
+    return ReadingGroup(name, kind, state, commits, waiting_records(bounds, commits))
+
+
+def _other_group(cluster: Cluster, name: str, kind: str, topic: str) -> ReadingGroup | None:
+    """Return a share group or a Streams group; None if it does not read the topic."""
+    group = read_other_group(cluster, name, kind)
+    positions = (group.positions or {}).get(topic, {})
+    if not positions and topic not in (group.topics or {}):
+        return None
+    lags = None if group.lag is None else group.lag.get(topic)
+    return ReadingGroup(name, kind, None, positions, None if lags is None else sum(lags.values()))

@@ -1,0 +1,710 @@
+"""Plan a reshape: may the topic get another count or rule, by which steps, and at what price of two ways?
+
+One way is a new topic: its records are copied, and then writers and groups switch. The other is in place:
+the topic grows, or writers get another rule, and the records that are there stay where they are.
+
+`plan_reshape` decides over an `ObservedTopic`; nothing here asks a cluster. Times ending in `_s` are seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+from assignors.state import GroupState
+from copartition.check.verdict import AuditSummary
+from copartition.check.writers import Placement, clients_of, placement, rule_name, setting_for
+from copartition.deploys.answer import Range, Stops
+from copartition.deploys.pace import Pace
+from copartition.deploys.scenario import Happening, scenario_of
+from copartition.deploys.stops import stops_of, stops_of_group
+from copartition.kit.evidence import Evidence, Ground, Missing
+from copartition.kit.words import count, duration, list_names
+from copartition.reshape.observed import OFFSETS_TOPIC, Moves, ObservedTopic, ReadingGroup
+from copartition.reshape.refusals import why_refused
+from copartition.simulation import Join, Leave
+from copartition.simulation.growth import CURE, find_discoveries
+from partitioning.errors import AssignorError, ScenarioError, SourceError, UnknownStrategyError
+from partitioning.placement import coordinator_partition
+from partitioning.profiles import PROFILES
+
+Weight = Literal["lost", "open", "told"]
+WEIGHTS: tuple[Weight, ...] = ("lost", "open", "told")
+"""Weights of reasons, the one that decides first in front: see `Reason`."""
+
+ASSUMED_RATE = 20_000.0
+"""Records a second that a copy is taken to make if nobody says; `--copy` prints what it made."""
+ROUND_S = 10.0
+"""Seconds that a round of the copy is taken to need beside its records: Spark plans it and commits it."""
+LOOK_S = 5.0
+"""Seconds between the two looks that see whether writers stand still."""
+_NAMED = 5
+"""The most names that a sentence lists."""
+_KEEPS_TOGETHER = {"range", "uniform", "broker-range", "stream"}
+"""Strategies that give partitions of one number to one member if all members read the same topics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One fact that the reshape depends on.
+
+    Attributes:
+        code: a short name that stays the same: "internal-topic", "transactions", "scattered-keys", "writers",
+            "joined", "streams-group", "share-group", "no-commit", "target", "compaction", "retention",
+            "timestamps", "copy-too-slow", "new-topic-read", "unseen".
+        weight: "lost": something cannot be kept; "open": it is not known whether it can; "told": it can, and
+            somebody has to know or do this.
+        text: a sentence without a full stop.
+        ground: the evidence, or what is missing for an answer.
+    """
+
+    code: str
+    weight: Weight
+    text: str
+    ground: Ground
+
+
+class Step(NamedTuple):
+    """One step of a way.
+
+    Attributes:
+        text: what is done, in the imperative.
+        commands: command lines and settings, in order.
+        stops: who stands still meanwhile: "nobody", "writers", or a group.
+        pause_ms: for how long, the least and the most; None if nobody stops; `Missing` if it is not known.
+    """
+
+    text: str
+    commands: tuple[str, ...] = ()
+    stops: str = "nobody"
+    pause_ms: Range | Missing | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One of the two ways, with its steps and its price.
+
+    Attributes:
+        name: "a new topic and a switch" or "in place".
+        obstacle: why this way is closed; None if it is open.
+        steps: in order; empty if it is closed.
+        prices: what is lost, moved or read twice, in records, one sentence each.
+        keeps_order: whether every key's records stay in order for every reader.
+    """
+
+    name: str
+    obstacle: str | None
+    steps: tuple[Step, ...]
+    prices: tuple[str, ...]
+    keeps_order: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """The copy's size and time.
+
+    Attributes:
+        records: offsets to copy, at most so many records.
+        rate: records a second that it makes.
+        is_assumed: whether nobody measured that rate.
+        written_per_s: records a second that writers add meanwhile.
+    """
+
+    records: int
+    rate: float
+    is_assumed: bool
+    written_per_s: float
+
+    @property
+    def seconds(self) -> float:
+        """Seconds until it has caught up with the writers; infinite if it never does."""
+        gain = self.rate - self.written_per_s
+        return ROUND_S + self.records / gain if gain > 0 else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Name what the topic is to become.
+
+    Attributes:
+        topic: name of the new topic.
+        partitions: its partition count.
+        profile: whose rule places keyed records there.
+    """
+
+    topic: str
+    partitions: int
+    profile: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReshapePlan:
+    """The plan to reshape a topic.
+
+    Attributes:
+        topic: the topic as it was seen; None if it is refused by its name and was not looked at.
+        name: its name.
+        target: what it is to become; None if the rule is not known.
+        reasons: the facts that decide, the heaviest first.
+        moves: what the target's rule does to sampled records; None without a rule.
+        copy: size and time of the copy; None likewise.
+        switches: by group, what it stops to leave the old topic and start on the new one.
+        ways: the two ways; empty if the topic is refused or the rule is not known.
+        ground: what was read, and what is taken for granted.
+    """
+
+    topic: ObservedTopic | None
+    name: str
+    target: Target | None
+    reasons: tuple[Reason, ...]
+    moves: Moves | None
+    copy: Copy | None
+    switches: dict[str, Stops | Missing]
+    ways: tuple[Way, ...]
+    ground: Ground
+
+    @property
+    def answer(self) -> Literal["yes", "no", "unknown"]:
+        """The answer: "no" if something cannot be kept, "unknown" if that is not known of something."""
+        weights = {reason.weight for reason in self.reasons}
+        return "no" if "lost" in weights else "unknown" if "open" in weights else "yes"
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code: 0 yes, 1 no, 2 unknown."""
+        return {"yes": 0, "no": 1, "unknown": 2}[self.answer]
+
+
+def refused_plan(topic: str, why: str, observed: ObservedTopic | None = None) -> ReshapePlan:
+    """Return the plan for a topic that is not reshaped.
+
+    Args:
+        topic: its name.
+        why: the reason, a clause.
+        observed: the topic, if it was looked at before that was clear.
+    """
+    source = "its name" if observed is None else f"its name and {_read_words(observed)}"
+    ground = Evidence((source,))
+    reason = Reason("internal-topic", "lost", f"{topic} is not reshaped: {why}", ground)
+    return ReshapePlan(observed, topic, None, (reason,), None, None, {}, (), ground)
+
+
+def plan_reshape(
+    topic: ObservedTopic,
+    target: str,
+    partitions: int,
+    *,
+    profile: str | None = None,
+    copy_rate: float | None = None,
+    pace: Pace | None = None,
+) -> ReshapePlan:
+    """Return the plan to give a topic another partition count, another rule, or both.
+
+    Args:
+        topic: the topic as its cluster showed it.
+        target: name of the new topic.
+        partitions: its partition count.
+        profile: whose rule places keyed records there; None: the one that most records were placed by.
+        copy_rate: records a second that the copy makes, as measured; None: `ASSUMED_RATE`.
+        pace: how fast members are restarted, and their settings; None: Kafka's defaults.
+    """
+    pace = pace or Pace()
+    if (why := why_refused(topic.name, topic.sample.examples)) is not None:
+        return refused_plan(topic.name, why, topic)
+    summary = AuditSummary(topic.audit)
+    ground = Evidence(
+        (_read_words(topic), *_seen_words(topic)), tuple(_assumed(topic, profile, copy_rate, pace))
+    )
+    chosen = profile or _usual_profile(summary)
+    reasons = [*_about_topic(topic, target, partitions, ground), *_about_groups(topic, target, ground)]
+    reasons += [Reason("unseen", "open", missing.what, missing) for missing in topic.missing]
+    if chosen is None:
+        missing = Missing(
+            f"by which rule {topic.name} is written: {_why_no_rule(topic)}",
+            "name the rule that the writers will have with --profile; copartition profiles lists them",
+        )
+        reasons.append(Reason("writers", "open", missing.what, missing))
+        return ReshapePlan(topic, topic.name, None, _sorted(reasons), None, None, {}, (), ground)
+    moves = topic.sample.moves(topic.partitions, partitions, chosen)
+    copy = Copy(topic.records, copy_rate or ASSUMED_RATE, copy_rate is None, topic.written_per_s)
+    reasons += _about_writers(summary, chosen, partitions, ground)
+    reasons += _about_copy(topic, copy, ground)
+    switches = {
+        group.name: _switch_stops(group.state, pace) for group in topic.groups if group.state is not None
+    }
+    goal = Target(target, partitions, chosen)
+    ways = (
+        _new_topic(topic, goal, copy, moves, switches, pace),
+        _in_place(topic, goal, moves, pace),
+    )
+    return ReshapePlan(topic, topic.name, goal, _sorted(reasons), moves, copy, switches, ways, ground)
+
+
+def _sorted(reasons: Sequence[Reason]) -> tuple[Reason, ...]:
+    """Return the reasons with those in front that decide the answer."""
+    return tuple(sorted(reasons, key=lambda reason: WEIGHTS.index(reason.weight)))
+
+
+def _usual_profile(summary: AuditSummary) -> str | None:
+    """Return the profile that explains most keyed records over today's count; None if none is certain."""
+    # With one partition every rule explains every record, so that one found there says nothing.
+    if summary.count == 1 or summary.audit.certainty not in {"sure", "likely", "mixed"}:
+        return None
+    # Shares are in the order of their records, the most first; older counts say nothing of today's writers.
+    today = [share.writer for share in summary.audit.shares if share.writer.num_partitions == summary.count]
+    return today[0].profile if today else None
+
+
+def _why_no_rule(topic: ObservedTopic) -> str:
+    if topic.partitions == 1:
+        return "with one partition every rule gives the same place"
+    return {
+        "none": "no rule that is known explains where its records are",
+        "unknown": "it has too few records with a key to tell rules apart",
+    }.get(topic.audit.certainty, "no rule explains records over today's count")
+
+
+def _read_words(topic: ObservedTopic) -> str:
+    """Name as evidence what was read of the records."""
+    coverage = topic.audit.coverage
+    return f"{coverage.read:,} of {coverage.present:,} records: {coverage.text}"
+
+
+def _seen_words(topic: ObservedTopic) -> Iterator[str]:
+    """Name as evidence what was asked beside the records."""
+    yield (
+        f"settings, and two looks at the ends of {count(topic.partitions, 'partition')} "
+        f"{topic.looked_s:.1f} s apart"
+    )
+    yield (
+        f"members and commits of {count(len(topic.groups), 'group')} that read it; transactions at two looks"
+    )
+
+
+def _assumed(topic: ObservedTopic, profile: str | None, copy_rate: float | None, pace: Pace) -> Iterator[str]:
+    """Yield what the plan takes for granted, a sentence each."""
+    if profile is not None:
+        yield f"writers place keys by the rule of {profile} on the new topic, as --profile says"
+    else:
+        yield "writers go on to place keys by the rule that most records were placed by"
+    if copy_rate is None:
+        yield (
+            f"the copy makes {ASSUMED_RATE:,.0f} records a second, which nobody measured; a round of "
+            "--copy "
+            "prints what it made, and --copy-rate takes it"
+        )
+    yield f"a round of the copy takes {ROUND_S:.0f} s beside its records"
+    yield f"writers and members start {duration(pace.longest_down_ms)} after they were stopped"
+    yield (
+        f"writers go on at {topic.written_per_s:,.0f} records a second, as in the {topic.looked_s:.1f} s "
+        "of two looks"
+    )
+    yield (
+        "no group without a commit reads the topic by hand-picked partitions (assign), which no broker shows"
+    )
+
+
+def _about_topic(topic: ObservedTopic, target: str, partitions: int, ground: Evidence) -> Iterator[Reason]:
+    """Yield what the topic's kind, its transactions and its settings mean for a copy."""
+    if topic.target_partitions not in {None, partitions}:
+        text = (
+            f"{target} exists with {count(topic.target_partitions or 0, 'partition')}, not "
+            f"{partitions:,}; name another topic with --to, or delete it"
+        )
+        yield Reason("target", "lost", text, ground)
+    yield from _about_transactions(topic, ground)
+    yield from _about_keys(topic, ground)
+    settings = topic.settings
+    if topic.compacted:
+        keep = settings.get("delete.retention.ms", "86400000")
+        text = (
+            "it is compacted: the last value of each key stays the last, as order by key is kept. Do not "
+            "let "
+            f"the copy rest for longer than {duration(float(keep))} (delete.retention.ms): after that a "
+            "tombstone may be gone that the copy has not read, and an old value would live on"
+        )
+        yield Reason("compaction", "told", text, ground)
+    if settings.get("message.timestamp.type") == "LogAppendTime":
+        text = (
+            f"brokers set its timestamps (LogAppendTime): make {target} with CreateTime, else every copied "
+            "record gets the time of the copy, and retention begins anew"
+        )
+        yield Reason("timestamps", "told", text, ground)
+
+
+def _about_transactions(topic: ObservedTopic, ground: Evidence) -> Iterator[Reason]:
+    """Yield whether transactions write the topic, and other topics with it."""
+    inside = [transaction for transaction in topic.transactions if topic.name in transaction.topics]
+    across = [transaction for transaction in inside if {*transaction.topics} - {topic.name, OFFSETS_TOPIC}]
+    for transaction in across[:1]:
+        others = list_names([name for name in transaction.topics if name != topic.name], _NAMED)
+        text = (
+            f"the transaction {transaction.id} writes {topic.name} together with {others}: a reader of "
+            "the new "
+            "topic would see one part of a transaction without the other"
+        )
+        yield Reason("transactions", "lost", text, ground)
+    if across or topic.compacted or not (topic.sample.gaps or inside):
+        return
+    seen = (
+        f"{count(topic.sample.gaps, 'offset')} between records that were read hold no record, as markers do"
+    )
+    if inside:
+        names = list_names(sorted({transaction.id for transaction in inside}), _NAMED)
+        text = (
+            f"transactions write it ({names}), and no other topic at two looks; aborted records and "
+            "markers are "
+            "not copied"
+        )
+        yield Reason("transactions", "told", text, ground)
+    else:
+        missing = Missing(
+            f"whether the transactions that write {topic.name} write other topics, too: {seen}, and none "
+            "was "
+            "open at two looks",
+            "run it again while the writers write; a coordinator knows the topics of a transaction only "
+            "while "
+            "it is open",
+        )
+        yield Reason("transactions", "open", missing.what, missing)
+
+
+def _about_keys(topic: ObservedTopic, ground: Evidence) -> Iterator[Reason]:
+    """Yield how many keys have no order to keep, because they lie in several partitions."""
+    proof = topic.scattered
+    (scattered,), (keys,) = proof.scattered, proof.keys
+    if scattered:
+        least = "" if proof.complete else "at least "
+        text = (
+            f"{least}{scattered:,} of {count(keys, 'key')} lie in several partitions of {topic.name}, so "
+            "their "
+            "records have no order to keep: the copy puts them by timestamp within a round"
+        )
+        yield Reason("scattered-keys", "lost", text, ground)
+    elif not proof.complete:
+        missing = Missing(
+            f"whether some key lies in several partitions of {topic.name}: none of {count(keys, 'key')} "
+            "that "
+            "were read does, and not all records were read",
+            "read every record with --full",
+        )
+        yield Reason("scattered-keys", "open", missing.what, missing)
+
+
+def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterator[Reason]:
+    """Yield what each group needs or loses."""
+    for group in topic.groups:
+        state = group.state
+        if group.kind == "streams" or (state is not None and state.strategy == "stream"):
+            text = (
+                f"group {group.name} is a Kafka Streams application: its tasks and the changelogs of its "
+                "stores have a partition each of the topics it reads. It has to be reset with the new "
+                "topic "
+                "as input (kafka-streams-application-reset.sh), and reads from where that says"
+            )
+            yield Reason("streams-group", "lost", text, ground)
+        elif group.kind == "share":
+            left = "" if group.lag is None else f" ({group.lag:,} records are not done)"
+            missing = Missing(
+                f"where share group {group.name} would go on: it acknowledges single records, so what it "
+                "has "
+                f"done is no position{left}",
+                "let it read the old topic to its end before it moves; its start on the new one can be "
+                "set to "
+                "the earliest record, the latest, or a time while it has no members: kafka-share-groups.sh "
+                f"--bootstrap-server HOST:PORT --reset-offsets --group {group.name} --topic {target} "
+                "--to-earliest (or --to-latest, --to-datetime) --execute. The earliest loses nothing and "
+                "reads everything again",
+            )
+            yield Reason("share-group", "open", missing.what, missing)
+        elif group.lag is None:
+            missing = Missing(
+                f"where group {group.name} would go on: it has not committed every partition that has "
+                "records, "
+                "and auto.offset.reset, which decides there, is known to its members only",
+                "let it commit, or set it by kafka-consumer-groups.sh --reset-offsets",
+            )
+            yield Reason("no-commit", "open", missing.what, missing)
+        if state is None:
+            continue
+        if target in state.topics:
+            text = (
+                f"group {group.name} reads {target} already; if it subscribes by a pattern, choose a name "
+                "that the pattern does not match (--to), or it reads every record twice"
+            )
+            yield Reason("new-topic-read", "lost", text, ground)
+        joined = [
+            other for other in state.topics if topic.others.get(other) == topic.partitions and other != target
+        ]
+        if joined and state.strategy in _KEEPS_TOGETHER:
+            missing = Missing(
+                f"whether group {group.name} joins {topic.name} with {list_names(joined, _NAMED)} by "
+                f"partition: they have {topic.partitions:,} partitions each, and {state.strategy} gives "
+                "equal "
+                "numbers to one member",
+                "ask its owners; if it does, reshape all of them to one count and one rule, and see with "
+                f"copartition check {topic.name} {joined[0]} that they fit now",
+            )
+            yield Reason("joined", "open", missing.what, missing)
+        commits_in = [
+            transaction.id
+            for transaction in topic.transactions
+            if coordinator_partition(group.name, topic.others.get(OFFSETS_TOPIC, 50))
+            in transaction.offsets_partitions
+        ]
+        if commits_in:
+            text = (
+                f"a transaction of {list_names(commits_in, _NAMED)} may commit the offsets of group "
+                f"{group.name} (they are in the same partition of {OFFSETS_TOPIC}): stop it by its "
+                "own shutdown, so that no offset is left in an open transaction"
+            )
+            yield Reason("transactional-reader", "told", text, ground)
+
+
+def _about_writers(
+    summary: AuditSummary, profile: str, partitions: int, ground: Evidence
+) -> Iterator[Reason]:
+    """Yield which writers must change, so that all of them place keys alike on the new topic."""
+    wanted = _placement(profile, partitions)
+    for share in summary.audit.shares:
+        writer = share.writer
+        if writer.num_partitions != summary.count or wanted is None:
+            continue
+        if profile in writer.same_rule:
+            continue
+        settings = _settings_of(writer.same_rule, wanted)
+        text = (
+            f"{share.rows:,} of the records that were read are placed by the rule of {writer.profile}; set "
+            f"their writers to {rule_name(wanted)} before they write the new topic: {settings}"
+        )
+        yield Reason("writers", "told", text, ground)
+    if summary.keyless:
+        text = (
+            f"{summary.keyless:,} of the records that were read have no key, or an empty one: they are "
+            "spread "
+            "over the new partitions, and their order among each other is not kept"
+        )
+        yield Reason("writers", "told", text, ground)
+
+
+def _placement(profile: str, partitions: int) -> Placement | None:
+    """Return the rule of a profile over a count; None for a plug-in, whose rule has no name."""
+    return placement(PROFILES[profile], partitions) if profile in PROFILES else None
+
+
+def _settings_of(profiles: Sequence[str], wanted: Placement) -> str:
+    """Return how each client that has one of these profiles is set to a rule, in words."""
+    ways = [
+        f"{client} {setting_for(client, wanted) or 'needs a partitioner of its own'}"
+        for client in clients_of(profiles)
+    ]
+    return "; ".join(ways) or "no client with this rule has a setting that is known"
+
+
+def _about_copy(topic: ObservedTopic, copy: Copy, ground: Evidence) -> Iterator[Reason]:
+    """Yield whether the copy ends, and what the topic's own deletion does meanwhile."""
+    if math.isinf(copy.seconds):  # then it is no question what retention takes meanwhile
+        text = (
+            f"writers add {copy.written_per_s:,.0f} records a second and the copy makes {copy.rate:,.0f}: "
+            "it "
+            "never catches up; copy on more executors, or let the writers pause"
+        )
+        yield Reason("copy-too-slow", "lost", text, ground)
+        return
+    limit_ms = float(topic.settings.get("retention.ms", "-1"))
+    if "delete" in topic.settings.get("cleanup.policy", "delete") and 0 <= limit_ms < 1_000 * copy.seconds:
+        text = (
+            f"records live for {duration(limit_ms)} (retention.ms), less than the copy takes "
+            f"({duration(1_000 * copy.seconds)}): some are deleted before they are copied, as they would "
+            "be "
+            "without it; groups that have not read them lose them"
+        )
+        yield Reason("retention", "told", text, ground)
+
+
+def _switch_stops(state: GroupState, pace: Pace) -> Stops | Missing:
+    """Return what it stops when all members leave the old topic and start again on the new one.
+
+    The members start under other ids `pace.longest_down_ms` after the last one has left; the simulator says
+    when the group has noticed and has its partitions again.
+    """
+    try:
+        captured = scenario_of(state, pace=pace)
+    except (AssignorError, ScenarioError, SourceError, UnknownStrategyError) as error:
+        return Missing(f"what the switch stops: {error}", "start its members, and run it again")
+    scenario, at_ms = captured.scenario, 60_000.0
+    leaves = [Leave(at_ms, consumer.name) for consumer in scenario.consumers]
+    joins = [
+        Join(at_ms + pace.longest_down_ms, replace(consumer, name=f"{consumer.name}, anew"))
+        for consumer in scenario.consumers
+    ]
+    stopped = replace(scenario, events=(*leaves, *joins))
+    try:
+        return stops_of(captured._replace(scenario=stopped), "all members stop, then start")
+    except (AssignorError, ScenarioError, UnknownStrategyError) as error:
+        return Missing(f"what the switch stops: {error}", "copartition simulate runs a scenario of your own")
+
+
+def _new_topic(
+    topic: ObservedTopic,
+    target: Target,
+    copy: Copy,
+    moves: Moves,
+    switches: dict[str, Stops | Missing],
+    pace: Pace,
+) -> Way:
+    """Return the way by a new topic: make it, copy, stop writers, copy the rest, prove, switch."""
+    command = f"copartition reshape {topic.name} --partitions {target.partitions} --to {target.topic}"
+    rule = f" --profile {target.profile}"
+    own = [f"--config {name}={topic.settings[name]}" for name in topic.own_settings if name in topic.settings]
+    create = " ".join(
+        [
+            f"kafka-topics.sh --bootstrap-server HOST:PORT --create --topic {target.topic} --partitions",
+            f"{target.partitions} --replication-factor {topic.replicas}",
+            *own,
+        ]
+    )
+    # A look, what came since the last round, and the writers' own restart: they are written out one by one in
+    # the assumptions of the plan.
+    rest_s = LOOK_S + ROUND_S + topic.written_per_s * ROUND_S / copy.rate
+    steps = [
+        Step(f"Make {target.topic}; copy ACLs and quotas by hand, which no record shows", (create,)),
+        Step(
+            f"Copy, again and again, until the rest is small: {_copy_words(copy)}",
+            (f"{command}{rule} --copy --checkpoint FOLDER",),
+        ),
+        Step(
+            "Stop all writers, see that the ends stand still, copy the rest",
+            (f"{command}{rule} --switch --checkpoint FOLDER",),
+            "writers",
+            Range(1_000 * rest_s, 1_000 * rest_s + pace.longest_down_ms),
+        ),
+        Step(f"Prove that {target.topic} holds every record in order", (f"{command}{rule} --prove",)),
+        Step(f"Start the writers on {target.topic}, by the rule of {target.profile}"),
+    ]
+    for group in topic.groups:
+        if group.state is None:
+            continue
+        stops = switches[group.name]
+        steps.append(
+            Step(
+                f"Let group {group.name} read {topic.name} to its end, stop it, move its positions, start "
+                "it "
+                f"on {target.topic}",
+                (f"{command}{rule} --switch --checkpoint FOLDER --group {group.name} --execute",),
+                f"group {group.name}",
+                stops if isinstance(stops, Missing) else stops.longest_pause_ms,
+            )
+        )
+    steps.append(
+        Step(
+            f"Undo until the writers have started: {topic.name} and its commits are as they were",
+            (f"{command}{rule} --back",),
+        )
+    )
+    waiting = [group for group in topic.groups if group.lag]
+    prices = [
+        (
+            f"{copy.records:,} records are written a second time, and both topics take their space until "
+            "the "
+            "old one is deleted"
+        ),
+        (
+            "no record is lost or doubled, and each key's records stay in order; a group that has read the "
+            "old topic to its end reads none twice"
+        ),
+        *(
+            f"group {group.name} has {group.lag:,} records to read; if it moves before that, some are read "
+            "twice, and --switch says how many before it writes"
+            for group in waiting
+        ),
+    ]
+    even = moves.keyed / target.partitions
+    if moves.keyed and moves.largest > 1.5 * even:
+        prices.append(
+            f"the fullest new partition gets {moves.largest / moves.keyed:.1%} of the keyed records, "
+            f"{moves.largest / even:.1f} times an even share"
+        )
+    return Way("a new topic and a switch", None, tuple(steps), tuple(prices), keeps_order=True)
+
+
+def _copy_words(copy: Copy) -> str:
+    """Return the size and time of the copy in words."""
+    if math.isinf(copy.seconds):
+        return f"{copy.records:,} records, without end at {copy.rate:,.0f} a second"
+    how = "an assumed" if copy.is_assumed else "a measured"
+    return f"{copy.records:,} records, {duration(1_000 * copy.seconds)} at {how} {copy.rate:,.0f} a second"
+
+
+def _in_place(topic: ObservedTopic, target: Target, moves: Moves, pace: Pace) -> Way:
+    """Return the way in place: the topic grows or its writers get another rule, and old records stay."""
+    grows = target.partitions > topic.partitions
+    if target.partitions < topic.partitions:
+        obstacle = f"a topic never loses partitions: {topic.partitions:,} now, {target.partitions:,} wanted"
+        return Way("in place", obstacle, (), (), keeps_order=False)
+    steps = []
+    if grows:
+        alter = f"kafka-topics.sh --bootstrap-server HOST:PORT --alter --topic {topic.name}"
+        stops = {
+            group.name: stops_of_group(group.state, Happening(grows={topic.name: target.partitions}), pace)
+            for group in topic.groups
+            if group.state is not None
+        }
+        steps.append(Step("Grow the topic", (f"{alter} --partitions {target.partitions}",)))
+        steps += [
+            Step(
+                f"Group {name} takes the new partitions when it sees them",
+                (),
+                f"group {name}",
+                found if isinstance(found, Missing) else found.longest_pause_ms,
+            )
+            for name, found in stops.items()
+        ]
+    else:
+        steps.append(Step(f"Start the writers with the rule of {target.profile}"))
+    return Way("in place", None, tuple(steps), tuple(_in_place_prices(topic, moves, pace)), not moves.moved)
+
+
+def _in_place_prices(topic: ObservedTopic, moves: Moves, pace: Pace) -> Iterator[str]:
+    """Yield what growth in place costs, in records."""
+    if not moves.moved:
+        yield f"none of {moves.keyed:,} keyed records that were read moves"
+        return
+    behind = round(moves.share * topic.records)
+    yield (
+        f"{moves.share:.1%} of the keyed records move: about {behind:,} of those there are stay in their "
+        "old "
+        "partitions, while new ones of the same keys go to others. Who reads from the beginning has them "
+        "out "
+        "of order"
+    )
+    for group in topic.groups:
+        if group.lag:
+            yield (
+                f"group {group.name} has {group.lag:,} records to read, about "
+                f"{round(moves.share * group.lag):,} of keys that move: it may read later ones before them"
+            )
+    if moves.added:
+        for found in find_discoveries(_one_protocol(topic.groups), pace.settings):
+            skipped = topic.written_per_s * moves.added_share * found.at_most_ms / 1_000
+            yield (
+                f"under auto.offset.reset=latest, the default, a group of the {found.protocol} protocol "
+                "skips "
+                f"up to {skipped:,.0f} records: those that come into new partitions within {found}. To "
+                "lose "
+                f"none, {CURE}"
+            )
+    if topic.compacted:
+        yield (
+            "compaction does not reach across partitions: the last value of each key that moves lives on "
+            "in its "
+            "old partition beside the newer ones"
+        )
+
+
+def _one_protocol(groups: Sequence[ReadingGroup]) -> str | None:
+    """Return the protocol of all groups of consumers if they share one, else None."""
+    kinds = {group.kind for group in groups if group.state is not None}
+    return kinds.pop() if len(kinds) == 1 else None

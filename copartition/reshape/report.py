@@ -1,0 +1,429 @@
+"""Report a plan to reshape a topic: as text, Markdown and JSON.
+
+Keys of the JSON are stable: a minor version adds, never renames.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from copartition.check.writers import placement_of
+from copartition.deploys.answer import Range, Span, Stops
+from copartition.kit.evidence import Missing
+from copartition.kit.json import attributes, dump, finite, ground_fields, json_schema
+from copartition.kit.markdown import Page, markdown_text
+from copartition.kit.words import Table, count, number, visible
+from copartition.reshape.plan import ReshapePlan, Step, Way
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+FORMAT_VERSION = "1.0"
+MARKS = {"lost": "✗", "open": "?", "told": "!"}
+"""A reason's weight -> the sign that shows it at a glance."""
+_COLOURS = {"lost": "red", "open": "yellow", "told": ""}
+_ANSWERS = {"yes": "bold green", "no": "bold red", "unknown": "bold yellow"}
+
+
+def headline(plan: ReshapePlan) -> str:
+    """Return the answer in a sentence, the deciding reason behind it."""
+    if plan.topic is None or plan.target is None:
+        return f"{'no' if plan.answer == 'no' else 'cannot tell'}, {plan.reasons[0].text}"
+    what = (
+        f"{plan.name} can get {count(plan.target.partitions, 'partition')} by the rule of "
+        f"{plan.target.profile} ({plan.topic.partitions:,} now) and keep each key's records in order"
+    )
+    if plan.answer == "yes":
+        return f"yes, {what}, by a new topic"
+    because = plan.reasons[0].text
+    return (
+        f"no, not all can be kept: {because}"
+        if plan.answer == "no"
+        else f"cannot tell whether {what}: {because}"
+    )
+
+
+def writer_table(plan: ReshapePlan) -> Table:
+    """Return a row a writer that the records show, with the records that it explains."""
+    audit = plan.topic and plan.topic.audit
+    rows = [
+        (
+            str(placement_of(share.writer)).removeprefix("the rule of "),
+            f"{share.rows:,}",
+            "yes" if plan.target and plan.target.profile in share.writer.same_rule else "no",
+        )
+        for share in (audit.shares if audit else ())
+    ]
+    return Table(("writer", "records", "by the target's rule"), rows, (1,))
+
+
+def group_table(plan: ReshapePlan) -> Table:
+    """Return a row a group: what it is, how far it is, and what the switch stops."""
+    rows = [
+        (
+            group.name,
+            group.kind,
+            "-" if group.state is None else group.state.strategy or "unknown",
+            number(group.members),
+            number(group.lag),
+            _switch_words(plan.switches.get(group.name)),
+        )
+        for group in (plan.topic.groups if plan.topic else ())
+    ]
+    return Table(("group", "kind", "strategy", "members", "lag", "pause of its switch"), rows, (3, 4))
+
+
+def _switch_words(stops: Stops | Missing | None) -> str:
+    return "unknown" if stops is None or isinstance(stops, Missing) else stops.longest_pause_ms.time
+
+
+def step_lines(step: Step, place: int) -> Iterator[tuple[str, bool]]:
+    """Yield the lines of a step; True for a command."""
+    yield f"{place}. {step.text}", False
+    for line in step.commands:
+        yield line, True
+    if isinstance(step.pause_ms, Missing):
+        yield f"{step.stops}: for how long is unknown; {step.pause_ms.what}; {step.pause_ms.remedy}", False
+    elif step.pause_ms is not None:
+        yield f"{step.stops} stops for {step.pause_ms.time}".replace("writers stops", "writers stop"), False
+    else:
+        yield "stops nobody", False
+
+
+def way_title(way: Way) -> str:
+    """Return the heading of a way: its name and whether it keeps the order."""
+    if way.obstacle is not None:
+        return f"{way.name}: not possible, {way.obstacle}"
+    return f"{way.name}: {'each key stays in order' if way.keeps_order else 'keys get out of order'}"
+
+
+def print_plan(plan: ReshapePlan, console: Console) -> None:
+    """Print the answer, its reasons, writers, groups and the two ways, then what was read and assumed."""
+    from copartition.kit.grid import cell, note, print_table  # noqa: PLC0415 - needs rich
+
+    console.print(cell(headline(plan), _ANSWERS[plan.answer]), soft_wrap=True)
+    for reason in plan.reasons:
+        line = f"  {MARKS[reason.weight]} {reason.text}"
+        console.print(cell(line, _COLOURS[reason.weight]), soft_wrap=True)
+        if isinstance(reason.ground, Missing):
+            console.print(cell(f"      {reason.ground.remedy}"), soft_wrap=True)
+    for table in (writer_table(plan), group_table(plan)):
+        if table.rows:
+            print_table(table, console)
+    for way in plan.ways:
+        console.print()
+        console.print(cell(way_title(way), "bold"), soft_wrap=True)
+        for place, step in enumerate(way.steps, 1):
+            for number_, (line, is_command) in enumerate(step_lines(step, place)):
+                indent = "  " if not number_ else "     "
+                console.print(cell(f"{indent}{line}", "bold" if is_command else ""), soft_wrap=True)
+        for price in way.prices:
+            console.print(cell(f"  - {price}"), soft_wrap=True)
+    console.print()
+    for text in _notes(plan):
+        console.print(note(text), soft_wrap=True)
+
+
+def _notes(plan: ReshapePlan) -> Iterator[str]:
+    """Yield what was read and what is taken for granted, each once."""
+    if isinstance(plan.ground, Missing):
+        return
+    yield from (f"read from: {source}" for source in plan.ground.sources)
+    grounds = [stops.ground for stops in plan.switches.values() if not isinstance(stops, Missing)]
+    assumed = [text for ground in (plan.ground, *grounds) for text in ground.assumed]
+    yield from (f"assumed: {text}" for text in dict.fromkeys(assumed))
+
+
+def plan_markdown(plan: ReshapePlan) -> str:
+    """Return the plan as GitHub Markdown: the answer in bold, reasons, both ways, tables folded."""
+    page = Page()
+    page.add("**", markdown_text(headline(plan)), "**\n")
+    reasons = [
+        f"{MARKS[reason.weight]} {reason.text}"
+        + (f". {reason.ground.remedy}" if isinstance(reason.ground, Missing) else "")
+        for reason in plan.reasons
+    ]
+    page.items(reasons, "reason")
+    for way in plan.ways:
+        page.add(f"\n### {markdown_text(way_title(way))}\n\n")
+        for place, step in enumerate(way.steps, 1):
+            for number_, (line, is_command) in enumerate(step_lines(step, place)):
+                # A command between backticks: no character of it may end them.
+                shown = f"`{visible(line).replace('`', chr(39))}`" if is_command else markdown_text(line)
+                # Two blanks at the end keep Markdown from joining the lines of a step.
+                page.add(f"{'' if not number_ else '   '}{shown}  \n")
+        page.items(way.prices, "price")
+    if writer_table(plan).rows:
+        page.whole_table("Writers", writer_table(plan), "writer", share=2)
+    if group_table(plan).rows:
+        page.whole_table("Groups", group_table(plan), "group", share=2)
+    page.items([*_notes(plan)], "note")
+    return page.finished
+
+
+class MissingData(TypedDict):
+    """Hold what is not known.
+
+    Attributes:
+        what: what it is.
+        remedy: how to get it.
+    """
+
+    what: str
+    remedy: str
+
+
+class ReasonData(TypedDict):
+    """A fact that the reshape depends on.
+
+    Attributes:
+        code: a short name that stays the same.
+        weight: "lost": something cannot be kept; "open": not known; "told": somebody has to know or do this.
+        text: a sentence.
+        evidence: what it was read from.
+        missing: what is not known; null if something is.
+    """
+
+    code: str
+    weight: Literal["lost", "open", "told"]
+    text: str
+    evidence: list[str]
+    missing: MissingData | None
+
+
+class StepData(TypedDict):
+    """A step of a way.
+
+    Attributes:
+        text: what is done.
+        commands: commands and settings, in order.
+        stops: who stands still: "nobody", "writers" or a group.
+        pause_ms: for how long, in milliseconds; null if nobody stops or that is not known.
+        unknown: why that is not known; null if it is.
+    """
+
+    text: str
+    commands: list[str]
+    stops: str
+    pause_ms: Span | None
+    unknown: MissingData | None
+
+
+class WayData(TypedDict):
+    """One of the two ways.
+
+    Attributes:
+        name: "a new topic and a switch" or "in place".
+        obstacle: why it is closed; null if it is open.
+        keeps_order: whether each key's records stay in order.
+        steps: in order.
+        prices: what it costs, in sentences.
+    """
+
+    name: str
+    obstacle: str | None
+    keeps_order: bool
+    steps: list[StepData]
+    prices: list[str]
+
+
+class GroupData(TypedDict):
+    """A group that reads the topic.
+
+    Attributes:
+        name: group id.
+        kind: "classic", "consumer", "share" or "streams".
+        strategy: its assignor; null if it has none or that is unknown.
+        members: how many; null if not asked.
+        lag: records it has not committed; null if unknown.
+        commits: committed offset by partition.
+        switch_pause_ms: for how long its switch stops it, in milliseconds; null if unknown.
+    """
+
+    name: str
+    kind: str
+    strategy: str | None
+    members: int | None
+    lag: int | None
+    commits: dict[str, int]
+    switch_pause_ms: Span | None
+
+
+class WriterData(TypedDict):
+    """A rule that explains records of the topic.
+
+    Attributes:
+        profile: the first profile with this rule.
+        num_partitions: over which count.
+        records: records that were read and that it explains.
+    """
+
+    profile: str
+    num_partitions: int
+    records: int
+
+
+class MovesData(TypedDict):
+    """Counts of sampled records, by where the target's rule puts them.
+
+    Attributes:
+        keyed: with a key that the rule places.
+        keyless: without.
+        moved: of the keyed ones, those that get another partition number.
+        added: of the keyed ones, those that get a number the old topic does not have.
+        largest: keyed records of the fullest new partition.
+    """
+
+    keyed: int
+    keyless: int
+    moved: int
+    added: int
+    largest: int
+
+
+class CopyData(TypedDict):
+    """Size and time of the copy.
+
+    Attributes:
+        records: at most so many records.
+        rate: records a second.
+        is_assumed: whether nobody measured the rate.
+        written_per_s: records that writers add a second.
+        seconds: until it has caught up; null: never.
+    """
+
+    records: int
+    rate: float
+    is_assumed: bool
+    written_per_s: float
+    seconds: float | None
+
+
+class PlanDocument(TypedDict):
+    """A plan to reshape a topic.
+
+    Attributes:
+        format_version: of this document; a minor version adds fields, never renames any.
+        answer: "yes": all is kept; "no": something cannot be; "unknown": not known of something.
+        verdict: the answer in a sentence.
+        topic: its name.
+        partitions: its partition count; null if it was not looked at.
+        target: the new topic; null if its rule is not known.
+        target_partitions: its partition count; null likewise.
+        target_profile: whose rule places keys there; null likewise.
+        reasons: what decides, the heaviest first.
+        writers: who wrote the topic.
+        groups: who reads it.
+        moves: what moves; null without a rule.
+        copy: size and time of the copy; null likewise.
+        ways: the two ways.
+        evidence: what was read.
+        assumed: what is taken for granted.
+    """
+
+    format_version: str
+    answer: Literal["yes", "no", "unknown"]
+    verdict: str
+    topic: str
+    partitions: int | None
+    target: str | None
+    target_partitions: int | None
+    target_profile: str | None
+    reasons: list[ReasonData]
+    writers: list[WriterData]
+    groups: list[GroupData]
+    moves: MovesData | None
+    copy: CopyData | None
+    ways: list[WayData]
+    evidence: list[str]
+    assumed: list[str]
+
+
+def plan_json(plan: ReshapePlan) -> str:
+    """Return the plan as JSON."""
+    topic, target = plan.topic, plan.target
+    ground = ground_fields(plan.ground)
+    document: PlanDocument = {
+        "format_version": FORMAT_VERSION,
+        "answer": plan.answer,
+        "verdict": headline(plan),
+        "topic": plan.name,
+        "partitions": None if topic is None else topic.partitions,
+        "target": None if target is None else target.topic,
+        "target_partitions": None if target is None else target.partitions,
+        "target_profile": None if target is None else target.profile,
+        "reasons": [
+            attributes(
+                ReasonData,
+                reason,
+                **{name: value for name, value in ground_fields(reason.ground).items() if name != "assumed"},
+            )
+            for reason in plan.reasons
+        ],
+        "writers": [
+            {
+                "profile": share.writer.profile,
+                "num_partitions": share.writer.num_partitions,
+                "records": share.rows,
+            }
+            for share in (topic.audit.shares if topic else ())
+        ],
+        "groups": [
+            attributes(
+                GroupData,
+                group,
+                strategy=None if group.state is None else group.state.strategy,
+                commits={str(partition): offset for partition, offset in sorted(group.commits.items())},
+                switch_pause_ms=_switch_span(plan.switches.get(group.name)),
+            )
+            for group in (topic.groups if topic else ())
+        ],
+        "moves": None if plan.moves is None else attributes(MovesData, plan.moves),
+        "copy": None
+        if plan.copy is None
+        else attributes(CopyData, plan.copy, seconds=_finite(plan.copy.seconds)),
+        "ways": [
+            attributes(WayData, way, steps=[_step(step) for step in way.steps], prices=[*way.prices])
+            for way in plan.ways
+        ],
+        "evidence": ground["evidence"],
+        "assumed": ground["assumed"],
+    }
+    return dump(document)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _switch_span(stops: Stops | Missing | None) -> Span | None:
+    return None if stops is None or isinstance(stops, Missing) else _span(stops.longest_pause_ms)
+
+
+def _span(range_: Range) -> Span:
+    """Return a range as JSON has it: null for an end that is infinite."""
+    figures = finite(asdict(range_))
+    return {"least": figures["least"], "most": figures["most"]}
+
+
+def _step(step: Step) -> StepData:
+    """Return a step as the document has it."""
+    pause = step.pause_ms
+    missing: MissingData | None = None
+    if isinstance(pause, Missing):
+        missing = {"what": pause.what, "remedy": pause.remedy}
+    return {
+        "text": step.text,
+        "commands": [*step.commands],
+        "stops": step.stops,
+        "pause_ms": _span(pause) if isinstance(pause, Range) else None,
+        "unknown": missing,
+    }
+
+
+def reshape_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the document, of draft 2020-12."""
+    return json_schema(PlanDocument, "copartition reshape")

@@ -1,0 +1,240 @@
+"""Report the steps of a reshape: rounds of the copy, groups at the switch, the proof, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from copartition.kit.json import dump, ground_fields
+from copartition.kit.words import Table, count, duration, number_ranges
+from copartition.reshape.switch import GroupSwitch, next_sentence
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+FORMAT_VERSION = "1.0"
+
+
+def round_sentence(number: int, copied: int, behind: int, seconds: float) -> str:
+    """Return what a round of the copy did.
+
+    >>> round_sentence(1, 60_000, 12, 20.0)
+    'round 1: 60,000 records in 20.0 s, 3,000 a second; 12 came meanwhile'
+    """
+    pace = f", {copied / seconds:,.0f} a second" if seconds > 0 else ""
+    what = f"{count(copied, 'record')} in {duration(1_000 * seconds)}"
+    return f"round {number}: {what}{pace}; {behind:,} came meanwhile"
+
+
+def position_table(group: GroupSwitch) -> Table:
+    """Return a row a partition: where the group is in the old topic, and where it goes on in the new one."""
+    rows = []
+    for place in range(max((*group.old, *group.positions), default=-1) + 1):
+        old, new, now = (columns.get(place) for columns in (group.old, group.positions, group.now))
+        rows.append((str(place), *("" if offset is None else f"{offset:,}" for offset in (old, new, now))))
+    titles = ("partition", "committed in the old topic", "goes on in the new one at", "committed there")
+    return Table(titles, rows, range(4))
+
+
+def switch_table(groups: Sequence[GroupSwitch], *, execute: bool) -> Table:
+    """Return a row a group: members, what it has not read, what it reads twice, and what is next."""
+    rows = [
+        (
+            group.name,
+            f"{group.members:,}",
+            f"{group.left:,}",
+            f"{group.repeats:,}",
+            next_sentence(group, execute=execute),
+        )
+        for group in groups
+    ]
+    return Table(("group", "members", "not read yet", "read twice", "next"), rows, (1, 2, 3))
+
+
+def print_switch(
+    groups: Sequence[GroupSwitch], target: str, written: Sequence[str], console: Console
+) -> None:
+    """Print where every group is and goes on.
+
+    Args:
+        groups: the groups.
+        target: the new topic.
+        written: groups whose positions were written in this run.
+        console: where it is printed.
+    """
+    from copartition.kit.grid import cell, note, print_table  # noqa: PLC0415 - needs rich
+
+    exact = sum(not group.repeats for group in groups)
+    head = f"{count(len(groups), 'group')} to {target}: {exact} exactly, {len(groups) - exact} with repeats"
+    console.print(cell(head, "bold"), soft_wrap=True)
+    if groups:
+        print_table(switch_table(groups, execute=False), console)
+    for group in groups:
+        console.print()
+        console.print(cell(f"group {group.name}"), soft_wrap=True)
+        print_table(position_table(group), console)
+    for name in written:
+        console.print(note(f"written: the positions of group {name} on {target}"), soft_wrap=True)
+    if not written:
+        console.print(note("nothing was written"), soft_wrap=True)
+
+
+def switch_json(groups: Sequence[GroupSwitch], target: str, written: Sequence[str]) -> str:
+    """Return the same as JSON."""
+    return dump(
+        {
+            "format_version": FORMAT_VERSION,
+            "target": target,
+            "written": [*written],
+            "groups": [
+                {
+                    "group": group.name,
+                    "action": group.action,
+                    "members": group.members,
+                    "left": group.left,
+                    "repeats": group.repeats,
+                    "old": _by_text(group.old),
+                    "positions": _by_text(group.positions),
+                    "now": _by_text(group.now),
+                }
+                for group in groups
+            ],
+        }
+    )
+
+
+def _by_text(offsets: Mapping[int, int]) -> dict[str, int]:
+    """Return offsets by partition as JSON has them, whose keys are texts."""
+    return {str(partition): offsets[partition] for partition in sorted(offsets)}
+
+
+def proof_lines(proof: Any, topic: str, target: str) -> list[str]:
+    """Return the proof in sentences, the answer first.
+
+    Args:
+        proof: a `spark_integration.Proof`.
+        topic: the old topic.
+        target: the new one.
+    """
+    faults = {
+        "lost": "records without a copy",
+        "doubled": "copies beyond the first",
+        "changed": "copies with another key, value, header or timestamp",
+        "unmatched": "copies of a place where the old topic has no record",
+        "out_of_order": "copies out of order within their key",
+        "misplaced": "records in another partition than the rule gives their key",
+    }
+    answer = (
+        f"yes, {target} holds each of {count(proof.records, 'record')} of {topic} once, and those of each "
+        "of "
+        f"{count(proof.keys, 'key')} in order"
+        if proof.holds
+        else f"no, {target} does not hold what {topic} holds"
+    )
+    lines = [answer, *(f"{getattr(proof, name):,} {text}" for name, text in faults.items())]
+    if proof.strays:
+        lines.append(
+            f"{count(proof.strays, 'key')} had records in several old partitions, in order within each only"
+        )
+    if proof.partitions:
+        sizes = proof.partitions.values()
+        lines.append(
+            f"{count(len(proof.partitions), 'partition')} with {min(sizes):,} to {max(sizes):,} copies each"
+        )
+    return [*lines, *(f"example: {text}" for text in proof.examples)]
+
+
+def print_proof(proof: Any, topic: str, target: str, console: Console) -> None:
+    """Print the proof, its faults and what it stands on."""
+    from copartition.kit.grid import cell, note  # noqa: PLC0415 - needs rich
+
+    head, *lines = proof_lines(proof, topic, target)
+    console.print(cell(head, "bold green" if proof.holds else "bold red"), soft_wrap=True)
+    for line in lines:
+        console.print(cell(f"  {line}"), soft_wrap=True)
+    console.print()
+    for source in proof.evidence.sources:
+        console.print(note(f"read from: {source}"), soft_wrap=True)
+    for text in proof.evidence.assumed:
+        console.print(note(f"assumed: {text}"), soft_wrap=True)
+
+
+def proof_markdown(proof: Any, topic: str, target: str) -> str:
+    """Return the proof as a page that a team can keep."""
+    from copartition.kit.markdown import Page, markdown_text  # noqa: PLC0415 - only Markdown needs it
+
+    page = Page()
+    head, *lines = proof_lines(proof, topic, target)
+    page.add("**", markdown_text(head), "**\n")
+    page.items(lines, "line")
+    rows = [(str(place), f"{copies:,}") for place, copies in sorted(proof.partitions.items())]
+    page.whole_table("Partitions", Table(("partition", "copies"), rows, (0, 1)), "partition", share=2)
+    notes = [f"read from: {source}" for source in proof.evidence.sources]
+    page.items([*notes, *(f"assumed: {text}" for text in proof.evidence.assumed)], "note")
+    return page.finished
+
+
+def proof_json(proof: Any, topic: str, target: str) -> str:
+    """Return the proof as JSON."""
+    figures = {name: value for name, value in asdict(proof).items() if name not in {"evidence", "partitions"}}
+    ground = ground_fields(proof.evidence)
+    return dump(
+        {
+            "format_version": FORMAT_VERSION,
+            "topic": topic,
+            "target": target,
+            "holds": proof.holds,
+            **figures,
+            "examples": [*proof.examples],
+            "partitions": {str(place): proof.partitions[place] for place in sorted(proof.partitions)},
+            "evidence": ground["evidence"],
+            "assumed": ground["assumed"],
+        }
+    )
+
+
+def moved_sentence(topic: str, target: str, partitions: Sequence[int]) -> str:
+    """Return why there is no way back: writers have moved."""
+    import numpy as np  # noqa: PLC0415 - help does without
+
+    return (
+        f"writers have moved: the last record of partition {number_ranges(np.array(partitions))} of "
+        f"{target} "
+        f"is none of the copy, so {topic} no longer has all records. Stop them, and copy {target} back as "
+        "you "
+        "copied it here, if you have to"
+    )
+
+
+def back_lines(
+    topic: str,
+    target: str,
+    commits: Mapping[str, Mapping[int, int]],
+    config: Mapping[str, str],
+    *,
+    execute: bool,
+) -> list[str]:
+    """Return what the way back removed or would remove, and what is left to do by hand.
+
+    Args:
+        topic: the old topic.
+        target: the new one.
+        commits: group -> partition of the new topic -> committed offset, of groups that have any.
+        config: the settings of the cluster, for the printed commands.
+        execute: whether the commits were removed in this run.
+    """
+    did = "removed" if execute else "would remove, with --execute,"
+    servers = config.get("bootstrap.servers", "HOST:PORT")
+    return [
+        *(
+            f"{did} the commits of group {name} on {target}: {count(len(offsets), 'partition')}; it goes "
+            "on in "
+            f"{topic} where it was"
+            for name, offsets in commits.items()
+        ),
+        *([] if commits else [f"no group has a commit on {target}"]),
+        f"{topic} and its groups' commits are as they were; {target} is left, and can be copied to further",
+        f"to delete it: kafka-topics.sh --bootstrap-server {servers} --delete --topic {target}",
+        f"and then what the copy noted: copartition ledger forget 'reshape of {topic}' --yes -b {servers}",
+    ]

@@ -1,0 +1,221 @@
+"""Ask a cluster at the switch, and write positions of groups: the only module here that changes anything.
+
+Positions are written by the Admin API, which brokers refuse while a group has members. They are removed by
+OffsetDelete, which confluent-kafka does not pass on.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from copartition.audit.topic_state import TopicState
+from copartition.groups.live.cluster import Cluster
+from copartition.groups.live.wire import check_error, connect_to, failures
+from copartition.reshape.observed import waiting_records
+from copartition.reshape.origin import HEADER
+from copartition.reshape.switch import EndLook, GroupSwitch
+from partitioning.clients.contact import quiet_client
+from partitioning.clients.ledger import PREFIX
+from partitioning.errors import BrokerUnreachableError, GroupNotFoundError, ReshapeError, SourceError
+
+_OFFSET_DELETE = 47
+_POLL_S = 1.0
+_PATIENCE = 20
+"""Polls without any message after which a partition counts as silent."""
+_FIRST_TAIL = 64
+"""Offsets at the end of a partition in which its last record is looked for at first."""
+_ERRORS = {
+    68: "the group has members; stop them first",
+    86: "a member of the group still subscribes to the topic; stop it first",
+}
+"""Meaning of error codes of OffsetDelete: NON_EMPTY_GROUP and GROUP_SUBSCRIBED_TO_TOPIC."""
+
+
+def check_target(cluster: Cluster, topic: str, target: str, partitions: int) -> None:
+    """Refuse a new topic that is not there or has another count.
+
+    Raises:
+        ReshapeError: the message has the command that makes the topic.
+    """
+    found = cluster.counts.get(target)
+    if found is None:
+        shape = cluster.topic_shape(topic)
+        raise ReshapeError(
+            f"there is no topic {target!r} yet; make it: kafka-topics.sh --bootstrap-server "
+            f"{cluster.config['bootstrap.servers']} --create --topic {target} --partitions {partitions} "
+            f"--replication-factor {shape.replicas}"
+        )
+    if found != partitions:
+        raise ReshapeError(f"topic {target!r} has {found:,} partitions, not {partitions:,}; see --partitions")
+
+
+def look_at_ends(topic: str, config: Mapping[str, str]) -> EndLook:
+    """Return the ends of a topic's partitions and how far they are stable."""
+    state = TopicState(topic, config)
+    partitions = range(state.num_partitions)
+    # First how far is stable: an end that is asked for later is never below it.
+    stable = state.ends(partitions, committed=True)
+    return EndLook(
+        state.ends(partitions, committed=False), {place: end for place, (_, end) in stable.items()}
+    )
+
+
+def committed_groups(cluster: Cluster, topic: str, only: Collection[str] = ()) -> dict[str, dict[int, int]]:
+    """Return the groups with commits for a topic: group -> partition -> offset.
+
+    Args:
+        cluster: the cluster.
+        topic: the topic.
+        only: group ids to look at; empty for all.
+
+    Raises:
+        SourceError: a group that is named cannot be read.
+    """
+    found: dict[str, dict[int, int]] = {}
+    for name in sorted(only or cluster.groups()):
+        # A ledger is a group by its storage only: its offsets are versions, and not positions of a reader.
+        if name.startswith(PREFIX):
+            continue
+        commits = {
+            place: offset for (read, place), offset in cluster.committed(name).items() if read == topic
+        }
+        if commits:
+            found[name] = commits
+    return found
+
+
+def group_switches(
+    cluster: Cluster,
+    target: str,
+    ends: EndLook,
+    commits: Mapping[str, Mapping[int, int]],
+    mapped: Mapping[str, Mapping[int, tuple[int, int]]],
+) -> list[GroupSwitch]:
+    """Return each group at the switch.
+
+    Args:
+        cluster: the cluster.
+        target: the new topic.
+        ends: the old topic's ends.
+        commits: group -> old partition -> offset.
+        mapped: group -> new partition -> (offset to go on at, records read twice).
+    """
+    switches = []
+    for name, old in commits.items():
+        try:
+            members = len(cluster.describe_group(name).members)
+        except GroupNotFoundError:
+            members = 0  # commits outlive the last member's group for a while
+        now = {place: offset for (read, place), offset in cluster.committed(name).items() if read == target}
+        switches.append(
+            GroupSwitch(
+                name,
+                members,
+                dict(old),
+                now,
+                {place: offset for place, (offset, _) in mapped[name].items()},
+                sum(again for _, again in mapped[name].values()),
+                waiting_records(ends.bounds, old) or 0,
+            )
+        )
+    return switches
+
+
+def remove_commits(cluster: Cluster, group: str, topic: str, partitions: Collection[int]) -> None:
+    """Remove a group's commits for a topic.
+
+    Raises:
+        SourceError: the coordinator refuses, because the group has members or this user lacks DELETE on it.
+    """
+    name, wanted = topic.encode(), sorted(partitions)
+    # Version 0 has no compact types: a text has its length in 16 bits before it, an array in 32.
+    body = struct.pack(">h", len(group.encode())) + group.encode() + struct.pack(">ih", 1, len(name)) + name
+    body += struct.pack(">i", len(wanted)) + b"".join(struct.pack(">i", number) for number in wanted)
+    with failures():
+        first = next(iter(cluster.brokers.values()))
+        with connect_to(first.host, first.port, cluster.config) as connection:
+            host, port = connection.coordinator(group)
+        with connect_to(host, port, cluster.config) as connection:
+            answer = connection.ask(_OFFSET_DELETE, 0, body, flexible=False)
+            error = answer.int16()
+            check_error(error, _ERRORS.get(error))
+            answer.int32()  # for how long the broker throttled us
+            for _ in range(answer.int32()):
+                answer.string()
+                for _ in range(answer.int32()):
+                    answer.int32()
+                    error = answer.int16()
+                    check_error(error, _ERRORS.get(error))
+
+
+def moved_writers(topic: str, config: Mapping[str, str]) -> list[int]:
+    """Return the partitions of the new topic whose last record was not written by the copy.
+
+    Such a record has no header `HEADER`: a writer has moved already. Partitions without records are left out.
+
+    Raises:
+        BrokerUnreachableError: a partition says nothing.
+    """
+    state = TopicState(topic, config)
+    bounds = state.ends(range(state.num_partitions), committed=True)
+    window = _FIRST_TAIL
+    left = {place: bound for place, bound in bounds.items() if bound[0] < bound[1]}
+    moved: list[int] = []
+    # A tail may hold nothing but markers of transactions; then a longer one is read.
+    while left:
+        starts = {place: max(first, end - window) for place, (first, end) in left.items()}
+        last = _last_copied(topic, config, starts)
+        moved += [place for place, copied in last.items() if not copied]
+        left = {
+            place: bound for place, bound in left.items() if place not in last and starts[place] > bound[0]
+        }
+        window *= 16
+    return sorted(moved)
+
+
+def _last_copied(topic: str, config: Mapping[str, str], starts: Mapping[int, int]) -> dict[int, bool]:
+    """Return, by partition, whether the last record from these offsets on was copied; none without one."""
+    errors: list[Any] = []
+    consumer: Any = quiet_client(
+        Consumer,
+        {
+            "group.id": "copartition-reshape",  # librdkafka wants one, and asks nobody about it
+            **config,
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "allow.auto.create.topics": False,
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+        },
+        errors,
+    )
+    last: dict[int, bool] = {}
+    left, silent = {*starts}, 0
+    try:
+        consumer.assign([TopicPartition(topic, place, offset) for place, offset in starts.items()])
+        while left:
+            messages = consumer.consume(1_000, _POLL_S)
+            silent = 0 if messages else silent + 1
+            if silent > _PATIENCE:
+                raise BrokerUnreachableError(
+                    f"topic {topic!r}: partitions {sorted(left)[:5]} say nothing; do their leaders answer?"
+                )
+            for message in messages:
+                error = message.error()
+                if error is None:
+                    headers = message.headers() or ()
+                    last[message.partition()] = any(name == HEADER for name, _ in headers)
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    left.discard(message.partition())
+                else:
+                    raise BrokerUnreachableError(f"topic {topic!r}: {error.str()}")
+    except KafkaException as error:
+        raise SourceError(f"topic {topic!r}: {error.args[0].str()}") from error
+    finally:
+        consumer.close()
+    return last

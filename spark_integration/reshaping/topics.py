@@ -1,0 +1,180 @@
+"""Read the old and the new topic, and ask the cluster where they begin and end.
+
+Everything is read at `read_committed`: records of aborted transactions and control records are never seen.
+Offsets are therefore those of readers of committed records, up to the first open transaction.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import confluent_kafka.admin  # the module, since its classes cannot be pickled
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from copartition.reshape.origin import HEADER
+from partitioning.clients.contact import quiet_client
+from partitioning.errors import AccessError, ReshapeError
+from spark_integration.reading.cluster import ANSWER_WITHIN_S, Cluster
+from spark_integration.reading.options import EARLIEST, read_options
+from spark_integration.sinks.options import librdkafka_names
+
+HEADERS = "array<struct<key:string,value:binary>>"
+"""Spark's type of a record's headers."""
+
+_ORIGIN = r"^[0-9]{1,9}:[0-9]{1,18}$"
+"""Pattern of the header's value. Longer numbers, which no topic reaches, would not fit Spark's integers."""
+
+_NONE = -1
+"""An offset that no partition has."""
+
+_COMPACTS, _STAMPS = "cleanup.policy", "message.timestamp.type"
+
+
+class Bounds(NamedTuple):
+    """Bounds the records of a topic, by partition: from `starts` up to and without `ends`."""
+
+    starts: Mapping[int, int]
+    ends: Mapping[int, int]
+
+
+def reader_options(config: Mapping[str, str], topic: str) -> dict[str, str]:
+    """Return the options with which `format("copartition")` reads committed records of a topic.
+
+    Args:
+        config: librdkafka's settings, "bootstrap.servers" at least.
+        topic: name of the topic.
+
+    Raises:
+        InvalidConfigError: a setting is named as an option, with "kafka." before it.
+    """
+    settings = {f"kafka.{name}": value for name, value in librdkafka_names(config).items()}
+    # Last, so that it wins: a copy of aborted records would bring them back to life.
+    committed = {"kafka.isolation.level": "read_committed"}
+    return {**settings, **committed, "subscribe": topic, "includeHeaders": "true"}
+
+
+def read_topic(spark: SparkSession, config: Mapping[str, str], topic: str, bounds: Bounds) -> DataFrame:
+    """Return the committed records of a topic within bounds, as Spark's Kafka source names their columns.
+
+    Args:
+        spark: a session that knows the format (`register`).
+        config: librdkafka's settings.
+        topic: name of the topic.
+        bounds: have an offset for each of its partitions.
+    """
+    offsets = {
+        name: json.dumps({topic: {str(partition): offset for partition, offset in side.items()}})
+        for name, side in (("startingOffsets", bounds.starts), ("endingOffsets", bounds.ends))
+    }
+    return spark.read.format("copartition").options(**reader_options(config, topic), **offsets).load()
+
+
+def topic_bounds(config: Mapping[str, str], topic: str) -> Bounds:
+    """Return where each partition of a topic begins and where its committed records end now.
+
+    Raises:
+        InvalidConfigError: librdkafka refuses the settings.
+        UnknownTopicError: the cluster has no such topic.
+        BrokerUnreachableError: no broker answers in time.
+    """
+    options = read_options(reader_options(config, topic), os.environ, EARLIEST)
+    with Cluster(options.config) as cluster:
+        places = cluster.places([topic])
+        starts, ends = cluster.earliest(places), cluster.latest(places)
+    return Bounds(*({place[1]: side[place] for place in places} for side in (starts, ends)))
+
+
+def is_compacted(config: Mapping[str, str], topic: str) -> bool:
+    """Return whether the topic's `cleanup.policy` names "compact". Errors as of `_setting`."""
+    return "compact" in _setting(config, topic, _COMPACTS)
+
+
+def check_keeps_times(config: Mapping[str, str], topic: str) -> None:
+    """Raise ReshapeError if brokers would replace the timestamps of records that are written to a topic."""
+    kept = _setting(config, topic, _STAMPS)
+    if kept != "CreateTime":
+        raise ReshapeError(
+            f"topic {topic!r} has {_STAMPS}={kept}, so brokers would replace the timestamps of all copied "
+            "records by the time of the copy: set it to CreateTime until the copy has ended"
+        )
+
+
+def _setting(config: Mapping[str, str], topic: str, name: str) -> str:
+    """Return a setting of a topic; AccessError if this user may not see it."""
+    options = read_options(reader_options(config, topic), os.environ, EARLIEST)
+    admin = quiet_client(confluent_kafka.admin.AdminClient, options.config, [])
+    kinds = confluent_kafka.admin.ConfigResource.Type  # type: ignore[attr-defined]
+    resource = confluent_kafka.admin.ConfigResource(kinds.TOPIC, topic)  # type: ignore[attr-defined]
+    (answer,) = admin.describe_configs([resource], request_timeout=ANSWER_WITHIN_S).values()
+    try:
+        return str(answer.result()[name].value)
+    except confluent_kafka.KafkaException as error:
+        raise AccessError(
+            f"the brokers do not show the settings of topic {topic!r} ({error.args[0].str()}), of which "
+            f"{name} has to be known: allow this user DescribeConfigs on it"
+        ) from error
+
+
+def with_origin(headers: Column, partition: Column, offset: Column) -> Column:
+    """Return the headers with one more at the end, which names a place in the old topic.
+
+    Args:
+        headers: of the record; null for none.
+        partition: its partition in the old topic.
+        offset: its offset there.
+    """
+    place = sf.concat_ws(":", partition.cast("string"), offset.cast("string")).cast("binary")
+    origin = sf.array(sf.struct(sf.lit(HEADER).alias("key"), place.alias("value"))).cast(HEADERS)
+    return sf.concat(_present(headers), origin)
+
+
+def without_origin(headers: Column) -> Column:
+    """Return the headers without the last one, if that names a place in the old topic; [] for null.
+
+    A topic that was reshaped before has such a header from then, which is one of its own: only the last is
+    the copy's.
+    """
+    present = _present(headers)
+    rest = sf.slice(present, sf.lit(1), sf.size(present) - 1)
+    return sf.when(_last(headers)["key"] == HEADER, rest).otherwise(present)
+
+
+def origin(headers: Column) -> Column:
+    """Return the place in the old topic that the last header names, a struct of `partition` and `offset`.
+
+    Null for a record that the copy did not write: its last header has another key, or names no place.
+    """
+    last = _last(headers)
+    text = last["value"].cast("string")
+    parts = sf.split(text, ":")
+    place = sf.struct(
+        parts[0].cast("int").alias("partition"),
+        parts[1].cast("bigint").alias("offset"),
+    )
+    return sf.when((last["key"] == HEADER) & text.rlike(_ORIGIN), place)
+
+
+def by_partition(offsets: Mapping[int, int], partition: Column) -> Column:
+    """Return the offset of each row's partition, a bigint; null for a partition that `offsets` lacks.
+
+    Args:
+        offsets: by partition.
+        partition: of each row.
+    """
+    # One literal that Spark folds: an array of a thousand literals would cost a thousand calls of the JVM.
+    table = ",".join(str(offsets.get(number, _NONE)) for number in range(max(offsets, default=0) + 1))
+    listed = sf.split(sf.lit(table), ",").cast("array<bigint>")
+    return sf.nullif(sf.get(listed, partition), sf.lit(_NONE))
+
+
+def _last(headers: Column) -> Column:
+    """Return the last header, null if there is none; `element_at` fails on an empty array in ANSI mode."""
+    return sf.try_element_at(headers, sf.lit(-1))
+
+
+def _present(headers: Column) -> Column:
+    return sf.coalesce(headers, sf.array().cast(HEADERS))

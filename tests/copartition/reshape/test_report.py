@@ -1,0 +1,93 @@
+"""The reports of a plan and of the steps."""
+
+import json
+from functools import partial
+from io import StringIO
+
+import fastjsonschema
+import pytest
+from rich.console import Console
+
+from copartition.reshape.plan import plan_reshape, refused_plan
+from copartition.reshape.report import headline, plan_json, plan_markdown, print_plan, reshape_schema
+from copartition.reshape.report_steps import back_lines, position_table, print_switch, switch_json
+from tests.copartition.reshape.invented import group, observed
+from tests.copartition.reshape.test_switch import GROUP
+
+PLANS = {
+    "yes": plan_reshape(observed(groups=(group(lag=7, running=True),)), "orders.p48", 48),
+    "fewer": plan_reshape(observed(), "orders.p6", 6),
+    "unknown": plan_reshape(observed(groups=(group(lag=None),)), "orders.p48", 48),
+    "no end": plan_reshape(observed(written_per_s=1e6), "orders.p48", 48),
+    "refused": refused_plan("__consumer_offsets", "it holds the committed offsets of all groups"),
+}
+
+
+def text_of(draw) -> str:
+    console = Console(file=StringIO(), width=400)
+    draw(console)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_json_is_as_its_schema_says(name: str) -> None:
+    document = json.loads(plan_json(PLANS[name]))
+    fastjsonschema.compile(reshape_schema())(document)
+    assert document["verdict"] == headline(PLANS[name])
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_text_and_markdown_say_the_same_answer_reasons_and_prices(name: str) -> None:
+    plan = PLANS[name]
+    text, markdown = text_of(partial(print_plan, plan)), plan_markdown(plan).replace("\\", "")
+    for said in [headline(plan), *(reason.text for reason in plan.reasons)]:
+        assert said in text
+        assert said in markdown
+    for way in plan.ways:
+        for step in way.steps:
+            assert all(line in text and f"`{line}`" in markdown for line in step.commands)
+        assert all(price in text for price in way.prices)
+
+
+def test_headlines() -> None:
+    assert headline(PLANS["yes"]) == (
+        "yes, orders can get 48 partitions by the rule of java (12 now) and keep each key's records in "
+        "order, by a new topic"
+    )
+    assert headline(PLANS["unknown"]).startswith("cannot tell whether orders can get 48 partitions")
+    assert headline(PLANS["no end"]).startswith(
+        "no, not all can be kept: writers add 1,000,000 records a second"
+    )
+    assert headline(PLANS["refused"]).startswith("no, __consumer_offsets is not reshaped: it holds")
+
+
+def test_steps_say_whom_they_stop() -> None:
+    text = text_of(partial(print_plan, PLANS["yes"]))
+    assert "\n     writers stop for 15.1 s to 25.1 s" in text
+    assert "\n     group billing stops for 16.0 s" in text
+
+
+def test_what_is_not_known_names_the_way_to_get_it() -> None:
+    text = text_of(partial(print_plan, PLANS["unknown"]))
+    assert "let it commit, or set it by kafka-consumer-groups.sh --reset-offsets" in text
+
+
+def test_old_and_new_positions_are_shown_side_by_side() -> None:
+    table = position_table(GROUP)
+    assert table.rows == [("0", "10", "4", ""), ("1", "7", "5", ""), ("2", "", "8", "")]
+    text = text_of(partial(print_switch, [GROUP], "orders.p3", ["billing"]))
+    assert "1 group to orders.p3: 0 exactly, 1 with repeats" in text
+    assert "written: the positions of group billing on orders.p3" in text
+
+
+def test_the_switch_as_json() -> None:
+    [told] = json.loads(switch_json([GROUP], "orders.p3", []))["groups"]
+    assert (told["action"], told["repeats"], told["positions"]) == ("write", 3, {"0": 4, "1": 5, "2": 8})
+
+
+def test_the_way_back_prints_what_it_does_not_do() -> None:
+    lines = back_lines(
+        "orders", "orders.p3", {"billing": {0: 4}}, {"bootstrap.servers": "b:1"}, execute=False
+    )
+    assert lines[0].startswith("would remove, with --execute, the commits of group billing on orders.p3")
+    assert lines[-2] == "to delete it: kafka-topics.sh --bootstrap-server b:1 --delete --topic orders.p3"
