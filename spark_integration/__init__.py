@@ -92,8 +92,8 @@ __all__ = list(_HOME)
 
 
 def __dir__() -> list[str]:
-    """List the public names too, loaded or not."""
-    return sorted({*globals(), *__all__})
+    """List the public names, loaded or not, and none of what this module imports."""
+    return sorted({*(name for name in globals() if name.startswith("__")), *__all__})
 
 
 def __getattr__(name: str) -> Any:

@@ -122,7 +122,8 @@ class _Job:
             self._finished(version).touch()
 
     def _write(self, numbers: DataFrame, version: int) -> None:
-        records = self._routed(numbers).sortWithinPartitions("order").drop("order")
+        # A task that has several partitions writes one after the other.
+        records = self._routed(numbers).sortWithinPartitions("partition", "order").drop("order")
         options = self._options(txnVersion=str(version))
         records.write.format("copartition").options(**options).mode("append").save()
 
@@ -139,7 +140,7 @@ class _Job:
             number.alias("order"),
         )
         placed = keyed.withColumn("partition", kafka_partition("key", plan["partitions"]))
-        return route(placed, plan["partitions"])
+        return route(placed, plan["partitions"], tasks=plan["tasks"])
 
     def _meet(self, version: int) -> None:
         """Wait until every driver is about to write this version, or takes too long."""

@@ -145,6 +145,7 @@ def under_way(
         "exactly_once": exactly_once,
         "stream": scenario.stream,
         "straight": scenario.straight,
+        "tasks": scenario.tasks,
         "drivers": scenario.drivers,
         "servers": (environment.proxy if scenario.proxied else broker).bootstrap_servers,
     }

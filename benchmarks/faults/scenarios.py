@@ -23,6 +23,7 @@ class Scenario(scenario.Scenario):
         on_cluster: whether on a cluster of three executors, else in the driver's own process.
         stream: whether `foreachBatch` writes them, else one write after the other.
         straight: whether the stream goes straight into the sink, without `foreachBatch`.
+        tasks: how many share the partitions; None for a task each.
         drivers: how many do the same work at once.
         data_node: the node that has all partitions; None where that does not matter.
     """
@@ -31,6 +32,7 @@ class Scenario(scenario.Scenario):
     on_cluster: bool = False
     stream: bool = False
     straight: bool = False
+    tasks: int | None = None
     drivers: int = 1
     data_node: int | None = None
 
@@ -44,6 +46,8 @@ SCENARIOS = {
     "workers killed": Scenario(WORKERS, KILLS * 10, batches=6),
     "workers killed, stream": Scenario(WORKERS, KILLS * 10, batches=6, stream=True),
     "workers killed, writeStream": Scenario(WORKERS, KILLS * 10, batches=6, stream=True, straight=True),
+    "workers killed, shared tasks": Scenario(WORKERS, KILLS * 7, batches=6, tasks=2),
+    "workers killed, stream, shared tasks": Scenario(WORKERS, KILLS * 7, batches=6, stream=True, tasks=2),
     "executors killed": Scenario(WORKERS, ("kill executor",) * 4, on_cluster=True),
     "driver killed": Scenario(
         DRIVERS, ("wait",) * 2, strike=lambda run: run.kill_driver(), mend=lambda run: run.start_drivers()

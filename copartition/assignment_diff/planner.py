@@ -22,7 +22,8 @@ from assignors.interface import Assignor
 from assignors.registry import check_for_consumers, get_assignor, name_in_group
 from assignors.state import CONNECT, GroupState, TopicRacks
 from assignors.weighted.weights import GivenWeights
-from copartition.assignment_diff.planned_members import (
+from copartition.groups.offers import with_strategy
+from copartition.groups.planned_members import (
     EVERYBODY,
     PlannedSeats,
     Seat,
@@ -35,16 +36,12 @@ from copartition.assignment_diff.planned_members import (
     seat_members,
     unknown_places,
 )
-from copartition.groups.offers import with_strategy
 from partitioning.errors import AssignorError, SourceError, UnknownStrategyError
 from partitioning.java import scala_set_order
 from partitioning.kit.limits import check_members, check_partitions
 
 _WITHOUT_RACKS = {"roundrobin", "uniform", "broker-range"}
 """Strategies that do not look at racks."""
-
-_OF_STREAMS = "stream"
-"""The name of the strategy of Kafka Streams in groups of the classic protocol."""
 
 _BY_TOPIC_ID = {"uniform", "broker-range"}
 """Strategies that depend on the ids of topics."""
@@ -249,11 +246,6 @@ def _group_to_plan(state: GroupState, assignor: str, what_if: WhatIf) -> tuple[G
         state = with_strategy(state)
         assignor = state.strategy or "range"
     check_for_consumers([assignor], SourceError)
-    if assignor == _OF_STREAMS:
-        raise SourceError(
-            "the group is one of Kafka Streams, whose leader gives tasks to its members, not partitions; "
-            "copartition assign streams-high-availability plans them"
-        )
     if state.protocol == CONNECT:
         raise SourceError(
             f"plan:{assignor}: these are workers of Kafka Connect, whom no consumer's strategy serves"

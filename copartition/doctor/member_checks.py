@@ -25,6 +25,7 @@ from copartition.doctor.observing import (
     observe,
     owners_seen,
 )
+from copartition.groups.kinds import CLASSIC_STREAMS
 from copartition.kit.evidence import Evidence
 from copartition.kit.words import count, duration, list_names
 
@@ -150,11 +151,18 @@ def _share(loads: Sequence[int]) -> str:
     return f"{f'{fewest:,} to ' if fewest < most else ''}{count(most, 'partition')} a member"
 
 
+def _who_assigns(group: Examination) -> str:
+    """Return the case of advice by who assigns: the coordinator, a leader of Kafka Streams, or another."""
+    if group.state.strategy == CLASSIC_STREAMS:
+        return "streams"
+    return "consumer" if group.state.protocol == "consumer" else ""
+
+
 def load_check(group: Examination, _: Limits) -> Observation:
     """Look for an assignment that another one beats in balance, by the judge that `assignment-diff` has."""
     balance, ground = _balance(group)
     loads, best = _share(balance.loads), _share(balance.best_loads)
-    case = "unread" if balance.unassigned else "consumer" if group.state.protocol == "consumer" else ""
+    case = "unread" if balance.unassigned else _who_assigns(group)
     free = f", {count(balance.unassigned, 'partition')} without an owner" if balance.unassigned else ""
     return observe(
         not is_even(balance),
@@ -170,7 +178,7 @@ def spread_check(group: Examination, _: Limits) -> Observation:
     balance, ground = _balance(group)
     fullest, share = balance.topic_fullest, balance.best_topic_fullest
     text = f"a member has {count(fullest, 'partition')} of one topic, its share is {share}"
-    case = "consumer" if group.state.protocol == "consumer" else ""
+    case = _who_assigns(group)
     return Observation(balance.topic_excess > 1, text, ground, case)
 
 

@@ -3,8 +3,10 @@
 from dataclasses import replace
 
 from assignors.state import CONNECT, GroupState
+from copartition.groups.kinds import CLASSIC_STREAMS, CLASSIC_STREAMS_SAID
 from copartition.kit.evidence import Evidence, Ground, Missing
 from copartition.kit.words import count
+from partitioning.errors import OtherGroupKindError
 
 _ONE_PROTOCOL = {"librdkafka", "kafka-python"}
 """The clients that refuse eager and cooperative strategies in one list."""
@@ -19,7 +21,12 @@ def with_strategy(state: GroupState) -> GroupState:
     The default is "range" for members of the classic protocol: the first of Java's and of librdkafka's
     `partition.assignment.strategy`; and "uniform" for a group of the consumer protocol: the first of the
     brokers' `group.consumer.assignors`. Workers of Kafka Connect have none of these.
+
+    Raises:
+        OtherGroupKindError: it is a group of Kafka Streams, whose leader gives tasks to its members.
     """
+    if state.strategy == CLASSIC_STREAMS:
+        raise OtherGroupKindError(CLASSIC_STREAMS_SAID.format(group=state.name or "this"), CLASSIC_STREAMS)
     if state.strategy is not None or state.protocol == CONNECT:
         return state
     default, whose = ("range", "Java's and librdkafka's clients")

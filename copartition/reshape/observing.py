@@ -7,6 +7,8 @@ from copartition.audit.cluster import audit_topic
 from copartition.audit.topic_audit import Records, Selection
 from copartition.audit.topic_state import TopicState
 from copartition.check.proof import KeyComparison
+from copartition.groups.kinds import OTHER_KINDS
+from copartition.groups.kinds.live import read_other_group
 from copartition.groups.live.cluster import Cluster
 from copartition.groups.live.reader import read_group
 from copartition.kit.evidence import Missing
@@ -133,19 +135,42 @@ def _reading_groups(
             continue
         kind = types.get(name, "classic")
         if kind not in GROUP_KINDS:
-            missing.append(Missing(f"group {name} is of a kind that is not known here, {kind}", "look at it"))
-        elif kind in {"share", "streams"}:
-            groups.append(ReadingGroup(name, kind, None, {}, None))
-        else:
-            try:
-                state, _ = read_group(cluster, name)
-                committed = cluster.committed(name)
-            except GroupNotFoundError:
-                continue  # it went away since it was listed
-            except SourceError as error:  # one group must not hide the others
-                missing.append(Missing(f"whether group {name} reads the topic: {error}", "run it again"))
-                continue
-            commits = {number: offset for (read, number), offset in committed.items() if read == topic}
-            if commits or topic in state.topics:
-                groups.append(ReadingGroup(name, kind, state, commits, waiting_records(bounds, commits)))
+            what = f"whether group {name} reads the topic: its kind, {kind}, is not known here"
+            missing.append(Missing(what, "look at it with Kafka's own tool for that kind"))
+            continue
+        try:
+            found = (
+                _other_group(cluster, name, kind, topic)
+                if kind in OTHER_KINDS
+                else _consumer_group(cluster, name, kind, topic, bounds)
+            )
+        except GroupNotFoundError:
+            continue  # it went away since it was listed
+        except SourceError as error:  # one group must not hide the others
+            missing.append(Missing(f"whether group {name} reads the topic: {error}", "run it again"))
+            continue
+        if found is not None:
+            groups.append(found)
     return groups
+
+
+def _consumer_group(
+    cluster: Cluster, name: str, kind: str, topic: str, bounds: Bounds
+) -> ReadingGroup | None:
+    """Return a group of consumers; None if it does not read the topic."""
+    state, _ = read_group(cluster, name)
+    committed = cluster.committed(name)
+    commits = {number: offset for (read, number), offset in committed.items() if read == topic}
+    if not commits and topic not in state.topics:
+        return None
+    return ReadingGroup(name, kind, state, commits, waiting_records(bounds, commits))
+
+
+def _other_group(cluster: Cluster, name: str, kind: str, topic: str) -> ReadingGroup | None:
+    """Return a share group or a Streams group; None if it does not read the topic."""
+    group = read_other_group(cluster, name, kind)
+    positions = (group.positions or {}).get(topic, {})
+    if not positions and topic not in (group.topics or {}):
+        return None
+    lags = None if group.lag is None else group.lag.get(topic)
+    return ReadingGroup(name, kind, None, positions, None if lags is None else sum(lags.values()))

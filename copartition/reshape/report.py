@@ -69,7 +69,7 @@ def group_table(plan: ReshapePlan) -> Table:
             "-" if group.state is None else group.state.strategy or "unknown",
             number(group.members),
             number(group.lag),
-            _switch_words(plan.switches.get(group.name)),
+            "-" if group.members == 0 else _switch_words(plan.switches.get(group.name)),
         )
         for group in (plan.topic.groups if plan.topic else ())
     ]

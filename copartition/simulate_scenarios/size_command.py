@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @command(
     "copartition size deploy.yaml --max-lag 30s",
-    "copartition size deploy-surge --max-lag 30s --assignor range --assignor cooperative-sticky",
+    "copartition size deploy.yaml --max-lag 1min --assignor range --assignor cooperative-sticky --runs 3",
     "copartition size billing.txt --deploy rolling --set load.rate=50 --set load.capacity=400 --max-lag 1min",
     "copartition size night.ndjson --set load.rate=50 --set load.capacity=400 --max-lag 1min",
 )

@@ -1,5 +1,6 @@
 """Name everything that the package offers to its users."""
 
+from copartition.simulation.grid import simulate_grid as simulate_grid
 from copartition.simulation.inputs.durations import Duration as Duration
 from copartition.simulation.inputs.durations import Exponential as Exponential
 from copartition.simulation.inputs.durations import LogNormal as LogNormal

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from copartition.assignment_diff.command import diff
 from copartition.shell.main import copartition
+from partitioning.profiles import PROFILES
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -95,6 +96,12 @@ def test_the_figures_of_an_answer_are_those_of_its_page(answer):
     text = re.sub(r"\s+", " ", (ROOT / page).read_text("utf-8"))
     for figure in re.findall(r"[\d,]*\d(?: of [\d,]*\d)?", re.sub(r"\(.*?\)", "", answer)):
         assert figure in text
+
+
+def test_the_comparison_counts_the_rules_that_there_are():
+    checked = sum(profile.checked for profile in PROFILES.values())
+    text = (DOCS / "comparison.md").read_text("utf-8")
+    assert f"by {len(PROFILES)} rules of clients, {checked} of them compared with the client itself" in text
 
 
 def test_every_page_is_in_the_navigation_of_the_site():

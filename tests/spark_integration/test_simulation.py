@@ -7,10 +7,10 @@ from pyspark.sql import SparkSession
 from assignors import Topic, register_assignor
 from assignors.strategies import RangeAssignor
 from copartition import simulate
-from copartition.simulation import Consumer, Join, Leave, Load, RollingRestart, Scenario
+from copartition.simulation import Consumer, Join, Leave, Load, RollingRestart, Scenario, grid
+from copartition.simulation.grid import cells, scenario_of
 from partitioning.errors import MissingDependencyError, ScenarioError, UnknownStrategyError
 from spark_integration import simulate_grid, simulate_rebalances, simulation
-from spark_integration.simulation import cells, scenario_of
 
 CONSUMERS = tuple(Consumer(f"worker-{number}") for number in range(4))
 DEPLOY = Scenario(
@@ -79,7 +79,8 @@ def test_the_driver_builds_no_cell(spark: SparkSession, monkeypatch: pytest.Monk
         assert os.getpid() != driver
         return scenario_of(scenario, cell)
 
-    monkeypatch.setattr(simulation, "scenario_of", build)
+    for module in (simulation, grid):
+        monkeypatch.setattr(module, "scenario_of", build)
     assert simulate_grid(spark, DEPLOY, {"members": [4, 6]}, 1).count() == 2
 
 

@@ -1,5 +1,6 @@
-"""What MkDocs asks while it builds the site: pages from outside docs/, and where their links lead."""
+"""What MkDocs asks while it builds the site: pages from outside docs/, where links lead, how code looks."""
 
+import html
 import re
 import sys
 import tomllib
@@ -15,12 +16,30 @@ sys.path.insert(0, str(ROOT))
 from tools.site import pages  # noqa: E402 - MkDocs imports this file by its path
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-REPOSITORY = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
+SETTINGS = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]
+REPOSITORY = SETTINGS["repository"]
 PYTHON = "reference/python/"
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 _FILE = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
 """A fence that names the file it shows."""
+_BLOCK = re.compile(r'<div class="highlight">(?P<code>(?:(?!</div>).)*<span class="gp">.*?)</div>', re.DOTALL)
+"""A block of a console: commands after a prompt, and what they print."""
+_COMMAND = re.compile(r'<span class="gp">\$ </span>[^\n]*')
+_PRINTED = re.compile(r'<span class="go">(.*?)</span>', re.DOTALL)
+_CELL_CODE = re.compile(r"(<td[^>]*>)(.*?)(</td>)", re.DOTALL)
+_CODE = re.compile(r"(<code>)([^<]*)(</code>)")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Give each command a line of its own in the navigation, and the site the project's address of it."""
+    config.site_url = SETTINGS["site"] or config.site_url
+    listed = [{name: f"reference/commands/{name.replace(' ', '-')}.md"} for name in pages.names()]
+    for section in config.nav or []:
+        for entry in section.get("Reference") or []:
+            if isinstance(entry, dict) and "Commands" in entry:
+                entry["Commands"] = [entry["Commands"], *listed]
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -33,6 +52,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     made = {"commands": pages.commands, "scenario-schema": pages.schema_page}
     for name, make in made.items():
         files.append(File.generated(config, f"reference/{name}.md", content=make()))
+    for name, page in pages.command_pages().items():
+        address = f"reference/commands/{name.replace(' ', '-')}.md"
+        files.append(File.generated(config, address, content=page))
     for name in modules(config):
         files.append(File.generated(config, f"{PYTHON}{name}.md", content=pages.python_module(name)))
     return files
@@ -46,6 +68,8 @@ def modules(config: MkDocsConfig) -> list[str]:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Lead links to a page of the site, or to the repository, or nowhere; name the files of fences."""
     source = page.file.abs_src_path
+    if page.file.src_uri == "index.md":  # its examples are as wide as a terminal
+        page.meta["hide"] = ["navigation", "toc"]
     if source is None:
         return markdown
     addresses = {Path(file.abs_src_path): file.src_uri for file in files if file.abs_src_path}
@@ -64,3 +88,46 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return text
 
     return _FILE.sub(r'```\1 title="\2"', _LINK.sub(lead, markdown))
+
+
+def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Make a console's button copy its commands alone, let sentences wrap, keep options in tables whole."""
+    content = _BLOCK.sub(_console, content)
+    return _CELL_CODE.sub(lambda cell: cell[1] + _CODE.sub(_words, cell[2]) + cell[3], content)
+
+
+def _console(block: re.Match[str]) -> str:
+    """A block with its commands in `data-copy`, which the theme's button copies, and lines that may wrap."""
+    code = block["code"]
+    plain = html.unescape(re.sub(r"<[^>]*>", "", re.sub(r'<span class="gp">\$ </span>', "\0", code)))
+    commands = [line[1:].partition("    #")[0].rstrip() for line in plain.splitlines() if line[:1] == "\0"]
+
+    def line(printed: re.Match[str]) -> str:
+        # The columns of a table are apart by two blanks or more: a line of one is scrolled, never wrapped.
+        wraps = "  " not in html.unescape(printed[1]).strip()
+        return f'<span class="go wraps">{printed[1]}</span>' if wraps else printed[0]
+
+    copied = html.escape("\n".join(commands), quote=True)
+    shown = _COMMAND.sub(r'<span class="wraps">\g<0></span>', _PRINTED.sub(line, code))
+    return f'<div class="highlight" data-copy="{copied}">{shown}</div>'
+
+
+def _words(code: re.Match[str]) -> str:
+    """Code in a table: browsers break at blanks only, not behind the hyphens of an option."""
+    words = code[2].split(" ")
+    if len(words) == 1 and len(words[0]) > _LONG:  # a path, which has to break somewhere
+        return code[0]
+    return code[1] + " ".join(f'<span class="whole">{word}</span>' for word in words) + code[3]
+
+
+_LONG = 40
+"""Characters above which a word of a table may break."""
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Let the page for what is not found have relative links if the site has no address."""
+    if config.site_url:
+        return
+    page = Path(config.site_dir) / "404.html"
+    text = re.sub(r'(href|src)="/(?!/)', r'\1="', page.read_text(encoding="utf-8"))
+    page.write_text(text.replace('"base": "/"', '"base": "."'), encoding="utf-8")

@@ -13,6 +13,8 @@ COLOURS = ("#8fcbf0", "#f2b84b", "#5cc3a1", "#dd9fc1", "#f0e442", "#e8905c", "#c
 WIDTH, ROW, TOP = 760, 28, 40
 LETTER = 7.2
 """Width of a letter, in pixels."""
+DARK = "<style>@media (prefers-color-scheme: dark) { svg { filter: invert(0.9) hue-rotate(180deg) } }</style>"
+"""What a reader sees who prefers dark pages: light and dark exchanged, the hues kept."""
 
 
 class Picture:
@@ -61,6 +63,7 @@ class Picture:
             [
                 f'<svg xmlns="http://www.w3.org/2000/svg" {box}>',
                 f"<title>{escape(self._title)}</title>",
+                DARK,
                 f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
                 f'<text x="8" y="22" font-size="14" font-weight="bold">{escape(self._title)}</text>',
                 *self._parts,

@@ -152,6 +152,8 @@ FAULTS = [
     ("load", with_state(ONE_OWNED), "See unread first"),
     ("spread", with_state(EIGHT), "group.remote.assignor=range"),
     ("spread", with_state(replace(EIGHT, protocol="classic")), "copartition migrate live:GROUP range"),
+    ("load", with_state(replace(group((0, 0, 0, 1)), strategy="stream")), "the next probing rebalance"),
+    ("spread", with_state(replace(EIGHT, protocol="classic", strategy="stream")), "Tasks are spread"),
     ("subscriptions", with_state(members(topics=("orders",))), "payments"),
     ("static", with_state(members(instance_id="s1")), "1 of 2 members"),
     (

@@ -5,11 +5,12 @@ import uuid
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from copartition.groups.live.cluster import Cluster
 from copartition.reshape.observing import observe_topic
 from copartition.reshape.plan import plan_reshape
 from partitioning.errors import UnknownTopicError
 from tests.support.broker import Kafka
-from tests.support.waiting import GENEROUS_S
+from tests.support.waiting import GENEROUS_S, wait_until
 
 pytestmark = pytest.mark.broker
 
@@ -82,3 +83,20 @@ def test_an_unknown_topic_is_named_with_its_neighbours(broker: Kafka) -> None:
     topic = broker.create_topic(1)
     with pytest.raises(UnknownTopicError, match=f"did you mean {topic}"):
         observe_topic(topic[:-1], "target", {"bootstrap.servers": broker.bootstrap_servers})
+
+
+def test_a_share_group_of_the_topic_is_named_and_one_of_another_topic_is_not(broker: Kafka) -> None:
+    # The lowest version of confluent-kafka has no consumer of share groups; no live test runs with it.
+    from tests.copartition.groups.captures.make_kinds import Sharer
+
+    topic, group = broker.create_topic(2), f"shared-{uuid.uuid4().hex}"
+    config = {"bootstrap.servers": broker.bootstrap_servers}
+    sharer = Sharer(broker.bootstrap_servers, "sharer", group, topic)
+    try:
+        cluster = Cluster("test", config)
+        wait_until(lambda: cluster.group_types().get(group) == "share")
+        wait_until(lambda: group in {found.name for found in observe_topic(topic, "target", config).groups})
+        other = observe_topic(broker.create_topic(1), "target", config)
+    finally:
+        sharer.stop()
+    assert group not in {found.name for found in other.groups}

@@ -1,0 +1,49 @@
+"""A live topic is reshaped: `python -m benchmarks.reshape [--records N] [--only NAME]`.
+
+What was measured is `measured.json`; from it `benchmarks/reshape.md` is written. `--compare` only writes the
+page again.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.measured import read_runs, replace_runs
+from benchmarks.reshape.page import page
+from benchmarks.reshape.running import Place, Scenario, run
+
+MEASURED = Path(__file__).with_name("measured.json")
+PAGE = Path(__file__).parents[1] / "reshape.md"
+CLIENTS = ("java", "librdkafka", "kafka-python")
+SCENARIOS = [
+    Scenario("48 -> 12", 48, 12, "java", CLIENTS),
+    Scenario("librdkafka's rule -> Java's", 12, 12, "librdkafka", ("librdkafka",)),
+    Scenario("12 -> 48", 12, 48, "java", CLIENTS, connector=True),
+    Scenario("writers with two rules", 12, 12, "mixed", CLIENTS),
+    Scenario("6 -> 12, struck", 6, 12, "java", ("librdkafka", "kafka-python"), kills=60),
+]
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(prog="python -m benchmarks.reshape", description=__doc__)
+    options.add_argument("--records", type=int, default=200_000, help="records before the copy begins")
+    options.add_argument("--rate", type=int, default=20, help="records a second while it copies")
+    options.add_argument("--only", default="", help="only scenarios whose name has this in it")
+    options.add_argument("--kills", type=int, help="so many of them; 0 for none")
+    options.add_argument("--compare", action="store_true", help="only write the page again")
+    chosen = options.parse_args()
+    names = [scenario.name for scenario in SCENARIOS]
+    asked = [scenario for scenario in SCENARIOS if chosen.only in scenario.name and not chosen.compare]
+    if asked:
+        with Place() as place:
+            for scenario in asked:
+                kills = scenario.kills if chosen.kills is None else chosen.kills
+                measured = run(place, replace(scenario, kills=kills), chosen.records, chosen.rate)
+                replace_runs(MEASURED, "runs", [measured], "name", names)
+    PAGE.write_text(page(read_runs(MEASURED, "runs")))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""Consumer groups that read the old topic while it is copied, and go on in the new one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions as GroupOffsets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from confluent_kafka.admin import AdminClient
+
+Places = set[tuple[int, int]]
+
+
+class Group:
+    """A group with one member, which commits what it has read.
+
+    Args:
+        name: the group's id.
+        servers: of the cluster.
+        protocol: "classic" or "consumer".
+        rate: records a second at most, so that some groups lag.
+    """
+
+    def __init__(self, name: str, servers: str, protocol: str, rate: int) -> None:
+        self.name, self.protocol, self._rate = name, protocol, rate
+        self._settings = {
+            "bootstrap.servers": servers,
+            "group.id": name,
+            "group.protocol": protocol,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "log_level": 0,
+        }
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self, topic: str) -> None:
+        """Read a topic from now on."""
+        self._ended.clear()
+        self._thread = threading.Thread(target=self._read, args=(topic,))
+        self._thread.start()
+
+    def stop(self, topic: str, count: int) -> dict[int, int]:
+        """End, and return what is committed; a partition that nothing is read of gets a commit of 0."""
+        assert self._thread is not None
+        self._ended.set()
+        self._thread.join()
+        consumer = Consumer(self._settings)
+        places = [TopicPartition(topic, partition) for partition in range(count)]
+        offsets = {place.partition: max(place.offset, 0) for place in consumer.committed(places, 60)}
+        consumer.close()
+        return offsets
+
+    def move(self, admin: AdminClient, topic: str, positions: Mapping[int, int]) -> None:
+        """Commit positions of the empty group in the new topic."""
+        places = [TopicPartition(topic, partition, offset) for partition, offset in positions.items()]
+        for done in admin.alter_consumer_group_offsets([GroupOffsets(self.name, places)]).values():
+            done.result()
+
+    def read_rest(self, topic: str, ends: Mapping[int, int]) -> list[tuple[int, int]]:
+        """Join, read the new topic to its end from what is committed, and return where each record was."""
+        consumer = Consumer(self._settings)
+        consumer.subscribe([topic])
+        found: list[tuple[int, int]] = []
+        positions = {
+            place.partition: place.offset
+            for place in consumer.committed([TopicPartition(topic, partition) for partition in ends], 60)
+        }
+        left = {partition for partition, end in ends.items() if positions[partition] < end}
+        while left:
+            for message in consumer.consume(1000, 1.0):
+                assert message.error() is None, message.error()
+                partition, _, offset = message.headers()[-1][1].decode().partition(":")
+                found.append((int(partition), int(offset)))
+                positions[message.partition()] = message.offset() + 1
+            # A marker of a transaction may be the last offset, of which no record tells.
+            for place in consumer.position([TopicPartition(topic, partition) for partition in left]):
+                if place.offset >= ends[place.partition]:
+                    left.discard(place.partition)
+        consumer.close()
+        return found
+
+    def _read(self, topic: str) -> None:
+        consumer = Consumer(self._settings)
+        consumer.subscribe([topic])
+        while not self._ended.is_set():
+            begin = time.monotonic()
+            messages = [
+                message for message in consumer.consume(max(self._rate // 4, 1), 0.2) if not message.error()
+            ]
+            if messages:
+                # A coordinator that is away, as after a kill, takes the next commit: nothing is lost by that.
+                with suppress(KafkaException):
+                    consumer.commit(asynchronous=False)
+                time.sleep(max(len(messages) / self._rate - (time.monotonic() - begin), 0))
+        consumer.close()

@@ -1,0 +1,152 @@
+"""The page of what was measured."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+HEAD = """# A live topic is reshaped
+
+`python -m benchmarks.reshape` writes this page. A broker (Kafka 4.4.0) holds a topic that Java, librdkafka,
+kafka-python and Spark have written, of 100,000 keys at most, the low ones more often. While `reshape_copy`
+copies it, the clients write on, Spark writes between rounds, and three groups read: a classic one, one of the
+consumer protocol (KIP-848), and a classic one that lags. Then the writers are ended, the rest is copied, the
+groups are stopped wherever they are, and `map_positions` says where they go on in the new topic.
+
+Two judges look at the result: `prove`, and a plain consumer that compares every record with the one at the
+place that the copy's header names. Broker, writers, readers and Spark share two cores, and shared them with
+other programs when this was measured: seconds here are many times those of an idle machine. CPU seconds are
+those of Spark's driver, its JVM and its Python workers.
+
+## Lost, doubled, out of order
+"""
+TOPICS = (
+    "topic",
+    "writers",
+    "records",
+    "copied while they wrote",
+    "lost",
+    "doubled",
+    "changed",
+    "out of order",
+    "misplaced",
+    "keys in several old partitions",
+)
+GROUPS = ("topic", "group", "records it had not read", "missed", "read twice", "promised")
+TIMES = ("topic", "first round", "of records", "rounds", "pause", "of it last copy", "positions", "proof")
+COST = ("topic", "copied by", "records", "CPU seconds", "CPU seconds a million", "seconds")
+
+
+def page(runs: list[dict[str, Any]]) -> str:
+    """The page, from the runs in the order of their scenarios."""
+    parts = [HEAD, *table(TOPICS, map(_topic, runs))]
+    parts += [
+        "",
+        f"Each figure is that of `prove`; the plain consumer found {_others(runs)}. A key in several old",
+        "partitions has an order within each of them only; between them the copy follows timestamps.",
+        "",
+        "## Groups that go on",
+        "",
+        *table(GROUPS, (row for run in runs for row in _groups(run))),
+        "",
+        "*Promised* are the repeats that `map_positions` counted before the group moved.",
+        "",
+        "## What it takes",
+        "",
+        *table(TIMES, map(_times, runs)),
+        "",
+        "*Pause*: from the writers' end until every group has its new position, so that writers and readers",
+        "may start on the new topic. To stop everything and then copy would take the first round, too.",
+        "",
+    ]
+    compared = [run for run in runs if "connector" in run["times"]]
+    if compared:
+        parts += [
+            "## Beside Spark's own connector",
+            "",
+            *table(COST, (row for run in compared for row in _cost(run))),
+            "",
+            "The connector copied the same records by `readStream` and `writeStream`: at least once, without",
+            "the order of keys, with new timestamps.",
+            "",
+        ]
+    if struck := [run for run in runs if run["struck"]]:
+        parts += ["## Kills", ""]
+        for run in struck:
+            counts = Counter(map(tuple, run["struck"]))
+            steps, kinds = (list(dict.fromkeys(strike[at] for strike in run["struck"])) for at in (0, 1))
+            rows = [[step, *(str(counts[step, kind]) for kind in kinds)] for step in steps]
+            total = sum(counts.values())
+            parts += [
+                f"{run['name']}: {total} kills (SIGKILL), each at a drawn moment; then it was asked again.",
+                "",
+                *table(["while it ran", *kinds], rows),
+                "",
+                "*driver* is Python and the JVM at once, *command* Python alone, whose JVM ends by itself.",
+                "What became of the records is in the tables above.",
+                "",
+            ]
+    return "\n".join(parts)
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> list[str]:
+    """A table of Markdown; numbers with commas between thousands."""
+    names = [*head]
+    lines = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
+    for row in rows:
+        cells = [f"{cell:,}" if isinstance(cell, int | float) else str(cell) for cell in row]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _topic(run: dict[str, Any]) -> list[Any]:
+    proof = run["proof"]
+    faults = [proof[name] for name in ("lost", "doubled", "changed", "out_of_order", "misplaced")]
+    first = run["rounds"][0]["copied"]
+    writers = ", ".join([*run["writers"], "spark"])
+    return [run["name"], writers, run["records"], run["records"] - first, *faults, proof["strays"]]
+
+
+def _others(runs: list[dict[str, Any]]) -> str:
+    agree = all(run["proof"][name] == count for run in runs for name, count in run["seen"].items())
+    return "the same" if agree else "others: see `measured.json`"
+
+
+def _groups(run: dict[str, Any]) -> list[list[Any]]:
+    return [
+        [run["name"], group, found["lag"], found["missed"], found["repeats"], found["promised"]]
+        for group, found in run["groups"].items()
+    ]
+
+
+def _times(run: dict[str, Any]) -> list[Any]:
+    times, first = run["times"], run["rounds"][0]
+    last = [f"{times[step]['s']:.0f} s" for step in ("last copy", "positions", "prove")]
+    return [
+        run["name"],
+        f"{first['s']:.0f} s",
+        first["copied"],
+        len(run["rounds"]),
+        f"{run['pause_s']:.0f} s",
+        *last,
+    ]
+
+
+def _cost(run: dict[str, Any]) -> list[list[Any]]:
+    # All rounds of the copy have more records than the connector had.
+    sizes = {"connector": run["rounds"][0]["copied"], "copy": sum(done["copied"] for done in run["rounds"])}
+    names = {"connector": 'format("kafka")', "copy": "reshape_copy"}
+    return [
+        [
+            run["name"],
+            names[way],
+            size,
+            run["times"][way]["cpu_s"],
+            round(run["times"][way]["cpu_s"] / size * 1e6, 1),
+            run["times"][way]["s"],
+        ]
+        for way, size in sizes.items()
+    ]
