@@ -1,10 +1,12 @@
 """`copartition model delivery`."""
 
+import json
+
 import pytest
 from click.testing import CliRunner
 
 from copartition.models.command import delivery
-from tests.support.commands import invoker, json_of
+from tests.support.commands import invoker
 
 FEW = ["--batches", "50", "--runs", "4"]
 NOTHING = {"batches": 0, "runs": 0, "most": 0}
@@ -15,7 +17,10 @@ def invoke(*arguments):
 
 
 def read(*arguments):
-    return json_of(invoke, *arguments)
+    """What the command says as JSON, having found something or not."""
+    result = invoke(*arguments, "-o", "json")
+    assert result.exit_code in {0, 1}, result.stderr
+    return json.loads(result.stdout)
 
 
 def happens(*arguments):
@@ -41,6 +46,8 @@ def happens(*arguments):
 )
 def test_what_happens_to_batches(arguments, classes):
     assert happens(*arguments) == classes
+    # A batch that failed is no finding: its caller was told.
+    assert invoke(*arguments).exit_code == bool(classes & {"lost", "twice", "out_of_order"})
 
 
 def test_json_says_what_was_asked_and_assumed():
