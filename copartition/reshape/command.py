@@ -189,7 +189,15 @@ def reshape(
         with needs("copartition reshape", "kafka"):
             from copartition.reshape.observing import observe_topic  # noqa: PLC0415 - needs confluent-kafka
         observed = observe_topic(topic, target, config, full=full)
-        plan = plan_reshape(observed, target, partitions, profile=profile, copy_rate=copy_rate, pace=pace)
+        plan = plan_reshape(
+            observed,
+            target,
+            partitions,
+            profile=profile,
+            copy_rate=copy_rate,
+            pace=pace,
+            servers=config["bootstrap.servers"],
+        )
     output.show(
         partial(print_plan, plan), json=partial(plan_json, plan), markdown=partial(plan_markdown, plan)
     )

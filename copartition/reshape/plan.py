@@ -9,6 +9,7 @@ the topic grows, or writers get another rule, and the records that are there sta
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
@@ -132,11 +133,13 @@ class Target:
         topic: name of the new topic.
         partitions: its partition count.
         profile: whose rule places keyed records there.
+        servers: the cluster as commands name it, host:port.
     """
 
     topic: str
     partitions: int
     profile: str
+    servers: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,7 +153,7 @@ class ReshapePlan:
         reasons: the facts that decide, the heaviest first.
         moves: what the target's rule does to sampled records; None without a rule.
         copy: size and time of the copy; None likewise.
-        switches: by group, what it stops to leave the old topic and start on the new one.
+        switches: by group with members, what it stops to leave the old topic and start on the new one.
         ways: the two ways; empty if the topic is refused or the rule is not known.
         ground: what was read, and what is taken for granted.
     """
@@ -199,6 +202,7 @@ def plan_reshape(
     profile: str | None = None,
     copy_rate: float | None = None,
     pace: Pace | None = None,
+    servers: str = "HOST:PORT",
 ) -> ReshapePlan:
     """Return the plan to give a topic another partition count, another rule, or both.
 
@@ -209,6 +213,7 @@ def plan_reshape(
         profile: whose rule places keyed records there; None: the one that most records were placed by.
         copy_rate: records a second that the copy makes, as measured; None: `ASSUMED_RATE`.
         pace: how fast members are restarted, and their settings; None: Kafka's defaults.
+        servers: the cluster as the steps' commands name it.
     """
     pace = pace or Pace()
     if (why := why_refused(topic.name, topic.sample.examples)) is not None:
@@ -232,9 +237,11 @@ def plan_reshape(
     reasons += _about_writers(summary, chosen, partitions, ground)
     reasons += _about_copy(topic, copy, ground)
     switches = {
-        group.name: _switch_stops(group.state, pace) for group in topic.groups if group.state is not None
+        group.name: _switch_stops(group.state, pace)
+        for group in topic.groups
+        if group.state is not None and group.members
     }
-    goal = Target(target, partitions, chosen)
+    goal = Target(target, partitions, chosen, servers)
     ways = (
         _new_topic(topic, goal, copy, moves, switches, pace),
         _in_place(topic, goal, moves, pace),
@@ -292,8 +299,7 @@ def _assumed(topic: ObservedTopic, profile: str | None, copy_rate: float | None,
     if copy_rate is None:
         yield (
             f"the copy makes {ASSUMED_RATE:,.0f} records a second, which nobody measured; a round of "
-            "--copy "
-            "prints what it made, and --copy-rate takes it"
+            "--copy prints what it made, and --copy-rate takes it"
         )
     yield f"a round of the copy takes {ROUND_S:.0f} s beside its records"
     yield f"writers and members start {duration(pace.longest_down_ms)} after they were stopped"
@@ -321,9 +327,8 @@ def _about_topic(topic: ObservedTopic, target: str, partitions: int, ground: Evi
         keep = settings.get("delete.retention.ms", "86400000")
         text = (
             "it is compacted: the last value of each key stays the last, as order by key is kept. Do not "
-            "let "
-            f"the copy rest for longer than {duration(float(keep))} (delete.retention.ms): after that a "
-            "tombstone may be gone that the copy has not read, and an old value would live on"
+            f"let the copy rest for longer than {duration(float(keep))} (delete.retention.ms): after that "
+            "a tombstone may be gone that the copy has not read, and an old value would live on"
         )
         yield Reason("compaction", "told", text, ground)
     if settings.get("message.timestamp.type") == "LogAppendTime":
@@ -342,8 +347,7 @@ def _about_transactions(topic: ObservedTopic, ground: Evidence) -> Iterator[Reas
         others = list_names([name for name in transaction.topics if name != topic.name], _NAMED)
         text = (
             f"the transaction {transaction.id} writes {topic.name} together with {others}: a reader of "
-            "the new "
-            "topic would see one part of a transaction without the other"
+            "the new topic would see one part of a transaction without the other"
         )
         yield Reason("transactions", "lost", text, ground)
     if across or topic.compacted or not (topic.sample.gaps or inside):
@@ -355,18 +359,15 @@ def _about_transactions(topic: ObservedTopic, ground: Evidence) -> Iterator[Reas
         names = list_names(sorted({transaction.id for transaction in inside}), _NAMED)
         text = (
             f"transactions write it ({names}), and no other topic at two looks; aborted records and "
-            "markers are "
-            "not copied"
+            "markers are not copied"
         )
         yield Reason("transactions", "told", text, ground)
     else:
         missing = Missing(
             f"whether the transactions that write {topic.name} write other topics, too: {seen}, and none "
-            "was "
-            "open at two looks",
+            "was open at two looks",
             "run it again while the writers write; a coordinator knows the topics of a transaction only "
-            "while "
-            "it is open",
+            "while it is open",
         )
         yield Reason("transactions", "open", missing.what, missing)
 
@@ -379,15 +380,13 @@ def _about_keys(topic: ObservedTopic, ground: Evidence) -> Iterator[Reason]:
         least = "" if proof.complete else "at least "
         text = (
             f"{least}{scattered:,} of {count(keys, 'key')} lie in several partitions of {topic.name}, so "
-            "their "
-            "records have no order to keep: the copy puts them by timestamp within a round"
+            "their records have no order to keep: the copy puts them by timestamp within a round"
         )
         yield Reason("scattered-keys", "lost", text, ground)
     elif not proof.complete:
         missing = Missing(
             f"whether some key lies in several partitions of {topic.name}: none of {count(keys, 'key')} "
-            "that "
-            "were read does, and not all records were read",
+            "that were read does, and not all records were read",
             "read every record with --full",
         )
         yield Reason("scattered-keys", "open", missing.what, missing)
@@ -401,29 +400,26 @@ def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterat
             text = (
                 f"group {group.name} is a Kafka Streams application: its tasks and the changelogs of its "
                 "stores have a partition each of the topics it reads. It has to be reset with the new "
-                "topic "
-                "as input (kafka-streams-application-reset.sh), and reads from where that says"
+                "topic as input (kafka-streams-application-reset.sh), and reads from where that says"
             )
             yield Reason("streams-group", "lost", text, ground)
         elif group.kind == "share":
+            whom = shlex.quote(group.name)
             left = "" if group.lag is None else f" ({group.lag:,} records are not done)"
             missing = Missing(
                 f"where share group {group.name} would go on: it acknowledges single records, so what it "
-                "has "
-                f"done is no position{left}",
+                f"has done is no position{left}",
                 "let it read the old topic to its end before it moves; its start on the new one can be "
-                "set to "
-                "the earliest record, the latest, or a time while it has no members: kafka-share-groups.sh "
-                f"--bootstrap-server HOST:PORT --reset-offsets --group {group.name} --topic {target} "
-                "--to-earliest (or --to-latest, --to-datetime) --execute. The earliest loses nothing and "
-                "reads everything again",
+                "set to the earliest record, the latest, or a time while it has no members: "
+                f"kafka-share-groups.sh --bootstrap-server HOST:PORT --reset-offsets --group {whom} "
+                f"--topic {target} --to-earliest (or --to-latest, --to-datetime) --execute. The earliest "
+                "loses nothing and reads everything again",
             )
             yield Reason("share-group", "open", missing.what, missing)
         elif group.lag is None:
             missing = Missing(
                 f"where group {group.name} would go on: it has not committed every partition that has "
-                "records, "
-                "and auto.offset.reset, which decides there, is known to its members only",
+                "records, and auto.offset.reset, which decides there, is known to its members only",
                 "let it commit, or set it by kafka-consumer-groups.sh --reset-offsets",
             )
             yield Reason("no-commit", "open", missing.what, missing)
@@ -442,8 +438,7 @@ def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterat
             missing = Missing(
                 f"whether group {group.name} joins {topic.name} with {list_names(joined, _NAMED)} by "
                 f"partition: they have {topic.partitions:,} partitions each, and {state.strategy} gives "
-                "equal "
-                "numbers to one member",
+                "equal numbers to one member",
                 "ask its owners; if it does, reshape all of them to one count and one rule, and see with "
                 f"copartition check {topic.name} {joined[0]} that they fit now",
             )
@@ -483,8 +478,7 @@ def _about_writers(
     if summary.keyless:
         text = (
             f"{summary.keyless:,} of the records that were read have no key, or an empty one: they are "
-            "spread "
-            "over the new partitions, and their order among each other is not kept"
+            "spread over the new partitions, and their order among each other is not kept"
         )
         yield Reason("writers", "told", text, ground)
 
@@ -508,8 +502,7 @@ def _about_copy(topic: ObservedTopic, copy: Copy, ground: Evidence) -> Iterator[
     if math.isinf(copy.seconds):  # then it is no question what retention takes meanwhile
         text = (
             f"writers add {copy.written_per_s:,.0f} records a second and the copy makes {copy.rate:,.0f}: "
-            "it "
-            "never catches up; copy on more executors, or let the writers pause"
+            "it never catches up; copy on more executors, or let the writers pause"
         )
         yield Reason("copy-too-slow", "lost", text, ground)
         return
@@ -518,8 +511,7 @@ def _about_copy(topic: ObservedTopic, copy: Copy, ground: Evidence) -> Iterator[
         text = (
             f"records live for {duration(limit_ms)} (retention.ms), less than the copy takes "
             f"({duration(1_000 * copy.seconds)}): some are deleted before they are copied, as they would "
-            "be "
-            "without it; groups that have not read them lose them"
+            "be without it; groups that have not read them lose them"
         )
         yield Reason("retention", "told", text, ground)
 
@@ -557,12 +549,16 @@ def _new_topic(
 ) -> Way:
     """Return the way by a new topic: make it, copy, stop writers, copy the rest, prove, switch."""
     command = f"copartition reshape {topic.name} --partitions {target.partitions} --to {target.topic}"
-    rule = f" --profile {target.profile}"
-    own = [f"--config {name}={topic.settings[name]}" for name in topic.own_settings if name in topic.settings]
+    rule = f" --profile {target.profile} -b {target.servers}"
+    own = [
+        f"--config {shlex.quote(f'{name}={topic.settings[name]}')}"
+        for name in topic.own_settings
+        if name in topic.settings
+    ]
     create = " ".join(
         [
-            f"kafka-topics.sh --bootstrap-server HOST:PORT --create --topic {target.topic} --partitions",
-            f"{target.partitions} --replication-factor {topic.replicas}",
+            f"kafka-topics.sh --bootstrap-server {target.servers} --create --topic {target.topic}",
+            f"--partitions {target.partitions} --replication-factor {topic.replicas}",
             *own,
         ]
     )
@@ -587,13 +583,17 @@ def _new_topic(
     for group in topic.groups:
         if group.state is None:
             continue
-        stops = switches[group.name]
+        move = f"{command}{rule} --switch --checkpoint FOLDER --group {shlex.quote(group.name)} --execute"
+        stops = switches.get(group.name)
+        if stops is None:  # nobody has to stop in a group without members
+            text = f"Move the positions of group {group.name}, which has no members now"
+            steps.append(Step(f"{text}; start it on {target.topic}", (move,)))
+            continue
         steps.append(
             Step(
                 f"Let group {group.name} read {topic.name} to its end, stop it, move its positions, start "
-                "it "
-                f"on {target.topic}",
-                (f"{command}{rule} --switch --checkpoint FOLDER --group {group.name} --execute",),
+                f"it on {target.topic}",
+                (move,),
                 f"group {group.name}",
                 stops if isinstance(stops, Missing) else stops.longest_pause_ms,
             )
@@ -608,8 +608,7 @@ def _new_topic(
     prices = [
         (
             f"{copy.records:,} records are written a second time, and both topics take their space until "
-            "the "
-            "old one is deleted"
+            "the old one is deleted"
         ),
         (
             "no record is lost or doubled, and each key's records stay in order; a group that has read the "
@@ -646,11 +645,11 @@ def _in_place(topic: ObservedTopic, target: Target, moves: Moves, pace: Pace) ->
         return Way("in place", obstacle, (), (), keeps_order=False)
     steps = []
     if grows:
-        alter = f"kafka-topics.sh --bootstrap-server HOST:PORT --alter --topic {topic.name}"
+        alter = f"kafka-topics.sh --bootstrap-server {target.servers} --alter --topic {topic.name}"
         stops = {
             group.name: stops_of_group(group.state, Happening(grows={topic.name: target.partitions}), pace)
             for group in topic.groups
-            if group.state is not None
+            if group.state is not None and group.members
         }
         steps.append(Step("Grow the topic", (f"{alter} --partitions {target.partitions}",)))
         steps += [
@@ -675,10 +674,8 @@ def _in_place_prices(topic: ObservedTopic, moves: Moves, pace: Pace) -> Iterator
     behind = round(moves.share * topic.records)
     yield (
         f"{moves.share:.1%} of the keyed records move: about {behind:,} of those there are stay in their "
-        "old "
-        "partitions, while new ones of the same keys go to others. Who reads from the beginning has them "
-        "out "
-        "of order"
+        "old partitions, while new ones of the same keys go to others. Who reads from the beginning has "
+        "them out of order"
     )
     for group in topic.groups:
         if group.lag:
@@ -691,16 +688,13 @@ def _in_place_prices(topic: ObservedTopic, moves: Moves, pace: Pace) -> Iterator
             skipped = topic.written_per_s * moves.added_share * found.at_most_ms / 1_000
             yield (
                 f"under auto.offset.reset=latest, the default, a group of the {found.protocol} protocol "
-                "skips "
-                f"up to {skipped:,.0f} records: those that come into new partitions within {found}. To "
-                "lose "
-                f"none, {CURE}"
+                f"skips up to {skipped:,.0f} records: those that come into new partitions within {found}. "
+                f"To lose none, {CURE}"
             )
     if topic.compacted:
         yield (
             "compaction does not reach across partitions: the last value of each key that moves lives on "
-            "in its "
-            "old partition beside the newer ones"
+            "in its old partition beside the newer ones"
         )
 
 

@@ -57,8 +57,7 @@ def why_not_still(first: EndLook, second: EndLook) -> str | None:
         where = "partition" if len(written) == 1 else "partitions"
         return (
             f"writers still write: {count(sum(written.values()), 'record')} came to {where} {names} "
-            "between "
-            "two looks"
+            "between two looks"
         )
     if second.open_offsets:
         names = list_names([str(place) for place in second.open_offsets], _NAMED)

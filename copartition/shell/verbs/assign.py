@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from assignors.state import GroupState
-    from copartition.assignment_diff.planned_members import Joiner
+    from copartition.groups.planned_members import Joiner
 
 
 _TOPIC = re.compile(rf"[A-Za-z0-9._-]{{1,{MAX_TOPIC_NAME}}}")
