@@ -60,10 +60,6 @@ THROUGH_OTHERS: dict[str, list[str]] = {
         "copartition/groups/capture/table.py",
         "copartition/groups/capture/wrapped.py",
     ],
-    "tests/copartition/shell/test_examples.py": [
-        "copartition/shell/examples/mine.py",
-        "copartition/shell/verbs/examples.py",
-    ],
     "tests/copartition/shell/verbs/test_assign.py": ["copartition/shell/verbs/other_kinds.py"],
     "tests/copartition/assignment_diff/test_checks.py": ["copartition/assignment_diff/summary.py"],
     "tests/copartition/assignment_diff/test_pair.py": ["copartition/groups/source.py"],
@@ -110,6 +106,10 @@ THROUGH_OTHERS: dict[str, list[str]] = {
     ],
     "tests/partitioning/test_partitioners.py": ["partitioning/random_choice.py"],
     "tests/partitioning/test_profiles.py": ["partitioning/hashing/modulo.py"],
+    "tests/copartition/shell/test_examples.py": [
+        "copartition/shell/examples/mine.py",
+        "copartition/shell/verbs/examples.py",
+    ],
     "tests/spark_integration/reshaping/test_reshaping.py": [
         "spark_integration/reshaping/positions.py",
         "spark_integration/reshaping/proof.py",
