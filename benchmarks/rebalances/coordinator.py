@@ -24,6 +24,7 @@ from kafka.protocol.consumer import OffsetCommitRequest
 
 from benchmarks.consumers.clients import JAVA
 from benchmarks.consumers.process import Member
+from benchmarks.rebalances.besides import ANSWERS
 from benchmarks.rebalances.broker_log import Decision, Request, read_log, recording_broker
 from benchmarks.rebalances.measure import GROUP_APIS, as_row, decisions
 from tests.support.broker import Broker, Kafka
@@ -33,7 +34,6 @@ from tests.support.waiting import GENEROUS_S
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-ANSWERS = Path(__file__).parent / "coordinator.json"
 PARTITIONS = 4
 COMMITS = 300
 EPOCHS = range(1, 9)

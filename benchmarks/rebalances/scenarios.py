@@ -122,6 +122,13 @@ def kill(random: Random) -> Scenario:
     return Scenario([*formed(), Step(begins, "kill", "c2")], begins, begins + 30)
 
 
+def kill_and_back(random: Random) -> Scenario:
+    """A process dies and is started again at once, as a supervisor does it, long before its session ends."""
+    begins = quiet(random)
+    steps = [*formed(), Step(begins, "kill", "c2"), Step(begins + 2, "start", "c2")]
+    return Scenario(steps, begins, begins + 35)
+
+
 def static_short(random: Random) -> Scenario:
     begins = quiet(random)
     steps = [*formed(), Step(begins, "close", "c2"), Step(begins + 3, "start", "c2")]
@@ -227,6 +234,7 @@ SCENARIOS: dict[str, Callable[[Random], Scenario]] = {
             "slow poll": slow_poll,
         }.items()
     },
+    "kill and back": kill_and_back,
 }
 """The scenarios by name."""
 

@@ -359,12 +359,9 @@ def plan_json(plan: ReshapePlan) -> str:
         "target_partitions": None if target is None else target.partitions,
         "target_profile": None if target is None else target.profile,
         "reasons": [
-            attributes(
-                ReasonData,
-                reason,
-                **{name: value for name, value in ground_fields(reason.ground).items() if name != "assumed"},
-            )
+            attributes(ReasonData, reason, evidence=ground["evidence"], missing=ground["missing"])
             for reason in plan.reasons
+            for ground in [ground_fields(reason.ground)]
         ],
         "writers": [
             {

@@ -110,12 +110,17 @@ class ScenarioInputs(NamedTuple):
             with_waiting,
         )
         from copartition.groups import read_source  # noqa: PLC0415 - only groups need it
+        from copartition.simulate_scenarios.learned import learn_costs  # noqa: PLC0415 - only records need it
 
         captured: list[CapturedScenario] = []
         assignors = self.assignors or (None,)
         for plan in plans:
             if plan.lower().endswith(_RECORD):
-                captured += scenarios_of_record(plan, self.deploys, assignors, self.pace)
+                pace, learned = learn_costs(plan, self.pace)
+                captured += [
+                    found._replace(assumed=(*learned, *found.assumed))
+                    for found in scenarios_of_record(plan, self.deploys, assignors, pace)
+                ]
             else:
                 state = read_source(plan, self.config, group=self.group).state
                 happenings = [parse_happening(state, deploy) for deploy in self.deploys]
@@ -192,6 +197,7 @@ scenario_options = one_argument(
 @command(
     "copartition simulate --list",
     "copartition simulate deploy-surge deploy-static-ids",
+    "copartition simulate deploy.yaml --assignor range --assignor cooperative-sticky",
     "copartition simulate billing.txt --deploy rolling --html page.html",
 )
 @click.argument("plans", nargs=-1, metavar="[FILE|NAME]...")

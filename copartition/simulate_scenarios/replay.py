@@ -475,12 +475,12 @@ def _compare(
         episode.causes,
         len(recorded),
         tuple(Differing(*pair, PartitionList.of(some)) for pair, some in apart.items()),
-        _bounds(episode),
+        recorded_bounds(episode),
         predicted,
     )
 
 
-def _bounds(episode: Episode) -> Bounds | None:
+def recorded_bounds(episode: Episode) -> Bounds | None:
     """Return the longest time in milliseconds that a moved partition had no owner; None if none moved.
 
     New partitions do not count: no look shows since when they exist. `most` is None as soon as one partition
@@ -497,6 +497,18 @@ def _bounds(episode: Episode) -> Bounds | None:
     return Bounds(
         1000 * max(change.least_s or 0 for change in moved), max(most) if len(most) == len(moved) else None
     )
+
+
+def whole_bounds(episode: Episode) -> Bounds | None:
+    """Return `recorded_bounds` of an episode that can be held to the model's times, else None.
+
+    Its cause must be known, and its length bounded on both sides. A topic that grew is left out, as no look
+    shows when it did.
+    """
+    kinds = {cause.kind for cause in episode.causes}
+    usable = kinds and ChangeKind.GREW not in kinds and episode.steps[-1].names and episode.steps[0].names
+    bounds = recorded_bounds(episode)
+    return bounds if usable and bounds is not None and bounds.most is not None else None
 
 
 def _assumed(compared: Sequence[Compared], settings: Settings, runs: int, *, consumer: bool) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.rebalances.__main__ import COMPARED, saved
+from benchmarks.rebalances.besides import saved as answers
+from benchmarks.rebalances.besides import section
 from benchmarks.rebalances.comparing import CAUSES, Cell, compare, orders, page
 from benchmarks.rebalances.predicting import medians
 from benchmarks.rebalances.scenarios import SCENARIOS, protocols
@@ -49,3 +51,9 @@ def test_protocols_are_in_the_order_measured(cells: list[Cell]) -> None:
 
 def test_the_page_is_what_the_comparison_says(cells: list[Cell]) -> None:
     assert COMPARED.read_text() == page(cells)
+
+
+def test_the_simulator_does_what_a_coordinator_does_besides() -> None:
+    rows = [line for line in section(answers()).splitlines() if line.endswith("| no |")]
+    # Of a coordinator that is told to wait before it writes, the scenario has to say so.
+    assert [row.split("|")[2].strip()[:9] for row in rows] == ["4.4.0, 5,", "4.4.0, 10"]
