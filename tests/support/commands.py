@@ -34,7 +34,7 @@ def json_of(invoke: Callable[..., Result], *arguments: object) -> Any:
 
 
 def printed(line: str) -> str:
-    """What the arguments of `copartition` in a line print, as wide as pages show; it must be an answer."""
+    """What the arguments of `copartition` in a line print, as wide as pages show it; it has an answer."""
     result = invoker(copartition)(*shlex.split(line), "--width", "200")
     assert result.exit_code in {0, 1}, result.output
     return result.stdout

@@ -128,7 +128,7 @@ def _exit_codes(text: str) -> Iterator[str]:
     for code in codes:
         number, _, meaning = code.strip().partition(" ")
         yield f"| {number} | {_text(meaning)} |"
-    yield from ("", _text(rest) if dot else "", "")
+    yield from ("", _prose(rest) if dot else "", "")
 
 
 _SHOWN_LINES = 12
