@@ -29,7 +29,7 @@ def commands() -> str:
     """Every command under the headings of `--help`, with the line that says what it is for."""
     lines = ["# Commands", "", _text(copartition.help), "", "`assignment-diff` is `copartition diff`.", ""]
     for heading, told in SECTIONS.items():
-        lines += [f"## {heading}", "", "| command | |", "|---|---|"]
+        lines += [f"## {heading}", "", "| command | what it tells |", "|---|---|"]
         for name, text in told.items():
             # A group of commands has no page of its own: that of its first command stands for it.
             page = next(found for found in names() if found == name or found.startswith(f"{name} "))
