@@ -32,6 +32,8 @@ LOOKED_AT = (
     "faq",
     "comparison",
     "reference/commands",
+    "reference/commands/simulate",
+    "troubleshooting",
     "reference/python/partitioning",
 )
 WINDOWS = {"desktop": (1280, 900), "phone": (390, 844)}
