@@ -216,12 +216,14 @@ def plan_reshape(
         servers: the cluster as the steps' commands name it.
     """
     pace = pace or Pace()
+    # Some internal topics have names of their own and are known by their keys only.
     if (why := why_refused(topic.name, topic.sample.examples)) is not None:
         return refused_plan(topic.name, why, topic)
     summary = AuditSummary(topic.audit)
     ground = Evidence(
         (_read_words(topic), *_seen_words(topic)), tuple(_assumed(topic, profile, copy_rate, pace))
     )
+    # What is read is judged first: it does not depend on the rule, and is told also where that is not known.
     chosen = profile or _usual_profile(summary)
     reasons = [*_about_topic(topic, target, partitions, ground), *_about_groups(topic, target, ground)]
     reasons += [Reason("unseen", "open", missing.what, missing) for missing in topic.missing]
@@ -265,6 +267,7 @@ def _usual_profile(summary: AuditSummary) -> str | None:
 
 
 def _why_no_rule(topic: ObservedTopic) -> str:
+    """Return why no rule can be taken for that of the writers, a clause."""
     if topic.partitions == 1:
         return "with one partition every rule gives the same place"
     return {
@@ -296,6 +299,7 @@ def _assumed(topic: ObservedTopic, profile: str | None, copy_rate: float | None,
         yield f"writers place keys by the rule of {profile} on the new topic, as --profile says"
     else:
         yield "writers go on to place keys by the rule that most records were placed by"
+    # A figure that nobody measured decides times below; the reader must see which one it is.
     if copy_rate is None:
         yield (
             f"the copy makes {ASSUMED_RATE:,.0f} records a second, which nobody measured; a round of "
@@ -313,7 +317,14 @@ def _assumed(topic: ObservedTopic, profile: str | None, copy_rate: float | None,
 
 
 def _about_topic(topic: ObservedTopic, target: str, partitions: int, ground: Evidence) -> Iterator[Reason]:
-    """Yield what the topic's kind, its transactions and its settings mean for a copy."""
+    """Yield what the topic's kind, its transactions and its settings mean for a copy.
+
+    Args:
+        topic: the topic.
+        target: name of the new topic.
+        partitions: its wanted count.
+        ground: what was read.
+    """
     if topic.target_partitions not in {None, partitions}:
         text = (
             f"{target} exists with {count(topic.target_partitions or 0, 'partition')}, not "
@@ -323,6 +334,7 @@ def _about_topic(topic: ObservedTopic, target: str, partitions: int, ground: Evi
     yield from _about_transactions(topic, ground)
     yield from _about_keys(topic, ground)
     settings = topic.settings
+    # The copy reads a tombstone as any record, if it comes before the cleaner takes the tombstone away.
     if topic.compacted:
         keep = settings.get("delete.retention.ms", "86400000")
         text = (
@@ -340,8 +352,14 @@ def _about_topic(topic: ObservedTopic, target: str, partitions: int, ground: Evi
 
 
 def _about_transactions(topic: ObservedTopic, ground: Evidence) -> Iterator[Reason]:
-    """Yield whether transactions write the topic, and other topics with it."""
+    """Yield whether transactions write the topic, and other topics with it.
+
+    What shows a transaction after its end is a gap in the offsets only: it tells that there was one, and not
+    which topics it wrote. In a compacted topic a gap tells nothing.
+    """
     inside = [transaction for transaction in topic.transactions if topic.name in transaction.topics]
+    # The offsets topic is no other topic here: a loop that reads, processes and writes commits the position
+    # in its input by the transaction.
     across = [transaction for transaction in inside if {*transaction.topics} - {topic.name, OFFSETS_TOPIC}]
     for transaction in across[:1]:
         others = list_names([name for name in transaction.topics if name != topic.name], _NAMED)
@@ -375,6 +393,7 @@ def _about_transactions(topic: ObservedTopic, ground: Evidence) -> Iterator[Reas
 def _about_keys(topic: ObservedTopic, ground: Evidence) -> Iterator[Reason]:
     """Yield how many keys have no order to keep, because they lie in several partitions."""
     proof = topic.scattered
+    # One topic was compared with none, so each list has one element.
     (scattered,), (keys,) = proof.scattered, proof.keys
     if scattered:
         least = "" if proof.complete else "at least "
@@ -393,7 +412,13 @@ def _about_keys(topic: ObservedTopic, ground: Evidence) -> Iterator[Reason]:
 
 
 def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterator[Reason]:
-    """Yield what each group needs or loses."""
+    """Yield what each group needs or loses.
+
+    Args:
+        topic: the topic with its groups.
+        target: name of the new topic.
+        ground: what was read.
+    """
     for group in topic.groups:
         state = group.state
         if group.kind == "streams" or (state is not None and state.strategy == "stream"):
@@ -425,12 +450,14 @@ def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterat
             yield Reason("no-commit", "open", missing.what, missing)
         if state is None:
             continue
+        # Before the switch nobody has a reason to read the new topic, but a pattern that matches its name.
         if target in state.topics:
             text = (
                 f"group {group.name} reads {target} already; if it subscribes by a pattern, choose a name "
                 "that the pattern does not match (--to), or it reads every record twice"
             )
             yield Reason("new-topic-read", "lost", text, ground)
+        # Equal counts are what a join by partition needs; without them there is none to break.
         joined = [
             other for other in state.topics if topic.others.get(other) == topic.partitions and other != target
         ]
@@ -443,6 +470,7 @@ def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterat
                 f"copartition check {topic.name} {joined[0]} that they fit now",
             )
             yield Reason("joined", "open", missing.what, missing)
+        # Offsets of many groups share a partition, so this may be the transaction of another group.
         commits_in = [
             transaction.id
             for transaction in topic.transactions
@@ -461,10 +489,18 @@ def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterat
 def _about_writers(
     summary: AuditSummary, profile: str, partitions: int, ground: Evidence
 ) -> Iterator[Reason]:
-    """Yield which writers must change, so that all of them place keys alike on the new topic."""
+    """Yield which writers must change, so that all of them place keys alike on the new topic.
+
+    Args:
+        summary: the audit of the old topic.
+        profile: the rule of the new one.
+        partitions: its count.
+        ground: what was read.
+    """
     wanted = _placement(profile, partitions)
     for share in summary.audit.shares:
         writer = share.writer
+        # A rule over an older count is that of records before a growth; who wrote them writes by today's.
         if writer.num_partitions != summary.count or wanted is None:
             continue
         if profile in writer.same_rule:
@@ -506,6 +542,7 @@ def _about_copy(topic: ObservedTopic, copy: Copy, ground: Evidence) -> Iterator[
         )
         yield Reason("copy-too-slow", "lost", text, ground)
         return
+    # -1 is Kafka's word for "without end".
     limit_ms = float(topic.settings.get("retention.ms", "-1"))
     if "delete" in topic.settings.get("cleanup.policy", "delete") and 0 <= limit_ms < 1_000 * copy.seconds:
         text = (
@@ -526,8 +563,10 @@ def _switch_stops(state: GroupState, pace: Pace) -> Stops | Missing:
         captured = scenario_of(state, pace=pace)
     except (AssignorError, ScenarioError, SourceError, UnknownStrategyError) as error:
         return Missing(f"what the switch stops: {error}", "start its members, and run it again")
+    # The group is at rest for a minute, so that all heartbeats are those of a quiet group.
     scenario, at_ms = captured.scenario, 60_000.0
     leaves = [Leave(at_ms, consumer.name) for consumer in scenario.consumers]
+    # A consumer that starts again has a new member id, also if it is the same process.
     joins = [
         Join(at_ms + pace.longest_down_ms, replace(consumer, name=f"{consumer.name}, anew"))
         for consumer in scenario.consumers
@@ -547,7 +586,16 @@ def _new_topic(
     switches: dict[str, Stops | Missing],
     pace: Pace,
 ) -> Way:
-    """Return the way by a new topic: make it, copy, stop writers, copy the rest, prove, switch."""
+    """Return the way by a new topic: make it, copy, stop writers, copy the rest, prove, switch.
+
+    Args:
+        topic: the old topic.
+        target: the new one.
+        copy: size and time of the copy.
+        moves: where sampled records go.
+        switches: by group with members, what it stops.
+        pace: how fast writers are started again.
+    """
     command = f"copartition reshape {topic.name} --partitions {target.partitions} --to {target.topic}"
     rule = f" --profile {target.profile} -b {target.servers}"
     own = [
@@ -620,6 +668,7 @@ def _new_topic(
             for group in waiting
         ),
     ]
+    # Fewer keys than partitions, or a hot key, leave partitions uneven whatever the rule.
     even = moves.keyed / target.partitions
     if moves.keyed and moves.largest > 1.5 * even:
         prices.append(
@@ -638,7 +687,14 @@ def _copy_words(copy: Copy) -> str:
 
 
 def _in_place(topic: ObservedTopic, target: Target, moves: Moves, pace: Pace) -> Way:
-    """Return the way in place: the topic grows or its writers get another rule, and old records stay."""
+    """Return the way in place: the topic grows or its writers get another rule, and old records stay.
+
+    Args:
+        topic: the topic.
+        target: the count and the rule that are wanted; its name does not matter.
+        moves: where sampled records would go.
+        pace: the settings of the groups.
+    """
     grows = target.partitions > topic.partitions
     if target.partitions < topic.partitions:
         obstacle = f"a topic never loses partitions: {topic.partitions:,} now, {target.partitions:,} wanted"
@@ -667,7 +723,11 @@ def _in_place(topic: ObservedTopic, target: Target, moves: Moves, pace: Pace) ->
 
 
 def _in_place_prices(topic: ObservedTopic, moves: Moves, pace: Pace) -> Iterator[str]:
-    """Yield what growth in place costs, in records."""
+    """Yield what growth in place costs, in records.
+
+    Shares are those of the sample; they are applied to all records, to what a group has not read, and to what
+    comes while members do not know of new partitions.
+    """
     if not moves.moved:
         yield f"none of {moves.keyed:,} keyed records that were read moves"
         return
@@ -685,6 +745,7 @@ def _in_place_prices(topic: ObservedTopic, moves: Moves, pace: Pace) -> Iterator
             )
     if moves.added:
         for found in find_discoveries(_one_protocol(topic.groups), pace.settings):
+            # Records a second, times the share that goes to new partitions, times seconds.
             skipped = topic.written_per_s * moves.added_share * found.at_most_ms / 1_000
             yield (
                 f"under auto.offset.reset=latest, the default, a group of the {found.protocol} protocol "

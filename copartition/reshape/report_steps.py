@@ -30,6 +30,7 @@ def round_sentence(number: int, copied: int, behind: int, seconds: float) -> str
 def position_table(group: GroupSwitch) -> Table:
     """Return a row a partition: where the group is in the old topic, and where it goes on in the new one."""
     rows = []
+    # Both topics number their partitions from 0 on, and the one with more has rows of its own at the end.
     for place in range(max((*group.old, *group.positions), default=-1) + 1):
         old, new, now = (columns.get(place) for columns in (group.old, group.positions, group.now))
         rows.append((str(place), *("" if offset is None else f"{offset:,}" for offset in (old, new, now))))
@@ -122,6 +123,7 @@ def proof_lines(proof: Any, topic: str, target: str) -> list[str]:
         topic: the old topic.
         target: the new one.
     """
+    # All of them are shown, also those that are 0: what was not looked for would look the same.
     faults = {
         "lost": "records without a copy",
         "doubled": "copies beyond the first",
@@ -226,6 +228,7 @@ def back_lines(
         config: the settings of the cluster, for the printed commands.
         execute: whether the commits were removed in this run.
     """
+    # Topics and the copy's notes are not deleted here: who finds the copy wrong has to decide that.
     did = "removed" if execute else "would remove, with --execute,"
     servers = config.get("bootstrap.servers", "HOST:PORT")
     return [

@@ -14,7 +14,7 @@ FEW = {"profiles", "completion", "help", "examples", "ledger forget", "ledger li
 
 
 @pytest.fixture(scope="module")
-def made() -> dict[str, str]:
+def written_pages() -> dict[str, str]:
     """The page of each command."""
     return pages.command_pages()
 
@@ -38,8 +38,8 @@ def test_a_command_has_four_examples(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_has_usage_options_and_exit_codes(made: dict[str, str], name: str) -> None:
-    page = made[name]
+def test_a_page_has_usage_options_and_exit_codes(written_pages: dict[str, str], name: str) -> None:
+    page = written_pages[name]
     assert re.search(r"```text\n(?:copartition|assignment-diff) ", page)
     for heading in ("## Options", "## Exit codes", "## Examples"):
         assert f"\n{heading}\n" in page
