@@ -132,7 +132,8 @@ class Run:
         most = STEPS + STEPS_EACH * (len(scenario.consumers) + len(scenario.events))
         if scenario.until_ms is None:
             return most
-        # A group may be meant never to rest until `until_ms`, but no real one rebalances faster than this.
+        # A group may be meant never to rest until `until_ms`; one that rebalances faster than this goes round
+        # in a circle, as one of librdkafka does whose members give a partition to each other.
         return min(most * (1 + int(since_ms / MINUTE_MS)), MOST_STEPS)
 
     def happen(self, event: Primitive) -> None:

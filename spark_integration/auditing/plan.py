@@ -143,8 +143,12 @@ def _rows(audit: TopicAudit) -> list[tuple[object, ...]]:
 
 
 def _time(milliseconds: int | None) -> datetime | None:
-    """Return a time in milliseconds since 1970 as a timestamp."""
-    return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)
+    """Return a time in milliseconds since 1970 as a timestamp; None also for one that no calendar has."""
+    try:
+        return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)
+    # A client may write any number as a record's time; a Python timestamp ends with the year 9999.
+    except (OverflowError, ValueError, OSError):
+        return None
 
 
 SURE = 0.999

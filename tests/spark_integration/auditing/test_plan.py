@@ -11,7 +11,7 @@ from partitioning import partition_batch
 from partitioning.errors import InvalidConfigError, InvalidPartitionCountError, UnknownStrategyError
 from spark_integration import ColumnError, audit, audit_verdict
 from spark_integration.auditing import counting
-from spark_integration.auditing.plan import checked_records
+from spark_integration.auditing.plan import _time, checked_records
 
 
 def frame(spark: SparkSession, rows: list[tuple[int, int, bytes | None]]) -> DataFrame:
@@ -139,3 +139,9 @@ def test_meaningless_arguments_are_refused(
 ) -> None:
     with pytest.raises(error):
         call(frame(spark, [(0, 0, b"key")]))
+
+
+@pytest.mark.parametrize("milliseconds", [2**63 - 1, -(2**63), 253_402_300_800_000])
+def test_a_time_that_no_calendar_has_is_null(milliseconds: int) -> None:
+    assert _time(milliseconds) is None
+    assert _time(0) is not None
