@@ -286,7 +286,10 @@ class _Run(NamedTuple):
         from copartition.reshape.report_steps import round_sentence  # noqa: PLC0415 - help does without
         from spark_integration import reshape_copy  # noqa: PLC0415 - as said above
 
-        begun = [time.monotonic()]
+        begun, checkpoint = [time.monotonic()], self.choice.checkpoint or ""
+        # Spark would take a path as relative to where its JVM was started, which may be another folder.
+        if "://" not in checkpoint:
+            checkpoint = os.path.abspath(checkpoint)  # noqa: PTH100 - help does without pathlib
 
         def tell(done: Any) -> None:
             now = time.monotonic()
@@ -298,7 +301,7 @@ class _Run(NamedTuple):
             self.topic,
             self.target,
             config=self.config,
-            checkpoint=self.choice.checkpoint or "",
+            checkpoint=checkpoint,
             profile=self.profile,
             until_behind=until_behind,
             on_round=tell,

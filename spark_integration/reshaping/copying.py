@@ -162,8 +162,6 @@ def reshape_copy(
 def _stream(spark: SparkSession, source: str, config: Mapping[str, str]) -> DataFrame:
     """Return the old topic as a stream, from its beginning."""
     reader = spark.readStream.format("copartition").options(**reader_options(config, source))
-    # With a number of tasks that is asked for, no two partitions share one: `_reached` needs each alone.
-    reader = reader.option("minPartitions", 1)
     if find_spec("pyspark.sql.streaming.datasource"):  # since Spark 4.2 a stream reads in parts
         reader = reader.option("maxOffsetsPerTrigger", MOST_OFFSETS)
     return reader.option("startingOffsets", "earliest").load()
