@@ -51,6 +51,7 @@ class Replay:
                 lambda: self.topics,
                 np.arange(len(NAMES) + 1) * LARGEST,
                 NAMES,
+                {},
                 self.describe,
             ),
             self.matching,
