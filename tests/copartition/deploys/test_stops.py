@@ -110,7 +110,7 @@ def test_a_range_is_written_from_its_least_to_its_most(least, most, digits, whol
 def test_ranges_are_the_least_and_the_most_of_as_many_seeds():
     captured = scenario_of(STATE, parse_happening(STATE, "rolling"))
     found = stops_of(captured, "rolling")
-    seconds = [result.summary.partition_pause_ms / 1_000 for result in run_phases(captured.scenario, RUNS)]
+    seconds = [result.summary.partition_seconds for result in run_phases(captured.scenario, RUNS)]
     assert (found.runs, found.partition_seconds) == (RUNS, Range(min(seconds), max(seconds)))
     assert found.partition_seconds.least < found.partition_seconds.most
     runs = "30 runs of the simulator, seeds 0 to 29, each at another moment of a heartbeat"

@@ -67,5 +67,7 @@ def test_what_no_source_shows_is_missing_and_has_a_remedy(state, what):
 
 def test_a_group_of_kafka_streams_is_called_what_it_is():
     state = GroupState.without_partitions(name="words", status="Stable")
-    with pytest.raises(OtherGroupKindError, match="words is a group of Kafka Streams with the classic protocol"):
+    with pytest.raises(
+        OtherGroupKindError, match="words is a group of Kafka Streams with the classic protocol"
+    ):
         with_strategy(replace(state, strategy="stream"))
