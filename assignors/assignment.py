@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,6 @@ from partitioning.errors import InvalidGroupError
 from partitioning.kit.columns import bounds
 from partitioning.kit.limits import check_partitions
 from partitioning.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    # A group is carried on by what this module returns, so at run time it imports this one.
-    from assignors.group import Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +127,7 @@ class Assignment(Mapping[str, PartitionList]):
     @classmethod
     def for_group(
         cls,
-        group: Group,
+        group: assignors.group.Group,
         lists: Mapping[str, Iterable[TopicPartition | tuple[str, int]]],
         *,
         transferring: Mapping[TopicPartition, str] | None = None,
@@ -258,3 +254,8 @@ class Assignment(Mapping[str, PartitionList]):
         """Return the assignment as columns, grouped by member; the arrays are views, do not write to them."""
         topics, topic, partition = self._columns
         return AssignmentArrays(self._members, topics, self._member_column, topic, partition)
+
+
+# At the end, as each of the two modules names the other's class: a group is carried on by an assignment, and
+# an assignment is made for a group. Types of signatures are to be found as the program runs.
+import assignors.group  # noqa: E402

@@ -1,6 +1,6 @@
-"""A grid of simulations in one process, in one process a core, and on Spark: CPU and the clock, in seconds.
+"""A grid of simulations in one process, in one a core, and on Spark: CPU and the clock, in seconds.
 
-`python -m benchmarks.grids` prints a table. The ways take turns; CPU counts all processes below this one, Spark's
+`python -m benchmarks.grids` prints a table. The ways take turns; CPU counts all processes below this, Spark's
 JVM too, and the session is there before the first turn.
 """
 

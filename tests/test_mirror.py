@@ -63,7 +63,6 @@ THROUGH_OTHERS: dict[str, list[str]] = {
     "tests/copartition/shell/verbs/test_assign.py": ["copartition/shell/verbs/other_kinds.py"],
     "tests/copartition/assignment_diff/test_checks.py": ["copartition/assignment_diff/summary.py"],
     "tests/copartition/assignment_diff/test_pair.py": ["copartition/groups/source.py"],
-    "tests/copartition/simulate_scenarios/test_data.py": ["copartition/kit/json.py"],
     "tests/copartition/simulation/group": [
         "copartition/simulation/group/classic_protocol.py",
         "copartition/simulation/group/consumer_client.py",
@@ -107,6 +106,14 @@ THROUGH_OTHERS: dict[str, list[str]] = {
     ],
     "tests/partitioning/test_partitioners.py": ["partitioning/random_choice.py"],
     "tests/partitioning/test_profiles.py": ["partitioning/hashing/modulo.py"],
+    "tests/copartition/shell/test_examples.py": [
+        "copartition/shell/examples/mine.py",
+        "copartition/shell/verbs/examples.py",
+    ],
+    "tests/spark_integration/reshaping/test_reshaping.py": [
+        "spark_integration/reshaping/positions.py",
+        "spark_integration/reshaping/proof.py",
+    ],
     "tests/spark_integration/sinks/exactly_once": [
         "spark_integration/sinks/exactly_once/foreach_batch.py",
         "spark_integration/sinks/exactly_once/writers.py",

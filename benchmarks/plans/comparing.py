@@ -21,7 +21,7 @@ they were measured.
 All that decides was known beforehand of {known} changes: **{equal} of {known} came as predicted, partition by
 partition.** In {rest} more the change itself brings something that decides and that nobody knew. {said} of
 these plans said that something is unknown, as did {cautious} of the others, where it decided nothing. {lucky}
-of the {rest} came as predicted all the same, and {hindsight} do where the plan knows what the change brought.
+of the {rest} came true anyway, and {hindsight} do once the plan is given what the change brought.
 
 A line is a change of one group; a group's changes follow one another. Its partitions before are those after
 the line above. "the same" stands for real owners that are the predicted ones. Moved are partitions with

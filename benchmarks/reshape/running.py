@@ -249,10 +249,10 @@ class _Run:
         begin = time.monotonic()
         written = {writer.client: writer.drain() for writer in self._writers}
         self._job.rounds.clear()
-        times["last copy"] = self._asked("last copy", usual_s, do="copy", until_behind=0)
+        times["last copy"] = self._ask("last copy", usual_s, do="copy", until_behind=0)
         commits = {group.name: group.stop(self._old, self._scenario.old) for group in self._groups}
         stopped_s = time.monotonic() - begin
-        times["positions"] = self._asked("positions", 3.0, do="positions", commits=commits)
+        times["positions"] = self._ask("positions", 3.0, do="positions", commits=commits)
         positions = times["positions"].pop("positions")
         admin = AdminClient(config)
         for group in self._groups:
@@ -262,7 +262,7 @@ class _Run:
         ends = dict(topic_bounds(config, self._new).ends)
         read = {group.name: group.read_rest(self._new, ends) for group in self._groups}
         say(self._scenario.name, "is proven")
-        times["prove"] = self._asked("prove", 5.0, do="prove")
+        times["prove"] = self._ask("prove", 5.0, do="prove")
         while len(self._strikes.made) < self._scenario.kills:
             self._must(self._strikes.ask("prove", 5.0, on=self._settings, do="prove"))
         found = {
@@ -291,7 +291,7 @@ class _Run:
         }
         return found
 
-    def _asked(self, step: str, usual_s: float, **what: Any) -> dict[str, Any]:
+    def _ask(self, step: str, usual_s: float, **what: Any) -> dict[str, Any]:
         if len(self._strikes.made) < self._scenario.kills:
             return self._must(self._strikes.ask(step, usual_s, on=self._settings, **what))
         return self._must(self._job.ask(on=self._settings, **what))

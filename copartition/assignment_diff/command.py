@@ -32,9 +32,9 @@ from partitioning.kit.limits import MAX_GROUP_MEMBERS
 
 if TYPE_CHECKING:
     from copartition.assignment_diff.compare import AssignmentDiff
-    from copartition.assignment_diff.planned_members import WhatIf
     from copartition.assignment_diff.report.model import View
     from copartition.deploys.pace import Pace
+    from copartition.groups.planned_members import WhatIf
     from copartition.kit.number_checks import NumberCheck
 
 CHECKS = (
@@ -88,7 +88,7 @@ def _subscription(text: str, option: str) -> tuple[str, tuple[str, ...]]:
 
 planning_options = one_argument(
     "what_if",
-    build_lazily("copartition.assignment_diff.planned_members", "WhatIf"),
+    build_lazily("copartition.groups.planned_members", "WhatIf"),
     click.option(
         "--add-members",
         type=click.IntRange(0, MAX_GROUP_MEMBERS),

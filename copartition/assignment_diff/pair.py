@@ -8,8 +8,8 @@ import numpy as np
 from assignors.state import GroupState
 from assignors.weighted.weights import GivenWeights
 from copartition.assignment_diff.compare import diff
-from copartition.assignment_diff.planned_members import WhatIf, as_complete, subscribed_members
 from copartition.assignment_diff.planner import plan
+from copartition.groups.planned_members import WhatIf, as_complete, subscribed_members
 from copartition.groups.source import Source, read_source, source_label
 from partitioning.errors import SourceError
 

@@ -22,7 +22,8 @@ from assignors.interface import Assignor
 from assignors.registry import check_for_consumers, get_assignor, name_in_group
 from assignors.state import CONNECT, GroupState, TopicRacks
 from assignors.weighted.weights import GivenWeights
-from copartition.assignment_diff.planned_members import (
+from copartition.groups.offers import with_strategy
+from copartition.groups.planned_members import (
     EVERYBODY,
     PlannedSeats,
     Seat,
@@ -35,7 +36,6 @@ from copartition.assignment_diff.planned_members import (
     seat_members,
     unknown_places,
 )
-from copartition.groups.offers import with_strategy
 from partitioning.errors import AssignorError, SourceError, UnknownStrategyError
 from partitioning.java import scala_set_order
 from partitioning.kit.limits import check_members, check_partitions

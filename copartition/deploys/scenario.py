@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 
 from assignors.group import Topic
 from assignors.state import GroupState, MemberIdentity
-from copartition.assignment_diff.planned_members import (
+from copartition.deploys.assumptions import pace_sentences, timeouts_sentence
+from copartition.deploys.pace import Pace, full_names
+from copartition.groups.names import Names
+from copartition.groups.offers import with_strategy
+from copartition.groups.planned_members import (
     WhatIf,
     as_complete,
     find_member,
     seat_members,
     topics_read,
 )
-from copartition.deploys.assumptions import pace_sentences, timeouts_sentence
-from copartition.deploys.pace import Pace, full_names
-from copartition.groups.names import Names
-from copartition.groups.offers import with_strategy
 from copartition.groups.snapshot import Step, read_record
 from copartition.kit.words import count, duration
 from copartition.simulation import (

@@ -152,7 +152,7 @@ def _share(loads: Sequence[int]) -> str:
 
 
 def _who_assigns(group: Examination) -> str:
-    """Return the case of advice by what assigns: the coordinator, a leader of Kafka Streams, or another one."""
+    """Return the case of advice by who assigns: the coordinator, a leader of Kafka Streams, or another."""
     if group.state.strategy == CLASSIC_STREAMS:
         return "streams"
     return "consumer" if group.state.protocol == "consumer" else ""

@@ -68,7 +68,7 @@ def check_any_head(text: str) -> None:
 
 
 _SCENARIOS = {".yaml", ".yml", ".toml"}
-_SCENARIO_KEYS = re.compile(r'(?s)(?!.*"(?:members|groupId)"\s*:).*"topics"\s*:\s*[{\[]')
+_SCENARIO_KEYS = re.compile(r'(?s)(?!.*"(?:members|groupId|fetch_state)"\s*:).*"topics"\s*:\s*[{\[]')
 """Fits the JSON of a scenario, and of no other tool's group."""
 
 

@@ -36,6 +36,7 @@ def _complete_client(_context: click.Context, _parameter: click.Parameter, incom
 
 @command(
     "copartition migrate billing.txt cooperative-sticky",
+    "copartition migrate range cooperative-sticky --client librdkafka",
     "copartition migrate live:billing uniform -b localhost:9092",
     "copartition migrate --all-groups uniform -b localhost:9092",
 )

@@ -42,6 +42,8 @@ def model() -> None:
     epilog=examples(
         "copartition model batching --rate 2500 --value-bytes 512 --partitions 12 --limit 20",
         "copartition model batching --stream orders.csv --partitions 12 --round-trip 4 --limit 50",
+        "copartition model batching --stream orders.csv --partitions 12 --limit 50 --client librdkafka",
+        "copartition model batching --stream orders.csv --partitions 12 --limit 50 --percentile 99.9 -o json",
     )
 )
 @click.option(
@@ -165,6 +167,7 @@ def _share_option(name: str, text: str) -> Decorator:
     epilog=examples(
         "copartition model delivery --no-idempotence --ack-lost 0.01",
         "copartition model delivery --acks 1 --leader-change 100",
+        "copartition model delivery --leader-change 100 --unclean 50",
         "copartition model delivery --client librdkafka --idempotence --refused 0.02 --in-flight 5",
     )
 )
@@ -282,6 +285,7 @@ def _by_offset(records: Iterable[tuple[int, float | Ending]]) -> dict[int, float
     epilog=examples(
         "copartition model share --members 4 --process 20 --max-poll-records 50",
         "copartition model share --process 120 --max-poll-records 10 --lock 1000",
+        "copartition model share --process 120 --max-poll-records 10 --lock 1000 --each --renew",
         "copartition model share --members 2 --max-poll-records 10 --batch-records 10 --poison 33=crash",
     )
 )

@@ -179,6 +179,8 @@ def reshape(
     if step.mode is not None:
         if why is not None:
             raise click.ClickException(f"{topic} is not reshaped: {why}")
+        # The plan may take the rule from the records. A step must not: with another sample it could take
+        # another rule, and put later records of a key into another partition than the earlier ones.
         if profile is None:
             raise click.UsageError(f"--{step.mode} needs --profile NAME, the rule that the plan shows")
         run = _Run(ctx, topic, target, partitions, profile, config, step, output)
@@ -189,7 +191,15 @@ def reshape(
         with needs("copartition reshape", "kafka"):
             from copartition.reshape.observing import observe_topic  # noqa: PLC0415 - needs confluent-kafka
         observed = observe_topic(topic, target, config, full=full)
-        plan = plan_reshape(observed, target, partitions, profile=profile, copy_rate=copy_rate, pace=pace)
+        plan = plan_reshape(
+            observed,
+            target,
+            partitions,
+            profile=profile,
+            copy_rate=copy_rate,
+            pace=pace,
+            servers=config["bootstrap.servers"],
+        )
     output.show(
         partial(print_plan, plan), json=partial(plan_json, plan), markdown=partial(plan_markdown, plan)
     )
@@ -197,7 +207,18 @@ def reshape(
 
 
 class _Run(NamedTuple):
-    """One step of a reshape, and all that it needs."""
+    """One step of a reshape, and all that it needs.
+
+    Attributes:
+        ctx: the command, whose name begins what is told on stderr.
+        topic: the old topic.
+        target: the new topic.
+        partitions: its count, which the cluster must show.
+        profile: whose rule places keys there.
+        config: librdkafka's settings.
+        choice: the step.
+        output: where its report goes.
+    """
 
     ctx: click.Context
     topic: str
@@ -222,6 +243,7 @@ class _Run(NamedTuple):
         check_target(cluster, self.topic, self.target, self.partitions)
         steps = {"copy": self._copy, "switch": self._switch, "prove": self._prove, "back": self._back}
         assert self.choice.mode is not None
+        # All errors of Spark end in one line, as those of a broker do.
         try:
             return steps[self.choice.mode](cluster)
         except Exception as error:
@@ -246,13 +268,19 @@ class _Run(NamedTuple):
             "spark.ui.showConsoleProgress": "false",
             "spark.log.level": "ERROR",
         }
+        # No master is named here: spark-defaults.conf or SPARK_REMOTE names a cluster, else Spark is local.
         builder = SparkSession.builder.appName(f"copartition reshape {self.topic}")
         for name, value in quiet.items():
             builder = builder.config(name, value)
         return builder.getOrCreate()
 
     def _copy_rounds(self, spark: Any, until_behind: int) -> Any:
-        """Copy until few records are left; each round is told on stderr, and the last one returned."""
+        """Copy until few records are left; each round is told on stderr, and the last one returned.
+
+        Args:
+            spark: the session.
+            until_behind: so many records may be left.
+        """
         # The one import of Spark's package from here: who installs the tools need not install Spark, and who
         # calls a step that needs it gets a line that says so.
         from copartition.reshape.report_steps import round_sentence  # noqa: PLC0415 - help does without
@@ -282,12 +310,17 @@ class _Run(NamedTuple):
         return 0
 
     def _switch(self, cluster: Any) -> int:
-        """See that writers stand still, copy the rest, show positions, and write them if asked."""
+        """See that writers stand still, copy the rest, show positions, and write them if asked.
+
+        Returns:
+            0 if every group has its positions, also those written now; else 1.
+        """
         from copartition.reshape import switching  # noqa: PLC0415 - needs confluent-kafka
         from copartition.reshape.report_steps import print_switch, switch_json  # noqa: PLC0415 - help does without
         from copartition.reshape.switch import switch_exit_code, why_not_still  # noqa: PLC0415 - likewise
         from spark_integration import map_positions  # noqa: PLC0415 - see `_copy_rounds`
 
+        # Two looks at the whole topic, not one a partition: a writer may be slow in one and quick in another.
         first = switching.look_at_ends(self.topic, self.config)
         time.sleep(_LOOK_S)
         second = switching.look_at_ends(self.topic, self.config)
@@ -337,6 +370,7 @@ class _Run(NamedTuple):
         from copartition.reshape import switching  # noqa: PLC0415 - needs confluent-kafka
         from copartition.reshape.report_steps import back_lines, moved_sentence  # noqa: PLC0415
 
+        # Asked first: once a writer has put records into the new topic, the old one is no way back.
         if moved := switching.moved_writers(self.target, self.config):
             complain(self.ctx, moved_sentence(self.topic, self.target, moved))
             return 1

@@ -106,6 +106,7 @@ class KeySample:
             after: partition count of the new one.
             profile: a name of `partitioning.profiles`, or a plug-in that places by key alone.
         """
+        # One hash for all kept keys; -1 is a key that the rule does not place.
         placed = partition_batch(self._keys, after, profile=profile)
         keyed = placed != UNKEYED
         home = placed[keyed]

@@ -43,6 +43,7 @@ def observe_topic(topic: str, target: str, config: Mapping[str, str], *, full: b
         UnknownTopicError: the cluster shows no such topic.
         CopartitionError: the topic cannot be read, as in `audit_topic`, or no broker answers.
     """
+    # It refuses an unknown topic with near names, before anything else is asked.
     state = TopicState(topic, config)
     cluster = Cluster("reshape", config)
     missing: list[Missing] = []
@@ -54,6 +55,7 @@ def observe_topic(topic: str, target: str, config: Mapping[str, str], *, full: b
     looks = [_transactions(cluster, topic)]
     sample, keys = KeySample(), KeyComparison(1)
 
+    # The audit hands each batch on, so that the topic is read once.
     def also(records: Records) -> None:
         sample.add(records)
         keys.add(0, records)
@@ -69,6 +71,7 @@ def observe_topic(topic: str, target: str, config: Mapping[str, str], *, full: b
                 "run it again when all brokers answer, as a user with DESCRIBE on the transactional ids",
             )
         )
+    # A look that failed is told above; what the other one saw is worth having.
     seen = [look for look in looks if look is not None]
     return ObservedTopic(
         name=topic,
@@ -158,6 +161,7 @@ def _consumer_group(
     cluster: Cluster, name: str, kind: str, topic: str, bounds: Bounds
 ) -> ReadingGroup | None:
     """Return a group of consumers; None if it does not read the topic."""
+    # The second state is the one that is assigned next (KIP-848), which changes nothing of who reads what.
     state, _ = read_group(cluster, name)
     committed = cluster.committed(name)
     commits = {number: offset for (read, number), offset in committed.items() if read == topic}
@@ -172,5 +176,6 @@ def _other_group(cluster: Cluster, name: str, kind: str, topic: str) -> ReadingG
     positions = (group.positions or {}).get(topic, {})
     if not positions and topic not in (group.topics or {}):
         return None
+    # Unlike a lag from commits it is the coordinator's own count: records that are done out of order are out.
     lags = None if group.lag is None else group.lag.get(topic)
     return ReadingGroup(name, kind, None, positions, None if lags is None else sum(lags.values()))

@@ -56,8 +56,7 @@ def encode_origins(partition: NDArray[Any], offset: NDArray[Any]) -> list[bytes]
         row = int(negative[0])
         raise ReshapeError(
             f"row {row}: {int(partition[row])}:{int(offset[row])} is no place in a topic; a partition and "
-            "an "
-            "offset are 0 or more"
+            "an offset are 0 or more"
         )
     return [b"%d:%d" % place for place in zip(partition.tolist(), offset.tolist(), strict=True)]
 
@@ -113,8 +112,7 @@ def new_position(
     if unknown:
         raise ReshapeError(
             f"the group has no commit for partition {unknown[0]} of the old topic, which has records; "
-            "commit "
-            "one, or say by kafka-consumer-groups.sh --reset-offsets where the group is to begin"
+            "commit one, or say by kafka-consumer-groups.sh --reset-offsets where the group is to begin"
         )
     # One row more than there are partitions: -1 picks the last one, whose limit nothing is below.
     limits = np.full(max(commits, default=-1) + 2, -1, np.int64)

@@ -9,6 +9,7 @@ the topic grows, or writers get another rule, and the records that are there sta
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
@@ -132,11 +133,13 @@ class Target:
         topic: name of the new topic.
         partitions: its partition count.
         profile: whose rule places keyed records there.
+        servers: the cluster as commands name it, host:port.
     """
 
     topic: str
     partitions: int
     profile: str
+    servers: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,7 +153,7 @@ class ReshapePlan:
         reasons: the facts that decide, the heaviest first.
         moves: what the target's rule does to sampled records; None without a rule.
         copy: size and time of the copy; None likewise.
-        switches: by group, what it stops to leave the old topic and start on the new one.
+        switches: by group with members, what it stops to leave the old topic and start on the new one.
         ways: the two ways; empty if the topic is refused or the rule is not known.
         ground: what was read, and what is taken for granted.
     """
@@ -199,6 +202,7 @@ def plan_reshape(
     profile: str | None = None,
     copy_rate: float | None = None,
     pace: Pace | None = None,
+    servers: str = "HOST:PORT",
 ) -> ReshapePlan:
     """Return the plan to give a topic another partition count, another rule, or both.
 
@@ -209,14 +213,17 @@ def plan_reshape(
         profile: whose rule places keyed records there; None: the one that most records were placed by.
         copy_rate: records a second that the copy makes, as measured; None: `ASSUMED_RATE`.
         pace: how fast members are restarted, and their settings; None: Kafka's defaults.
+        servers: the cluster as the steps' commands name it.
     """
     pace = pace or Pace()
+    # Some internal topics have names of their own and are known by their keys only.
     if (why := why_refused(topic.name, topic.sample.examples)) is not None:
         return refused_plan(topic.name, why, topic)
     summary = AuditSummary(topic.audit)
     ground = Evidence(
         (_read_words(topic), *_seen_words(topic)), tuple(_assumed(topic, profile, copy_rate, pace))
     )
+    # What is read is judged first: it does not depend on the rule, and is told also where that is not known.
     chosen = profile or _usual_profile(summary)
     reasons = [*_about_topic(topic, target, partitions, ground), *_about_groups(topic, target, ground)]
     reasons += [Reason("unseen", "open", missing.what, missing) for missing in topic.missing]
@@ -232,9 +239,11 @@ def plan_reshape(
     reasons += _about_writers(summary, chosen, partitions, ground)
     reasons += _about_copy(topic, copy, ground)
     switches = {
-        group.name: _switch_stops(group.state, pace) for group in topic.groups if group.state is not None
+        group.name: _switch_stops(group.state, pace)
+        for group in topic.groups
+        if group.state is not None and group.members
     }
-    goal = Target(target, partitions, chosen)
+    goal = Target(target, partitions, chosen, servers)
     ways = (
         _new_topic(topic, goal, copy, moves, switches, pace),
         _in_place(topic, goal, moves, pace),
@@ -258,6 +267,7 @@ def _usual_profile(summary: AuditSummary) -> str | None:
 
 
 def _why_no_rule(topic: ObservedTopic) -> str:
+    """Return why no rule can be taken for that of the writers, a clause."""
     if topic.partitions == 1:
         return "with one partition every rule gives the same place"
     return {
@@ -289,11 +299,11 @@ def _assumed(topic: ObservedTopic, profile: str | None, copy_rate: float | None,
         yield f"writers place keys by the rule of {profile} on the new topic, as --profile says"
     else:
         yield "writers go on to place keys by the rule that most records were placed by"
+    # A figure that nobody measured decides times below; the reader must see which one it is.
     if copy_rate is None:
         yield (
             f"the copy makes {ASSUMED_RATE:,.0f} records a second, which nobody measured; a round of "
-            "--copy "
-            "prints what it made, and --copy-rate takes it"
+            "--copy prints what it made, and --copy-rate takes it"
         )
     yield f"a round of the copy takes {ROUND_S:.0f} s beside its records"
     yield f"writers and members start {duration(pace.longest_down_ms)} after they were stopped"
@@ -307,7 +317,14 @@ def _assumed(topic: ObservedTopic, profile: str | None, copy_rate: float | None,
 
 
 def _about_topic(topic: ObservedTopic, target: str, partitions: int, ground: Evidence) -> Iterator[Reason]:
-    """Yield what the topic's kind, its transactions and its settings mean for a copy."""
+    """Yield what the topic's kind, its transactions and its settings mean for a copy.
+
+    Args:
+        topic: the topic.
+        target: name of the new topic.
+        partitions: its wanted count.
+        ground: what was read.
+    """
     if topic.target_partitions not in {None, partitions}:
         text = (
             f"{target} exists with {count(topic.target_partitions or 0, 'partition')}, not "
@@ -317,13 +334,13 @@ def _about_topic(topic: ObservedTopic, target: str, partitions: int, ground: Evi
     yield from _about_transactions(topic, ground)
     yield from _about_keys(topic, ground)
     settings = topic.settings
+    # The copy reads a tombstone as any record, if it comes before the cleaner takes the tombstone away.
     if topic.compacted:
         keep = settings.get("delete.retention.ms", "86400000")
         text = (
             "it is compacted: the last value of each key stays the last, as order by key is kept. Do not "
-            "let "
-            f"the copy rest for longer than {duration(float(keep))} (delete.retention.ms): after that a "
-            "tombstone may be gone that the copy has not read, and an old value would live on"
+            f"let the copy rest for longer than {duration(float(keep))} (delete.retention.ms): after that "
+            "a tombstone may be gone that the copy has not read, and an old value would live on"
         )
         yield Reason("compaction", "told", text, ground)
     if settings.get("message.timestamp.type") == "LogAppendTime":
@@ -335,15 +352,20 @@ def _about_topic(topic: ObservedTopic, target: str, partitions: int, ground: Evi
 
 
 def _about_transactions(topic: ObservedTopic, ground: Evidence) -> Iterator[Reason]:
-    """Yield whether transactions write the topic, and other topics with it."""
+    """Yield whether transactions write the topic, and other topics with it.
+
+    What shows a transaction after its end is a gap in the offsets only: it tells that there was one, and not
+    which topics it wrote. In a compacted topic a gap tells nothing.
+    """
     inside = [transaction for transaction in topic.transactions if topic.name in transaction.topics]
+    # The offsets topic is no other topic here: a loop that reads, processes and writes commits the position
+    # in its input by the transaction.
     across = [transaction for transaction in inside if {*transaction.topics} - {topic.name, OFFSETS_TOPIC}]
     for transaction in across[:1]:
         others = list_names([name for name in transaction.topics if name != topic.name], _NAMED)
         text = (
             f"the transaction {transaction.id} writes {topic.name} together with {others}: a reader of "
-            "the new "
-            "topic would see one part of a transaction without the other"
+            "the new topic would see one part of a transaction without the other"
         )
         yield Reason("transactions", "lost", text, ground)
     if across or topic.compacted or not (topic.sample.gaps or inside):
@@ -355,18 +377,15 @@ def _about_transactions(topic: ObservedTopic, ground: Evidence) -> Iterator[Reas
         names = list_names(sorted({transaction.id for transaction in inside}), _NAMED)
         text = (
             f"transactions write it ({names}), and no other topic at two looks; aborted records and "
-            "markers are "
-            "not copied"
+            "markers are not copied"
         )
         yield Reason("transactions", "told", text, ground)
     else:
         missing = Missing(
             f"whether the transactions that write {topic.name} write other topics, too: {seen}, and none "
-            "was "
-            "open at two looks",
+            "was open at two looks",
             "run it again while the writers write; a coordinator knows the topics of a transaction only "
-            "while "
-            "it is open",
+            "while it is open",
         )
         yield Reason("transactions", "open", missing.what, missing)
 
@@ -374,67 +393,71 @@ def _about_transactions(topic: ObservedTopic, ground: Evidence) -> Iterator[Reas
 def _about_keys(topic: ObservedTopic, ground: Evidence) -> Iterator[Reason]:
     """Yield how many keys have no order to keep, because they lie in several partitions."""
     proof = topic.scattered
+    # One topic was compared with none, so each list has one element.
     (scattered,), (keys,) = proof.scattered, proof.keys
     if scattered:
         least = "" if proof.complete else "at least "
         text = (
             f"{least}{scattered:,} of {count(keys, 'key')} lie in several partitions of {topic.name}, so "
-            "their "
-            "records have no order to keep: the copy puts them by timestamp within a round"
+            "their records have no order to keep: the copy puts them by timestamp within a round"
         )
         yield Reason("scattered-keys", "lost", text, ground)
     elif not proof.complete:
         missing = Missing(
             f"whether some key lies in several partitions of {topic.name}: none of {count(keys, 'key')} "
-            "that "
-            "were read does, and not all records were read",
+            "that were read does, and not all records were read",
             "read every record with --full",
         )
         yield Reason("scattered-keys", "open", missing.what, missing)
 
 
 def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterator[Reason]:
-    """Yield what each group needs or loses."""
+    """Yield what each group needs or loses.
+
+    Args:
+        topic: the topic with its groups.
+        target: name of the new topic.
+        ground: what was read.
+    """
     for group in topic.groups:
         state = group.state
         if group.kind == "streams" or (state is not None and state.strategy == "stream"):
             text = (
                 f"group {group.name} is a Kafka Streams application: its tasks and the changelogs of its "
                 "stores have a partition each of the topics it reads. It has to be reset with the new "
-                "topic "
-                "as input (kafka-streams-application-reset.sh), and reads from where that says"
+                "topic as input (kafka-streams-application-reset.sh), and reads from where that says"
             )
             yield Reason("streams-group", "lost", text, ground)
         elif group.kind == "share":
+            whom = shlex.quote(group.name)
             left = "" if group.lag is None else f" ({group.lag:,} records are not done)"
             missing = Missing(
                 f"where share group {group.name} would go on: it acknowledges single records, so what it "
-                "has "
-                f"done is no position{left}",
+                f"has done is no position{left}",
                 "let it read the old topic to its end before it moves; its start on the new one can be "
-                "set to "
-                "the earliest record, the latest, or a time while it has no members: kafka-share-groups.sh "
-                f"--bootstrap-server HOST:PORT --reset-offsets --group {group.name} --topic {target} "
-                "--to-earliest (or --to-latest, --to-datetime) --execute. The earliest loses nothing and "
-                "reads everything again",
+                "set to the earliest record, the latest, or a time while it has no members: "
+                f"kafka-share-groups.sh --bootstrap-server HOST:PORT --reset-offsets --group {whom} "
+                f"--topic {target} --to-earliest (or --to-latest, --to-datetime) --execute. The earliest "
+                "loses nothing and reads everything again",
             )
             yield Reason("share-group", "open", missing.what, missing)
         elif group.lag is None:
             missing = Missing(
                 f"where group {group.name} would go on: it has not committed every partition that has "
-                "records, "
-                "and auto.offset.reset, which decides there, is known to its members only",
+                "records, and auto.offset.reset, which decides there, is known to its members only",
                 "let it commit, or set it by kafka-consumer-groups.sh --reset-offsets",
             )
             yield Reason("no-commit", "open", missing.what, missing)
         if state is None:
             continue
+        # Before the switch nobody has a reason to read the new topic, but a pattern that matches its name.
         if target in state.topics:
             text = (
                 f"group {group.name} reads {target} already; if it subscribes by a pattern, choose a name "
                 "that the pattern does not match (--to), or it reads every record twice"
             )
             yield Reason("new-topic-read", "lost", text, ground)
+        # Equal counts are what a join by partition needs; without them there is none to break.
         joined = [
             other for other in state.topics if topic.others.get(other) == topic.partitions and other != target
         ]
@@ -442,12 +465,12 @@ def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterat
             missing = Missing(
                 f"whether group {group.name} joins {topic.name} with {list_names(joined, _NAMED)} by "
                 f"partition: they have {topic.partitions:,} partitions each, and {state.strategy} gives "
-                "equal "
-                "numbers to one member",
+                "equal numbers to one member",
                 "ask its owners; if it does, reshape all of them to one count and one rule, and see with "
                 f"copartition check {topic.name} {joined[0]} that they fit now",
             )
             yield Reason("joined", "open", missing.what, missing)
+        # Offsets of many groups share a partition, so this may be the transaction of another group.
         commits_in = [
             transaction.id
             for transaction in topic.transactions
@@ -466,10 +489,18 @@ def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterat
 def _about_writers(
     summary: AuditSummary, profile: str, partitions: int, ground: Evidence
 ) -> Iterator[Reason]:
-    """Yield which writers must change, so that all of them place keys alike on the new topic."""
+    """Yield which writers must change, so that all of them place keys alike on the new topic.
+
+    Args:
+        summary: the audit of the old topic.
+        profile: the rule of the new one.
+        partitions: its count.
+        ground: what was read.
+    """
     wanted = _placement(profile, partitions)
     for share in summary.audit.shares:
         writer = share.writer
+        # A rule over an older count is that of records before a growth; who wrote them writes by today's.
         if writer.num_partitions != summary.count or wanted is None:
             continue
         if profile in writer.same_rule:
@@ -483,8 +514,7 @@ def _about_writers(
     if summary.keyless:
         text = (
             f"{summary.keyless:,} of the records that were read have no key, or an empty one: they are "
-            "spread "
-            "over the new partitions, and their order among each other is not kept"
+            "spread over the new partitions, and their order among each other is not kept"
         )
         yield Reason("writers", "told", text, ground)
 
@@ -508,18 +538,17 @@ def _about_copy(topic: ObservedTopic, copy: Copy, ground: Evidence) -> Iterator[
     if math.isinf(copy.seconds):  # then it is no question what retention takes meanwhile
         text = (
             f"writers add {copy.written_per_s:,.0f} records a second and the copy makes {copy.rate:,.0f}: "
-            "it "
-            "never catches up; copy on more executors, or let the writers pause"
+            "it never catches up; copy on more executors, or let the writers pause"
         )
         yield Reason("copy-too-slow", "lost", text, ground)
         return
+    # -1 is Kafka's word for "without end".
     limit_ms = float(topic.settings.get("retention.ms", "-1"))
     if "delete" in topic.settings.get("cleanup.policy", "delete") and 0 <= limit_ms < 1_000 * copy.seconds:
         text = (
             f"records live for {duration(limit_ms)} (retention.ms), less than the copy takes "
             f"({duration(1_000 * copy.seconds)}): some are deleted before they are copied, as they would "
-            "be "
-            "without it; groups that have not read them lose them"
+            "be without it; groups that have not read them lose them"
         )
         yield Reason("retention", "told", text, ground)
 
@@ -534,8 +563,10 @@ def _switch_stops(state: GroupState, pace: Pace) -> Stops | Missing:
         captured = scenario_of(state, pace=pace)
     except (AssignorError, ScenarioError, SourceError, UnknownStrategyError) as error:
         return Missing(f"what the switch stops: {error}", "start its members, and run it again")
+    # The group is at rest for a minute, so that all heartbeats are those of a quiet group.
     scenario, at_ms = captured.scenario, 60_000.0
     leaves = [Leave(at_ms, consumer.name) for consumer in scenario.consumers]
+    # A consumer that starts again has a new member id, also if it is the same process.
     joins = [
         Join(at_ms + pace.longest_down_ms, replace(consumer, name=f"{consumer.name}, anew"))
         for consumer in scenario.consumers
@@ -555,14 +586,27 @@ def _new_topic(
     switches: dict[str, Stops | Missing],
     pace: Pace,
 ) -> Way:
-    """Return the way by a new topic: make it, copy, stop writers, copy the rest, prove, switch."""
+    """Return the way by a new topic: make it, copy, stop writers, copy the rest, prove, switch.
+
+    Args:
+        topic: the old topic.
+        target: the new one.
+        copy: size and time of the copy.
+        moves: where sampled records go.
+        switches: by group with members, what it stops.
+        pace: how fast writers are started again.
+    """
     command = f"copartition reshape {topic.name} --partitions {target.partitions} --to {target.topic}"
-    rule = f" --profile {target.profile}"
-    own = [f"--config {name}={topic.settings[name]}" for name in topic.own_settings if name in topic.settings]
+    rule = f" --profile {target.profile} -b {target.servers}"
+    own = [
+        f"--config {shlex.quote(f'{name}={topic.settings[name]}')}"
+        for name in topic.own_settings
+        if name in topic.settings
+    ]
     create = " ".join(
         [
-            f"kafka-topics.sh --bootstrap-server HOST:PORT --create --topic {target.topic} --partitions",
-            f"{target.partitions} --replication-factor {topic.replicas}",
+            f"kafka-topics.sh --bootstrap-server {target.servers} --create --topic {target.topic}",
+            f"--partitions {target.partitions} --replication-factor {topic.replicas}",
             *own,
         ]
     )
@@ -587,13 +631,17 @@ def _new_topic(
     for group in topic.groups:
         if group.state is None:
             continue
-        stops = switches[group.name]
+        move = f"{command}{rule} --switch --checkpoint FOLDER --group {shlex.quote(group.name)} --execute"
+        stops = switches.get(group.name)
+        if stops is None:  # nobody has to stop in a group without members
+            text = f"Move the positions of group {group.name}, which has no members now"
+            steps.append(Step(f"{text}; start it on {target.topic}", (move,)))
+            continue
         steps.append(
             Step(
                 f"Let group {group.name} read {topic.name} to its end, stop it, move its positions, start "
-                "it "
-                f"on {target.topic}",
-                (f"{command}{rule} --switch --checkpoint FOLDER --group {group.name} --execute",),
+                f"it on {target.topic}",
+                (move,),
                 f"group {group.name}",
                 stops if isinstance(stops, Missing) else stops.longest_pause_ms,
             )
@@ -608,8 +656,7 @@ def _new_topic(
     prices = [
         (
             f"{copy.records:,} records are written a second time, and both topics take their space until "
-            "the "
-            "old one is deleted"
+            "the old one is deleted"
         ),
         (
             "no record is lost or doubled, and each key's records stay in order; a group that has read the "
@@ -621,6 +668,7 @@ def _new_topic(
             for group in waiting
         ),
     ]
+    # Fewer keys than partitions, or a hot key, leave partitions uneven whatever the rule.
     even = moves.keyed / target.partitions
     if moves.keyed and moves.largest > 1.5 * even:
         prices.append(
@@ -639,18 +687,25 @@ def _copy_words(copy: Copy) -> str:
 
 
 def _in_place(topic: ObservedTopic, target: Target, moves: Moves, pace: Pace) -> Way:
-    """Return the way in place: the topic grows or its writers get another rule, and old records stay."""
+    """Return the way in place: the topic grows or its writers get another rule, and old records stay.
+
+    Args:
+        topic: the topic.
+        target: the count and the rule that are wanted; its name does not matter.
+        moves: where sampled records would go.
+        pace: the settings of the groups.
+    """
     grows = target.partitions > topic.partitions
     if target.partitions < topic.partitions:
         obstacle = f"a topic never loses partitions: {topic.partitions:,} now, {target.partitions:,} wanted"
         return Way("in place", obstacle, (), (), keeps_order=False)
     steps = []
     if grows:
-        alter = f"kafka-topics.sh --bootstrap-server HOST:PORT --alter --topic {topic.name}"
+        alter = f"kafka-topics.sh --bootstrap-server {target.servers} --alter --topic {topic.name}"
         stops = {
             group.name: stops_of_group(group.state, Happening(grows={topic.name: target.partitions}), pace)
             for group in topic.groups
-            if group.state is not None
+            if group.state is not None and group.members
         }
         steps.append(Step("Grow the topic", (f"{alter} --partitions {target.partitions}",)))
         steps += [
@@ -668,17 +723,19 @@ def _in_place(topic: ObservedTopic, target: Target, moves: Moves, pace: Pace) ->
 
 
 def _in_place_prices(topic: ObservedTopic, moves: Moves, pace: Pace) -> Iterator[str]:
-    """Yield what growth in place costs, in records."""
+    """Yield what growth in place costs, in records.
+
+    Shares are those of the sample; they are applied to all records, to what a group has not read, and to what
+    comes while members do not know of new partitions.
+    """
     if not moves.moved:
         yield f"none of {moves.keyed:,} keyed records that were read moves"
         return
     behind = round(moves.share * topic.records)
     yield (
         f"{moves.share:.1%} of the keyed records move: about {behind:,} of those there are stay in their "
-        "old "
-        "partitions, while new ones of the same keys go to others. Who reads from the beginning has them "
-        "out "
-        "of order"
+        "old partitions, while new ones of the same keys go to others. Who reads from the beginning has "
+        "them out of order"
     )
     for group in topic.groups:
         if group.lag:
@@ -688,19 +745,17 @@ def _in_place_prices(topic: ObservedTopic, moves: Moves, pace: Pace) -> Iterator
             )
     if moves.added:
         for found in find_discoveries(_one_protocol(topic.groups), pace.settings):
+            # Records a second, times the share that goes to new partitions, times seconds.
             skipped = topic.written_per_s * moves.added_share * found.at_most_ms / 1_000
             yield (
                 f"under auto.offset.reset=latest, the default, a group of the {found.protocol} protocol "
-                "skips "
-                f"up to {skipped:,.0f} records: those that come into new partitions within {found}. To "
-                "lose "
-                f"none, {CURE}"
+                f"skips up to {skipped:,.0f} records: those that come into new partitions within {found}. "
+                f"To lose none, {CURE}"
             )
     if topic.compacted:
         yield (
             "compaction does not reach across partitions: the last value of each key that moves lives on "
-            "in its "
-            "old partition beside the newer ones"
+            "in its old partition beside the newer ones"
         )
 
 

@@ -69,7 +69,7 @@ def group_table(plan: ReshapePlan) -> Table:
             "-" if group.state is None else group.state.strategy or "unknown",
             number(group.members),
             number(group.lag),
-            _switch_words(plan.switches.get(group.name)),
+            "-" if group.members == 0 else _switch_words(plan.switches.get(group.name)),
         )
         for group in (plan.topic.groups if plan.topic else ())
     ]
@@ -77,6 +77,7 @@ def group_table(plan: ReshapePlan) -> Table:
 
 
 def _switch_words(stops: Stops | Missing | None) -> str:
+    """Return for how long a switch stops a group, in words; "unknown" without figures."""
     return "unknown" if stops is None or isinstance(stops, Missing) else stops.longest_pause_ms.time
 
 
@@ -129,6 +130,7 @@ def print_plan(plan: ReshapePlan, console: Console) -> None:
 
 def _notes(plan: ReshapePlan) -> Iterator[str]:
     """Yield what was read and what is taken for granted, each once."""
+    # Most groups share their assumptions about time: each is printed once.
     if isinstance(plan.ground, Missing):
         return
     yield from (f"read from: {source}" for source in plan.ground.sources)
@@ -344,6 +346,7 @@ class PlanDocument(TypedDict):
 
 def plan_json(plan: ReshapePlan) -> str:
     """Return the plan as JSON."""
+    # A topic that is refused by its name was not looked at, and one without a rule has no target.
     topic, target = plan.topic, plan.target
     ground = ground_fields(plan.ground)
     document: PlanDocument = {
@@ -356,12 +359,9 @@ def plan_json(plan: ReshapePlan) -> str:
         "target_partitions": None if target is None else target.partitions,
         "target_profile": None if target is None else target.profile,
         "reasons": [
-            attributes(
-                ReasonData,
-                reason,
-                **{name: value for name, value in ground_fields(reason.ground).items() if name != "assumed"},
-            )
+            attributes(ReasonData, reason, evidence=ground["evidence"], missing=ground["missing"])
             for reason in plan.reasons
+            for ground in [ground_fields(reason.ground)]
         ],
         "writers": [
             {
@@ -396,10 +396,12 @@ def plan_json(plan: ReshapePlan) -> str:
 
 
 def _finite(value: float) -> float | None:
+    """Return a time as JSON has it, null for one without end."""
     return value if math.isfinite(value) else None
 
 
 def _switch_span(stops: Stops | Missing | None) -> Span | None:
+    """Return for how long a switch stops a group, as JSON has it; null without figures."""
     return None if stops is None or isinstance(stops, Missing) else _span(stops.longest_pause_ms)
 
 

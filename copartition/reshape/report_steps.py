@@ -30,6 +30,7 @@ def round_sentence(number: int, copied: int, behind: int, seconds: float) -> str
 def position_table(group: GroupSwitch) -> Table:
     """Return a row a partition: where the group is in the old topic, and where it goes on in the new one."""
     rows = []
+    # Both topics number their partitions from 0 on, and the one with more has rows of its own at the end.
     for place in range(max((*group.old, *group.positions), default=-1) + 1):
         old, new, now = (columns.get(place) for columns in (group.old, group.positions, group.now))
         rows.append((str(place), *("" if offset is None else f"{offset:,}" for offset in (old, new, now))))
@@ -37,15 +38,20 @@ def position_table(group: GroupSwitch) -> Table:
     return Table(titles, rows, range(4))
 
 
-def switch_table(groups: Sequence[GroupSwitch], *, execute: bool) -> Table:
-    """Return a row a group: members, what it has not read, what it reads twice, and what is next."""
+def switch_table(groups: Sequence[GroupSwitch], written: Sequence[str]) -> Table:
+    """Return a row a group: members, what it has not read, what it reads twice, and what is next.
+
+    Args:
+        groups: the groups.
+        written: those whose positions are written in this run.
+    """
     rows = [
         (
             group.name,
             f"{group.members:,}",
             f"{group.left:,}",
             f"{group.repeats:,}",
-            next_sentence(group, execute=execute),
+            next_sentence(group, execute=group.name in written),
         )
         for group in groups
     ]
@@ -69,7 +75,7 @@ def print_switch(
     head = f"{count(len(groups), 'group')} to {target}: {exact} exactly, {len(groups) - exact} with repeats"
     console.print(cell(head, "bold"), soft_wrap=True)
     if groups:
-        print_table(switch_table(groups, execute=False), console)
+        print_table(switch_table(groups, written), console)
     for group in groups:
         console.print()
         console.print(cell(f"group {group.name}"), soft_wrap=True)
@@ -117,6 +123,7 @@ def proof_lines(proof: Any, topic: str, target: str) -> list[str]:
         topic: the old topic.
         target: the new one.
     """
+    # All of them are shown, also those that are 0: what was not looked for would look the same.
     faults = {
         "lost": "records without a copy",
         "doubled": "copies beyond the first",
@@ -127,8 +134,7 @@ def proof_lines(proof: Any, topic: str, target: str) -> list[str]:
     }
     answer = (
         f"yes, {target} holds each of {count(proof.records, 'record')} of {topic} once, and those of each "
-        "of "
-        f"{count(proof.keys, 'key')} in order"
+        f"of {count(proof.keys, 'key')} in order"
         if proof.holds
         else f"no, {target} does not hold what {topic} holds"
     )
@@ -200,10 +206,8 @@ def moved_sentence(topic: str, target: str, partitions: Sequence[int]) -> str:
 
     return (
         f"writers have moved: the last record of partition {number_ranges(np.array(partitions))} of "
-        f"{target} "
-        f"is none of the copy, so {topic} no longer has all records. Stop them, and copy {target} back as "
-        "you "
-        "copied it here, if you have to"
+        f"{target} is none of the copy, so {topic} no longer has all records. Stop them, and copy "
+        f"{target} back as you copied it here, if you have to"
     )
 
 
@@ -224,13 +228,13 @@ def back_lines(
         config: the settings of the cluster, for the printed commands.
         execute: whether the commits were removed in this run.
     """
+    # Topics and the copy's notes are not deleted here: who finds the copy wrong has to decide that.
     did = "removed" if execute else "would remove, with --execute,"
     servers = config.get("bootstrap.servers", "HOST:PORT")
     return [
         *(
             f"{did} the commits of group {name} on {target}: {count(len(offsets), 'partition')}; it goes "
-            "on in "
-            f"{topic} where it was"
+            f"on in {topic} where it was"
             for name, offsets in commits.items()
         ),
         *([] if commits else [f"no group has a commit on {target}"]),

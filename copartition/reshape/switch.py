@@ -51,15 +51,16 @@ def why_not_still(first: EndLook, second: EndLook) -> str | None:
         first: the earlier look.
         second: the later one.
     """
+    # Offsets, not records: a marker of a transaction shows that a writer is at work, too.
     came = {place: end - first.ends.get(place, 0) for place, end in second.ends.items()}
     if written := {place: records for place, records in came.items() if records}:
         names = list_names([str(place) for place in written], _NAMED)
         where = "partition" if len(written) == 1 else "partitions"
         return (
             f"writers still write: {count(sum(written.values()), 'record')} came to {where} {names} "
-            "between "
-            "two looks"
+            "between two looks"
         )
+    # Before it ends nobody knows whether its records count, so no position can be moved past them.
     if second.open_offsets:
         names = list_names([str(place) for place in second.open_offsets], _NAMED)
         where = "partition" if len(second.open_offsets) == 1 else "partitions"

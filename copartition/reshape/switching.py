@@ -76,6 +76,7 @@ def committed_groups(cluster: Cluster, topic: str, only: Collection[str] = ()) -
         SourceError: a group that is named cannot be read.
     """
     found: dict[str, dict[int, int]] = {}
+    # Groups without commits have nothing to move; share groups keep no commits.
     for name in sorted(only or cluster.groups()):
         # A ledger is a group by its storage only: its offsets are versions, and not positions of a reader.
         if name.startswith(PREFIX):
@@ -111,6 +112,7 @@ def group_switches(
         except GroupNotFoundError:
             members = 0  # commits outlive the last member's group for a while
         now = {place: offset for (read, place), offset in cluster.committed(name).items() if read == target}
+        # Both topics' commits are read now, and not taken from an earlier run: they may have changed since.
         switches.append(
             GroupSwitch(
                 name,
@@ -135,6 +137,7 @@ def remove_commits(cluster: Cluster, group: str, topic: str, partitions: Collect
     # Version 0 has no compact types: a text has its length in 16 bits before it, an array in 32.
     body = struct.pack(">h", len(group.encode())) + group.encode() + struct.pack(">ih", 1, len(name)) + name
     body += struct.pack(">i", len(wanted)) + b"".join(struct.pack(">i", number) for number in wanted)
+    # Any broker knows the coordinator, and only the coordinator answers the request itself.
     with failures():
         first = next(iter(cluster.brokers.values()))
         with connect_to(first.host, first.port, cluster.config) as connection:
@@ -164,6 +167,7 @@ def moved_writers(topic: str, config: Mapping[str, str]) -> list[int]:
     bounds = state.ends(range(state.num_partitions), committed=True)
     window = _FIRST_TAIL
     left = {place: bound for place, bound in bounds.items() if bound[0] < bound[1]}
+    # What the copy writes ends with the marker of its transaction, which no consumer sees.
     moved: list[int] = []
     # A tail may hold nothing but markers of transactions; then a longer one is read.
     while left:
@@ -208,6 +212,7 @@ def _last_copied(topic: str, config: Mapping[str, str], starts: Mapping[int, int
             for message in messages:
                 error = message.error()
                 if error is None:
+                    # Messages of a partition come in order, so what is kept in the end is the last one.
                     headers = message.headers() or ()
                     last[message.partition()] = any(name == HEADER for name, _ in headers)
                 elif error.code() == KafkaError._PARTITION_EOF:

@@ -37,6 +37,7 @@ _FLAGS = {
     "add_members": "--add-members",
     "assignor": "--assignor",
     "crash_member": "--crash-member",
+    "deploy": "--deploy",
     "group": "--group",
     "joining": "--add-member",
     "match": "--match",

@@ -21,7 +21,7 @@ from copartition.shell.commands import Output, write
 from partitioning.kit.limits import MAX_GROUP_PARTITIONS, MAX_REPORT_WIDTH, parse_number
 
 if TYPE_CHECKING:
-    from copartition.assignment_diff.planned_members import Joiner
+    from copartition.groups.planned_members import Joiner
 
     Command = Callable[..., None]
     Decorator = Callable[[Command], Command]
@@ -426,7 +426,7 @@ def _new_member(text: str, option: str) -> Joiner:
     Raises:
         click.BadParameter: the client or the instance is empty, or a topic is; the message names `option`.
     """
-    from copartition.assignment_diff.planned_members import Joiner  # noqa: PLC0415 - help and completion do without
+    from copartition.groups.planned_members import Joiner  # noqa: PLC0415 - help and completion do without
 
     # No topic has an @ in its name, but a client id may have: the last @ is the one that begins the topics.
     who, at, topics = text.rpartition("@") if "@" in text else (text, "", "")

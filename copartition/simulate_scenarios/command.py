@@ -197,6 +197,7 @@ scenario_options = one_argument(
 @command(
     "copartition simulate --list",
     "copartition simulate deploy-surge deploy-static-ids",
+    "copartition simulate deploy.yaml --assignor range --assignor cooperative-sticky",
     "copartition simulate billing.txt --deploy rolling --html page.html",
 )
 @click.argument("plans", nargs=-1, metavar="[FILE|NAME]...")

@@ -17,6 +17,8 @@ from copartition.shell.options import only_option, output_options, time_option
 @command(
     "copartition transactions -b localhost:9092",
     "copartition transactions -b localhost:9092 --group billing --only-topic orders",
+    "copartition transactions -b localhost:9092 --open-longer-than 5min",
+    "copartition transactions -b localhost:9092 --all -o json",
 )
 @click.option("--group", metavar="NAME", help="A group whose lag is shown beside what it can read.")
 @only_option("topic", "pattern", "Look only at topics that match.")

@@ -14,6 +14,8 @@ MOST = 100_000
 
 @command(
     "copartition vectors uniform --count 2000 > uniform.json",
+    "copartition vectors streams-sticky --count 20 --seed 3 > tasks.json",
+    "copartition vectors java --count 3",
     "copartition vectors java --against 'python mine.py'",
 )
 @click.argument("strategy")

@@ -25,7 +25,9 @@ def _record_name(ctx: click.Context, option: click.Parameter, path: str | None) 
 
 @command(
     "copartition watch billing -b localhost:9092",
-    "copartition watch billing -b localhost:9092 --record night.ndjson",
+    "copartition watch billing -b localhost:9092 --record tonight.ndjson",
+    "copartition watch night.ndjson",
+    "copartition watch night.ndjson -o json",
 )
 @click.argument("group")
 @client_options("The cluster.")

@@ -2,12 +2,15 @@
 
 A hash modulo 4 and modulo 6 agree for a share of gcd(4, 6) / 6 = 1/3 of all hashes, so 2/3 of the keys move.
 Their old records stay where they are: a reader that is slower on the old partition sees new before old.
+A second topic gets the same records by a copy into 6 partitions before the new ones come, as `copartition
+reshape` does it: there each key is in one partition, in order.
 """
 
 from __future__ import annotations
 
 from confluent_kafka import Producer
 
+from copartition.reshape.origin import HEADER
 from examples.labs.kit import Between, Lab, Picture
 from examples.labs.kit.segments import read
 from partitioning import expected_share, grow, partition_batch
@@ -35,19 +38,20 @@ def run(lab: Lab) -> None:
             "partitions of the first key that moves": [old[traveller], new[traveller]],
             "that key's records, read from the new partition first": [3, 4, 5, 0, 1, 2],
             "records of a key that stays, out of order": 0,
+            "partitions of the first key that moves, in the reshaped topic": [new[traveller]],
+            "keys of the reshaped topic whose records are not 0 to 5, in order": 0,
         }
     )
 
     topic = lab.topic(BEFORE)
     _send(lab, topic, encoded, [0, 1, 2])
+    reshaped = lab.topic(AFTER)
+    _copy(lab, topic, reshaped)
     lab.cluster.kafka.grow_topic(topic, AFTER)
-    _send(lab, topic, encoded, [3, 4, 5])  # a new producer, which knows of all six
+    for name in (topic, reshaped):
+        _send(lab, name, encoded, [3, 4, 5])  # a new producer, which knows of all six
 
-    found: dict[str, dict[int, list[int]]] = {key: {} for key in keys}
-    for partition in range(AFTER):
-        for batch in read(lab.cluster.kafka.bootstrap_servers, topic, partition).batches:
-            for key, value in batch.records:
-                found[(key or b"").decode()].setdefault(partition, []).append(int(value or b""))
+    found, kept = (_numbers(lab, name, keys) for name in (topic, reshaped))
     moved = [key for key in keys if len(found[key]) > 1]
     lab.saw(f"keys of {count:,} that move", len(moved))
     lab.saw("share that moves, by the law 1 - gcd(4, 6)/6", len(moved) / count)
@@ -57,6 +61,11 @@ def run(lab: Lab) -> None:
     lab.saw(
         "that key's records, read from the new partition first",
         [number for partition in reversed(order) for number in home[partition]],
+    )
+    lab.saw("partitions of the first key that moves, in the reshaped topic", [*kept[keys[traveller]]])
+    lab.saw(
+        "keys of the reshaped topic whose records are not 0 to 5, in order",
+        sum([*places.values()] != [[*range(6)]] for places in kept.values()),
     )
     stays = [each for key in keys if len(found[key]) == 1 for each in found[key].values()]
     lab.saw("records of a key that stays, out of order", sum(each != sorted(each) for each in stays))
@@ -75,6 +84,10 @@ def run(lab: Lab) -> None:
         parts = sorted(found[key].items(), key=lambda item: item[1])
         cells = [(f"p{partition}: {' '.join(map(str, numbers))}", partition) for partition, numbers in parts]
         lab.picture.cells(key, cells, "moved: order lost" if len(parts) > 1 else "stays")
+    for key in sorted(moved[:3], key=keys.index):
+        ((partition, numbers),) = kept[key].items()
+        cells = [(f"p{partition}: {' '.join(map(str, numbers))}", partition)]
+        lab.picture.cells(key, cells, "reshaped: in order")
 
 
 def _send(lab: Lab, topic: str, keys: list[bytes], numbers: list[int]) -> None:
@@ -84,3 +97,28 @@ def _send(lab: Lab, topic: str, keys: list[bytes], numbers: list[int]) -> None:
             producer.produce(topic, key=key, value=b"%d" % number)
             producer.poll(0)
     producer.flush()
+
+
+def _copy(lab: Lab, topic: str, target: str) -> None:
+    """Copy a topic into one of `AFTER` partitions: each old one in its order, to where the rule says."""
+    producer = Producer(lab.servers)
+    for partition in range(BEFORE):
+        offset = 0
+        for batch in read(lab.cluster.kafka.bootstrap_servers, topic, partition).batches:
+            homes = partition_batch([key for key, _ in batch.records], AFTER).tolist()
+            for home, (key, value) in zip(homes, batch.records, strict=True):
+                origin = [(HEADER, b"%d:%d" % (partition, offset))]
+                producer.produce(target, key=key, value=value, partition=home, headers=origin)
+                producer.poll(0)
+                offset += 1
+    producer.flush()
+
+
+def _numbers(lab: Lab, topic: str, keys: list[str]) -> dict[str, dict[int, list[int]]]:
+    """The numbers of each key's records, by partition and in its order."""
+    found: dict[str, dict[int, list[int]]] = {key: {} for key in keys}
+    for partition in range(AFTER):
+        for batch in read(lab.cluster.kafka.bootstrap_servers, topic, partition).batches:
+            for key, value in batch.records:
+                found[(key or b"").decode()].setdefault(partition, []).append(int(value or b""))
+    return found

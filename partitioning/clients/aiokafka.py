@@ -1,11 +1,19 @@
 """aiokafka: a callable decides, one for each topic."""
 
+from typing import TYPE_CHECKING
+
 from partitioning.clients.placing import TopicCallable
 from partitioning.interface import Partitioner
 
+if TYPE_CHECKING:
+    from aiokafka.partitioner import DefaultPartitioner
+else:
+    # aiokafka takes any callable, and only its annotation asks for its own class: no need to import it.
+    DefaultPartitioner = object
+
 
 # aiokafka calls with the key, all partitions and those with a leader, and says neither topic nor value.
-class AiokafkaPartitioner(TopicCallable):
+class AiokafkaPartitioner(TopicCallable, DefaultPartitioner):  # type: ignore[misc]
     """For aiokafka: `AIOKafkaProducer(partitioner=AiokafkaPartitioner("orders", "java"))`.
 
     >>> place = AiokafkaPartitioner("orders", "java")

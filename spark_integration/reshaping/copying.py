@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -190,27 +191,30 @@ def _placed(records: DataFrame, count: int, profile: str, key: Column | None) ->
 def _reached() -> Callable[[Iterator[tuple[pd.Series, pd.Series, pd.Series]]], Iterator[pd.Series]]:
     """Return the function that gives each row the highest time of its partition so far, in ms since 1970.
 
-    Its batches are partition, offset and time of each row. It reads the rows in the order in which Spark's
-    task reads the topic, which it checks: any other order would put records of a key out of order, silently.
+    Its batches are partition, offset and time of each row of a task. Spark may have a task read several
+    partitions, one after the other, and never divides one over tasks. The function checks that it gets the
+    rows of a partition in the order of their offsets: in any other order records of a key would come out of
+    order, silently.
     """
 
     # Nested, so that it travels by value: executors have not got this package.
     def reached(batches: Iterator[tuple[pd.Series, pd.Series, pd.Series]]) -> Iterator[pd.Series]:
-        # Wider than any value, so that the first row fits whatever it is.
-        partition, last, highest = -1, -1, np.iinfo(np.int64).min
+        last: dict[int, int] = {}
+        highest: dict[int, int] = {}
         for partitions, offsets, times in batches:
-            if not len(offsets):
-                yield pd.Series([], dtype="int64")
-                continue
-            places = offsets.to_numpy()
-            partition = int(partitions.iloc[0]) if partition < 0 else partition
-            if (partitions != partition).any() or places[0] <= last or (np.diff(places) <= 0).any():
-                raise ReadError(
-                    f"a task does not read partition {partition} of the old topic alone and in the order of "
-                    "its offsets, so the order of keys would be lost: copy with this package's own source"
-                )
-            risen = np.maximum.accumulate(np.maximum(times.to_numpy(), highest))
-            last, highest = int(places[-1]), int(risen[-1])
+            numbers, places, risen = partitions.to_numpy(), offsets.to_numpy(), times.to_numpy().copy()
+            # Most batches are of one partition: a run is the rows between two changes of the partition.
+            edges = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
+            for begin, end in pairwise(edges if len(numbers) else []):
+                partition = int(numbers[begin])
+                if places[begin] <= last.get(partition, -1) or (np.diff(places[begin:end]) <= 0).any():
+                    raise ReadError(
+                        f"a task does not read partition {partition} of the old topic in the order of its "
+                        "offsets, so that the order of keys would be lost"
+                    )
+                floor = highest.get(partition, np.iinfo(np.int64).min)
+                risen[begin:end] = np.maximum.accumulate(np.maximum(risen[begin:end], floor))
+                last[partition], highest[partition] = int(places[end - 1]), int(risen[end - 1])
             yield pd.Series(risen)
 
     return reached

@@ -85,7 +85,7 @@ def state():
         (
             lambda: plan(state(), "range", WhatIf(partitions={"t": 2**31 - 1})),
             SourceError,
-            "--grow t=2147483647: the topic has 2,147,483,647 partitions",
+            "`partitions` t=2147483647: the topic has 2,147,483,647 partitions",
         ),
     ],
 )

@@ -15,6 +15,8 @@ from copartition.audit.topic_audit import HotKey, KeyForm, TopicAudit
 from copartition.check.planned import GrowthPlan
 from copartition.check.verdict import JoinVerdict, KeyProof, Placement
 from copartition.kit.number_checks import NumberCheck
+from copartition.reshape.observed import Moves, ReadingGroup
+from copartition.reshape.plan import Copy, Reason, Way
 
 FOLDER = Path(copartition.__file__).parent
 READ_FROM = {
@@ -30,6 +32,11 @@ READ_FROM = {
     "assignment_diff.report.json.DiffDocument": AssignmentDiff,
     "assignment_diff.report.json.MatchingData": Matching,
     "kit.json.CheckResult": NumberCheck,
+    "reshape.report.CopyData": Copy,
+    "reshape.report.GroupData": ReadingGroup,
+    "reshape.report.MovesData": Moves,
+    "reshape.report.ReasonData": Reason,
+    "reshape.report.WayData": Way,
 }
 
 

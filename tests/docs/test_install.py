@@ -28,7 +28,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_installs_what_the_project_says(page: Path) -> None:
-    lines = re.findall(r"pip install '((?:copartition|\.)[^']*)'", page.read_text("utf-8"))
+    lines = re.findall(r"pip install ['\"]((?:copartition|\.)\[[^'\"@]*\])['\"]", page.read_text("utf-8"))
     for line in lines:
         name, extras = re.fullmatch(r"([^\[]+)\[(.*)\]", line).groups()
         assert name == INSTALL

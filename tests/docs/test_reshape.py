@@ -15,7 +15,8 @@ from tests.spark_integration.conftest import spark  # noqa: F401 - a fixture
 
 TEXT = (Path(__file__).parents[2] / "docs" / "reshape.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(python|console)\n(.*?)```", TEXT, re.DOTALL)
-TIMES = re.compile(r"\d[\d,.]*(?= (?:s|ms|min)\b| a second| records a second| of two looks)")
+TIMES = re.compile(r"(?:\d+ h )?(?:\d+ min )?\d[\d,.]* m?s\b|\d[\d,]*(?= a second)")
+"""How long a step takes, and how many records a second it makes: that of another machine is another."""
 HERE = "localhost:9092"
 
 

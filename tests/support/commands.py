@@ -27,14 +27,14 @@ def invoker(command: click.Command) -> Callable[..., Result]:
 
 
 def json_of(invoke: Callable[..., Result], *arguments: object) -> Any:
-    """What a command says as JSON; it must end well."""
+    """What a command says as JSON; it must have an answer, be it one that finds something."""
     result = invoke(*arguments, "-o", "json")
-    assert result.exit_code == 0, result.output
+    assert result.exit_code in {0, 1}, result.output
     return json.loads(result.stdout)
 
 
 def printed(line: str) -> str:
-    """What the arguments of `copartition` in a line print, as wide as pages show it; it must end well."""
+    """What the arguments of `copartition` in a line print, as wide as pages show it; it has an answer."""
     result = invoker(copartition)(*shlex.split(line), "--width", "200")
-    assert result.exit_code == 0, result.output
+    assert result.exit_code in {0, 1}, result.output
     return result.stdout

@@ -14,7 +14,20 @@ from tools.fuzz.mutation import mutate
 if TYPE_CHECKING:
     from random import Random
 
-ASSIGNORS = ["range", "roundrobin", "sticky", "cooperative-sticky", "broker-range", "uniform"]
+ASSIGNORS = [
+    *(
+        "range",
+        "roundrobin",
+        "sticky",
+        "cooperative-sticky",
+        "broker-range",
+        "uniform",
+        "optimal",
+        "weighted",
+    ),
+    *("cooperative-optimal", "cooperative-weighted", "librdkafka-cooperative-sticky", "aiokafka-sticky"),
+    *("kafka-python-sticky", "kafka-python-cooperative-sticky", "kafka-python-range", "aiokafka-range"),
+]
 TOPICS = ["t", "u", "Aa", "BB", "ä", "\ud800", "", "x" * 249, "x" * 250]
 COUNTS = [0, 1, 1, 2, 3, 5, 8, -1, 2**24 + 1, 2**31 - 1, 2**31]
 NUMBERS = [0, 1, 2, 3, 7, -1, -(2**31), 2**31 - 1, 2**31, 2**64]

@@ -1,6 +1,19 @@
 """Every target by name, and its share of the cases: the quick ones get the most."""
 
-from tools.fuzz import commands, groups, keys, logs, scenarios, settings, sink, sources, weights, wire
+from tools.fuzz import (
+    clusters,
+    commands,
+    groups,
+    keys,
+    logs,
+    scenarios,
+    serializing,
+    settings,
+    sink,
+    sources,
+    weights,
+    wire,
+)
 from tools.fuzz.runner import Target
 
 TARGETS: dict[str, Target] = (
@@ -14,6 +27,8 @@ TARGETS: dict[str, Target] = (
     | weights.TARGETS
     | commands.TARGETS
     | logs.TARGETS
+    | serializing.TARGETS
+    | clusters.TARGETS
 )
 SHARES = {
     "captures": 8,
@@ -37,4 +52,13 @@ SHARES = {
     "weights-files": 2,
     "rates": 3,
     "logs": 1,
+    "key-types": 8,
+    "key-forms": 3,
+    "names": 1,
+    "ledgers": 5,
+    "looks": 2,
+    "answers": 8,
+    "tools": 3,
+    "share-groups": 1,
+    "settings-files": 3,
 }

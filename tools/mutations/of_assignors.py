@@ -471,10 +471,10 @@ ROWS = [
         "tests/copartition/groups/test_client_bytes.py",
     ),
     (
-        "copartition/assignment_diff/planned_members.py",
+        "copartition/groups/planned_members.py",
         '"sticky" if strategy.startswith("aiokafka-") else name_in_group(strategy)',
         "name_in_group(strategy)",
-        "tests/copartition/assignment_diff/test_new_ids.py",
+        "tests/copartition/groups/test_new_ids.py",
     ),
     (
         "copartition/assignment_diff/compare.py",

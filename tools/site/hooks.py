@@ -25,6 +25,7 @@ _FILE = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
 """A fence that names the file it shows."""
 _BLOCK = re.compile(r'<div class="highlight">(?P<code>(?:(?!</div>).)*<span class="gp">.*?)</div>', re.DOTALL)
 """A block of a console: commands after a prompt, and what they print."""
+_COMMAND = re.compile(r'<span class="gp">\$ </span>[^\n]*')
 _PRINTED = re.compile(r'<span class="go">(.*?)</span>', re.DOTALL)
 _CELL_CODE = re.compile(r"(<td[^>]*>)(.*?)(</td>)", re.DOTALL)
 _CODE = re.compile(r"(<code>)([^<]*)(</code>)")
@@ -107,7 +108,8 @@ def _console(block: re.Match[str]) -> str:
         return f'<span class="go wraps">{printed[1]}</span>' if wraps else printed[0]
 
     copied = html.escape("\n".join(commands), quote=True)
-    return f'<div class="highlight" data-copy="{copied}">{_PRINTED.sub(line, code)}</div>'
+    shown = _COMMAND.sub(r'<span class="wraps">\g<0></span>', _PRINTED.sub(line, code))
+    return f'<div class="highlight" data-copy="{copied}">{shown}</div>'
 
 
 def _words(code: re.Match[str]) -> str:

@@ -92,25 +92,31 @@ def _command(command: click.Command, context: click.Context, folder: Path) -> It
     codes = [part for part in (*told, *ends) if part.startswith("Exit code")]
     for part in told:
         if part not in codes:
-            yield from (_text(part), "")
+            yield from (_prose(part), "")
     yield from _block(" ".join((path, *command.collect_usage_pieces(context))))
     yield from ("## Options", "", "| option | meaning |", "|---|---|")
     records = (option.get_help_record(context) for option in command.get_params(context))
     for options, meaning in filter(None, records):
-        yield f"| <code>{_text(options)}</code> | {_text(meaning)} |"
+        if meaning:  # an argument has none: the usage shows it
+            yield f"| <code>{_text(options)}</code> | {_text(meaning)} |"
     yield from ("", "## Exit codes", "")
     for part in codes:
         yield from _exit_codes(part)
     for part in ends:
         if part not in codes and not part.startswith("Examples:"):
-            yield from (_text(part), "")
+            yield from (_prose(part), "")
     yield from ("## Examples", "", "`copartition examples` writes the files that they read.", "")
-    for line in epilog.partition("\b\n")[2].splitlines():
-        text = line.strip()
-        if re.match(r"(copartition|assignment-diff|cat) ", text):
-            yield from ("```console", f"$ {text}", *_printed(text, folder), "```", "")
-        elif text and text != "Examples:":
-            yield from (_text(text), "")
+    yield from _examples(epilog.partition("\b\n")[2], folder)
+
+
+def _examples(text: str, folder: Path) -> Iterator[str]:
+    """The examples of a command with what they print, and the questions between them."""
+    for line in text.splitlines():
+        run = line.strip()
+        if re.match(r"(copartition|assignment-diff|cat) ", run):
+            yield from ("```console", f"$ {run}", *_printed(run, folder), "```", "")
+        elif run and run != "Examples:":
+            yield from (_text(run), "")
 
 
 def _exit_codes(text: str) -> Iterator[str]:
@@ -131,7 +137,7 @@ _SHOWN_LINES = 12
 
 def _printed(line: str, folder: Path) -> Iterator[str]:
     """What an example prints on the files that ship; nothing if it asks a cluster or writes a file."""
-    if "localhost:9092" in line or ">" in line:
+    if any(sign in line for sign in ("localhost:9092", ">", "--out ")):
         return
     # In this process: a process for each would load all packages again. A file is read in place of a pipe.
     *piped, line = line.removeprefix("cat ").split(" | ")
@@ -159,6 +165,11 @@ def _text(text: str | None) -> str:
     """Help text, of which no character is markup."""
     plain = html.escape(inspect.cleandoc(text or ""), quote=False)
     return plain.replace("*", "\\*").replace("[", "\\[").replace("|", "&#124;")
+
+
+def _prose(text: str) -> str:
+    """A paragraph of a help text, with its options as code: a browser breaks a word behind a hyphen."""
+    return re.sub(r"(?<![\w-])(--?[a-z][\w-]*)", r"`\1`", _text(text))
 
 
 def schema_page() -> str:

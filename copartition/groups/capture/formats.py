@@ -89,7 +89,7 @@ def _parse_words(text: str, group: str | None, error: SourceError) -> list[State
     """
     again = realign(text)
     if isinstance(again, str):
-        remark = "the rows do not line up with their header; they were read by words, which has one way only"
+        remark = "the columns do not line up; split at blanks, only one reading is possible"
         return [
             (_with_warnings(state, (remark,)), target and _with_warnings(target, (remark,)))
             for state, target in _parse(again, group)

@@ -16,6 +16,7 @@ from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.groups.capture.scan import Scanned
 from copartition.groups.capture.table import AGAIN, Table, beyond_end
 from copartition.groups.rows import strategy_name
+from copartition.kit.words import count
 from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_PARTITION, MAX_TOPIC_NAME, parse_number
 from partitioning.topic_partition import MAX_PARTITIONS
@@ -344,9 +345,27 @@ def _hidden(held: _Holdings, described: bool, members_complete: bool) -> tuple[s
         return ()
     if not (held.columns.member >= 0).any():
         return ("no partition has an owner: the group had no active members or was rebalancing",)
+    gaps = _gaps(held.columns)
     if members_complete:
-        return ("--describe does not show partitions without an owner and a commit",)
-    return ("--describe shows neither idle members nor partitions without an owner and a commit",)
+        return (*gaps, "--describe does not show partitions without an owner and a commit")
+    return (*gaps, "--describe shows neither idle members nor partitions without an owner and a commit")
+
+
+def _gaps(columns: Owned) -> tuple[str, ...]:
+    """Return the warning that partitions below the highest shown ones have no row; () if none is missing.
+
+    Nobody reads them and nothing is committed there, or the capture is an excerpt: the rows that are left out
+    of a long table look the same.
+    """
+    missing = 0
+    for topic in range(len(columns.topics)):
+        numbers = np.unique(columns.partition[columns.topic == topic])
+        missing += int(numbers[-1]) + 1 - len(numbers) if len(numbers) else 0
+    if not missing:
+        return ()
+    have = "has" if missing == 1 else "have"
+    rest = "nobody reads or committed there, unless the capture is an excerpt"
+    return (f"{count(missing, 'partition')} below the highest {have} no row: {rest}",)
 
 
 def _notes(scanned: Scanned, about: _About) -> list[str]:

@@ -38,17 +38,29 @@ _TEXTS = {
     r"(?m)^(?:# (?:HELP|TYPE) )?(?:kafka_consumer_?group|kminion_kafka|burrow_kafka)_\w+": (
         "these are metrics of an exporter, which count lags and name no members"
     ),
-    r"(?mi)^group\s+topic\s+pid\s+offset\s+logsize\s+lag\s+owner": (
+    r"(?mi)^group\s+topic\s+pid\s+offset\s+logsize\s+lag\b": (
         "this is the output of ConsumerOffsetChecker, whose owners kept their offsets in ZooKeeper"
     ),
     r"(?m)^GROUP[, ]+TOPIC[, ]+PARTITION[, ]+CURRENT[- ]OFFSET.*[, ]OWNER\s*$": (
         "this is the output of kafka-consumer-groups of Kafka 0.9 or 0.10.0, whose owners are no member ids"
     ),
-    r"(?m)^\s*GROUP\s+TOPIC\s+PARTITION\s+LAG\s+LAG %\s+COMMITTED OFFSET": (
+    r"(?m)^\s*GROUP\s+TOPIC\s+PARTITION\s+LAG\s+LAG %\s+COMMITTED\b": (
         "this is the output of rpk cluster offsets, which shows neither hosts nor members without partitions"
     ),
     r"(?m)^Group ID:\s.*\nState:\s": (
         "this is the output of kaf group describe, which names members by their client ids only"
+    ),
+    r"(?m)^(?:CONSUMER )?GROUP\s+STATE\s+TOPIC\s+PARTITION\s": (
+        "this is a list of groups of kafkactl, which names no members"
+    ),
+    r"(?m)^\s*CONSUMER ID\s+PARTITION\s+TOPIC\s+LOG END OFFSET": (
+        "this is the output of rhoas, whose consumers have no hosts and whose offsets are rounded"
+    ),
+    r"(?m)^Consumer Group\s*\|\s*Partition\s*\|": (
+        "this is ksqlDB's description of a stream or table, which names no members"
+    ),
+    r"(?m)^.{0,200}Error while executing consumer group command ": (
+        "this is an error of kafka-consumer-groups in place of its output; its text says what failed"
     ),
     r"(?mi)^partition\s+consumer id\s+host\s": (
         "this is a copy of Kafka UI's page, which names no topic; save its JSON instead: "
@@ -212,15 +224,22 @@ def _tool_without_members(value: Any) -> str | None:
     if not isinstance(first, dict):
         return None
     keys, status = first.keys(), first.get("status")
-    if status in ("success", "error") and "data" in keys:
-        return "an answer of Prometheus, which counts lags and names no members"
-    if (isinstance(status, dict) and "partitions" in status) or {"error", "message", "request"} <= keys:
-        return "Burrow's answer about a consumer, which has hosts in place of members"
-    if {"version", "partitions"} <= keys and "groupId" not in keys:
-        return "a plan of kafka-reassign-partitions: replicas of partitions, no members"
-    if {"name", "topic", "offsets"} <= keys:
-        return "the output of kt group, which has offsets and no members"
-    return None
+    known = {
+        "librdkafka's statistics, which tell of one member and not of the group": (
+            {"type", "topics"} <= keys and "members" not in keys
+        ),
+        "an answer of Prometheus, which counts lags and names no members": (
+            status in ("success", "error") and "data" in keys
+        ),
+        "Burrow's answer about a consumer, which has hosts in place of members": (
+            (isinstance(status, dict) and "partitions" in status) or {"error", "message", "request"} <= keys
+        ),
+        "a plan of kafka-reassign-partitions: replicas of partitions, no members": (
+            {"version", "partitions"} <= keys and "groupId" not in keys
+        ),
+        "the output of kt group, which has offsets and no members": {"name", "topic", "offsets"} <= keys,
+    }
+    return next((what for what, fits in known.items() if fits), None)
 
 
 _MEMBER = ("consumerid", "memberid", "id", "name")

@@ -33,7 +33,10 @@ from copartition.groups.capture.wrapped import join_wrapped
 from copartition.kit.words import count
 from partitioning.errors import SourceError
 
+_UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+_GLUED = re.compile(rf"({_UUID})(/(?:[0-9]{{1,3}}\.){{3}}[0-9]{{1,3}}\b)")
+"""A member id with the host right behind it: before Kafka 1.1 an id of 50 characters left no blank."""
 _SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u200b": None, "\ufeff": None})
 _IN_HEADERS = ("PARTITION", "CONSUMER-ID", "STRATEGY", "LIENT-ID", "MEMBER-ID")
 """Words that the headers of these tables have, or the first piece of one that is wrapped; rows have none."""
@@ -87,6 +90,7 @@ def straighten(text: str) -> Paste:
         text = _COLOURS.sub("", text)
     if not text.isascii():
         text = text.translate(_SPACES)
+    text = _GLUED.sub(r"\1 \2", text)
     lines = text.split("\n")
     # From here on no line is added or taken away, only changed or made blank, so that errors name the lines
     # of the paste.

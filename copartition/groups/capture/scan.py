@@ -67,10 +67,26 @@ def scan(text: str) -> dict[str | None, list[Scanned]]:
     several = sum(isinstance(part, _NoticedTable) for part in found) > 1
     for part in found:
         if isinstance(part, _NoticedTable):
+            _pad_without_members(part.table)
             times.add(part, several=several)
         else:
             times.say(*part)
     return times.ended()
+
+
+def _pad_without_members(table: Table) -> None:
+    """Give the rows of an empty group, as rpk prints them, the blanks of their last columns back.
+
+    In a group without members these columns are blank, and tickets and editors take blanks at the end of a
+    line away; the rows would look cut.
+    """
+    if table.rpk and table.facts.get("MEMBERS") == "0":
+        last = table.columns["MEMBER-ID"]
+        # A row that does not reach beyond the column before is cut, whatever else was lost.
+        table.lines = [
+            line.ljust(table.width) if table.columns["LAG"] < len(line) <= last else line
+            for line in table.lines
+        ]
 
 
 class _NoticedTable(NamedTuple):

@@ -72,7 +72,11 @@ def join_wrapped(lines: list[str], number: int, is_remark: Sequence[bool]) -> st
         # Two or three words may begin like a header by chance. More are a header whose rest is missing, and
         # without it no row can be read.
         if len(squeeze(lines[number]).split(" ")) > _FEW_WORDS:
-            raise SourceError(f"line {number + 1}: the header goes on in no line below it; {AGAIN}")
+            last = squeeze(lines[number]).split(" ")[-1]
+            raise SourceError(
+                f"line {number + 1}: the header ends at {last} and goes on in no line below it: the columns "
+                f"of members are missing; {AGAIN}"
+            )
         return None
     # Rows whose last cell alone is wrapped are left to the reader of the table: what follows such a row may
     # as well be a row that is cut.

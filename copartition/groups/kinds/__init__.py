@@ -28,8 +28,8 @@ OTHER_KINDS: dict[str, str] = {
 CLASSIC_STREAMS = "stream"
 """The strategy of Kafka Streams' groups with the classic protocol, as the coordinator tells it."""
 CLASSIC_STREAMS_SAID = (
-    "{group} is a group of Kafka Streams with the classic protocol: its leader gives tasks to members, active "
-    "and standby ones, and no consumer's strategy decides so; copartition doctor says what is wrong with it, "
-    "and copartition assign streams-high-availability plans its tasks"
+    "{group} is a group of Kafka Streams with the classic protocol: its leader gives tasks to members, "
+    "active and standby ones, and no consumer's strategy decides so; copartition doctor says what is wrong "
+    "with it, and copartition assign streams-high-availability plans its tasks"
 )
 """The sentence about such a group, whose partitions have owners, but not by a rule for partitions."""

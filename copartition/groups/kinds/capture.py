@@ -95,7 +95,7 @@ def parse_other_capture(text: str, kind: str, group: str | None = None) -> Share
     shown = _scan(text, kind)
     held = listing([*shown])
     if group is None and len(shown) > 1:
-        raise SourceError(f"the capture holds {len(shown)} groups ({held}); name one with --group")
+        raise SourceError(f"the capture holds {len(shown)} groups ({held}); name one with `group`")
     if group is not None and group not in shown:
         raise SourceError(f"the capture holds no group {group!r} but: {held}")
     if not shown:

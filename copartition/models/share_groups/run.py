@@ -129,8 +129,8 @@ class ShareGroup:
 
 
 def _is_time(value: object) -> bool:
-    """Return whether a value is a number of milliseconds, 0 or more; NaN is none."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+    """Return whether a value is a number of milliseconds, 0 or more; NaN and infinity are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < inf
 
 
 class SpecialRecord(NamedTuple):

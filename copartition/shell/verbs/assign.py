@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from assignors.state import GroupState
-    from copartition.assignment_diff.planned_members import Joiner
+    from copartition.groups.planned_members import Joiner
 
 
 _TOPIC = re.compile(rf"[A-Za-z0-9._-]{{1,{MAX_TOPIC_NAME}}}")
@@ -34,6 +34,7 @@ _TOPIC = re.compile(rf"[A-Za-z0-9._-]{{1,{MAX_TOPIC_NAME}}}")
     "copartition assign --list",
     "copartition assign range --topic orders=12 --member a@orders --member b",
     "copartition assign cooperative-sticky --from billing.txt",
+    "copartition assign uniform --from billing.txt -o json > uniform-plan.json",
 )
 @click.argument("assignor", required=False)
 @topics_option("A topic with N partitions; repeatable.")

@@ -26,6 +26,8 @@ PARTITIONS = 50
 @command(
     "copartition coordinator billing -b localhost:9092",
     "copartition coordinator payments-tx --transactional-id -n 50",
+    "copartition coordinator billing shipping -n 50",
+    "copartition coordinator billing -n 50 -o json",
 )
 @click.argument("ids", nargs=-1, required=True, metavar="GROUP...")
 @click.option("--transactional-id", "transactional", is_flag=True, help="Each GROUP is a transactional id.")

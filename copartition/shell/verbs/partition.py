@@ -272,7 +272,7 @@ def _profile_name(name: str) -> str:
     return name if profile is None else profile.name
 
 
-@command("copartition profiles")
+@command("copartition profiles", "copartition profiles -o json")
 @output_options("text", "json")
 def profiles(output: Output) -> None:
     """List every client's rule for keys, then plug-ins with their own descriptions.

@@ -10,6 +10,8 @@ from copartition.shell.options import group_option, out_option, verbose_option
 @command(
     "copartition snapshot live:billing -b localhost:9092 > live.json",
     "copartition snapshot billing.txt --as-scenario > billing.yaml",
+    "copartition snapshot night.ndjson#2",
+    "copartition snapshot deploy.yaml#3 --out step.json",
 )
 @click.argument("source")
 @click.option(

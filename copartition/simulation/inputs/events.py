@@ -7,7 +7,7 @@ what the simulated cluster knows; the second is what people do, which comes down
 
 import sys
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal, get_args
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from copartition.simulation.inputs.durations import Between, Duration, Interval, Milliseconds
 from partitioning.topic_partition import MAX_PARTITIONS
@@ -16,6 +16,10 @@ Amount = Annotated[int, Between(0, MAX_PARTITIONS, "whole number")]
 Count = Annotated[int, Between(1, MAX_PARTITIONS, "whole number")]
 Number = Annotated[float, Between(0, sys.float_info.max)]
 Positive = Annotated[float, Between(sys.float_info.min, sys.float_info.max)]
+
+
+SimulatedClient: TypeAlias = Literal["java", "librdkafka", "kafka-python", "aiokafka", "connect"]
+"""The clients whose behaviour is known; a file may name any client or tool that is built on one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ class Consumer:
     topics: tuple[str, ...] | None = None
     pattern: str | None = None
     rack: str | None = None
-    client: Literal["java", "librdkafka", "kafka-python", "aiokafka", "connect"] = "java"
+    client: SimulatedClient = "java"
     assignors: tuple[str, ...] | None = None
     beat_ms: Milliseconds | None = None
     capacity: Positive | None = None

@@ -31,10 +31,11 @@ from copartition.simulation.inputs.durations import (
     LogNormal,
     Uniform,
 )
-from copartition.simulation.inputs.events import REFUSED, Condition
+from copartition.simulation.inputs.events import REFUSED, Condition, SimulatedClient
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_ID
 from partitioning.kit.near import LISTED, listing
+from partitioning.profiles import CLIENT_NAMES, letters_of
 
 UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}
 """Milliseconds of each unit that a length of time may be written in."""
@@ -239,6 +240,30 @@ class _Choice(FieldKind):
         return name_hint(value, self.names)
 
 
+class _Client(_Choice):
+    """The client of a consumer; in a file also a tool that is built on one, such as kcat on librdkafka."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        super().__init__(names)
+        self._tools = {
+            letters: known.client for letters, known in CLIENT_NAMES.items() if known.client in names
+        }
+        tools = sorted(CLIENT_NAMES[letters].name for letters in self._tools)
+        self.schema = {"enum": list(dict.fromkeys((*names, *tools)))}
+
+    def read(self, value: Any) -> Any:
+        return value if self.fits(value) else self._tools.get(letters_of(str(value)), value)
+
+    def advice(self, value: Any, *, file: bool) -> str:
+        known = CLIENT_NAMES.get(letters_of(str(value)))
+        # A near name would be that of a client with another behaviour.
+        if known is not None:
+            return (
+                f"how {known.name} behaves in a group is not known here; there are {listing([*self.names])}"
+            )
+        return super().advice(value, file=file)
+
+
 class _Many(FieldKind):
     """A tuple of values of one kind, which is a list in a file."""
 
@@ -400,6 +425,8 @@ def kind_of(hint: Any) -> FieldKind:
         kind: FieldKind = DURATION
     elif origin is Annotated:
         kind = _Number(*args)
+    elif hint == SimulatedClient:
+        kind = _Client(args)
     elif origin is Literal:
         kind = _Choice(args)
     elif origin in {Union, UnionType}:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
+from kafka.coordinator.assignors.abstract import RebalanceProtocol as TheirProtocol
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from assignors import Assignment, Group, RebalanceProtocol, get_assignor
 from assignors.clients.aiokafka import aiokafka_assignor, aiokafka_assignors
-from assignors.clients.kafka_python import KafkaPythonAssignor, kafka_python_assignors
+from assignors.clients.kafka_python import KafkaPythonAssignor, finish_rejoin, kafka_python_assignors
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
 from partitioning.errors import BrokenPluginError
 
@@ -111,3 +112,86 @@ def test_a_strangers_user_data_reaches_its_leader_through_aiokafka() -> None:
     member.on_assignment(ConsumerProtocolMemberAssignment(0, GIVEN, b""))
     member.assign(Cluster(), {"a": member.metadata(["t"])})
     assert strategy.told == {"a": b"2 in 0"}
+
+
+class Sees:
+    """A stranger's cooperative assignor that keeps the group it was asked for."""
+
+    name: ClassVar[str] = "sees"
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset({RebalanceProtocol.COOPERATIVE})
+
+    def assign(self, group: Group) -> Assignment:
+        self.group = group
+        return get_assignor("cooperative-sticky").assign(group)
+
+
+@pytest.mark.parametrize(("rack", "seen"), [("r1", "r1"), ("", None), (None, None)])
+@pytest.mark.parametrize(("instance", "named"), [("i-1", "i-1"), ("", None), (None, None)])
+def test_a_leader_of_kafka_python_hears_all_that_a_member_says(
+    rack: str | None, seen: str | None, instance: str | None, named: str | None
+) -> None:
+    leader = Sees()
+    member = KafkaPythonAssignor(leader, rack=rack)
+    member.on_assignment(ConsumerProtocolAssignment(0, GIVEN, b""), 7)
+    joined = SimpleNamespace(member_id="a", group_instance_id=instance, metadata=member.metadata(["u", "t"]))
+    given = member.assign(Cluster(), [joined])
+    (heard,) = leader.group.members
+    assert (heard.id, heard.topics, heard.rack, heard.instance_id) == ("a", ("t", "u"), seen, named)
+    assert ([*heard.owned], heard.generation) == ([("t", 0), ("t", 2)], 7)
+    assert [(topic.name, topic.partitions) for topic in leader.group.topics] == [("t", 3), ("u", 3)]
+    assert (given["a"].version, given["a"].user_data) == (3, b"")
+    assert sorted(given["a"].partitions()) == sorted((topic, number) for topic in "tu" for number in range(3))
+
+
+def test_who_was_never_assigned_anything_has_no_generation() -> None:
+    leader = Sees()
+    member = KafkaPythonAssignor(leader)
+    joined = SimpleNamespace(member_id="a", group_instance_id=None, metadata=member.metadata(["t"]))
+    member.assign(Cluster(), [joined])
+    (heard,) = leader.group.members
+    assert (heard.generation, [*heard.owned]) == (None, [])
+
+
+def test_generation_0_is_one() -> None:
+    leader = Sees()
+    member = KafkaPythonAssignor(leader)
+    member.on_assignment(ConsumerProtocolAssignment(0, GIVEN, b""), 0)
+    joined = SimpleNamespace(member_id="a", group_instance_id=None, metadata=member.metadata(["t"]))
+    member.assign(Cluster(), [joined])
+    assert leader.group.members[0].generation == 0
+
+
+def test_a_topic_that_the_cluster_does_not_have_has_no_partitions() -> None:
+    leader = Sees()
+    member = KafkaPythonAssignor(leader)
+    joined = SimpleNamespace(member_id="a", group_instance_id=None, metadata=member.metadata(["gone"]))
+    given = member.assign(SimpleNamespace(partitions_for_topic=lambda _: None), [joined])
+    assert [*given["a"].partitions()] == []
+    assert leader.group.topics[0].partitions == 0
+
+
+def test_an_eager_member_claims_nothing_in_the_protocols_own_field() -> None:
+    member = KafkaPythonAssignor("range", rack="r1")
+    member.on_assignment(ConsumerProtocolAssignment(0, GIVEN, b""), 7)
+    sent = member.metadata(["t"])
+    assert (sent.owned_partitions, sent.generation_id, sent.rack_id, sent.version) == ([], 7, "r1", 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "protocol"), [("range", TheirProtocol.EAGER), ("cooperative-sticky", TheirProtocol.COOPERATIVE)]
+)
+def test_kafka_python_hears_which_protocol_an_assignor_speaks(name: str, protocol: object) -> None:
+    assert KafkaPythonAssignor(name).supported_protocols() == [protocol]
+    assert KafkaPythonAssignor(name).name == name
+
+
+@pytest.mark.parametrize(("state", "asked"), [({"rejoining": True}, 1), ({"rejoining": False}, 0), ({}, 0)])
+def test_only_a_rejoin_that_is_under_way_is_asked_for_again(state: dict[str, bool], asked: int) -> None:
+    requests: list[None] = []
+    coordinator = SimpleNamespace(request_rejoin=lambda: requests.append(None), **state)
+    finish_rejoin(SimpleNamespace(_coordinator=coordinator))
+    assert len(requests) == asked
+
+
+def test_a_consumer_without_a_group_has_no_rejoin() -> None:
+    finish_rejoin(SimpleNamespace())

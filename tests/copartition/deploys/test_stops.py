@@ -117,6 +117,7 @@ def test_ranges_are_the_least_and_the_most_of_as_many_seeds():
     assert found.ground.sources == ("the strategy 'range'", runs)
 
 
+@pytest.mark.all_runs
 def test_a_time_that_differs_from_member_to_member_gives_a_static_roll_a_range(run, tmp_path):
     members = tuple(member._replace(instance_id=member.client_id) for member in MEMBERS)
     (group := tmp_path / "group.json").write_bytes(snapshot_bytes(replace(STATE, members=members), None))

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from assignors.state import GroupState, MemberIdentity
-from copartition.groups.offers import offered_lists
+from copartition.groups.offers import offered_lists, with_strategy
 from copartition.kit.evidence import Evidence, Missing
+from partitioning.errors import OtherGroupKindError
 
 
 def group(*protocols, **more):
@@ -67,7 +68,5 @@ def test_what_no_source_shows_is_missing_and_has_a_remedy(state, what):
 
 def test_a_group_of_kafka_streams_is_called_what_it_is():
     state = GroupState.without_partitions(name="words", status="Stable")
-    with pytest.raises(
-        OtherGroupKindError, match="words is a group of Kafka Streams with the classic protocol"
-    ):
+    with pytest.raises(OtherGroupKindError, match="words is a group of Kafka Streams"):
         with_strategy(replace(state, strategy="stream"))

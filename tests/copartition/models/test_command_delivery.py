@@ -1,10 +1,12 @@
 """`copartition model delivery`."""
 
+import json
+
 import pytest
 from click.testing import CliRunner
 
 from copartition.models.command import delivery
-from tests.support.commands import invoker, json_of
+from tests.support.commands import invoker
 
 FEW = ["--batches", "50", "--runs", "4"]
 NOTHING = {"batches": 0, "runs": 0, "most": 0}
@@ -15,7 +17,12 @@ def invoke(*arguments):
 
 
 def read(*arguments):
-    return json_of(invoke, *arguments)
+    """What is said as JSON; the exit code is 1 if a run loses, doubles or reorders a batch, else 0."""
+    result = invoke(*arguments, "-o", "json")
+    values = json.loads(result.stdout)
+    harmed = [name for name in ("lost", "twice", "out_of_order") if values["classes"][name] != NOTHING]
+    assert result.exit_code == bool(harmed)
+    return values
 
 
 def happens(*arguments):

@@ -181,8 +181,12 @@ def test_seconds_of_a_switch_come_from_the_simulator() -> None:
     assert step.pause_ms == pauses[0]
 
 
-def test_a_group_without_members_has_no_pause_that_is_known() -> None:
-    assert isinstance(plan(groups=(group(),)).switches["billing"], Missing)
+def test_nobody_stops_in_a_group_without_members() -> None:
+    found = plan(groups=(group(),))
+    assert found.switches == {}
+    [step] = [step for step in found.ways[0].steps if "billing" in step.text]
+    assert (step.stops, step.pause_ms) == ("nobody", None)
+    assert "--group billing --execute" in step.commands[0]
 
 
 def test_a_copy_that_is_slower_than_writers_has_no_end() -> None:

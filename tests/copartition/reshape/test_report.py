@@ -78,6 +78,8 @@ def test_old_and_new_positions_are_shown_side_by_side() -> None:
     text = text_of(partial(print_switch, [GROUP], "orders.p3", ["billing"]))
     assert "1 group to orders.p3: 0 exactly, 1 with repeats" in text
     assert "written: the positions of group billing on orders.p3" in text
+    assert "start its members on the new topic" in text
+    assert "write its positions with --execute" in text_of(partial(print_switch, [GROUP], "orders.p3", []))
 
 
 def test_the_switch_as_json() -> None:

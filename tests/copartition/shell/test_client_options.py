@@ -166,10 +166,10 @@ def test_a_value_that_goes_on_in_the_next_line_is_not_shown(clusters: Path, line
 @pytest.mark.parametrize(
     "text",
     [
-        "bootstrap.servers=127.0.0.1:1\nsasl.password=begin\nHunter2.hunter=end",
-        "bootstrap.servers=127.0.0.1:1\nsecurity.protocol=SSL ssl.key.password=hunter2",
-        "bootstrap.servers=127.0.0.1:1\nsasl.mechanism=PLAIN\x07ssl.key.password: hunter2",
-        "bootstrap.servers=127.0.0.1:1\nclient.dns.lookup=hunter2!",
+        "sasl.password=begin\nHunter2.hunter=end",
+        "security.protocol=SSL ssl.key.password=hunter2",
+        "sasl.mechanism=PLAIN\x07ssl.key.password: hunter2",
+        "client.dns.lookup=hunter2!",
         'sasl.jaas.config=a.hunter2 required username="u" password="x";',
         "ssl.truststore.location=a\nssl.truststore.type=hunter2",
     ],

@@ -74,15 +74,19 @@ class MadeUpConsumer:
     member: str = "member"
     polls_left: int = 1_000
     where: dict[int, int | None] | int = field(default_factory=dict)
+    waits: bool = False
+    timeouts: list[float] = field(default_factory=list)
 
-    def subscribe(self, _: list[str], **callbacks: Any) -> None:
-        self.callbacks = callbacks
+    def subscribe(self, topics: list[str], **callbacks: Any) -> None:
+        self.topics, self.callbacks = topics, callbacks
 
     def poll(self, timeout: float) -> Any:
         if not self.gives:
-            # Only a poll that gives nothing takes time, so a slow machine does not end a batch early. The
-            # wait itself is for other threads: a fast machine would use up the polls of a loop that waits.
-            time.sleep(timeout)
+            # Only a poll that gives nothing takes time, so a slow machine does not end a batch early. A real
+            # wait is for other threads: a fast machine would use up the polls of a loop that waits.
+            if self.waits:
+                time.sleep(timeout)
+            self.timeouts.append(timeout)
             CLOCK.now_s += timeout
             self.polls_left -= 1
             assert self.polls_left, "the loop waits for what never comes"
@@ -168,20 +172,17 @@ def places(records: Any) -> list[tuple[int, int]]:
     return [record.at for record in records]
 
 
-@pytest.mark.live
 def test_records_of_partitions_that_are_gone_are_left_out() -> None:
     records = [Record((0, 5)), Record((1, 7)), lost(0), Record((1, 8)), Record((0, 9))]
     read, metadata = reading(MadeUpConsumer(records)).read()
     assert (places(read), metadata) == ([(1, 7), (1, 8), (0, 9)], "metadata")
 
 
-@pytest.mark.live
 def test_records_of_another_topic_stay_when_a_partition_of_that_number_is_gone() -> None:
     records = [Record((0, 5)), Record((0, 6), of="other"), lost(0)]
     assert places(reading(MadeUpConsumer(records)).read()[0]) == [(0, 6)]
 
 
-@pytest.mark.live
 def test_whoever_is_no_member_deals_with_no_record_and_keeps_it() -> None:
     consumer = MadeUpConsumer([Record((0, 5))], member="")
     one = reading(consumer)
@@ -190,7 +191,6 @@ def test_whoever_is_no_member_deals_with_no_record_and_keeps_it() -> None:
     assert places(one.read()[0]) == [(0, 5)]
 
 
-@pytest.mark.live
 def test_what_is_not_done_is_given_again_unless_its_partition_is_gone() -> None:
     consumer = MadeUpConsumer([Record((0, 5)), Record((1, 7)), Record((0, 6))])
     one = reading(consumer)
@@ -199,7 +199,6 @@ def test_what_is_not_done_is_given_again_unless_its_partition_is_gone() -> None:
     assert places(one.read()[0]) == [(1, 7), (1, 8)]
 
 
-@pytest.mark.live
 def test_what_is_done_is_not_given_again() -> None:
     one = reading(MadeUpConsumer([Record((0, 5))]))
     one.read()
@@ -207,13 +206,11 @@ def test_what_is_done_is_not_given_again() -> None:
     assert places(one.read()[0]) == []
 
 
-@pytest.mark.live
 def test_a_partition_that_comes_back_may_begin_where_it_was() -> None:
     consumer = MadeUpConsumer([Record((0, 7)), Record((0, 8)), Record((1, 3)), lost(0), Record((0, 7))])
     assert places(reading(consumer).read()[0]) == [(1, 3), (0, 7)]
 
 
-@pytest.mark.live
 def test_a_record_that_comes_again_ends_the_loop() -> None:
     consumer = MadeUpConsumer([Record((0, 5)), Record((0, 6))])
     one = reading(consumer)
@@ -230,7 +227,6 @@ def test_a_record_of_the_batch_that_comes_again_ends_the_loop() -> None:
         one.read()
 
 
-@pytest.mark.live
 @pytest.mark.parametrize("comes_back", [[], [lost(0)]], ids=["at first", "when it comes back"])
 def test_a_partition_that_begins_before_what_is_committed_ends_the_loop(comes_back: list[Any]) -> None:
     consumer = MadeUpConsumer([Record((0, 5)), Record((1, 7))] if comes_back else [], where={0: 5, 1: -1001})
@@ -242,7 +238,6 @@ def test_a_partition_that_begins_before_what_is_committed_ends_the_loop(comes_ba
         one.read()
 
 
-@pytest.mark.live
 @pytest.mark.parametrize("fault", ["all", "one"])
 def test_until_it_is_known_what_is_committed_records_wait(fault: str) -> None:
     consumer = MadeUpConsumer([Record((0, 5))], where=KafkaError._TIMED_OUT if fault == "all" else {0: None})
@@ -254,11 +249,49 @@ def test_until_it_is_known_what_is_committed_records_wait(fault: str) -> None:
     assert places(one.read()[0]) == [(0, 5)]
 
 
-@pytest.mark.live
 def test_who_may_not_know_what_is_committed_hears_so() -> None:
     consumer = MadeUpConsumer([Record((0, 5))], where=KafkaError.GROUP_AUTHORIZATION_FAILED)
     with pytest.raises(KafkaException, match="GROUP_AUTHORIZATION_FAILED"):
         reading(consumer).read()
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A message that is an error, as a consumer gives it."""
+
+    code: int
+    retriable: bool = False
+
+    def error(self) -> KafkaError:
+        return KafkaError(self.code, "words", retriable=self.retriable)
+
+
+def test_an_error_that_passes_is_told_and_reading_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    passing = [Fault(KafkaError._MAX_POLL_EXCEEDED), Fault(KafkaError._TRANSPORT, retriable=True)]
+    consumer = MadeUpConsumer([Record((0, 5)), *passing, Record((0, 6))])
+    assert places(reading(consumer).read()[0]) == [(0, 5), (0, 6)]
+    assert [record.getMessage().startswith("reading: ") for record in caplog.records] == [True, True]
+
+
+def test_the_end_of_a_partition_is_no_news(caplog: pytest.LogCaptureFixture) -> None:
+    consumer = MadeUpConsumer([Fault(KafkaError._PARTITION_EOF), Record((0, 5))])
+    assert places(reading(consumer).read()[0]) == [(0, 5)]
+    assert caplog.records == []
+
+
+def test_an_error_that_does_not_pass_ends_the_loop() -> None:
+    with pytest.raises(KafkaException, match="words"):
+        reading(MadeUpConsumer([Fault(KafkaError.TOPIC_AUTHORIZATION_FAILED), Record((0, 5))])).read()
+
+
+def test_a_batch_is_no_longer_than_asked_for_and_waits_no_longer_than_its_time() -> None:
+    consumer = MadeUpConsumer([Record((0, offset)) for offset in range(5)])
+    one = LoopMember(consumer, ["source"], 3)  # type: ignore[arg-type]
+    assert places(one.read()[0]) == [(0, 0), (0, 1), (0, 2)]
+    assert (consumer.timeouts, consumer.topics) == ([], ["source"])
+    one.mark_processed(3)
+    assert places(one.read()[0]) == [(0, 3), (0, 4)]
+    assert consumer.timeouts == [member.LINGER_S]
 
 
 def test_what_follows_is_told_of_each_partition_of_each_topic() -> None:
@@ -398,7 +431,7 @@ def turns(*errors: Refusal, records: int = 2, led_there: Refusal | None = None) 
     """A producer that went through these at the same two records, or at the next two after a commit."""
     producer = MadeUpProducer(list(errors), led_there)
     at = [place for later in range(records // 2) for place in ((0, 5 + later), (1, 7 + later))]
-    consumer: Any = MadeUpConsumer([*map(Record, at)])
+    consumer: Any = MadeUpConsumer([*map(Record, at)], waits=True)
     process: Any = lambda message: [ProducerRecord("target", message.value())]  # noqa: E731
     loop._run(SETTINGS, consumer, producer, partial(loop._outputs, process, None), producer.committed)
     return producer

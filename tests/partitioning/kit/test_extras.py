@@ -13,7 +13,8 @@ def test_a_missing_msgspec_is_told_of_whatever_is_read(monkeypatch: pytest.Monke
     monkeypatch.delitem(sys.modules, "partitioning.kit.formats", raising=False)
     monkeypatch.setitem(sys.modules, "msgspec", None)
     with pytest.raises(
-        MissingDependencyError, match=r"^reading JSON or YAML needs the package msgspec; .*copartition\[cli\]"
+        MissingDependencyError,
+        match=r"^reading JSON or YAML needs the package msgspec; install it with: pip install .*\[cli\]'",
     ):
         import partitioning.kit.formats  # noqa: F401 - it is the import that fails
 

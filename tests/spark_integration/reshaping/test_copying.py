@@ -19,20 +19,23 @@ def test_the_highest_time_of_a_partition_never_falls() -> None:
     assert reached([(3, 5, 20), (3, 6, 10)], [], [(3, 9, 15), (3, 10, 30)]) == [20, 20, 20, 30]
 
 
+def test_a_task_may_read_several_partitions_one_after_the_other() -> None:
+    assert reached([(3, 5, 20), (4, 0, 10)], [(4, 1, 5), (5, 0, 1), (5, 1, 2)]) == [20, 10, 10, 1, 2]
+
+
 @pytest.mark.parametrize(
     "batches",
     [
         [[(3, 5, 1), (3, 4, 2)]],
         [[(3, 5, 1)], [(3, 5, 2)]],
-        [[(3, 5, 1), (2, 6, 2)]],
-        [[(3, 5, 1)], [(2, 6, 2)]],
+        [[(3, 5, 1), (2, 6, 2), (3, 4, 1)]],
     ],
-    ids=["backwards", "twice", "two partitions", "two partitions in two batches"],
+    ids=["backwards", "twice", "backwards after another partition"],
 )
 def test_rows_in_another_order_than_the_topic_s_are_refused(
     batches: list[list[tuple[int, int, int]]],
 ) -> None:
-    with pytest.raises(ReadError, match="does not read partition 3 of the old topic alone"):
+    with pytest.raises(ReadError, match="does not read partition 3 of the old topic in the order"):
         reached(*batches)
 
 

@@ -60,7 +60,7 @@ def test_a_batch_is_checked_before_a_task_starts_and_asks_nothing_when_all_is_wr
     cloudpickle.dumps(writer)
     writer.commit([None])
     writer.abort([None])
-    assert (counts_asked, waits) == ([None], [10])
+    assert (counts_asked, waits) == ([None], [120.0])
 
 
 def test_a_micro_batch_asks_once_for_the_writer_of_its_tasks(counts_asked: list[int | None]) -> None:

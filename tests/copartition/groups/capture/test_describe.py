@@ -151,7 +151,7 @@ def test_two_owners_of_a_partition_survive_as_a_conflict():
         (f"{HEADER}\n{row(topic='-')}", "line 2: TOPIC is missing"),
         (
             f"{HEADER}\n{row()}\n{row().replace('g ', 'h ', 1)}",
-            "holds 2 groups \\(g, h\\); name one with --group",
+            "holds 2 groups \\(g, h\\); name one with `group`",
         ),
         (f"{HEADER}\n{row()}\n{MEMBERS}", "line 3: the file ends within a header"),
         (f"{HEADER}\n{row()}\n{HEADER}\n{row(lag='9')}", "2 captures of the group 'g', taken at different"),

@@ -67,8 +67,10 @@ def test_a_lag_that_rpk_prints_below_minus_one_is_a_commit_beyond_the_end(printe
 
 def test_a_row_of_rpk_without_its_blanks_may_lack_an_owner():
     cut = captured("rpk-groups").replace("                           \n", "\n")
+    # A group without members has no owner that could be lacking.
+    assert (parse_capture(cut, "empty")[0].member == -1).all()
     with pytest.raises(SourceError, match="line 35: the row ends before MEMBER-ID: it is cut off"):
-        parse_capture(cut, "empty")
+        parse_capture(cut.replace("MEMBERS      0", "MEMBERS      1"), "empty")
 
 
 def test_of_several_groups_of_rpk_one_must_be_named():

@@ -43,7 +43,7 @@ def test_what_was_squeezed_is_the_same_group(name, how):
     assert diff(same, state, match="member-id").same
     assert target is None
     assert [member.id for member in same.members] == [member.id for member in state.members]
-    assert "read by words, which has one way only" in state.warnings[-1]
+    assert "split at blanks, only one reading is possible" in state.warnings[-1]
 
 
 def test_an_empty_cell_is_found_by_what_others_hold():

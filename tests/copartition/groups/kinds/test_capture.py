@@ -106,7 +106,7 @@ def test_a_table_that_is_cut_or_contradicts_another_is_refused(kind, text, why):
 
 def test_one_of_several_groups_is_asked_for():
     two = SHARE + text_of("share-offsets").replace("shared", "others")
-    with pytest.raises(SourceError, match=r"holds 2 groups.*name one with --group"):
+    with pytest.raises(SourceError, match=r"holds 2 groups.*name one with `group`"):
         parse_other_capture(two, "share")
     assert parse_other_capture(two, "share", "others").name == "others"
     with pytest.raises(SourceError, match="holds no group 'typo' but"):

@@ -287,6 +287,7 @@ def test_a_longer_lock_than_suffices_ends_for_no_healthy_record(group: ShareGrou
         ({"special": {0.5: "reject"}}, "special of a share group names 0.5, but"),
         ({"special": {3: "burn"}}, "special record 3 of a share group is 'burn'; it must be 'release', "),
         ({"special": {3: float("nan")}}, "special record 3 of a share group is nan"),
+        ({"special": {3: inf}}, "special record 3 of a share group is inf"),
         ({"special": {3: -1.0}}, "special record 3 of a share group is -1.0"),
         ({"killed": {1: 5}}, "killed of a share group names 1, but numbers end at 0"),
         ({"killed": {0: -5}}, "killed of a share group gives member 0 the time -5"),

@@ -17,16 +17,6 @@ def run():
     return invoker(assign)
 
 
-def test_the_examples_of_help_run(run, tmp_path, monkeypatch):
-    examples = [line.split()[2:] for line in assign.epilog.splitlines() if "copartition" in line]
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "group.json").write_text(run("range", *TWO, "-o", "json").stdout)
-    assert len(examples) == 3
-    for arguments in examples:
-        assert run(*arguments).exit_code == 0
-    assert "    copartition assign range --topic" in run("--help").stdout
-
-
 def test_every_member_has_a_row_with_its_partitions(run):
     result = run("range", *TWO)
     assert result.exit_code == 0

@@ -326,3 +326,24 @@ def test_simulate_takes_a_path(tmp_path):
     result = simulate(path)
     assert result.scenario == Scenario.from_file(path)
     assert (simulate(str(path)).summary, result.summary.rebalances) == (result.summary, 1)
+
+
+@pytest.mark.parametrize(
+    ("tool", "client"),
+    [("kcat", "librdkafka"), ("Spring_Kafka", "java"), ("karafka", "librdkafka"), ("faust", "aiokafka")],
+)
+def test_a_tool_stands_for_the_client_that_it_is_built_on(tool, client, tmp_path):
+    (path := tmp_path / "group.yaml").write_text(
+        f"topics: {{orders: 2}}\nconsumers: [{{name: a, client: {tool}}}]\n", encoding="utf-8"
+    )
+    [consumer] = Scenario.from_file(path).consumers
+    assert consumer.client == client
+
+
+def test_a_client_whose_behaviour_is_unknown_is_not_taken_for_another(tmp_path):
+    (path := tmp_path / "group.yaml").write_text(
+        "topics: {orders: 2}\nconsumers: [{name: a, client: kafkajs}]\n", encoding="utf-8"
+    )
+    with pytest.raises(ScenarioError, match="how kafkajs behaves in a group is not known here") as refused:
+        Scenario.from_file(path)
+    assert "did you mean" not in str(refused.value)

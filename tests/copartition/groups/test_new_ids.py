@@ -8,7 +8,7 @@ import pytest
 from assignors import Group, Member, Topic, get_assignor
 from assignors.state import MemberIdentity
 from copartition.assignment_diff import Joiner, WhatIf, diff, parse_check, plan
-from copartition.assignment_diff.planned_members import continue_names
+from copartition.groups.planned_members import continue_names
 from partitioning.errors import DiffError
 from tests.copartition.assignment_diff.states import group, lists
 from tests.support.tiers import sample
