@@ -192,7 +192,7 @@ def measure(result: SimulationResult) -> RunStops:
             all_stopped = max(all_stopped, rebalances)
     return RunStops(
         rebalances,
-        result.summary.partition_pause_ms / 1_000,
+        result.summary.partition_seconds,
         longest_ms,
         at_once,
         all_stopped,

@@ -84,8 +84,6 @@ _NEVER = {
     "recovery_ms": "never: it was still further behind than before when the run ended",
 }
 """The reason for a null in place of an infinite figure."""
-_SUM = "partition_pause_ms"
-"""The figure of `RunSummary` that reports call partition-seconds."""
 _NO_LOAD = "the scenario has no load"
 
 
@@ -116,9 +114,9 @@ def runs_json(plans: Sequence[Runs], stops: Sequence[Stops | Missing] = ()) -> s
             "scenarios": [
                 {
                     **_json_scenario(runs.scenario, runs.warnings),
-                    "median": _json_summary(runs.percentile(50)),
-                    "p95": _json_summary(runs.percentile(95)),
-                    "summaries": [_json_summary(asdict(summary)) for summary in runs.summaries],
+                    "median": _json_figures(runs.percentile(50)),
+                    "p95": _json_figures(runs.percentile(95)),
+                    "summaries": [_json_figures(asdict(summary)) for summary in runs.summaries],
                     **answer,
                 }
                 for runs, answer in zip(plans, _json_stops(stops, plans), strict=True)
@@ -143,7 +141,7 @@ def _json_run(result: SimulationResult) -> dict[str, Any]:
     """Return a run as plain values of JSON; times are milliseconds."""
     return {
         **_json_scenario(result.scenario, result.warnings),
-        "summary": _json_summary(asdict(result.summary)),
+        "summary": _json_figures(asdict(result.summary)),
         "outages": [{**asdict(outage), "pause_ms": outage.pause_ms} for outage in result.outages],
         "rebalances": [
             {
@@ -168,13 +166,6 @@ def _json_scenario(scenario: Scenario, warnings: Sequence[str]) -> dict[str, Any
         "assumptions": run_assumptions(scenario),
         "warnings": list(warnings),
     }
-
-
-def _json_summary(figures: Mapping[str, float | None]) -> dict[str, Any]:
-    """Return the figures of a run in JSON, with the sum over partitions under the name of its unit."""
-    named = {"partition_seconds" if name == _SUM else name: value for name, value in figures.items()}
-    named["partition_seconds"] = (figures[_SUM] or 0.0) / 1_000
-    return _json_figures(named)
 
 
 def _json_figures(figures: Mapping[str, float | None]) -> dict[str, Any]:

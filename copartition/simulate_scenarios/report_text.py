@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 _NAME_WIDTH = 24
 """The widest column of a scenario, in characters."""
-_SUMMED = {"partition_pause_ms", *(f"{name}_ms" for name in PHASE_NAMES.values())}
-"""Figures that are partition-seconds: sums over partitions, of which a run has milliseconds."""
+_SUMMED = {f"{name}_ms" for name in PHASE_NAMES.values()}
+"""Parts of the partition-seconds: sums over partitions, of which a run has milliseconds."""
 _FIGURES = read_toml(__package__, "figures.toml")
 """The figures of `figures.toml` by name, with their labels."""
 
@@ -133,8 +133,8 @@ def _figure(name: str, value: float | None) -> str | None:
         return None
     if name == "longest_pause_ms" and value == inf:
         return "no end"
-    if name in _SUMMED:
-        return f"{value / 1_000:,.1f}"
+    if name == "partition_seconds" or name in _SUMMED:
+        return f"{value / (1_000 if name in _SUMMED else 1):,.1f}"
     return duration(value) if name.endswith("_ms") else f"{value:,.0f}"
 
 

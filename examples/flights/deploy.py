@@ -50,7 +50,7 @@ def deploys(spark: SparkSession, runs: int, flights_partitions: int) -> list[Dep
 
 
 def _deploy(spark: SparkSession, planned: Scenario, runs: int) -> Deploy:
-    columns = ("rebalances", "rebalancing_ms", "partition_pause_ms", "longest_pause_ms", "moved_partitions")
+    columns = ("rebalances", "rebalancing_ms", "partition_seconds", "longest_pause_ms", "moved_partitions")
     result = simulate_rebalances(spark, planned, runs)
     median = result.agg(*(sf.percentile(column, 0.5).alias(column) for column in columns)).first()
     return Deploy(
@@ -58,7 +58,7 @@ def _deploy(spark: SparkSession, planned: Scenario, runs: int) -> Deploy:
         planned.consumers[0].static,
         median["rebalances"],
         median["rebalancing_ms"] / 1000,
-        median["partition_pause_ms"] / 1000,
+        median["partition_seconds"],
         median["longest_pause_ms"] / 1000,
         median["moved_partitions"],
     )

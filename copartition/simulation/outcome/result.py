@@ -91,10 +91,11 @@ class RunSummary:
         member_pause_ms: how long running consumers stood still for the protocol, summed over consumers: under
             eager, and of kafka-python, all of them, from revoking to the new assignment; otherwise only
             newcomers.
-        partition_pause_ms: how long partitions were not read for any reason, summed over partitions.
+        partition_seconds: how long partitions were not read for any reason, summed over partitions, in
+            seconds.
         longest_pause_ms: the longest time one partition was not read; infinite where somebody subscribes to
             it, and it is not read when nothing is left to happen (`Scenario.until_ms` sets an end to that).
-        detection_ms: the part of `partition_pause_ms` until the group noticed.
+        detection_ms: the part of `partition_seconds` until the group noticed, in ms, as the next three.
         barrier_ms: the part until the last member had joined or the partition was free.
         compute_ms: the part until the assignor had answered and everybody knew.
         handover_ms: the part for callbacks, opening and first fetch.
@@ -114,7 +115,7 @@ class RunSummary:
     rebalances: int
     rebalancing_ms: float
     member_pause_ms: float
-    partition_pause_ms: float
+    partition_seconds: float
     longest_pause_ms: float
     detection_ms: float
     barrier_ms: float
@@ -306,7 +307,8 @@ def _blame(result: SimulationResult, figure: str) -> str:
     """Return the end of a message that names the outage, or the pause, to blame for a figure; or nothing."""
     if figure == "longest_pause_ms":
         return longest_pause(result.timeline, result.summary.longest_pause_ms)
-    part = figure.removeprefix("partition_")  # of an outage, where the figure is a sum over outages
+    # The field of an outage whose sum over outages the figure is.
+    part = "pause_ms" if figure == "partition_seconds" else figure
     if not hasattr(Outage, part) or not result.outages:
         return ""
     worst = max(result.outages, key=lambda outage: float(getattr(outage, part)))

@@ -46,7 +46,7 @@ def sum_up(world: World, unmet: Iterable[str]) -> SimulationResult:
         rebalances=len(rebalances),
         rebalancing_ms=float(sum(rebalance.completed_ms - rebalance.started_ms for rebalance in rebalances)),
         member_pause_ms=float(world.member_pause_ms),
-        partition_pause_ms=float(by_phase.sum()),
+        partition_seconds=float(by_phase.sum()) / 1_000,
         longest_pause_ms=math.inf if forsaken else ledger.now.longest_ms,
         **_by_name(by_phase),
         moved_partitions=sum(rebalance.moved for rebalance in rebalances),

@@ -80,7 +80,7 @@ def a_run(lives, *, consumers=("a", "b"), causes=("a left",), zombies=(), log=()
         rebalances=0,
         rebalancing_ms=0.0,
         member_pause_ms=0.0,
-        partition_pause_ms=float((end - start)[still].sum()),
+        partition_seconds=float((end - start)[still].sum()) / 1_000,
         longest_pause_ms=0.0,
         detection_ms=0.0,
         barrier_ms=0.0,

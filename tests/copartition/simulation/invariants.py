@@ -101,7 +101,7 @@ def check_sums(result):
     for name, phase in STILL.items():
         assert _close(getattr(summary, name), lasted[timeline.phase == phase].sum()), name
         assert _close(getattr(summary, name), sum(getattr(each, name) for each in result.outages)), name
-    assert _close(summary.partition_pause_ms, sum(getattr(summary, name) for name in STILL))
+    assert _close(1_000 * summary.partition_seconds, sum(getattr(summary, name) for name in STILL))
     _, start, end = timeline.pauses()
     if summary.longest_pause_ms < math.inf:
         assert _close(summary.longest_pause_ms, np.max(end - start, initial=0))
