@@ -259,7 +259,12 @@ def _ask_one(target: Target, ask: Callable[[], Mapping[Any, Any]]) -> Any:
 
     def answer() -> Any:
         (future,) = ask().values()
-        return future.result(ANSWER_WITHIN_S)
+        try:
+            return future.result(ANSWER_WITHIN_S)
+        except TimeoutError:
+            # A busy broker; as librdkafka's own error it is waited for, and named if it stays.
+            timed_out = confluent_kafka.KafkaError(confluent_kafka.KafkaError._TIMED_OUT)
+            raise confluent_kafka.KafkaException(timed_out) from None
 
     return _ask_while_coordinators_move(target, answer)
 
