@@ -1,13 +1,14 @@
-"""What ends a transaction that is half done, by clients of ours that need no broker."""
+"""What ends a transaction that is half done, and asks brokers, by clients of ours that need no broker."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from partitioning.clients.ledger import Entry
-from spark_integration.sinks.exactly_once import half_done
+from spark_integration.sinks.exactly_once import driver, half_done
 from tests.spark_integration.sinks.exactly_once.without_broker import TARGET, end_at, read_messages, record
 
 LAST = Entry(0, 2, "", True, 1, 0, "id", since=0, added=2)
@@ -47,3 +48,12 @@ def test_what_brokers_left_half_done_is_ended_where_that_is_asked_for(
     half_done.fence_one(TARGET, 0, mend=mend)
     assert ended == ([(TARGET, 0, calls)] if mend else [])
     assert calls.names == ["purge", "close"]
+
+
+def test_an_answer_that_does_not_come_in_time_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(_: float) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    answers = iter([SimpleNamespace(result=late), SimpleNamespace(result=lambda _: "described")])
+    assert driver._ask_one(TARGET, lambda: {"t": next(answers)}) == "described"
