@@ -29,7 +29,7 @@ LANES = "copartition.lanes"
 """Metadata of a partition column: over how many Spark partitions `route` spread each Kafka partition."""
 
 TASKS = "copartition.tasks"
-"""Metadata of a partition column: in how many Spark partitions `route` has all Kafka partitions, if fewer."""
+"""Metadata of a partition column: the number of Spark partitions into which `route` laid the rows."""
 
 SOURCE = "copartition.source"
 """Metadata of a partition column: the topics from which the source read the rows, with commas between."""

@@ -18,7 +18,7 @@ from spark_integration import (
     kafka_partition,
     route,
 )
-from spark_integration.columns import AS_IT_IS, LANES, PARTITIONS, PROFILE
+from spark_integration.columns import AS_IT_IS, LANES, PARTITIONS, PROFILE, TASKS
 from spark_integration.routing import salt_table
 
 EVERY_SPARK = pytest.mark.every_spark
@@ -461,7 +461,7 @@ def test_a_join_of_routed_topics_hashes_each_side_once(
 def test_a_routed_column_knows_the_count_it_was_routed_to_and_all_it_knew_before(spark: SparkSession) -> None:
     known = sf.col("partition").alias("partition", metadata={PROFILE: "java"})
     for df, before in ((rows(spark, 8, 40), {}), (rows(spark, 8, 40).select("id", known), {PROFILE: "java"})):
-        assert lay_out(df, 8).schema["partition"].metadata == {PARTITIONS: 8, LANES: 1, **before}
+        assert lay_out(df, 8).schema["partition"].metadata == {PARTITIONS: 8, LANES: 1, TASKS: 8, **before}
 
 
 def test_a_count_other_than_the_columns_own_is_refused(spark: SparkSession) -> None:
