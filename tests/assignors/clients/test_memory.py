@@ -194,4 +194,6 @@ def test_only_a_rejoin_that_is_under_way_is_asked_for_again(state: dict[str, boo
 
 
 def test_a_consumer_without_a_group_has_no_rejoin() -> None:
-    finish_rejoin(SimpleNamespace())
+    consumer = SimpleNamespace()
+    finish_rejoin(consumer)
+    assert vars(consumer) == {}

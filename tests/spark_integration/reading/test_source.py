@@ -173,8 +173,8 @@ def pushing(session: SparkSession) -> Iterator[None]:
     ("where", "tasks", "rows"),
     [
         ("partition = 1", 1, 1000),
-        ("partition in (0, 2) and offset >= 10 and offset < 30", 2, 40),
-        ("timestamp >= timestamp_millis(1400000000000 + 2990)", 3, 10),
+        ("partition in (0, 2) and offset >= 10 and offset < 30", 1, 40),
+        ("timestamp >= timestamp_millis(1400000000000 + 2990)", 1, 10),
         ("timestamp > timestamp_millis(1400000000000 + 5000)", 1, 0),
         ("offset < 0", 1, 0),
         ("partition = 7", 1, 0),

@@ -36,7 +36,7 @@ class Record(NamedTuple):
 
 
 def read_records(servers: str, topic: str) -> list[Record]:
-    """Every committed record, each partition in the order of its offsets."""
+    """Every committed record, by partition and offset."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
@@ -71,7 +71,7 @@ def read_records(servers: str, topic: str) -> list[Record]:
                 raise KafkaException(error)
     finally:
         consumer.close()
-    return found
+    return sorted(found, key=lambda record: (record.partition, record.offset))
 
 
 def write_old(servers: str, topic: str, first: int, count: int) -> None:
