@@ -4,23 +4,18 @@ Each is a function of the examined group and the limits, as those of consumer gr
 `offset_checks`. Lags count records; times are milliseconds.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, NoReturn
 
 from copartition.doctor.examination import SHOWN, Place
-from copartition.doctor.facts import (
-    find_clamped,
-    judge_kept,
-    kept_text,
-    longest_waiting,
-    need_all_times,
-    waiting_text,
-)
+from copartition.doctor.facts import find_clamped, judge_kept, observe_deleted, observe_waiting
 from copartition.doctor.kind_examination import KindExamination
 from copartition.doctor.observing import (
     AGAIN,
     ASK,
     NO_MEMBERS,
+    TWO_LOOKS,
     Limits,
     Observation,
     UnknownError,
@@ -34,7 +29,6 @@ from copartition.groups.kinds.model import OtherGroup, by_place
 from copartition.kit.evidence import Evidence
 from copartition.kit.words import count, duration, list_names
 
-TWO_LOOKS = "it takes two looks at a cluster"
 TOOL = {"share": "kafka-share-groups.sh", "streams": "kafka-streams-groups.sh"}
 """The tool of Kafka that describes a kind of group."""
 
@@ -57,6 +51,40 @@ def kind_members_seen(group: KindExamination[Any]) -> str:
     if not group.members:
         raise UnknownError(NO_MEMBERS)
     return f"{count(len(group.members), 'member')} in {group.where}"
+
+
+def need_number(
+    group: KindExamination[Any], settings: Mapping[str, str] | None, name: str, resource: str
+) -> int:
+    """Return the number that a setting is set to; unknown if the source does not show it.
+
+    Args:
+        group: the group.
+        settings: of the group or of its brokers; None if the source shows none.
+        name: the setting's name.
+        resource: of which a user needs DESCRIBE_CONFIGS to be shown the setting: "group" or "cluster".
+    """
+    value = (settings or {}).get(name, "")
+    if not value.isdigit():
+        end_unknown(
+            f"the source does not show {name}",
+            ASK if group.state.at is None else f"give this user DESCRIBE_CONFIGS on the {resource}",
+        )
+    return int(value)
+
+
+def observe_idle(group: KindExamination[Any], has_some: Callable[[Any], object], share: str) -> Observation:
+    """Look for members that have nothing to do.
+
+    Args:
+        group: the group.
+        has_some: called with a member; truthy if it has something to do.
+        share: a word for what a member has: "partition" or "task".
+    """
+    seen = kind_members_seen(group)
+    idle = sorted(group.names[member.id] for member in group.members if not has_some(member))
+    text = f"{count(len(idle), 'member')} without a {share}: {list_names(idle, SHOWN)}"
+    return observe(idle, text, f"every member has {share}s", evidence(seen))
 
 
 def came_or_went(group: KindExamination[Any]) -> int:
@@ -149,6 +177,16 @@ def two_looks(group: KindExamination[Any]) -> tuple[Any, Any]:
     return need(group.first, TWO_LOOKS), group.state
 
 
+def waiting_twice(group: KindExamination[Any], places: Collection[Place]) -> list[Place]:
+    """Return the partitions among `places` in which records waited at both looks.
+
+    A partition that was empty at the first look may just not have been polled yet, so it does not stand
+    still. One whose lag is unknown at either look is left out.
+    """
+    before, after = (by_place(look.lag) for look in two_looks(group))
+    return [place for place, lag in after.items() if place in places and lag > 0 and before.get(place, 0) > 0]
+
+
 def twice(group: KindExamination[Any], places: Collection[Place]) -> str:
     """Name two looks at partitions as evidence."""
     return f"{_lags_seen(places)}, in two looks {duration(group.elapsed_ms)} apart"
@@ -202,10 +240,8 @@ def kind_deleted_check(group: KindExamination[Any], limits: Limits) -> Observati
     compared = firm.keys() & starts
     if not compared:
         end_unknown("no partition has a position that could be compared with what is kept", AGAIN)
-    ground = evidence(f"positions and the oldest records of {count(len(compared), 'partition')}")
-    if kept.lost or kept.near:
-        return Observation(True, kept_text(kept), ground, "" if kept.lost else "near")
-    return Observation(False, "no record that waits was deleted", ground)
+    seen = f"positions and the oldest records of {count(len(compared), 'partition')}"
+    return observe_deleted(kept, evidence(seen))
 
 
 def kind_waiting_check(group: KindExamination[Any], limits: Limits) -> Observation:
@@ -215,20 +251,7 @@ def kind_waiting_check(group: KindExamination[Any], limits: Limits) -> Observati
     behind = [place for place, lag in lags.items() if lag > 0]
     if not behind:
         return Observation(False, "no record waits", evidence(_lags_seen(lags)))
-    if not waiting:
-        end_unknown(
-            "no record that waits could be read for its time",
-            "give this user READ on the topics, or run it again when their leaders answer",
-        )
-    ground = evidence(
-        f"the time of the first waiting record of {count(len(waiting), 'partition')}",
-        assumed=["records carry the time at which they were written, and clocks agree"],
-    )
-    found = longest_waiting(waiting)[1] > limits.waiting_ms
-    if not found:
-        _need_known_lags(group)
-        need_all_times(lags, waiting)
-    return Observation(found, waiting_text(waiting), ground)
+    return observe_waiting(waiting, lags, limits.waiting_ms, partial(_need_known_lags, group))
 
 
 def kind_settings_check(group: KindExamination[Any], _: Limits) -> Observation:
@@ -266,3 +289,15 @@ def seen_positions(group: KindExamination[Any]) -> Evidence:
     """Name the positions of the group as evidence; a source without any is unknown."""
     need(group.state.positions, "the source shows no offsets of the group", describe_with(group, ""))
     return evidence(f"offsets of {count(len(group.positions), 'partition')} in {group.where}")
+
+
+KIND_LOOKS: Mapping[str, Callable[[KindExamination[Any], Limits], Observation]] = {
+    "state": kind_state_check,
+    "topics": missing_topics_check,
+    "lag": kind_lag_check,
+    "trend": kind_trend_check,
+    "deleted": kind_deleted_check,
+    "waiting": kind_waiting_check,
+    "settings": kind_settings_check,
+}
+"""The checks that every kind of group here has, by the name of a check's table in the kind's TOML file."""

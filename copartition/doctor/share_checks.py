@@ -9,23 +9,19 @@ from typing import TypeAlias
 
 from copartition.doctor.examination import SHOWN, Place
 from copartition.doctor.kind_checks import (
+    KIND_LOOKS,
     done_beyond,
-    kind_deleted_check,
-    kind_lag_check,
     kind_members_seen,
-    kind_settings_check,
-    kind_state_check,
-    kind_trend_check,
-    kind_waiting_check,
-    missing_topics_check,
+    need_number,
+    observe_idle,
     seen_positions,
     twice,
     two_looks,
+    waiting_twice,
 )
 from copartition.doctor.kind_examination import KindExamination
 from copartition.doctor.observing import (
     AGAIN,
-    ASK,
     Limits,
     Observation,
     end_unknown,
@@ -33,6 +29,7 @@ from copartition.doctor.observing import (
     first_names,
     need,
     observe,
+    observe_nobody,
 )
 from copartition.groups.kinds.model import ShareGroup, by_place
 from copartition.kit.words import count, duration, list_names
@@ -79,17 +76,13 @@ def subscriptions_check(group: Sharing, _: Limits) -> Observation:
 
 def idle_check(group: Sharing, _: Limits) -> Observation:
     """Look for members without a partition: of a share group each has one, if its topics have any."""
-    seen = kind_members_seen(group)
-    idle = sorted(group.names[member.id] for member in group.members if not any(member.partitions.values()))
-    text = f"{count(len(idle), 'member')} without a partition: {list_names(idle, SHOWN)}"
-    return observe(idle, text, "every member has partitions", evidence(seen))
+    return observe_idle(group, lambda member: any(member.partitions.values()), "partition")
 
 
 def unread_check(group: Sharing, _: Limits) -> Observation:
     """Look for partitions of subscribed topics that no member reads."""
     if group.state.members == ():
-        text = "no member is there, so nobody reads the group's topics"
-        return Observation(True, text, evidence(f"members in {group.where}: none"), "empty")
+        return observe_nobody(group, "no member is there, so nobody reads the group's topics")
     seen = kind_members_seen(group)
     read = read_places(group)
     if group.state.topics is None:
@@ -114,15 +107,10 @@ def unread_check(group: Sharing, _: Limits) -> Observation:
 def full_group_check(group: Sharing, _: Limits) -> Observation:
     """Look for a group with nearly as many members as it may have: the next one is refused."""
     kind_members_seen(group)
-    most = (group.state.limits or {}).get("group.share.max.size", "")
-    if not most.isdigit():
-        end_unknown(
-            "the source does not show group.share.max.size",
-            ASK if group.state.at is None else "give this user DESCRIBE_CONFIGS on the cluster",
-        )
+    most = need_number(group, group.state.limits, "group.share.max.size", "cluster")
     text = f"{count(len(group.members), 'member')} of {most} that a group may have"
     ground = evidence(f"the members in {group.where}", "group.share.max.size of a broker")
-    return Observation(len(group.members) >= _NEARLY * int(most), text, ground)
+    return Observation(len(group.members) >= _NEARLY * most, text, ground)
 
 
 def left_over_check(group: Sharing, _: Limits) -> Observation:
@@ -167,13 +155,13 @@ def held_up_check(group: Sharing, _: Limits) -> Observation:
     kind_members_seen(group)
     need(last.lag, "the brokers count no lag of share groups", "ask brokers of Kafka 4.2 or newer")
     before, after, lags = by_place(first.positions), by_place(last.positions), by_place(last.lag)
-    waited, read = by_place(first.lag), read_places(group)
+    waited = by_place(first.lag)
     still = [
         place
-        for place, lag in lags.items()
-        if lag > 0 and waited.get(place, 0) > 0 and after.get(place, -1) == before.get(place, -2) >= 0
+        for place in waiting_twice(group, read_places(group))
+        # The defaults differ, so that a start offset which either look lacks is not taken for one that stood.
+        if after.get(place, -1) == before.get(place, -2) >= 0
     ]
-    still = [place for place in still if place in read]
     done, done_before = done_beyond(last), done_beyond(first)
     most = (last.settings or {}).get("share.partition.max.record.locks", "")
     seen = f"start offsets and {twice(group, lags)}"
@@ -208,20 +196,14 @@ def racks_check(group: Sharing, _: Limits) -> Observation:
 
 
 SHARE_LOOKS: Mapping[str, Callable[[Sharing, Limits], Observation]] = {
-    "state": kind_state_check,
-    "topics": missing_topics_check,
+    **KIND_LOOKS,
     "subscriptions": subscriptions_check,
     "idle": idle_check,
     "unread": unread_check,
     "full_group": full_group_check,
     "left_over": left_over_check,
     "not_begun": not_begun_check,
-    "lag": kind_lag_check,
-    "trend": kind_trend_check,
     "held_up": held_up_check,
-    "deleted": kind_deleted_check,
-    "waiting": kind_waiting_check,
-    "settings": kind_settings_check,
     "racks": racks_check,
 }
 """The function of each check, by the name of its table in `share_checks.toml`, whose order counts."""

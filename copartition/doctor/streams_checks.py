@@ -8,23 +8,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
-from copartition.doctor.examination import SHOWN
+from copartition.doctor.examination import SHOWN, Place
 from copartition.doctor.kind_checks import (
-    kind_deleted_check,
-    kind_lag_check,
+    KIND_LOOKS,
     kind_members_seen,
-    kind_settings_check,
-    kind_state_check,
-    kind_trend_check,
-    kind_waiting_check,
-    missing_topics_check,
+    need_number,
+    observe_idle,
     seen_positions,
     twice,
     two_looks,
+    waiting_twice,
 )
 from copartition.doctor.kind_examination import KindExamination
 from copartition.doctor.observing import (
-    ASK,
     Limits,
     Observation,
     end_unknown,
@@ -32,6 +28,7 @@ from copartition.doctor.observing import (
     first_names,
     need,
     observe,
+    observe_nobody,
 )
 from copartition.groups.kinds.model import StreamsGroup, StreamsMember, Subtopology, Tasks, by_place
 from copartition.kit.words import count, duration, list_names
@@ -143,14 +140,12 @@ def internal_topics_check(group: Streaming, _: Limits) -> Observation:
 def unassigned_check(group: Streaming, _: Limits) -> Observation:
     """Look for tasks that no member has as an active one."""
     if group.state.members == ():
-        text = "no member is there, so no task runs"
-        return Observation(True, text, evidence(f"members in {group.where}: none"), "empty")
+        return observe_nobody(group, "no member is there, so no task runs")
     seen, active = kind_members_seen(group), _active(group)
     waiting = {
         task for member in group.members for task in tasks_of(member.target_active) if task not in active
     }
-    if group.state.status == "NotReady":
-        end_unknown("no task is handed out before the topology is ready", "see topology")
+    _need_ready(group)
     # A task that is somebody's target and runs nowhere proves the fault without the topology.
     free = waiting or _tasks(group) - active.keys()
     text = f"{count(len(free), 'task')} {'runs' if len(free) == 1 else 'run'} nowhere: {task_names(free)}"
@@ -176,18 +171,22 @@ def doubled_check(group: Streaming, _: Limits) -> Observation:
     return observe(beside, text, "no task runs twice", evidence(seen), "beside")
 
 
-def idle_check(group: Streaming, _: Limits) -> Observation:
-    """Look for members without any task: more threads than tasks."""
-    seen = kind_members_seen(group)
+def _need_ready(group: Streaming) -> None:
+    """End the check as unknown while the topology is not set up: nobody has a task then, without a fault."""
     if group.state.status == "NotReady":
         end_unknown("no task is handed out before the topology is ready", "see topology")
-    idle = sorted(
-        group.names[member.id]
-        for member in group.members
-        if not any(map(any, (tasks_of(member.active), tasks_of(member.standby), tasks_of(member.warmup))))
-    )
-    text = f"{count(len(idle), 'member')} without a task: {list_names(idle, SHOWN)}"
-    return observe(idle, text, "every member has tasks", evidence(seen))
+
+
+def idle_check(group: Streaming, _: Limits) -> Observation:
+    """Look for members without any task: more threads than tasks."""
+    kind_members_seen(group)
+    _need_ready(group)
+
+    def has_tasks(member: StreamsMember) -> bool:
+        # A task is a tuple, which is always true, so the inner `any` says whether there is one.
+        return any(map(any, (tasks_of(member.active), tasks_of(member.standby), tasks_of(member.warmup))))
+
+    return observe_idle(group, has_tasks, "task")
 
 
 def load_check(group: Streaming, _: Limits) -> Observation:
@@ -229,18 +228,13 @@ def _is_moving(member: StreamsMember) -> bool:
 def standby_check(group: Streaming, _: Limits) -> Observation:
     """Look for tasks with state that have fewer standby copies than the group's setting asks for."""
     seen = kind_members_seen(group)
-    wanted = (group.state.settings or {}).get("streams.num.standby.replicas", "")
-    if not wanted.isdigit():
-        end_unknown(
-            "the source does not show streams.num.standby.replicas",
-            ASK if group.state.at is None else "give this user DESCRIBE_CONFIGS on the group",
-        )
+    wanted = need_number(group, group.state.settings, "streams.num.standby.replicas", "group")
     stateful = {name for name, part in _subtopologies(group).items() if part.changelogs}
     tasks = [task for task in _active(group) if task[0] in stateful]
     copies = Counter(task for member in group.members for task in tasks_of(member.standby))
-    few = [task for task in tasks if copies[task] < int(wanted)]
+    few = [task for task in tasks if copies[task] < wanted]
     instances = count(len({member.process for member in group.members}), "instance")
-    asked = count(int(wanted), "standby copy", "standby copies")
+    asked = count(wanted, "standby copy", "standby copies")
     text = (
         f"{count(len(few), 'task')} with state have fewer than {asked}: {task_names(few)}; the group has "
         f"{instances}"
@@ -280,11 +274,24 @@ def left_over_check(group: Streaming, _: Limits) -> Observation:
     return observe(left, text, "no offsets of topics that the topology does not read", ground)
 
 
+def _read_places(group: Streaming, parts: Mapping[str, Subtopology]) -> list[Place]:
+    """Return the partitions that active tasks read: of each input of a task's subtopology the task's number.
+
+    A partition is there twice if two subtopologies read its topic.
+
+    Args:
+        group: the group.
+        parts: its subtopologies by id.
+    """
+    active = _active(group)
+    return [(topic, number) for name, number in active for topic in parts[name].inputs if name in parts]
+
+
 def uncommitted_check(group: Streaming, _: Limits) -> Observation:
     """Look for inputs of running tasks with records and without a committed offset."""
-    parts, active = _subtopologies(group), _active(group)
+    parts = _subtopologies(group)
     ends = by_place(need(group.state.ends, "the source does not show the ends of partitions"))
-    places = [(topic, number) for name, number in active for topic in parts[name].inputs if name in parts]
+    places = _read_places(group, parts)
     without = [place for place in places if ends.get(place) and group.positions.get(place, -1) < 0]
     seen = kind_members_seen(group)
     text = f"records were written, and no offset is committed of {first_names(without)}"
@@ -295,16 +302,11 @@ def uncommitted_check(group: Streaming, _: Limits) -> Observation:
 def standstill_check(group: Streaming, _: Limits) -> Observation:
     """Look for inputs of running tasks where records wait and nothing was committed between the looks."""
     first, last = two_looks(group)
-    parts, active = _subtopologies(group), _active(group)
+    owned = {*_read_places(group, _subtopologies(group))}
     kind_members_seen(group)
-    owned = {(topic, number) for name, number in active for topic in parts[name].inputs if name in parts}
     before, after = by_place(first.positions), by_place(last.positions)
-    waited, lags = by_place(first.lag), by_place(last.lag)
-    still = [
-        place
-        for place, lag in lags.items()
-        if place in owned and lag > 0 and waited.get(place, 0) > 0 and before.get(place) == after.get(place)
-    ]
+    lags = by_place(last.lag)
+    still = [place for place in waiting_twice(group, owned) if before.get(place) == after.get(place)]
     elapsed = duration(group.elapsed_ms)
     ground = evidence(
         twice(group, lags),
@@ -315,7 +317,7 @@ def standstill_check(group: Streaming, _: Limits) -> Observation:
     return observe(still, text, ok, ground)
 
 
-def _with_members(group: Streaming, places: list[tuple[str, int]]) -> str:
+def _with_members(group: Streaming, places: list[Place]) -> str:
     """Name partitions with the member that runs the task, and its host."""
     parts = group.state.subtopologies or {}
     told = []
@@ -331,8 +333,7 @@ def _with_members(group: Streaming, places: list[tuple[str, int]]) -> str:
 
 
 STREAMS_LOOKS: Mapping[str, Callable[[Streaming, Limits], Observation]] = {
-    "state": kind_state_check,
-    "topics": missing_topics_check,
+    **KIND_LOOKS,
     "topology": topology_check,
     "internal_topics": internal_topics_check,
     "unassigned": unassigned_check,
@@ -345,11 +346,6 @@ STREAMS_LOOKS: Mapping[str, Callable[[Streaming, Limits], Observation]] = {
     "converted": converted_check,
     "left_over": left_over_check,
     "uncommitted": uncommitted_check,
-    "lag": kind_lag_check,
-    "trend": kind_trend_check,
     "standstill": standstill_check,
-    "deleted": kind_deleted_check,
-    "waiting": kind_waiting_check,
-    "settings": kind_settings_check,
 }
 """The function of each check, by the name of its table in `streams_checks.toml`, whose order counts."""
