@@ -89,6 +89,7 @@ def left_over_check(group: Examination, _: Limits) -> Observation:
     waiting = sum(max(lag, 0) for (topic, _), lag in (group.lags or {}).items() if topic in left)
     assumed = []
     if any(member.topics is None for member in group.state.members):
+        # A member that tells no subscription may read a topic of which it has no partition just now.
         assumed.append("members subscribe only to topics that they have partitions of")
     if not left:
         need_visible(group)

@@ -49,14 +49,22 @@ def task_names(tasks: "list[Task] | set[Task]") -> str:
 
 
 def _active(group: Streaming) -> Counter[Task]:
-    """Return how many members have each task as an active one."""
+    """Return how many members have each task as an active one.
+
+    A task counts more than once only if several members run it, which `doubled_check` looks for.
+    """
     return Counter(task for member in group.members for task in tasks_of(member.active))
 
 
 def _subtopologies(group: Streaming) -> Mapping[str, Subtopology]:
-    """Return the subtopologies; unknown if the source does not tell them."""
+    """Return the subtopologies; unknown if the source does not tell them.
+
+    There are two reasons why they may be missing, with different remedies: the coordinator has none that it
+    could set up, which `topology_check` explains, or the source is a table that does not show them.
+    """
     if group.state.subtopologies is None and group.state.described:
         end_unknown("the coordinator has not set the topology up", "see topology")
+    # A coordinator that names none has been handled above, so here the source is silent.
     return need(group.state.subtopologies, "the source does not show the topology")
 
 
@@ -72,7 +80,11 @@ def _tasks(group: Streaming) -> set[Task]:
 
 
 def topology_check(group: Streaming, _: Limits) -> Observation:
-    """Look for a topology that the coordinator cannot set up, and for members that run another one."""
+    """Look for a topology that the coordinator cannot set up, and for members that run another one.
+
+    Three cases in this order: the coordinator names no topology; the group is NotReady, and the text
+    says why as far as the topics show it; members run another epoch than the group.
+    """
     state = group.state
     seen = kind_members_seen(group)
     if state.described and state.subtopologies is None:
@@ -83,8 +95,11 @@ def topology_check(group: Streaming, _: Limits) -> Observation:
     if state.status == "NotReady":
         return Observation(True, _why_not_ready(group), evidence(f"the state in {group.where}"), "not_ready")
     epochs = Counter(member.topology_epoch for member in group.members)
+    # A member that tells no epoch would differ from every number, and would be called stale.
     if None in epochs:
         end_unknown("the source does not show the members' topology epochs")
+    # A table may not tell the epoch of the group. The newest one that a member runs is taken for it then, so
+    # that members with an older one stand out.
     own = (
         state.topology_epoch
         if state.topology_epoch is not None
@@ -98,9 +113,11 @@ def topology_check(group: Streaming, _: Limits) -> Observation:
 def _why_not_ready(group: Streaming) -> str:
     """Say why the coordinator does not set a topology up, as far as its topics show it; a clause."""
     counts, hidden = group.state.topics or {}, {*group.state.hidden}
+    # A table may show the state and no topology, which leaves nothing to compare.
     parts = (group.state.subtopologies or {}).values()
     if missing := sorted({topic for part in parts for topic in part.sources} & hidden):
         return f"the topology is not set up: source topics are missing: {list_names(missing, SHOWN)}"
+    # Only subtopologies whose inputs all have a known count: an input that is hidden is no difference.
     apart = [
         ", ".join(f"{topic} {counts[topic]}" for topic in part.inputs)
         for part in parts
@@ -112,11 +129,16 @@ def _why_not_ready(group: Streaming) -> str:
 
 
 def internal_topics_check(group: Streaming, _: Limits) -> Observation:
-    """Look for changelog topics that are not there, or have fewer partitions than there are tasks."""
+    """Look for changelog topics that are not there, or have fewer partitions than there are tasks.
+
+    Missing topics are told before small ones, as a missing one has no partition count to compare. A topic
+    counts as missing if the cluster does not show it to this user.
+    """
     counts = need(group.state.topics, "the source does not show the partitions of topics")
     parts = _subtopologies(group)
     few = []
     for part in parts.values():
+        # As in `_tasks`: the input with the most partitions decides.
         tasks = max((counts.get(topic, 0) for topic in part.inputs), default=0)
         few += [
             f"{topic} ({counts[topic]} partitions for {tasks} tasks)"
@@ -138,7 +160,14 @@ def internal_topics_check(group: Streaming, _: Limits) -> Observation:
 
 
 def unassigned_check(group: Streaming, _: Limits) -> Observation:
-    """Look for tasks that no member has as an active one."""
+    """Look for tasks that no member has as an active one.
+
+    A task counts as waiting if it is a member's target and runs nowhere: that is a case of its own, since the
+    coordinator has decided already. Else all tasks of the topology are compared with those that run.
+
+    Unknown if the group is NotReady, or if the topology or the partition count of a topic is needed and not
+    shown.
+    """
     if group.state.members == ():
         return observe_nobody(group, "no member is there, so no task runs")
     seen, active = kind_members_seen(group), _active(group)
@@ -155,7 +184,11 @@ def unassigned_check(group: Streaming, _: Limits) -> Observation:
 
 
 def doubled_check(group: Streaming, _: Limits) -> Observation:
-    """Look for tasks that two members run, and for a standby on the instance that runs the task."""
+    """Look for tasks that two members run, and for a standby on the instance that runs the task.
+
+    A standby or a warm-up task on the instance that runs the task itself shares its disk, so it is lost with
+    it.
+    """
     seen = kind_members_seen(group)
     twice_active = [task for task, members in _active(group).items() if members > 1]
     if twice_active:
@@ -165,6 +198,7 @@ def doubled_check(group: Streaming, _: Limits) -> Observation:
         task
         for member in group.members
         for task in (*tasks_of(member.standby), *tasks_of(member.warmup))
+        # Members without a process id would all be taken for one instance.
         if member.process and (member.process, task) in running
     ]
     text = f"a copy of {task_names(beside)} is on the instance that runs it"
@@ -190,7 +224,11 @@ def idle_check(group: Streaming, _: Limits) -> Observation:
 
 
 def load_check(group: Streaming, _: Limits) -> Observation:
-    """Look for members with more active tasks than their share, which is rounded up."""
+    """Look for members with more active tasks than their share, which is rounded up.
+
+    The share is the number of tasks that run, divided by the members and rounded up. A task that two members
+    run counts once for the share and twice for the loads, so that it cannot hide a heavy member.
+    """
     seen, active = kind_members_seen(group), _active(group)
     if not active:
         end_unknown("no task runs", "see unassigned")
@@ -203,7 +241,11 @@ def load_check(group: Streaming, _: Limits) -> Observation:
 
 
 def moving_check(group: Streaming, _: Limits) -> Observation:
-    """Look for members that have not got what the coordinator wants them to have, and for warm-up tasks."""
+    """Look for members that have not got what the coordinator wants them to have, and for warm-up tasks.
+
+    Members with another assignment than their target come first. Else warm-up tasks are the fault, in the
+    case "warmup": they read state so that a task can move later. Unknown if no member shows a target.
+    """
     seen = kind_members_seen(group)
     if all(member.target_active is None for member in group.members):
         end_unknown("the source does not show what members are to have")
@@ -218,7 +260,11 @@ def moving_check(group: Streaming, _: Limits) -> Observation:
 
 
 def _is_moving(member: StreamsMember) -> bool:
-    """Return whether a member has other tasks than its target."""
+    """Return whether a member has other tasks than its target.
+
+    Warm-up tasks are not compared, since a target names active and standby tasks only. A member that shows no
+    target is taken for one that has what it is to have.
+    """
     if member.target_active is None:
         return False
     have = {*tasks_of(member.active)}, {*tasks_of(member.standby)}
@@ -226,13 +272,18 @@ def _is_moving(member: StreamsMember) -> bool:
 
 
 def standby_check(group: Streaming, _: Limits) -> Observation:
-    """Look for tasks with state that have fewer standby copies than the group's setting asks for."""
+    """Look for tasks with state that have fewer standby copies than the group's setting asks for.
+
+    Only tasks that run are looked at: one that runs nowhere is the fault of `unassigned_check`. Tasks of a
+    subtopology without changelog topics have no state to copy.
+    """
     seen = kind_members_seen(group)
     wanted = need_number(group, group.state.settings, "streams.num.standby.replicas", "group")
     stateful = {name for name, part in _subtopologies(group).items() if part.changelogs}
     tasks = [task for task in _active(group) if task[0] in stateful]
     copies = Counter(task for member in group.members for task in tasks_of(member.standby))
     few = [task for task in tasks if copies[task] < wanted]
+    # A copy is never on the instance that runs the task, so too few instances may be the reason.
     instances = count(len({member.process for member in group.members}), "instance")
     asked = count(wanted, "standby copy", "standby copies")
     text = (
@@ -244,7 +295,10 @@ def standby_check(group: Streaming, _: Limits) -> Observation:
 
 
 def static_check(group: Streaming, _: Limits) -> Observation:
-    """Look for a group of which only some members have a group.instance.id."""
+    """Look for a group of which only some members have a group.instance.id.
+
+    None and all are both fine. Unknown for a table of Kafka's tool, which does not show the ids.
+    """
     seen = kind_members_seen(group)
     if group.state.at is None:
         end_unknown("the source does not show group.instance.id")
@@ -256,8 +310,13 @@ def static_check(group: Streaming, _: Limits) -> Observation:
 
 
 def converted_check(group: Streaming, _: Limits) -> Observation:
-    """Look for members that still speak the classic protocol."""
+    """Look for members that still speak the classic protocol.
+
+    A member that is seen to be classic proves the fault in any source; only an answer of a cluster proves
+    that there is none.
+    """
     seen = kind_members_seen(group)
+    # A table may name classic members; if it names none, that is no sign that there are none.
     if group.state.at is None and not any(member.classic for member in group.members):
         end_unknown("the source does not show which protocol each member speaks")
     classic = sorted(group.names[member.id] for member in group.members if member.classic)
@@ -266,7 +325,10 @@ def converted_check(group: Streaming, _: Limits) -> Observation:
 
 
 def left_over_check(group: Streaming, _: Limits) -> Observation:
-    """Look for committed offsets of topics that the topology does not read."""
+    """Look for committed offsets of topics that the topology does not read.
+
+    Unknown if the source shows no offsets, or does not show the topology.
+    """
     ground = seen_positions(group)
     inputs = {topic for part in _subtopologies(group).values() for topic in part.inputs}
     left = sorted({topic for topic, _ in group.positions} - inputs)
@@ -288,7 +350,11 @@ def _read_places(group: Streaming, parts: Mapping[str, Subtopology]) -> list[Pla
 
 
 def uncommitted_check(group: Streaming, _: Limits) -> Observation:
-    """Look for inputs of running tasks with records and without a committed offset."""
+    """Look for inputs of running tasks with records and without a committed offset.
+
+    An empty input needs no commit. Unknown if the source does not show the topology, or does not show
+    the ends of partitions.
+    """
     parts = _subtopologies(group)
     ends = by_place(need(group.state.ends, "the source does not show the ends of partitions"))
     places = _read_places(group, parts)
@@ -300,12 +366,17 @@ def uncommitted_check(group: Streaming, _: Limits) -> Observation:
 
 
 def standstill_check(group: Streaming, _: Limits) -> Observation:
-    """Look for inputs of running tasks where records wait and nothing was committed between the looks."""
+    """Look for inputs of running tasks where records wait and nothing was committed between the looks.
+
+    A partition of no running task is left out: nobody is stuck there, and `unassigned_check` looks for such
+    tasks. A partition without a commit at both looks stands still, too.
+    """
     first, last = two_looks(group)
     owned = {*_read_places(group, _subtopologies(group))}
     kind_members_seen(group)
     before, after = by_place(first.positions), by_place(last.positions)
     lags = by_place(last.lag)
+    # None at both looks is equal as well: records wait, and the task has committed none of them.
     still = [place for place in waiting_twice(group, owned) if before.get(place) == after.get(place)]
     elapsed = duration(group.elapsed_ms)
     ground = evidence(
@@ -318,7 +389,15 @@ def standstill_check(group: Streaming, _: Limits) -> Observation:
 
 
 def _with_members(group: Streaming, places: list[Place]) -> str:
-    """Name partitions with the member that runs the task, and its host."""
+    """Name partitions with the member that runs the task, and its host.
+
+    A clause for each partition, the first `SHOWN`, to find the process by. Two members are named for a
+    partition that two subtopologies read, or whose task runs twice.
+
+    Args:
+        group: the group.
+        places: the partitions, in any order; they are named sorted.
+    """
     parts = group.state.subtopologies or {}
     told = []
     for topic, number in sorted(places):
