@@ -159,7 +159,7 @@ class _Request(NamedTuple):
     """The arguments of `plan_migration` besides the lists of strategies.
 
     Attributes:
-        clients: the kinds of clients in the group, at least one.
+        clients: the kinds of clients in the group, see `CLIENTS`.
         policy: `group.consumer.migration.policy` of the brokers.
         group_version: the cluster's level of the feature group.version; None if it is unknown.
         group: the group's name, for commands.

@@ -132,7 +132,7 @@ def migration_document(migration: Migration, stops: Stops | Missing | None) -> d
 
     Returns:
         Values that JSON has. If the figures cannot be known, `stops` is null and `stops_missing` says what is
-            missing and how to learn it.
+        missing and how to learn it.
     """
     missing = stops if isinstance(stops, Missing) else None
     figures = None if stops is None or isinstance(stops, Missing) else stops_json(stops)
