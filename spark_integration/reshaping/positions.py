@@ -28,7 +28,7 @@ from spark_integration.reshaping.topics import (
 from spark_integration.session import register
 
 FIRST_WINDOW = 256
-"""Offsets at the end of each new partition to read at least; a window that is too short is made four times as long."""
+"""Offsets to read at the end of each new partition at least; a window that is too short grows fourfold."""
 
 
 @dataclass(frozen=True, slots=True)
