@@ -74,12 +74,12 @@ view_options = one_argument(
 
 
 def _subscription(text: str, option: str) -> tuple[str, tuple[str, ...]]:
-    # A client id may hold "=", a topic never does: the last one counts.
     """Return (member, topics) of a text MEMBER=TOPIC,.. as --subscribe has it.
 
     Raises:
         click.BadParameter: the text has another form.
     """
+    # A client id may hold "=", a topic never does: the last one counts.
     member, _, topics = text.rpartition("=")
     if not member:
         raise click.BadParameter(f"{text!r} is not MEMBER=TOPIC,..", param_hint=option)
@@ -245,7 +245,10 @@ def diff(
 
 
 def _unknown_deploy(change: AssignmentDiff) -> bool:
-    """Return True if it is unknown what the deploy stops that was asked about: exit code 0 would lie."""
+    """Return True if it is unknown what the deploy stops that was asked about: exit code 0 would lie.
+
+    False for a change that no deploy was asked about, even if it is unknown what that stops.
+    """
     from copartition.kit.evidence import Missing  # noqa: PLC0415 - help and completion do without
 
     return change.after.deploy is not None and isinstance(change.stops, Missing)
@@ -266,7 +269,10 @@ def _found_something(change: AssignmentDiff) -> bool:
 
 
 def _stops_something(change: AssignmentDiff) -> bool:
-    """Return True if a partition is not read for a while on the way to a plan."""
+    """Return True if a partition is not read for a while on the way to a plan.
+
+    False for two states that are not a plan, whatever happened between them, and if it is unknown what stops.
+    """
     from copartition.kit.evidence import Missing  # noqa: PLC0415 - help and completion do without
 
     if change.after.status != "planned" or isinstance(change.stops, Missing):
@@ -275,7 +281,15 @@ def _stops_something(change: AssignmentDiff) -> bool:
 
 
 def _check_rows(form: str, by: str | None) -> None:
-    """Refuse rows that a format does not have, rather than leave them out without a word."""
+    """Refuse rows that a format does not have, rather than leave them out without a word.
+
+    Args:
+        form: of the output, such as "json".
+        by: what a row of the report is; None if the user does not say.
+
+    Raises:
+        click.UsageError: the format has no such rows.
+    """
     if by is not None and form == "json":
         raise click.UsageError("-o json has members, topics and partitions; leave --by out")
     if by == "partition" and form == "stat":
@@ -283,7 +297,14 @@ def _check_rows(form: str, by: str | None) -> None:
 
 
 def _report(change: AssignmentDiff, view: View, limits: Sequence[NumberCheck], output: Output) -> None:
-    """Print the report in the form of `output`."""
+    """Print the report in the form of `output`.
+
+    Args:
+        change: the diff.
+        view: chooses rows.
+        limits: the checks of --check; JSON has them beside the numbers.
+        output: the form, and where it goes.
+    """
     if output.form in {"text", "stat"}:
         from copartition.assignment_diff.report.text import print_diff, print_stat  # noqa: PLC0415 - needs rich
 

@@ -50,7 +50,15 @@ def find_stops(diff: AssignmentDiff) -> tuple[Stops, ...] | Missing:
 
 
 def _happening(diff: AssignmentDiff) -> Happening | Missing:
-    """Return what happens; `Missing` if partitions move and no source shows why, or no way leads there."""
+    """Return what happens; `Missing` if partitions move and no source shows why, or no way leads there.
+
+    Args:
+        diff: members that joined or left, topics that grew, and another strategy are read from it.
+
+    Returns:
+        All that happens, as one happening. A change of strategy takes the bounces of a migration and a
+        rolling deploy, unless the state after names a deploy of its own.
+    """
     before, after = diff.before, diff.after
     ids = {member.before_id: member for member in diff.members if member.presence is Presence.LEFT}
     leaves = tuple(number for number, member in enumerate(before.members) if member.id in ids)
@@ -87,14 +95,22 @@ def _happening(diff: AssignmentDiff) -> Happening | Missing:
 
 
 def _grown(diff: AssignmentDiff) -> Mapping[str, int]:
-    """Return the new partition counts of topics that have grown, by name."""
+    """Return the new partition counts of topics that have grown, by name.
+
+    Only topics of which a new partition has an owner after.
+    """
     rows = (diff.action == Action.ADDED) & (diff.target >= 0)
     counts = diff.after.counts_by_topic
     return {diff.topics[topic]: counts[diff.topics[topic]] for topic in np.unique(diff.topic[rows]).tolist()}
 
 
 def _with_subscriptions(before: GroupState, after: GroupState) -> GroupState:
-    """Return the state before, with subscriptions that only the state after tells: users may state them."""
+    """Return the state before, with subscriptions that only the state after tells: users may state them.
+
+    Args:
+        before: what it tells itself stays.
+        after: asked only for members of the same id.
+    """
     told = {member.id: member.topics for member in after.members}
     members: tuple[MemberIdentity, ...] = tuple(
         member._replace(topics=told.get(member.id)) if member.topics is None else member

@@ -94,7 +94,15 @@ def member_groups(diff: AssignmentDiff, which: NDArray[np.integer], most: int) -
 
 
 def _label(name: str, member: MemberChange) -> str:
-    """Return the name of a member in its room, and the word about it if there is one."""
+    """Return the name of a member in its room, and the word about it if there is one.
+
+    Args:
+        name: of the member, perhaps with "…" for what all names share.
+        member: tells whether it joined or left.
+
+    Returns:
+        The name in at most `_ROOM` letters, fewer beside a word, but room for `_LEAST` of them in any case.
+    """
     status = presence(member)
     return f"{_cut(name, max(_LEAST, _ROOM - len(status)))} ({status})" if status else _cut(name, _ROOM)
 
@@ -197,7 +205,15 @@ class Ownership(NamedTuple):
 
 
 def ownership(diff: AssignmentDiff) -> Ownership:
-    """Return the picture of owners: before on the left, after on the right, ribbons between."""
+    """Return the picture of owners: before on the left, after on the right, ribbons between.
+
+    Args:
+        diff: one of at most `FEW` members if each is to have a row; of more, ranges share rows.
+
+    Returns:
+        The picture. The heights of all partitions together are between `_LOWEST` and `_HIGHEST` pixels, to
+        which gaps and rows at the least height are added.
+    """
     grouped = member_groups(diff, np.arange(len(diff.members)), FEW)
     went = count_exchanged(diff, grouped.of)
     before, after = went.sum(axis=(0, 2)), went.sum(axis=(0, 1))
@@ -313,7 +329,12 @@ class Heat(NamedTuple):
 
 
 def heat(diff: AssignmentDiff) -> Heat:
-    """Return the partitions that have another owner after, by members before and after."""
+    """Return the partitions that have another owner after, by members before and after.
+
+    Returns:
+        The table. Single rows and columns come by their partitions, the most first; ranges come by name.
+        Shades are 0 for no partition and 1 to `SHADES` else, in proportion to the largest cell.
+    """
     rows = diff.source != diff.target
     source, target = diff.source[rows], diff.target[rows]
     givers, takers = _axis(diff, source, _HEAT_ROWS), _axis(diff, target, _HEAT_COLUMNS)
@@ -337,7 +358,13 @@ def heat(diff: AssignmentDiff) -> Heat:
 
 
 def _axis(diff: AssignmentDiff, members: NDArray[np.int32], alone: int) -> Groups:
-    """Return the groups of the members that occur, each alone if there are at most `alone` of them."""
+    """Return the groups of the members that occur, each alone if there are at most `alone` of them.
+
+    Args:
+        diff: the diff.
+        members: the giver or the taker of each partition, by place; -1 for nobody.
+        alone: the most members that have a row or a column each; of more, `_RANGES` ranges are made.
+    """
     used = np.unique(members[members >= 0])
     return member_groups(diff, used, len(used) if len(used) <= alone else _RANGES)
 
@@ -346,6 +373,13 @@ def _order(grouped: Groups, partitions: NDArray[np.int64]) -> list[int]:
     """Return the order of rows or columns: single members by their partitions, ranges by name.
 
     Nobody comes last, and is left out without a partition.
+
+    Args:
+        grouped: the rows or the columns.
+        partitions: of each group, nobody last; int64 of shape (groups + 1,).
+
+    Returns:
+        Indices into `grouped.names`.
     """
     everybody = np.arange(len(partitions) - 1)
     if grouped.size == 1:
@@ -396,7 +430,12 @@ class LoadPicture(NamedTuple):
 
 
 def load(diff: AssignmentDiff) -> LoadPicture:
-    """Return the picture of loads."""
+    """Return the picture of loads.
+
+    Returns:
+        The picture, with an axis that begins at 0 unless the smallest load is at least 70 % of the largest.
+        Up to `FEW` members have dots, more have histograms.
+    """
     loads = [
         np.array([member.before for member in diff.members if member.before_id is not None], np.int64),
         np.array([member.after for member in diff.members if member.after_id is not None], np.int64),
@@ -431,6 +470,10 @@ def _shares(diff: AssignmentDiff, loads: list[NDArray[np.int64]]) -> tuple[list[
     """Return the fair shares before and after, None if there is none, and a sentence about them.
 
     A share is fair only if all members read the same topics.
+
+    Args:
+        diff: the diff.
+        loads: partitions of each member before and after, two arrays.
     """
     existing = [int(np.count_nonzero(diff.action != gone)) for gone in (Action.ADDED, Action.REMOVED)]
     shares = [
@@ -467,7 +510,14 @@ def _stretch(share: FairShare | None, window: Window, beyond: float = 0) -> tupl
 
 
 def _spread(side: str, loads: NDArray[np.int64], share: FairShare | None, window: Window) -> LoadHistogram:
-    """Return the histogram of one side's loads."""
+    """Return the histogram of one side's loads.
+
+    Args:
+        side: "before" or "after".
+        loads: partitions of each member; int64 of shape (members,).
+        share: the fair share; None if there is none.
+        window: the axis, in partitions, the same for both sides so that they can be compared.
+    """
     if len(loads) == 0:
         return LoadHistogram(side, "no members", "", 0, None)
     wide = max(1, round((window.end - window.start) / _BINS))

@@ -36,7 +36,13 @@ def findings(examination: Examined, limits: Limits) -> list[Finding]:
 
 
 def _look(check: Check, examination: Examined, limits: Limits) -> Finding:
-    """Return what a check sees, or, with the status "unknown", what it would need."""
+    """Return what a check sees, or, with the status "unknown", what it would need.
+
+    Args:
+        check: a check of the group's kind.
+        examination: the group.
+        limits: the bounds of what is still healthy.
+    """
     try:
         found, text, ground, case = check.look(examination, limits)
     except UnknownError as error:

@@ -31,7 +31,11 @@ if TYPE_CHECKING:
 
 
 def _joined_topics(ctx: click.Context, option: click.Parameter, text: str | None) -> tuple[str, ...]:  # noqa: ARG001
-    """Return the topics of the option --join, as `check` has it; none without it."""
+    """Return the topics of the option --join, as `check` has it; none without it.
+
+    Raises:
+        click.BadParameter: see `split_topics`.
+    """
     return () if text is None else split_topics(text, text, option.opts[0])
 
 
@@ -149,7 +153,13 @@ def doctor(
 
 
 def _report_all(examined: Mapping[str, Examined | SourceError], limits: Limits, output: Output) -> int:
-    """Write the report on all groups of a cluster, and return the exit code."""
+    """Write the report on all groups of a cluster, and return the exit code.
+
+    Args:
+        examined: the name of each group -> what was seen of it, or the error that kept it from being read.
+        limits: the bounds of what is still healthy, the same for all groups.
+        output: the form of the report, and where it goes.
+    """
     from copartition.doctor.checks import findings  # noqa: PLC0415 - help and completion do without
     from copartition.doctor.overview import (  # noqa: PLC0415
         ExaminedGroup,

@@ -4,11 +4,12 @@ Plain mappings go in, so that consumer groups, share groups and Streams groups a
 are (topic, number).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from copartition.doctor.examination import Place
-from copartition.doctor.observing import end_unknown, first_names
+from copartition.doctor.observing import Observation, end_unknown, evidence, first_names
+from copartition.kit.evidence import Evidence
 from copartition.kit.words import count, duration
 
 NEAR = 0.8
@@ -55,31 +56,72 @@ def judge_kept(
     return Retention(lost, near)
 
 
-def kept_text(kept: Retention) -> str:
-    """Say what retention took, or is about to take; a clause."""
+def observe_deleted(kept: Retention, ground: Evidence) -> Observation:
+    """Say what retention took, or is about to take.
+
+    Args:
+        kept: the partitions in question, see `judge_kept`. If it has lost ones, the near ones are not named:
+            records that are gone weigh more than those that may still be read.
+        ground: the offsets that were compared.
+
+    Returns:
+        A fault if a partition is lost or near, else "ok". Near partitions alone are the case "near", which
+        has an advice of its own.
+    """
     if kept.lost:
         records = count(sum(kept.lost.values()), "record")
-        return f"{records} of {first_names(kept.lost)} were deleted before they were read"
-    worst = max(kept.near, key=kept.near.__getitem__)
-    return (
-        f"{kept.near[worst]:.0%} of the records that {first_names([worst])} keeps wait, and the oldest are "
-        f"being deleted; so it is in {count(len(kept.near), 'partition')}"
+        text = f"{records} of {first_names(kept.lost)} were deleted before they were read"
+        return Observation(True, text, ground)
+    if kept.near:
+        worst = max(kept.near, key=kept.near.__getitem__)
+        text = (
+            f"{kept.near[worst]:.0%} of the records that {first_names([worst])} keeps wait, and the oldest "
+            f"are being deleted; so it is in {count(len(kept.near), 'partition')}"
+        )
+        return Observation(True, text, ground, "near")
+    return Observation(False, "no record that waits was deleted", ground)
+
+
+def observe_waiting(
+    waiting_ms: Mapping[Place, int],
+    lags: Mapping[Place, int],
+    limit_ms: float,
+    need_lags: Callable[[], None],
+) -> Observation:
+    """Say which record has waited longest, and whether that is longer than the limit.
+
+    Args:
+        waiting_ms: partition -> how long its oldest waiting record has waited, in milliseconds. It holds only
+            partitions whose record could be read.
+        lags: the lags that are known, in records; at least one is above 0.
+        limit_ms: the longest time in milliseconds that is still healthy.
+        need_lags: called before an "ok"; ends the check as unknown if a lag that counts is not known.
+
+    Raises:
+        UnknownError: no waiting record could be read; or no time is above the limit, and a lag or the time of
+            another waiting record is not known.
+    """
+    if not waiting_ms:
+        end_unknown(
+            "no record that waits could be read for its time",
+            "give this user READ on the topics, or run it again when their leaders answer",
+        )
+    ground = evidence(
+        f"the time of the first waiting record of {count(len(waiting_ms), 'partition')}",
+        assumed=["records carry the time at which they were written, and clocks agree"],
     )
+    # Of two equal times the higher place wins, so that two runs over the same facts name the same one.
+    longest_ms, place = max((waited_ms, place) for place, waited_ms in waiting_ms.items())
+    text = f"the oldest record that is not read waits for {duration(longest_ms)}, in {first_names([place])}"
+    if longest_ms > limit_ms:
+        return Observation(True, text, ground)
+    # One record that waits too long is enough for a fault; "ok" speaks of all partitions, so it needs all.
+    need_lags()
+    _need_all_times(lags, waiting_ms)
+    return Observation(False, text, ground)
 
 
-def longest_waiting(waiting_ms: Mapping[Place, int]) -> tuple[Place, int]:
-    """Return the partition whose oldest waiting record has waited longest, and how long in milliseconds."""
-    place = max(waiting_ms, key=lambda place: (waiting_ms[place], place))
-    return place, waiting_ms[place]
-
-
-def waiting_text(waiting_ms: Mapping[Place, int]) -> str:
-    """Say which record has waited longest, and for how long; a clause."""
-    place, longest_ms = longest_waiting(waiting_ms)
-    return f"the oldest record that is not read waits for {duration(longest_ms)}, in {first_names([place])}"
-
-
-def need_all_times(lags: Mapping[Place, int], waiting_ms: Mapping[Place, int]) -> None:
+def _need_all_times(lags: Mapping[Place, int], waiting_ms: Mapping[Place, int]) -> None:
     """End a check as unknown unless the time is known of each partition in which records wait."""
     dark = [place for place, lag in lags.items() if lag > 0 and place not in waiting_ms]
     if dark:

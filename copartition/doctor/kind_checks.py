@@ -4,23 +4,18 @@ Each is a function of the examined group and the limits, as those of consumer gr
 `offset_checks`. Lags count records; times are milliseconds.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, NoReturn
 
 from copartition.doctor.examination import SHOWN, Place
-from copartition.doctor.facts import (
-    find_clamped,
-    judge_kept,
-    kept_text,
-    longest_waiting,
-    need_all_times,
-    waiting_text,
-)
+from copartition.doctor.facts import find_clamped, judge_kept, observe_deleted, observe_waiting
 from copartition.doctor.kind_examination import KindExamination
 from copartition.doctor.observing import (
     AGAIN,
     ASK,
     NO_MEMBERS,
+    TWO_LOOKS,
     Limits,
     Observation,
     UnknownError,
@@ -34,7 +29,6 @@ from copartition.groups.kinds.model import OtherGroup, by_place
 from copartition.kit.evidence import Evidence
 from copartition.kit.words import count, duration, list_names
 
-TWO_LOOKS = "it takes two looks at a cluster"
 TOOL = {"share": "kafka-share-groups.sh", "streams": "kafka-streams-groups.sh"}
 """The tool of Kafka that describes a kind of group."""
 
@@ -54,19 +48,62 @@ def kind_members_seen(group: KindExamination[Any]) -> str:
     """Name the members as evidence; a group that has none, or shows none, is unknown."""
     if group.state.members is None:
         end_unknown("the source lists no members", describe_with(group, "--members --verbose"))
+    # None above and () here have different remedies: another table of the tool, or a member to start.
     if not group.members:
         raise UnknownError(NO_MEMBERS)
     return f"{count(len(group.members), 'member')} in {group.where}"
 
 
+def need_number(
+    group: KindExamination[Any], settings: Mapping[str, str] | None, name: str, resource: str
+) -> int:
+    """Return the number that a setting is set to; unknown if the source does not show it.
+
+    Args:
+        group: the group.
+        settings: of the group or of its brokers; None if the source shows none.
+        name: the setting's name.
+        resource: of which a user needs DESCRIBE_CONFIGS to be shown the setting: "group" or "cluster".
+    """
+    value = (settings or {}).get(name, "")
+    if not value.isdigit():
+        end_unknown(
+            f"the source does not show {name}",
+            ASK if group.state.at is None else f"give this user DESCRIBE_CONFIGS on the {resource}",
+        )
+    return int(value)
+
+
+def observe_idle(group: KindExamination[Any], has_some: Callable[[Any], object], share: str) -> Observation:
+    """Look for members that have nothing to do.
+
+    Args:
+        group: the group.
+        has_some: called with a member; truthy if it has something to do.
+        share: a word for what a member has: "partition" or "task".
+    """
+    seen = kind_members_seen(group)
+    idle = sorted(group.names[member.id] for member in group.members if not has_some(member))
+    text = f"{count(len(idle), 'member')} without a {share}: {list_names(idle, SHOWN)}"
+    return observe(idle, text, f"every member has {share}s", evidence(seen))
+
+
 def came_or_went(group: KindExamination[Any]) -> int:
-    """Return how many member ids only one of the two looks shows; 0 for one look."""
+    """Return how many member ids only one of the two looks shows; 0 for one look.
+
+    A member that restarts under a new id counts twice. A first look that lists no members counts as an empty
+    one.
+    """
     before = group.members if group.first is None else group.first.members or ()
     return len({member.id for member in before} ^ {member.id for member in group.members})
 
 
 def kind_state_check(group: KindExamination[Any], _: Limits) -> Observation:
-    """Look for a group that is not Stable, whose assignment is still to come, or whose members changed."""
+    """Look for a group that is not Stable, whose assignment is still to come, or whose members changed.
+
+    An Empty group and one that is NotReady are cases of their own. A Stable group of which members came or
+    went between the looks is a fault, too: one look would call it steady.
+    """
     state = group.state
     status = need(
         state.status,
@@ -91,7 +128,11 @@ def kind_state_check(group: KindExamination[Any], _: Limits) -> Observation:
 
 
 def missing_topics_check(group: KindExamination[Any], _: Limits) -> Observation:
-    """Look for topics of the group that the cluster does not show: there are none, or this user may not."""
+    """Look for topics of the group that the cluster does not show: there are none, or this user may not.
+
+    The source does not tell which of the two it is, so the text says only that the cluster does not show the
+    topic.
+    """
     need(group.state.topics, "the source does not show which topics there are")
     hidden = group.state.hidden
     text = (
@@ -104,6 +145,7 @@ def missing_topics_check(group: KindExamination[Any], _: Limits) -> Observation:
 def kind_lags(group: KindExamination[Any]) -> dict[Place, int]:
     """Return the lags that are known, in records; unknown if none is. A partition never written to has 0."""
     shown = need(group.lags, "the source shows no lag", describe_with(group, ""))
+    # The known lags come last and win: an end of 0 only fills in a partition that has no lag of its own.
     lags = {place: 0 for place, end in group.ends.items() if not end} | shown
     if not lags:
         end_unknown("no partition has a lag that is known", AGAIN)
@@ -116,11 +158,16 @@ def _lags_seen(lags: Collection[Place]) -> str:
 
 
 def kind_lag_check(group: KindExamination[Any], limits: Limits) -> Observation:
-    """Look for partitions that lag by more than the limit; "ok" takes the lag of each that has a position."""
+    """Look for partitions that lag by more than the limit; "ok" takes the lag of each that has a position.
+
+    One partition above the limit is enough for a fault. "ok" speaks of all partitions, so it is unknown if
+    the lag of one of them is. A group without members is the case "empty": nobody is there to be too slow.
+    """
     lags = kind_lags(group)
     above = [place for place, lag in lags.items() if lag > limits.lag]
     if not above:
         _need_known_lags(group)
+    # A negative lag, of a position beyond the end, would hide as many records that wait elsewhere.
     total = sum(max(lag, 0) for lag in lags.values())
     worst = max(lags, key=lags.__getitem__)
     text = f"{count(total, 'record')} wait, most in {first_names([worst])} ({max(lags[worst], 0):,})"
@@ -135,6 +182,7 @@ def _need_known_lags(group: KindExamination[Any]) -> None:
     lags = group.lags or {}
     starts = by_place(group.state.starts)
     dark = [place for place, offset in group.positions.items() if offset >= 0 and place not in lags]
+    # A group keeps no position of a partition of which it has done nothing yet; records in it may all wait.
     dark += [
         place
         for place, end in group.ends.items()
@@ -145,8 +193,21 @@ def _need_known_lags(group: KindExamination[Any]) -> None:
 
 
 def two_looks(group: KindExamination[Any]) -> tuple[Any, Any]:
-    """Return both looks at the group, the first one first; of one look the check is unknown."""
+    """Return both looks at the group, the first one first; of one look the check is unknown.
+
+    A change in time cannot be told from one look: without the first one no check may say "ok".
+    """
     return need(group.first, TWO_LOOKS), group.state
+
+
+def waiting_twice(group: KindExamination[Any], places: Collection[Place]) -> list[Place]:
+    """Return the partitions among `places` in which records waited at both looks.
+
+    A partition that was empty at the first look may just not have been polled yet, so it does not stand
+    still. One whose lag is unknown at either look is left out.
+    """
+    before, after = (by_place(look.lag) for look in two_looks(group))
+    return [place for place, lag in after.items() if place in places and lag > 0 and before.get(place, 0) > 0]
 
 
 def twice(group: KindExamination[Any], places: Collection[Place]) -> str:
@@ -161,6 +222,7 @@ def kind_trend_check(group: KindExamination[Any], limits: Limits) -> Observation
     top, and at least `limits.written` records: a group that keeps up is behind by less than that.
     """
     first, last = (by_place(look.lag) for look in two_looks(group))
+    # A lag that only one look shows is no change: it may have been the same before.
     change = {place: lag - first[place] for place, lag in last.items() if place in first}
     if not change:
         end_unknown("no partition has a lag in both looks", AGAIN)
@@ -181,6 +243,9 @@ def done_beyond(group: OtherGroup) -> dict[Place, int]:
 
     The lag of a share group leaves them out (KIP-1226), so that they are what lies between position and end
     without the lag. A Streams group has none.
+
+    Returns:
+        Partition -> records, of those with a position, an end and a lag that are all known.
     """
     positions, ends = by_place(group.positions), by_place(group.ends)
     return {
@@ -191,7 +256,11 @@ def done_beyond(group: OtherGroup) -> dict[Place, int]:
 
 
 def kind_deleted_check(group: KindExamination[Any], limits: Limits) -> Observation:
-    """Look for records that retention deleted before they were done, or is about to."""
+    """Look for records that retention deleted before they were done, or is about to.
+
+    Partitions without a position are left out; unknown if none is left, or if the source does not show the
+    oldest records.
+    """
     starts = by_place(
         need(group.state.starts, "the source does not show the oldest records that partitions keep")
     )
@@ -202,37 +271,32 @@ def kind_deleted_check(group: KindExamination[Any], limits: Limits) -> Observati
     compared = firm.keys() & starts
     if not compared:
         end_unknown("no partition has a position that could be compared with what is kept", AGAIN)
-    ground = evidence(f"positions and the oldest records of {count(len(compared), 'partition')}")
-    if kept.lost or kept.near:
-        return Observation(True, kept_text(kept), ground, "" if kept.lost else "near")
-    return Observation(False, "no record that waits was deleted", ground)
+    seen = f"positions and the oldest records of {count(len(compared), 'partition')}"
+    return observe_deleted(kept, evidence(seen))
 
 
 def kind_waiting_check(group: KindExamination[Any], limits: Limits) -> Observation:
-    """Look for a record that has waited for longer than the limit."""
+    """Look for a record that has waited for longer than the limit.
+
+    Returns:
+        "ok" at once if no record waits. Else the longest time, see `observe_waiting`.
+    """
     waiting = by_place(need(group.state.waiting_ms, "the source does not show when records were written"))
     lags = kind_lags(group)
     behind = [place for place, lag in lags.items() if lag > 0]
     if not behind:
         return Observation(False, "no record waits", evidence(_lags_seen(lags)))
-    if not waiting:
-        end_unknown(
-            "no record that waits could be read for its time",
-            "give this user READ on the topics, or run it again when their leaders answer",
-        )
-    ground = evidence(
-        f"the time of the first waiting record of {count(len(waiting), 'partition')}",
-        assumed=["records carry the time at which they were written, and clocks agree"],
-    )
-    found = longest_waiting(waiting)[1] > limits.waiting_ms
-    if not found:
-        _need_known_lags(group)
-        need_all_times(lags, waiting)
-    return Observation(found, waiting_text(waiting), ground)
+    return observe_waiting(waiting, lags, limits.waiting_ms, partial(_need_known_lags, group))
 
 
 def kind_settings_check(group: KindExamination[Any], _: Limits) -> Observation:
-    """Look for settings of the group that its brokers clamp, and for too few heartbeats in a session."""
+    """Look for settings of the group that its brokers clamp, and for too few heartbeats in a session.
+
+    A clamped setting is told before the heartbeats: brokers use another value than the one that is set, so
+    that what is set says little.
+
+    Unknown if this user is not shown the settings of the group and of its brokers.
+    """
     state = group.state
     if state.settings is None or state.limits is None:
         _end_without_settings(group)
@@ -242,6 +306,7 @@ def kind_settings_check(group: KindExamination[Any], _: Limits) -> Observation:
     kind = state.protocol
     session = state.settings.get(f"{kind}.session.timeout.ms", "")
     heartbeat = state.settings.get(f"{kind}.heartbeat.interval.ms", "")
+    # A group may keep settings and no timeouts among them.
     if not (session.isdigit() and heartbeat.isdigit()):
         _end_without_settings(group)
     times = f"heartbeat {duration(int(heartbeat))}, session {duration(int(session))}"
@@ -252,7 +317,14 @@ def kind_settings_check(group: KindExamination[Any], _: Limits) -> Observation:
 
 
 def _end_without_settings(group: KindExamination[Any]) -> NoReturn:
-    """End a check as unknown for want of settings, with the way to them."""
+    """End a check as unknown for want of settings, with the way to them.
+
+    Args:
+        group: one whose source is a file is told to ask the cluster; of a cluster the missing right is named.
+
+    Raises:
+        UnknownError: always.
+    """
     shown_by = "kafka-configs.sh --describe --entity-type groups --entity-name GROUP"
     if group.state.at is None:
         end_unknown("the source does not show the group's settings")
@@ -266,3 +338,15 @@ def seen_positions(group: KindExamination[Any]) -> Evidence:
     """Name the positions of the group as evidence; a source without any is unknown."""
     need(group.state.positions, "the source shows no offsets of the group", describe_with(group, ""))
     return evidence(f"offsets of {count(len(group.positions), 'partition')} in {group.where}")
+
+
+KIND_LOOKS: Mapping[str, Callable[[KindExamination[Any], Limits], Observation]] = {
+    "state": kind_state_check,
+    "topics": missing_topics_check,
+    "lag": kind_lag_check,
+    "trend": kind_trend_check,
+    "deleted": kind_deleted_check,
+    "waiting": kind_waiting_check,
+    "settings": kind_settings_check,
+}
+"""The checks that every kind of group here has, by the name of a check's table in the kind's TOML file."""

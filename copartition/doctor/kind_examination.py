@@ -30,6 +30,7 @@ class KindExamination(Generic[G]):
         """The time between the looks in milliseconds; 0 for one look, or if a look has no time."""
         if self.first is None or self.first.at is None or self.state.at is None:
             return 0
+        # The looks keep their own times, so that a file of two looks has the time that was between them.
         return 1000 * (self.state.at - self.first.at).total_seconds()
 
     @property
@@ -48,6 +49,7 @@ class KindExamination(Generic[G]):
 
         The instance id, else the client id if no other member has it, else the member id.
         """
+        # Two members may have one client id: that name would not say which of them is meant.
         clients = Counter(member.client_id for member in self.members)
         return {
             member.id: member.instance_id

@@ -58,7 +58,11 @@ def state_check(group: Examination, _: Limits) -> Observation:
 
 
 def clients_check(group: Examination, _: Limits) -> Observation:
-    """Look for different client libraries in a group whose leader assigns."""
+    """Look for different client libraries in a group whose leader assigns.
+
+    In a group of the consumer protocol the coordinator assigns, so that the libraries do not matter. In any
+    other group members whose library is not seen are assumed to run one of those that are.
+    """
     if group.state.protocol == "consumer":
         text = "the coordinator assigns, whatever the members' client libraries are"
         return Observation(False, text, evidence(f"the protocol in {group.where}"))
@@ -74,7 +78,10 @@ def clients_check(group: Examination, _: Limits) -> Observation:
 
 
 def owners_check(group: Examination, _: Limits) -> Observation:
-    """Look for partitions with two owners, as in a capture that was taken during a rebalance."""
+    """Look for partitions with two owners, as in a capture that was taken during a rebalance.
+
+    Unknown if no member has a partition, which is no sign of health.
+    """
     seen = owners_seen(group)
     twice = group.owned_twice
     return observe(
@@ -113,7 +120,12 @@ def idle_check(group: Examination, _: Limits) -> Observation:
 
 
 def _subscribed(group: Examination) -> list[tuple[str, ...]]:
-    """Return the topics that each member subscribes to, in the order of members; all must be known."""
+    """Return the topics that each member subscribes to, in the order of members; all must be known.
+
+    Raises:
+        UnknownError: a member's topics are not told; if the cluster hides topics of the group, that is the
+            reason that is named.
+    """
     members = group.state.members
     topics = [member.topics for member in members if member.topics is not None]
     if len(topics) < len(members):
@@ -124,7 +136,18 @@ def _subscribed(group: Examination) -> list[tuple[str, ...]]:
 
 
 def _balance(group: Examination) -> tuple[AssignmentQuality, Evidence]:
-    """Judge how even the loads are, as `assignment-diff` does, with the evidence."""
+    """Judge how even the loads are, as `assignment-diff` does, with the evidence.
+
+    Unknown if a partition has two owners, or an owner although no member subscribes to its topic. A balance
+    that looks even is unknown, too, if the source may leave out members without partitions.
+
+    Args:
+        group: the group. If it shows a single topic, members that tell no subscription are assumed to read
+            it.
+
+    Returns:
+        The judgement, and the evidence for it with the assumptions that it rests on.
+    """
     seen = [owners_seen(group)]
     assumed = []
     if len(group.state.topics) == 1 and any(member.topics is None for member in group.state.members):
@@ -140,6 +163,7 @@ def _balance(group: Examination) -> tuple[AssignmentQuality, Evidence]:
         if group.owned_twice:
             end_unknown("a partition has two owners", "see owners")
         end_unknown("a partition has an owner, and no member subscribes to its topic", AGAIN)
+    # A member without partitions would make the same loads uneven; what is uneven already stays so.
     if is_even(balance) and not (group.state.members_complete or group.state.unlisted):
         end_unknown("the source does not show members without partitions, which would be given some", ASK)
     return balance, evidence(*seen, assumed=assumed)
@@ -159,7 +183,10 @@ def _who_assigns(group: Examination) -> str:
 
 
 def load_check(group: Examination, _: Limits) -> Observation:
-    """Look for an assignment that another one beats in balance, by the judge that `assignment-diff` has."""
+    """Look for an assignment that another one beats in balance, by the judge that `assignment-diff` has.
+
+    The advice depends on who assigns, or on partitions without an owner.
+    """
     balance, ground = _balance(group)
     loads, best = _share(balance.loads), _share(balance.best_loads)
     case = "unread" if balance.unassigned else _who_assigns(group)
@@ -174,7 +201,11 @@ def load_check(group: Examination, _: Limits) -> Observation:
 
 
 def spread_check(group: Examination, _: Limits) -> Observation:
-    """Look for a topic of which one member has at least two partitions more than its share."""
+    """Look for a topic of which one member has at least two partitions more than its share.
+
+    The share is the topic's partitions divided by its subscribers, rounded up. Loads may be even all the
+    same: a member with all partitions of a busy topic may have as many as the others.
+    """
     balance, ground = _balance(group)
     fullest, share = balance.topic_fullest, balance.best_topic_fullest
     text = f"a member has {count(fullest, 'partition')} of one topic, its share is {share}"
@@ -189,6 +220,7 @@ def subscriptions_check(group: Examination, _: Limits) -> Observation:
     # Members with unknown subscriptions cannot hide a difference between those that are known.
     common: set[str] = set.intersection(*subscribed) if subscribed else set()
     some = sorted({name for topics in subscribed for name in topics} - common)
+    # A difference that is seen stands; that there is none takes the subscriptions of every member.
     if not some:
         _subscribed(group)
     text = f"only some members subscribe to {list_names(some, SHOWN)}"
@@ -197,7 +229,11 @@ def subscriptions_check(group: Examination, _: Limits) -> Observation:
 
 
 def static_check(group: Examination, _: Limits) -> Observation:
-    """Look for a `group.instance.id` that is there twice, moves to another member, or is missing for some."""
+    """Look for a `group.instance.id` that is there twice, moves to another member, or is missing for some.
+
+    Three faults, of which the first that is seen is told: two members have one id; an id is with another
+    member than at the first look; only some members have one. None and all are both fine.
+    """
     seen = members_seen(group)
     names = [member.instance_id for member in group.state.members if member.instance_id]
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
@@ -215,6 +251,7 @@ def static_check(group: Examination, _: Limits) -> Observation:
         text = "it restarted, or two processes have that id"
         shown = list_names(moved, SHOWN)
         return Observation(True, f"between the looks {shown} got another member id: {text}", ground)
+    # A file without any id may be of a tool that does not print them; a cluster shows them if there are any.
     if not names and group.last is None:
         end_unknown("the source shows no group.instance.id; not every capture has them")
     members = count(len(group.state.members), "member")
@@ -231,6 +268,10 @@ def timeouts_check(group: Examination, _: Limits) -> Observation:
 
     In a classic group only the members know these; in the consumer protocol (KIP-848) the coordinator tells
     its members the first two, out of the settings of the group, which brokers show.
+
+    Raises:
+        UnknownError: the heartbeat interval or the session timeout is not known. If only the time between
+            polls is not known, it is assumed to be above the session.
     """
     consumer = group.state.protocol == "consumer"
     times = {name: _milliseconds(group, name) for name in TIMEOUTS}
@@ -267,13 +308,18 @@ def timeouts_check(group: Examination, _: Limits) -> Observation:
 def _milliseconds(group: Examination, name: str) -> float | None:
     """Return a timeout in milliseconds; None if it is not known, or is no number."""
     try:
+        # The user may have given the value with --set; one that is no number is as good as none.
         return float(group.settings[name])
     except (KeyError, ValueError):
         return None
 
 
 def converted_check(group: Examination, _: Limits) -> Observation:
-    """Look for a group of the consumer protocol in which members still speak the classic one."""
+    """Look for a group of the consumer protocol in which members still speak the classic one.
+
+    A group of another protocol is "ok". Unknown if no member is seen to be classic, and the source does not
+    tell the protocol of each.
+    """
     seen = members_seen(group)
     protocol = need(group.state.protocol, "the source does not show the group's protocol")
     if protocol != "consumer":
@@ -290,7 +336,11 @@ def converted_check(group: Examination, _: Limits) -> Observation:
 
 
 def limits_check(group: Examination, _: Limits) -> Observation:
-    """Look for settings of a group that its brokers replace by their own limits (KIP-1240)."""
+    """Look for settings of a group that its brokers replace by their own limits (KIP-1240).
+
+    A broker describes such a setting as it was set, so the two have to be compared here. A classic group has
+    no settings at its brokers and is "ok".
+    """
     protocol = need(group.state.protocol, "the source does not show the group's protocol")
     if protocol != "consumer":
         text = "a classic group has no settings at its brokers"
@@ -312,7 +362,12 @@ _BY_RACK = {"range", "sticky", "cooperative-sticky"}
 
 
 def racks_check(group: Examination, _: Limits) -> Observation:
-    """Look for a client.rack that decides nothing: neither who gets a partition nor where members fetch."""
+    """Look for a client.rack that decides nothing: neither who gets a partition nor where members fetch.
+
+    Racks decide in two ways. Some strategies look at them when they assign partitions; and with a
+    replica.selector.class a broker looks at them when members fetch. Only if neither holds is a rack useless,
+    and only that is a fault.
+    """
     seen = members_seen(group)
     racked = sorted({member.client_id or member.id for member in group.state.members if member.rack})
     if not racked:
@@ -341,6 +396,10 @@ def joined_check(group: Examination, limits: Limits) -> Observation:
     """Look for topics that are joined by partition, and whose equal numbers are with different members.
 
     The source must show every partition of them, unless a pair that is apart is seen: one is enough.
+
+    Raises:
+        UnknownError: no topics are named with --join; a topic is not in the group; a partition has two
+            owners; or no pair is apart, and partitions are not shown or have no owner.
     """
     need(limits.joined or None, "no source tells which topics are joined", "name them with --join A,B")
     seen = owners_seen(group)
@@ -372,6 +431,9 @@ def coordinator_check(group: Examination, _: Limits) -> Observation:
     """Look for a broker with more than twice its share of the groups, and more than 20 of them.
 
     With few groups any distribution is uneven, as names are hashed to partitions of `__consumer_offsets`.
+
+    The share is the number of groups divided by the brokers. Unknown for a file, and if this user may not
+    list groups, or may not DESCRIBE the topic whose leaders are the coordinators.
     """
     broker, here, others, brokers = need(
         group.coordinator,

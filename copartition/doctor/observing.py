@@ -24,6 +24,9 @@ ASK = "ask the cluster: copartition doctor GROUP -b HOST:PORT"
 
 AGAIN = "run it again in a minute, when the group is Stable"
 
+TWO_LOOKS = "it takes two looks at a cluster"
+"""The text of "unknown" for a check of what changes in time, if the source is one look, as a file is."""
+
 NO_MEMBERS = Missing("the group has no member", "start a member, and run it again")
 
 
@@ -178,6 +181,16 @@ def observe(bad: object, fault: str, ok: str, ground: Evidence, case: str = "") 
 def evidence(*seen: str, assumed: Iterable[str] = ()) -> Evidence:
     """Return evidence from these sources, and with these assumptions, in their order."""
     return Evidence(seen, tuple(assumed))
+
+
+def observe_nobody(group: Examined, text: str) -> Observation:
+    """Return the fault of a group without members, in the case "empty", which has an advice of its own.
+
+    Args:
+        group: a group of which the source says that it has no member.
+        text: what follows from that, a clause.
+    """
+    return Observation(True, text, evidence(f"members in {group.where}: none"), "empty")
 
 
 def members_seen(group: Examination) -> str:

@@ -5,12 +5,14 @@ milliseconds.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 
 from copartition.doctor.examination import SHOWN, Examination, Offsets, Place
-from copartition.doctor.facts import judge_kept, kept_text, longest_waiting, need_all_times, waiting_text
+from copartition.doctor.facts import judge_kept, observe_deleted, observe_waiting
 from copartition.doctor.observing import (
     AGAIN,
     ASK,
+    TWO_LOOKS,
     Limits,
     Observation,
     end_unknown,
@@ -21,6 +23,7 @@ from copartition.doctor.observing import (
     need,
     need_visible,
     observe,
+    observe_nobody,
     owners_seen,
 )
 from copartition.kit.evidence import Evidence
@@ -36,7 +39,7 @@ def unread_check(group: Examination, _: Limits) -> Observation:
         if group.last is None:
             known_status(group)  # a table without owners may show a rebalance
         text = f"no member is there, so nobody reads {count(len(group.owners), 'partition')}"
-        return Observation(True, text, evidence(f"members in {group.where}: none"), "empty")
+        return observe_nobody(group, text)
     topics = group.read_topics
     free = [place for place, member in group.owners.items() if member < 0 and place[0] in topics]
     if not free:
@@ -86,6 +89,7 @@ def left_over_check(group: Examination, _: Limits) -> Observation:
     waiting = sum(max(lag, 0) for (topic, _), lag in (group.lags or {}).items() if topic in left)
     assumed = []
     if any(member.topics is None for member in group.state.members):
+        # A member that tells no subscription may read a topic of which it has no partition just now.
         assumed.append("members subscribe only to topics that they have partitions of")
     if not left:
         need_visible(group)
@@ -185,8 +189,7 @@ def beyond_the_end_check(group: Examination, _: Limits) -> Observation:
 
 def _looks(group: Examination) -> tuple[Offsets, Offsets]:
     """Return both looks at a cluster, the first one first; of a file the check is unknown."""
-    text = "it takes two looks at a cluster"
-    return need(group.first, text), need(group.last, text)
+    return need(group.first, TWO_LOOKS), need(group.last, TWO_LOOKS)
 
 
 def _twice(group: Examination, places: Collection[Place], **assumed: Iterable[str]) -> Evidence:
@@ -254,10 +257,8 @@ def deleted_check(group: Examination, limits: Limits) -> Observation:
     if not committed.keys() & last.starts:
         end_unknown("no leader tells the oldest record that it keeps", "run it again when they answer")
     kept = judge_kept(committed, last.starts, last.ends, limits.written)
-    ground = evidence(f"{_offsets_seen(group, committed)}, and the oldest records that are kept")
-    if kept.lost or kept.near:
-        return Observation(True, kept_text(kept), ground, "" if kept.lost else "near")
-    return Observation(False, "no record that waits was deleted", ground)
+    seen = f"{_offsets_seen(group, committed)}, and the oldest records that are kept"
+    return observe_deleted(kept, evidence(seen))
 
 
 def waiting_check(group: Examination, limits: Limits) -> Observation:
@@ -267,20 +268,8 @@ def waiting_check(group: Examination, limits: Limits) -> Observation:
     if not any(lag > 0 for lag in last.lags.values()):
         _need_all_lags(group, lags)
         return Observation(False, "no record waits", evidence(_offsets_seen(group, lags)))
-    if not group.waiting_ms:
-        end_unknown(
-            "no record that waits could be read for its time",
-            "give this user READ on the topics, or run it again when their leaders answer",
-        )
-    ground = evidence(
-        f"the time of the first waiting record of {count(len(group.waiting_ms), 'partition')}",
-        assumed=["records carry the time at which they were written, and clocks agree"],
-    )
-    found = longest_waiting(group.waiting_ms)[1] > limits.waiting_ms
-    if not found:
-        _need_all_lags(group, lags)
-        need_all_times(last.lags, group.waiting_ms)
-    return Observation(found, waiting_text(group.waiting_ms), ground)
+    need_lags = partial(_need_all_lags, group, lags)
+    return observe_waiting(group.waiting_ms or {}, last.lags, limits.waiting_ms, need_lags)
 
 
 def standstill_check(group: Examination, _: Limits) -> Observation:

@@ -45,7 +45,16 @@ def doctor_json(examination: Examined, results: Sequence[Finding]) -> str:
 
 
 def doctor_document(examination: Examined, results: Sequence[Finding]) -> dict[str, Any]:
-    """Return the document that `doctor_json` writes."""
+    """Return the document that `doctor_json` writes.
+
+    Args:
+        examination: the group as it was seen.
+        results: the findings of all checks, in the order of the table.
+
+    Returns:
+        Values that JSON has. Keys of `lag` are sorted by topic, then by partition number.
+    """
+    # The usual advice stands with "ok" and "unknown" too, so that every row has the same fields.
     rows = [
         {
             "check": finding.check.name,
@@ -68,6 +77,7 @@ def doctor_document(examination: Examined, results: Sequence[Finding]) -> dict[s
         "strategy": examination.state.strategy,
         "elapsed_ms": round(examination.elapsed_ms) if examination.first else None,
         "checks": rows,
+        # null is not {}: the source tells no lag at all, or it tells that no partition has a known one.
         "lag": None
         if lags is None
         else {f"{topic}-{number}": lags[topic, number] for topic, number in sorted(lags)},
@@ -157,6 +167,7 @@ def doctor_html(examination: Examined, results: Sequence[Finding]) -> str:
 
     rows = examination.rows
     names = without_ids({name: name for name, _, _ in rows})
+    # By load, then by what waits, then by name, so that the same facts give the same page.
     heaviest = sorted(rows, key=lambda row: (-row[1], -(row[2] or 0), row[0]))
     shown = heaviest[:MOST_MEMBERS]
     return render(
@@ -212,7 +223,13 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 def _gauge(name: str, text: str, samples: Sequence[tuple[Mapping[str, str], int]]) -> str:
-    """Return one gauge: its help and type, then a line for each sample of (labels, value)."""
+    """Return one gauge: its help and type, then a line for each sample of (labels, value).
+
+    Args:
+        name: what follows `copartition_doctor_` in the name of the gauge.
+        text: the help, on one line.
+        samples: labels by name, and the value; none leaves help and type alone.
+    """
     full = f"copartition_doctor_{name}"
     lines = [f"# HELP {full} {text}", f"# TYPE {full} gauge"]
     for labels, value in samples:

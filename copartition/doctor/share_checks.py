@@ -9,23 +9,19 @@ from typing import TypeAlias
 
 from copartition.doctor.examination import SHOWN, Place
 from copartition.doctor.kind_checks import (
+    KIND_LOOKS,
     done_beyond,
-    kind_deleted_check,
-    kind_lag_check,
     kind_members_seen,
-    kind_settings_check,
-    kind_state_check,
-    kind_trend_check,
-    kind_waiting_check,
-    missing_topics_check,
+    need_number,
+    observe_idle,
     seen_positions,
     twice,
     two_looks,
+    waiting_twice,
 )
 from copartition.doctor.kind_examination import KindExamination
 from copartition.doctor.observing import (
     AGAIN,
-    ASK,
     Limits,
     Observation,
     end_unknown,
@@ -33,6 +29,7 @@ from copartition.doctor.observing import (
     first_names,
     need,
     observe,
+    observe_nobody,
 )
 from copartition.groups.kinds.model import ShareGroup, by_place
 from copartition.kit.words import count, duration, list_names
@@ -46,7 +43,11 @@ _NEARLY = 0.9
 
 
 def _topics(group: Sharing) -> set[str]:
-    """Return the topics that members subscribe to; unknown if the source does not tell it of each member."""
+    """Return the topics that members subscribe to; unknown if the source does not tell it of each member.
+
+    A set of the topics that are known would be too small: a topic that only the silent member reads would be
+    called left over.
+    """
     kind_members_seen(group)
     lists = [member.topics for member in group.members]
     if None in lists:
@@ -55,7 +56,10 @@ def _topics(group: Sharing) -> set[str]:
 
 
 def read_places(group: Sharing) -> set[Place]:
-    """Return the partitions that members have."""
+    """Return the partitions that members have.
+
+    A partition is there once, however many members read it, which a share group allows.
+    """
     return {
         (topic, number)
         for member in group.members
@@ -65,7 +69,11 @@ def read_places(group: Sharing) -> set[Place]:
 
 
 def subscriptions_check(group: Sharing, _: Limits) -> Observation:
-    """Look for members that subscribe to different topics."""
+    """Look for members that subscribe to different topics.
+
+    It is unknown unless the source tells the topics of every member: the one that is not told may be the one
+    that differs.
+    """
     seen = kind_members_seen(group)
     topics = _topics(group)
     part = sorted(
@@ -79,17 +87,18 @@ def subscriptions_check(group: Sharing, _: Limits) -> Observation:
 
 def idle_check(group: Sharing, _: Limits) -> Observation:
     """Look for members without a partition: of a share group each has one, if its topics have any."""
-    seen = kind_members_seen(group)
-    idle = sorted(group.names[member.id] for member in group.members if not any(member.partitions.values()))
-    text = f"{count(len(idle), 'member')} without a partition: {list_names(idle, SHOWN)}"
-    return observe(idle, text, "every member has partitions", evidence(seen))
+    return observe_idle(group, lambda member: any(member.partitions.values()), "partition")
 
 
 def unread_check(group: Sharing, _: Limits) -> Observation:
-    """Look for partitions of subscribed topics that no member reads."""
+    """Look for partitions of subscribed topics that no member reads.
+
+    A cluster tells how many partitions the topics have. A table of Kafka's tool lists only those that the
+    group keeps an offset of: with it a fault can be seen, and without one the check is unknown.
+    """
+    # By its value and not by its truth: None says that the source lists no members, which is unknown.
     if group.state.members == ():
-        text = "no member is there, so nobody reads the group's topics"
-        return Observation(True, text, evidence(f"members in {group.where}: none"), "empty")
+        return observe_nobody(group, "no member is there, so nobody reads the group's topics")
     seen = kind_members_seen(group)
     read = read_places(group)
     if group.state.topics is None:
@@ -112,21 +121,24 @@ def unread_check(group: Sharing, _: Limits) -> Observation:
 
 
 def full_group_check(group: Sharing, _: Limits) -> Observation:
-    """Look for a group with nearly as many members as it may have: the next one is refused."""
+    """Look for a group with nearly as many members as it may have: the next one is refused.
+
+    It counts as full from 90 % of `group.share.max.size` on (`_NEARLY`), so that there is time to act.
+    Unknown if no broker shows that setting.
+    """
     kind_members_seen(group)
-    most = (group.state.limits or {}).get("group.share.max.size", "")
-    if not most.isdigit():
-        end_unknown(
-            "the source does not show group.share.max.size",
-            ASK if group.state.at is None else "give this user DESCRIBE_CONFIGS on the cluster",
-        )
+    most = need_number(group, group.state.limits, "group.share.max.size", "cluster")
     text = f"{count(len(group.members), 'member')} of {most} that a group may have"
     ground = evidence(f"the members in {group.where}", "group.share.max.size of a broker")
-    return Observation(len(group.members) >= _NEARLY * int(most), text, ground)
+    return Observation(len(group.members) >= _NEARLY * most, text, ground)
 
 
 def left_over_check(group: Sharing, _: Limits) -> Observation:
-    """Look for offsets of topics that no member subscribes to."""
+    """Look for offsets of topics that no member subscribes to.
+
+    The number of records that wait there is named if it is known; without a known lag the offsets alone are
+    the fault.
+    """
     ground = seen_positions(group)
     topics = _topics(group)
     left = sorted({topic for topic, _ in group.positions} - topics)
@@ -146,9 +158,11 @@ def not_begun_check(group: Sharing, _: Limits) -> Observation:
     if not group.positions:
         end_unknown("the group keeps no offset", AGAIN)
     unset = [place for place, offset in group.positions.items() if offset < 0]
+    # An empty partition has no start offset either, and that is no fault: only its end tells the two apart.
     if unset and group.state.ends is None:
         end_unknown(f"no offset is kept of {first_names(unset)}, and the source does not show their records")
     written = [place for place in unset if group.ends.get(place)]
+    # An explanation and no ground: the fault stands without it, so a setting that is not shown is left out.
     reset = (group.state.settings or {}).get("share.auto.offset.reset", "")
     how = f"; share.auto.offset.reset is {reset}" if reset else ""
     text = f"records are in {first_names(written)}, and none of them was ever done{how}"
@@ -165,19 +179,21 @@ def held_up_check(group: Sharing, _: Limits) -> Observation:
     """
     first, last = two_looks(group)
     kind_members_seen(group)
+    # An older broker answers without a lag; an empty mapping would read as "no record waits".
     need(last.lag, "the brokers count no lag of share groups", "ask brokers of Kafka 4.2 or newer")
     before, after, lags = by_place(first.positions), by_place(last.positions), by_place(last.lag)
-    waited, read = by_place(first.lag), read_places(group)
+    waited = by_place(first.lag)
     still = [
         place
-        for place, lag in lags.items()
-        if lag > 0 and waited.get(place, 0) > 0 and after.get(place, -1) == before.get(place, -2) >= 0
+        for place in waiting_twice(group, read_places(group))
+        # The defaults differ, so that a start offset which either look lacks is not taken for one that stood.
+        if after.get(place, -1) == before.get(place, -2) >= 0
     ]
-    still = [place for place in still if place in read]
     done, done_before = done_beyond(last), done_beyond(first)
     most = (last.settings or {}).get("share.partition.max.record.locks", "")
     seen = f"start offsets and {twice(group, lags)}"
     processed = f"a record is processed within {duration(group.elapsed_ms)}"
+    # If no broker shows the setting, `most` is no number, and the other two cases still can be told.
     full = [place for place in still if most.isdigit() and done.get(place, 0) >= _FULL * int(most)]
     if full:
         worst = max(full, key=done.__getitem__)
@@ -191,6 +207,7 @@ def held_up_check(group: Sharing, _: Limits) -> Observation:
         records = count(sum(passed.values()), "later record")
         text = f"the first record of {first_names(passed)} is not done, and {records} are"
         return Observation(True, text, evidence(seen, assumed=[processed]))
+    # A lag that shrank says that records got done, although the start offset is where it was.
     stuck = [place for place in still if lags[place] >= waited[place]]
     text = f"records wait and none was done in {duration(group.elapsed_ms)}: {first_names(stuck)}"
     ok = "start offsets move wherever records wait" if any(lags.values()) else "no record waits"
@@ -198,7 +215,10 @@ def held_up_check(group: Sharing, _: Limits) -> Observation:
 
 
 def racks_check(group: Sharing, _: Limits) -> Observation:
-    """Look for racks of members: the share assignor ignores them, and only leaders serve share groups."""
+    """Look for racks of members: the share assignor ignores them, and only leaders serve share groups.
+
+    Unknown for a file of Kafka's tool, which names no rack; only an answer of a cluster has a time (`at`).
+    """
     seen = kind_members_seen(group)
     if group.state.at is None:
         end_unknown("the source does not show racks")
@@ -208,20 +228,14 @@ def racks_check(group: Sharing, _: Limits) -> Observation:
 
 
 SHARE_LOOKS: Mapping[str, Callable[[Sharing, Limits], Observation]] = {
-    "state": kind_state_check,
-    "topics": missing_topics_check,
+    **KIND_LOOKS,
     "subscriptions": subscriptions_check,
     "idle": idle_check,
     "unread": unread_check,
     "full_group": full_group_check,
     "left_over": left_over_check,
     "not_begun": not_begun_check,
-    "lag": kind_lag_check,
-    "trend": kind_trend_check,
     "held_up": held_up_check,
-    "deleted": kind_deleted_check,
-    "waiting": kind_waiting_check,
-    "settings": kind_settings_check,
     "racks": racks_check,
 }
 """The function of each check, by the name of its table in `share_checks.toml`, whose order counts."""

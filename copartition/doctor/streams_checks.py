@@ -8,23 +8,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
-from copartition.doctor.examination import SHOWN
+from copartition.doctor.examination import SHOWN, Place
 from copartition.doctor.kind_checks import (
-    kind_deleted_check,
-    kind_lag_check,
+    KIND_LOOKS,
     kind_members_seen,
-    kind_settings_check,
-    kind_state_check,
-    kind_trend_check,
-    kind_waiting_check,
-    missing_topics_check,
+    need_number,
+    observe_idle,
     seen_positions,
     twice,
     two_looks,
+    waiting_twice,
 )
 from copartition.doctor.kind_examination import KindExamination
 from copartition.doctor.observing import (
-    ASK,
     Limits,
     Observation,
     end_unknown,
@@ -32,6 +28,7 @@ from copartition.doctor.observing import (
     first_names,
     need,
     observe,
+    observe_nobody,
 )
 from copartition.groups.kinds.model import StreamsGroup, StreamsMember, Subtopology, Tasks, by_place
 from copartition.kit.words import count, duration, list_names
@@ -52,14 +49,22 @@ def task_names(tasks: "list[Task] | set[Task]") -> str:
 
 
 def _active(group: Streaming) -> Counter[Task]:
-    """Return how many members have each task as an active one."""
+    """Return how many members have each task as an active one.
+
+    A task counts more than once only if several members run it, which `doubled_check` looks for.
+    """
     return Counter(task for member in group.members for task in tasks_of(member.active))
 
 
 def _subtopologies(group: Streaming) -> Mapping[str, Subtopology]:
-    """Return the subtopologies; unknown if the source does not tell them."""
+    """Return the subtopologies; unknown if the source does not tell them.
+
+    There are two reasons why they may be missing, with different remedies: the coordinator has none that it
+    could set up, which `topology_check` explains, or the source is a table that does not show them.
+    """
     if group.state.subtopologies is None and group.state.described:
         end_unknown("the coordinator has not set the topology up", "see topology")
+    # A coordinator that names none has been handled above, so here the source is silent.
     return need(group.state.subtopologies, "the source does not show the topology")
 
 
@@ -75,7 +80,11 @@ def _tasks(group: Streaming) -> set[Task]:
 
 
 def topology_check(group: Streaming, _: Limits) -> Observation:
-    """Look for a topology that the coordinator cannot set up, and for members that run another one."""
+    """Look for a topology that the coordinator cannot set up, and for members that run another one.
+
+    Three cases in this order: the coordinator names no topology; the group is NotReady, and the text
+    says why as far as the topics show it; members run another epoch than the group.
+    """
     state = group.state
     seen = kind_members_seen(group)
     if state.described and state.subtopologies is None:
@@ -86,8 +95,11 @@ def topology_check(group: Streaming, _: Limits) -> Observation:
     if state.status == "NotReady":
         return Observation(True, _why_not_ready(group), evidence(f"the state in {group.where}"), "not_ready")
     epochs = Counter(member.topology_epoch for member in group.members)
+    # A member that tells no epoch would differ from every number, and would be called stale.
     if None in epochs:
         end_unknown("the source does not show the members' topology epochs")
+    # A table may not tell the epoch of the group. The newest one that a member runs is taken for it then, so
+    # that members with an older one stand out.
     own = (
         state.topology_epoch
         if state.topology_epoch is not None
@@ -101,9 +113,11 @@ def topology_check(group: Streaming, _: Limits) -> Observation:
 def _why_not_ready(group: Streaming) -> str:
     """Say why the coordinator does not set a topology up, as far as its topics show it; a clause."""
     counts, hidden = group.state.topics or {}, {*group.state.hidden}
+    # A table may show the state and no topology, which leaves nothing to compare.
     parts = (group.state.subtopologies or {}).values()
     if missing := sorted({topic for part in parts for topic in part.sources} & hidden):
         return f"the topology is not set up: source topics are missing: {list_names(missing, SHOWN)}"
+    # Only subtopologies whose inputs all have a known count: an input that is hidden is no difference.
     apart = [
         ", ".join(f"{topic} {counts[topic]}" for topic in part.inputs)
         for part in parts
@@ -115,11 +129,16 @@ def _why_not_ready(group: Streaming) -> str:
 
 
 def internal_topics_check(group: Streaming, _: Limits) -> Observation:
-    """Look for changelog topics that are not there, or have fewer partitions than there are tasks."""
+    """Look for changelog topics that are not there, or have fewer partitions than there are tasks.
+
+    Missing topics are told before small ones, as a missing one has no partition count to compare. A topic
+    counts as missing if the cluster does not show it to this user.
+    """
     counts = need(group.state.topics, "the source does not show the partitions of topics")
     parts = _subtopologies(group)
     few = []
     for part in parts.values():
+        # As in `_tasks`: the input with the most partitions decides.
         tasks = max((counts.get(topic, 0) for topic in part.inputs), default=0)
         few += [
             f"{topic} ({counts[topic]} partitions for {tasks} tasks)"
@@ -141,16 +160,21 @@ def internal_topics_check(group: Streaming, _: Limits) -> Observation:
 
 
 def unassigned_check(group: Streaming, _: Limits) -> Observation:
-    """Look for tasks that no member has as an active one."""
+    """Look for tasks that no member has as an active one.
+
+    A task counts as waiting if it is a member's target and runs nowhere: that is a case of its own, since the
+    coordinator has decided already. Else all tasks of the topology are compared with those that run.
+
+    Unknown if the group is NotReady, or if the topology or the partition count of a topic is needed and not
+    shown.
+    """
     if group.state.members == ():
-        text = "no member is there, so no task runs"
-        return Observation(True, text, evidence(f"members in {group.where}: none"), "empty")
+        return observe_nobody(group, "no member is there, so no task runs")
     seen, active = kind_members_seen(group), _active(group)
     waiting = {
         task for member in group.members for task in tasks_of(member.target_active) if task not in active
     }
-    if group.state.status == "NotReady":
-        end_unknown("no task is handed out before the topology is ready", "see topology")
+    _need_ready(group)
     # A task that is somebody's target and runs nowhere proves the fault without the topology.
     free = waiting or _tasks(group) - active.keys()
     text = f"{count(len(free), 'task')} {'runs' if len(free) == 1 else 'run'} nowhere: {task_names(free)}"
@@ -160,7 +184,11 @@ def unassigned_check(group: Streaming, _: Limits) -> Observation:
 
 
 def doubled_check(group: Streaming, _: Limits) -> Observation:
-    """Look for tasks that two members run, and for a standby on the instance that runs the task."""
+    """Look for tasks that two members run, and for a standby on the instance that runs the task.
+
+    A standby or a warm-up task on the instance that runs the task itself shares its disk, so it is lost with
+    it.
+    """
     seen = kind_members_seen(group)
     twice_active = [task for task, members in _active(group).items() if members > 1]
     if twice_active:
@@ -170,28 +198,37 @@ def doubled_check(group: Streaming, _: Limits) -> Observation:
         task
         for member in group.members
         for task in (*tasks_of(member.standby), *tasks_of(member.warmup))
+        # Members without a process id would all be taken for one instance.
         if member.process and (member.process, task) in running
     ]
     text = f"a copy of {task_names(beside)} is on the instance that runs it"
     return observe(beside, text, "no task runs twice", evidence(seen), "beside")
 
 
-def idle_check(group: Streaming, _: Limits) -> Observation:
-    """Look for members without any task: more threads than tasks."""
-    seen = kind_members_seen(group)
+def _need_ready(group: Streaming) -> None:
+    """End the check as unknown while the topology is not set up: nobody has a task then, without a fault."""
     if group.state.status == "NotReady":
         end_unknown("no task is handed out before the topology is ready", "see topology")
-    idle = sorted(
-        group.names[member.id]
-        for member in group.members
-        if not any(map(any, (tasks_of(member.active), tasks_of(member.standby), tasks_of(member.warmup))))
-    )
-    text = f"{count(len(idle), 'member')} without a task: {list_names(idle, SHOWN)}"
-    return observe(idle, text, "every member has tasks", evidence(seen))
+
+
+def idle_check(group: Streaming, _: Limits) -> Observation:
+    """Look for members without any task: more threads than tasks."""
+    kind_members_seen(group)
+    _need_ready(group)
+
+    def has_tasks(member: StreamsMember) -> bool:
+        # A task is a tuple, which is always true, so the inner `any` says whether there is one.
+        return any(map(any, (tasks_of(member.active), tasks_of(member.standby), tasks_of(member.warmup))))
+
+    return observe_idle(group, has_tasks, "task")
 
 
 def load_check(group: Streaming, _: Limits) -> Observation:
-    """Look for members with more active tasks than their share, which is rounded up."""
+    """Look for members with more active tasks than their share, which is rounded up.
+
+    The share is the number of tasks that run, divided by the members and rounded up. A task that two members
+    run counts once for the share and twice for the loads, so that it cannot hide a heavy member.
+    """
     seen, active = kind_members_seen(group), _active(group)
     if not active:
         end_unknown("no task runs", "see unassigned")
@@ -204,7 +241,11 @@ def load_check(group: Streaming, _: Limits) -> Observation:
 
 
 def moving_check(group: Streaming, _: Limits) -> Observation:
-    """Look for members that have not got what the coordinator wants them to have, and for warm-up tasks."""
+    """Look for members that have not got what the coordinator wants them to have, and for warm-up tasks.
+
+    Members with another assignment than their target come first. Else warm-up tasks are the fault, in the
+    case "warmup": they read state so that a task can move later. Unknown if no member shows a target.
+    """
     seen = kind_members_seen(group)
     if all(member.target_active is None for member in group.members):
         end_unknown("the source does not show what members are to have")
@@ -219,7 +260,11 @@ def moving_check(group: Streaming, _: Limits) -> Observation:
 
 
 def _is_moving(member: StreamsMember) -> bool:
-    """Return whether a member has other tasks than its target."""
+    """Return whether a member has other tasks than its target.
+
+    Warm-up tasks are not compared, since a target names active and standby tasks only. A member that shows no
+    target is taken for one that has what it is to have.
+    """
     if member.target_active is None:
         return False
     have = {*tasks_of(member.active)}, {*tasks_of(member.standby)}
@@ -227,20 +272,20 @@ def _is_moving(member: StreamsMember) -> bool:
 
 
 def standby_check(group: Streaming, _: Limits) -> Observation:
-    """Look for tasks with state that have fewer standby copies than the group's setting asks for."""
+    """Look for tasks with state that have fewer standby copies than the group's setting asks for.
+
+    Only tasks that run are looked at: one that runs nowhere is the fault of `unassigned_check`. Tasks of a
+    subtopology without changelog topics have no state to copy.
+    """
     seen = kind_members_seen(group)
-    wanted = (group.state.settings or {}).get("streams.num.standby.replicas", "")
-    if not wanted.isdigit():
-        end_unknown(
-            "the source does not show streams.num.standby.replicas",
-            ASK if group.state.at is None else "give this user DESCRIBE_CONFIGS on the group",
-        )
+    wanted = need_number(group, group.state.settings, "streams.num.standby.replicas", "group")
     stateful = {name for name, part in _subtopologies(group).items() if part.changelogs}
     tasks = [task for task in _active(group) if task[0] in stateful]
     copies = Counter(task for member in group.members for task in tasks_of(member.standby))
-    few = [task for task in tasks if copies[task] < int(wanted)]
+    few = [task for task in tasks if copies[task] < wanted]
+    # A copy is never on the instance that runs the task, so too few instances may be the reason.
     instances = count(len({member.process for member in group.members}), "instance")
-    asked = count(int(wanted), "standby copy", "standby copies")
+    asked = count(wanted, "standby copy", "standby copies")
     text = (
         f"{count(len(few), 'task')} with state have fewer than {asked}: {task_names(few)}; the group has "
         f"{instances}"
@@ -250,7 +295,10 @@ def standby_check(group: Streaming, _: Limits) -> Observation:
 
 
 def static_check(group: Streaming, _: Limits) -> Observation:
-    """Look for a group of which only some members have a group.instance.id."""
+    """Look for a group of which only some members have a group.instance.id.
+
+    None and all are both fine. Unknown for a table of Kafka's tool, which does not show the ids.
+    """
     seen = kind_members_seen(group)
     if group.state.at is None:
         end_unknown("the source does not show group.instance.id")
@@ -262,8 +310,13 @@ def static_check(group: Streaming, _: Limits) -> Observation:
 
 
 def converted_check(group: Streaming, _: Limits) -> Observation:
-    """Look for members that still speak the classic protocol."""
+    """Look for members that still speak the classic protocol.
+
+    A member that is seen to be classic proves the fault in any source; only an answer of a cluster proves
+    that there is none.
+    """
     seen = kind_members_seen(group)
+    # A table may name classic members; if it names none, that is no sign that there are none.
     if group.state.at is None and not any(member.classic for member in group.members):
         end_unknown("the source does not show which protocol each member speaks")
     classic = sorted(group.names[member.id] for member in group.members if member.classic)
@@ -272,7 +325,10 @@ def converted_check(group: Streaming, _: Limits) -> Observation:
 
 
 def left_over_check(group: Streaming, _: Limits) -> Observation:
-    """Look for committed offsets of topics that the topology does not read."""
+    """Look for committed offsets of topics that the topology does not read.
+
+    Unknown if the source shows no offsets, or does not show the topology.
+    """
     ground = seen_positions(group)
     inputs = {topic for part in _subtopologies(group).values() for topic in part.inputs}
     left = sorted({topic for topic, _ in group.positions} - inputs)
@@ -280,11 +336,28 @@ def left_over_check(group: Streaming, _: Limits) -> Observation:
     return observe(left, text, "no offsets of topics that the topology does not read", ground)
 
 
+def _read_places(group: Streaming, parts: Mapping[str, Subtopology]) -> list[Place]:
+    """Return the partitions that active tasks read: of each input of a task's subtopology the task's number.
+
+    A partition is there twice if two subtopologies read its topic.
+
+    Args:
+        group: the group.
+        parts: its subtopologies by id.
+    """
+    active = _active(group)
+    return [(topic, number) for name, number in active for topic in parts[name].inputs if name in parts]
+
+
 def uncommitted_check(group: Streaming, _: Limits) -> Observation:
-    """Look for inputs of running tasks with records and without a committed offset."""
-    parts, active = _subtopologies(group), _active(group)
+    """Look for inputs of running tasks with records and without a committed offset.
+
+    An empty input needs no commit. Unknown if the source does not show the topology, or does not show
+    the ends of partitions.
+    """
+    parts = _subtopologies(group)
     ends = by_place(need(group.state.ends, "the source does not show the ends of partitions"))
-    places = [(topic, number) for name, number in active for topic in parts[name].inputs if name in parts]
+    places = _read_places(group, parts)
     without = [place for place in places if ends.get(place) and group.positions.get(place, -1) < 0]
     seen = kind_members_seen(group)
     text = f"records were written, and no offset is committed of {first_names(without)}"
@@ -293,18 +366,18 @@ def uncommitted_check(group: Streaming, _: Limits) -> Observation:
 
 
 def standstill_check(group: Streaming, _: Limits) -> Observation:
-    """Look for inputs of running tasks where records wait and nothing was committed between the looks."""
+    """Look for inputs of running tasks where records wait and nothing was committed between the looks.
+
+    A partition of no running task is left out: nobody is stuck there, and `unassigned_check` looks for such
+    tasks. A partition without a commit at both looks stands still, too.
+    """
     first, last = two_looks(group)
-    parts, active = _subtopologies(group), _active(group)
+    owned = {*_read_places(group, _subtopologies(group))}
     kind_members_seen(group)
-    owned = {(topic, number) for name, number in active for topic in parts[name].inputs if name in parts}
     before, after = by_place(first.positions), by_place(last.positions)
-    waited, lags = by_place(first.lag), by_place(last.lag)
-    still = [
-        place
-        for place, lag in lags.items()
-        if place in owned and lag > 0 and waited.get(place, 0) > 0 and before.get(place) == after.get(place)
-    ]
+    lags = by_place(last.lag)
+    # None at both looks is equal as well: records wait, and the task has committed none of them.
+    still = [place for place in waiting_twice(group, owned) if before.get(place) == after.get(place)]
     elapsed = duration(group.elapsed_ms)
     ground = evidence(
         twice(group, lags),
@@ -315,8 +388,16 @@ def standstill_check(group: Streaming, _: Limits) -> Observation:
     return observe(still, text, ok, ground)
 
 
-def _with_members(group: Streaming, places: list[tuple[str, int]]) -> str:
-    """Name partitions with the member that runs the task, and its host."""
+def _with_members(group: Streaming, places: list[Place]) -> str:
+    """Name partitions with the member that runs the task, and its host.
+
+    A clause for each partition, the first `SHOWN`, to find the process by. Two members are named for a
+    partition that two subtopologies read, or whose task runs twice.
+
+    Args:
+        group: the group.
+        places: the partitions, in any order; they are named sorted.
+    """
     parts = group.state.subtopologies or {}
     told = []
     for topic, number in sorted(places):
@@ -331,8 +412,7 @@ def _with_members(group: Streaming, places: list[tuple[str, int]]) -> str:
 
 
 STREAMS_LOOKS: Mapping[str, Callable[[Streaming, Limits], Observation]] = {
-    "state": kind_state_check,
-    "topics": missing_topics_check,
+    **KIND_LOOKS,
     "topology": topology_check,
     "internal_topics": internal_topics_check,
     "unassigned": unassigned_check,
@@ -345,11 +425,6 @@ STREAMS_LOOKS: Mapping[str, Callable[[Streaming, Limits], Observation]] = {
     "converted": converted_check,
     "left_over": left_over_check,
     "uncommitted": uncommitted_check,
-    "lag": kind_lag_check,
-    "trend": kind_trend_check,
     "standstill": standstill_check,
-    "deleted": kind_deleted_check,
-    "waiting": kind_waiting_check,
-    "settings": kind_settings_check,
 }
 """The function of each check, by the name of its table in `streams_checks.toml`, whose order counts."""

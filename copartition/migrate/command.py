@@ -31,6 +31,11 @@ _NAMED = 5
 
 
 def _complete_client(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the clients whose names begin with `incomplete`, for completion in a shell.
+
+    Args:
+        incomplete: what has been typed; "" for all clients.
+    """
     return [name for name in CLIENTS if name.startswith(incomplete)]
 
 
@@ -94,14 +99,17 @@ def migrate(
     from copartition.kit.evidence import Missing  # noqa: PLC0415 - help does without
     from copartition.migrate.migration import plan_migration  # noqa: PLC0415 - likewise
 
+    # A tool and its client may both be named: the client must not stand in the answer twice.
     clients = tuple(dict.fromkeys(_client(name) for name in clients))
     if all_groups:
+        # With --all-groups the one argument that is left is TO, although it arrives as `before`.
         if after is not None or group is not None:
             raise click.UsageError("--all-groups goes with TO alone: no FROM, no SOURCE and no --group")
         ctx.exit(_migrate_all(_names(before), config, clients, policy, pace, output))
     if after is None:
         raise click.MissingParameter(ctx=ctx, param_hint="'TO'", param_type="argument")
     state = _state(before, config, group)
+    # Lists of strategies alone name no members, so that nothing can be said of what the bounces stop.
     if state is None:
         old, new = _names(before), _names(after)
         migration, stops = plan_migration(old, new, clients=clients or ("java",), policy=policy), None
@@ -118,7 +126,11 @@ def migrate(
 
 
 def _names(text: str) -> list[str]:
-    """Return the strategies of a text with commas between them."""
+    """Return the strategies of a text with commas between them.
+
+    Blanks around a name and empty names are left out; the order and a name that is there twice stay, as the
+    caller judges them.
+    """
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
@@ -127,8 +139,20 @@ def _migrate_state(
 ) -> tuple[Migration, Stops | Missing | None]:
     """Return the migration of a group as its source shows it, and what the bounces stop.
 
+    Args:
+        state: the group.
+        source: its name on the command line, for messages.
+        new: the strategies that the members are to have, the preferred one first.
+        clients: the kinds of clients that the user names; empty: those that the state shows, else Java's.
+        policy: see `plan_migration`.
+        pace: how fast a deploy goes.
+
+    Returns:
+        The migration, and what it stops as `_stops` returns it.
+
     Raises:
         SourceError: the members are workers of Kafka Connect.
+        MigrationError: see `plan_migration`.
     """
     from dataclasses import replace  # noqa: PLC0415 - help does without
 
@@ -139,6 +163,8 @@ def _migrate_state(
         raise SourceError(f"{source} holds workers of Kafka Connect, whom no consumer's strategy serves")
     migration = migrate_group(state, new, clients=clients, policy=policy)
     if migration.warning is not None:
+        # `plan_migration` knows strategies only and warns with an "if"; with the group at hand its topics
+        # are named.
         migration = replace(migration, warning=_separation_warning(state, new[0], migration.warning))
     return migration, _stops(state, migration, pace)
 
@@ -151,7 +177,20 @@ def _migrate_all(
     pace: Pace,
     output: Output,
 ) -> int:
-    """Write the report on the migration of all groups of a cluster, and return the exit code."""
+    """Write the report on the migration of all groups of a cluster, and return the exit code.
+
+    Args:
+        new: the strategies that all groups are to have, the preferred one first.
+        config: librdkafka settings of the cluster.
+        clients: as of `_migrate_state`, for each group.
+        policy: see `plan_migration`.
+        pace: how fast a deploy goes.
+        output: the form of the report, and where it goes.
+
+    Raises:
+        SourceError: the cluster cannot be reached, or does not list its groups.
+        MigrationError: see `plan_migration`.
+    """
     from functools import partial  # noqa: PLC0415 - help does without
 
     from copartition.groups.live.cluster import connect_to_all  # noqa: PLC0415 - likewise
@@ -188,7 +227,19 @@ def _client(name: str) -> str:
 
 
 def _state(name: str, config: dict[str, str], group: str | None) -> GroupState | None:
-    """Return the group that FROM names; None if FROM names strategies."""
+    """Return the group that FROM names; None if FROM names strategies.
+
+    A word is taken for a source if it has a colon, is "-", or names a file; "#" and a step may follow the
+    file's name.
+
+    Args:
+        name: the argument FROM or SOURCE.
+        config: librdkafka settings of the cluster, for live:GROUP.
+        group: the option --group: which group of a file is meant.
+
+    Raises:
+        SourceError: the source cannot be read.
+    """
     if ":" not in name and name != "-" and not os.path.isfile(name.partition("#")[0]):  # noqa: PTH113
         return None
     from copartition.groups import read_source  # noqa: PLC0415 - help does without
@@ -197,10 +248,20 @@ def _state(name: str, config: dict[str, str], group: str | None) -> GroupState |
 
 
 def _stops(state: GroupState, migration: Migration, pace: Pace) -> Stops | Missing | None:
-    """Return what the bounces stop; None if there are none, or only some of the members are restarted."""
+    """Return what the bounces stop; None if there are none, or only some of the members are restarted.
+
+    Args:
+        state: the group before the first bounce.
+        migration: its bounces are run one after the other, each as a rolling deploy.
+        pace: how fast a deploy goes.
+
+    Returns:
+        The figures, or `Missing` if they cannot be known of this group.
+    """
     from copartition.deploys.scenario import Happening  # noqa: PLC0415 - help does without
     from copartition.deploys.stops import stops_of_group  # noqa: PLC0415 - likewise
 
+    # A deploy is simulated of all members, so it would say too much of a bounce of some.
     if not migration.bounces or migration.remaining:
         return None
     lists = tuple(bounce.strategies for bounce in migration.bounces)
@@ -208,7 +269,16 @@ def _stops(state: GroupState, migration: Migration, pace: Pace) -> Stops | Missi
 
 
 def _separation_warning(state: GroupState, after: str, otherwise: str | None) -> str | None:
-    """Say which topics are no longer read together by number; without a plan return `otherwise`."""
+    """Say which topics are no longer read together by number; without a plan return `otherwise`.
+
+    Args:
+        state: the group as it is now.
+        after: the strategy that is to assign.
+        otherwise: the warning for want of a plan, which names no topics.
+
+    Returns:
+        A sentence for each of the first sets of topics that the plan separates; None if it separates none.
+    """
     from copartition.assignment_diff.compare import diff  # noqa: PLC0415 - help does without
     from copartition.assignment_diff.planner import plan  # noqa: PLC0415 - likewise
     from copartition.assignment_diff.report.verdict import separated_sentences  # noqa: PLC0415 - likewise
@@ -221,6 +291,16 @@ def _separation_warning(state: GroupState, after: str, otherwise: str | None) ->
 
 
 def _migration_lines(migration: Migration, after: str, stops: Stops | Missing | None) -> list[str]:
+    """Return the report as text: the answer, the bounces, what they stop, then evidence and assumptions.
+
+    Args:
+        migration: the answer.
+        after: the argument TO, for the sentence that says that no way leads there.
+        stops: what the bounces stop; None if nothing is said of it.
+
+    Returns:
+        Lines without newlines; names in them may still hold signs that a terminal would obey.
+    """
     from copartition.deploys.answer import UNIT, answer_sentence  # noqa: PLC0415 - help does without
     from copartition.kit.evidence import Missing  # noqa: PLC0415 - help does without
     from copartition.migrate.migration import JAVA_ASSUMED  # noqa: PLC0415 - likewise
@@ -252,6 +332,7 @@ def _migration_lines(migration: Migration, after: str, stops: Stops | Missing | 
         lines.append(answer_sentence(stops))
     if stops is not None and not isinstance(stops, Missing):
         lines.append(f"{UNIT[0].upper()}{UNIT[1:]}.")
+        # Both answers may rest on the same sentence, which is printed once.
         assumed += [text for text in stops.ground.assumed if text not in assumed]
     return [
         *lines,
@@ -262,6 +343,12 @@ def _migration_lines(migration: Migration, after: str, stops: Stops | Missing | 
 
 
 def _bounce(number: str, bounce: Bounce) -> list[str]:
+    """Return the lines of a bounce: strategies, what to run before, settings by client, and why it is safe.
+
+    Args:
+        number: stands before the strategies, such as "1. "; "" for the stop of the whole group.
+        bounce: the bounce.
+    """
     if bounce.commands:
         keep = "give the members' session.timeout.ms and heartbeat.interval.ms to the group, if they were set"
         commands = [

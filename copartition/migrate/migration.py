@@ -156,7 +156,14 @@ class _Fault(NamedTuple):
 
 
 class _Request(NamedTuple):
-    """The arguments of `plan_migration` besides the lists of strategies."""
+    """The arguments of `plan_migration` besides the lists of strategies.
+
+    Attributes:
+        clients: the kinds of clients in the group, see `CLIENTS`.
+        policy: `group.consumer.migration.policy` of the brokers.
+        group_version: the cluster's level of the feature group.version; None if it is unknown.
+        group: the group's name, for commands.
+    """
 
     clients: Sequence[str]
     policy: str
@@ -415,7 +422,15 @@ def _first_refusal(clients: Sequence[str], strategies: tuple[str, ...]) -> str |
 
 
 def _refusal(client: str, strategies: tuple[str, ...]) -> str | None:
-    """Say why a client cannot be configured with these strategies; None if it can."""
+    """Say why a client cannot be configured with these strategies; None if it can.
+
+    Args:
+        client: one of `CLIENTS`.
+        strategies: those that `_check_strategies` lets pass.
+
+    Returns:
+        A clause that begins with the client's name.
+    """
     if _remote(strategies):
         # A client without a delay of that protocol does not speak it.
         speaks = PROFILES[client].consumer_late_ms is not None

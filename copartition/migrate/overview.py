@@ -26,7 +26,15 @@ _NAMED = 5
 
 
 class GroupMigration(NamedTuple):
-    """A group of the cluster, its migration, and what the bounces stop; see `Migration` and `Stops`."""
+    """A group of the cluster, its migration, and what the bounces stop; see `Migration` and `Stops`.
+
+    Attributes:
+        name: its name in the cluster.
+        state: the group as its coordinator describes it, before any bounce.
+        migration: the bounces, or why there are none.
+        stops: what the bounces stop; `Missing` if it cannot be known, None if nothing is restarted or only
+            some of the members are.
+    """
 
     name: str
     state: GroupState
@@ -46,6 +54,8 @@ class GroupMigration(NamedTuple):
         if self.migration.obstacle is not None:
             return "no way" if self.migration.stop is None else "stop all"
         bounces = len(self.migration.bounces)
+        # A group of both protocols needs a bounce of only some members, which the number alone would not
+        # say.
         half_way = ", half-way" if self.migration.remaining else ""
         return f"{count(bounces, 'bounce')}{half_way}" if bounces else "nothing to do"
 
@@ -72,14 +82,24 @@ def migrations_exit_code(groups: Sequence[GroupMigration], unread: Mapping[str, 
     """Return 1 if no rolling bounce leads some group there, else 2 if one is unknown or not read, else 0.
 
     A cluster that shows no group is 2, too: see `overview_exit_code` of doctor.
+
+    Args:
+        groups: those that were read.
+        unread: the name of each group that was not -> why.
     """
     if any(group.migration.obstacle is not None for group in groups):
         return 1
+    # Brokers leave out groups that a user may not DESCRIBE, so an empty list is no sign of an empty cluster.
     return 2 if unread or not groups or any(group.is_unknown for group in groups) else 0
 
 
 def migrations_json(groups: Sequence[GroupMigration], unread: Mapping[str, SourceError]) -> str:
-    """Return the JSON document: each group as for it alone, and why others were not read."""
+    """Return the JSON document: each group as for it alone, and why others were not read.
+
+    Args:
+        groups: in the order of the report.
+        unread: the name of each group that was not read -> why.
+    """
     return dump(
         {
             "format_version": FORMAT_VERSION,
@@ -104,7 +124,16 @@ def _group(group: GroupMigration) -> dict[str, Any]:
 
 
 def migration_document(migration: Migration, stops: Stops | Missing | None) -> dict[str, Any]:
-    """Return a migration and what it stops as JSON has them; `stops` is null if nothing is restarted."""
+    """Return a migration and what it stops as JSON has them; `stops` is null if nothing is restarted.
+
+    Args:
+        migration: becomes an object with a field for each attribute.
+        stops: as in `GroupMigration`.
+
+    Returns:
+        Values that JSON has. If the figures cannot be known, `stops` is null and `stops_missing` says what is
+        missing and how to learn it.
+    """
     missing = stops if isinstance(stops, Missing) else None
     figures = None if stops is None or isinstance(stops, Missing) else stops_json(stops)
     return {**asdict(migration), "stops": figures, "stops_missing": missing and asdict(missing)}
@@ -113,7 +142,13 @@ def migration_document(migration: Migration, stops: Stops | Missing | None) -> d
 def print_migrations(
     groups: Sequence[GroupMigration], unread: Mapping[str, SourceError], console: Console
 ) -> None:
-    """Print a row for each group, then what holds groups up, what changes, and what is assumed."""
+    """Print a row for each group, then what holds groups up, what changes, and what is assumed.
+
+    Args:
+        groups: in the order of the report.
+        unread: the name of each group that was not read -> why.
+        console: where to print; names are printed without signs that a terminal would obey.
+    """
     from copartition.kit.grid import Grid, GridColumn, cell, note  # noqa: PLC0415 - JSON does without rich
 
     online = sum(group.migration.obstacle is None and not group.is_unknown for group in groups)
@@ -144,6 +179,7 @@ def _row(group: GroupMigration) -> tuple[str, ...]:
     """Return the cells of a group; partition-seconds are empty if nothing is restarted."""
     stops = group.stops
     known = "" if stops is None or isinstance(stops, Missing) else stops.partition_seconds.digits
+    # An empty cell says that nothing is restarted, so what is unknown needs a word of its own.
     seconds = "unknown" if isinstance(stops, Missing) else known
     return (
         group.name,
@@ -157,7 +193,10 @@ def _row(group: GroupMigration) -> tuple[str, ...]:
 
 
 def _remarks(group: GroupMigration) -> list[str]:
-    """Return why no rolling bounce leads there, what is unknown, and what else changes."""
+    """Return why no rolling bounce leads there, what is unknown, and what else changes.
+
+    Any of the four may be there or not; they stand in this order, so that the reason comes before the remedy.
+    """
     migration, ground = group.migration, group.migration.ground
     unknown = f"{ground.what}; {ground.remedy}" if isinstance(ground, Missing) else None
     return [text for text in (migration.obstacle, migration.instead, unknown, migration.warning) if text]

@@ -147,6 +147,8 @@ def reshape_copy(
     number = 0
     while True:
         number += 1
+        # Asked before the copy begins: records that come meanwhile need not be in it, so a later end would
+        # promise too much.
         ends = topic_bounds(config, source).ends
         copied = _run(placed, write, checkpoint)
         now = topic_bounds(config, source).ends
@@ -239,5 +241,6 @@ def _run(placed: DataFrame, write: Callable[[DataFrame, int], None], checkpoint:
 def _app_id(source: str) -> str:
     """Return the writer's name, in which a long name of a topic is cut and made unique by a hash."""
     if len(source) > _LONGEST_NAME:
+        # A cut alone would give two topics whose long names begin alike one and the same writer.
         source = f"{source[: _LONGEST_NAME - 17]}-{sha256(source.encode()).hexdigest()[:16]}"
     return f"reshape of {source}"

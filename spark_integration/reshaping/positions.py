@@ -28,7 +28,7 @@ from spark_integration.reshaping.topics import (
 from spark_integration.session import register
 
 FIRST_WINDOW = 256
-"""Offsets at the end of each new partition that are read at least; a window that is too short is doubled."""
+"""Offsets to read at the end of each new partition at least; a window that is too short grows fourfold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +100,12 @@ def map_positions(
     register(spark)
     old, new = topic_bounds(config, source), topic_bounds(config, target)
     known = {group: _checked(group, offsets, source, old) for group, offsets in commits.items()}
+    # Without a group there is no lowest commit from which on the topic could be read.
     if not known:
         return []
     least = {partition: min(offsets[partition] for offsets in known.values()) for partition in old.ends}
+    # Retention has deleted what lies below the beginning, so that it cannot be counted here; its copies may
+    # be there all the same, and be unread.
     countable = all(least[partition] >= start for partition, start in old.starts.items())
     if countable and not (is_compacted(config, source) or is_compacted(config, target)):
         unread = _count_by_partition(read_topic(spark, config, source, Bounds(least, old.ends)))
@@ -132,6 +135,7 @@ def _checked(group: str, commits: Mapping[int, int], source: str, old: Bounds) -
                 f"{source!r}, whose committed records end at {old.ends[partition]:,}: was the topic deleted "
                 "and created anew, or is a transaction open in it?"
             )
+    # An empty partition needs no commit: it has no record that the group could miss.
     missing = [
         partition
         for partition, end in old.ends.items()

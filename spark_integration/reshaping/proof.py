@@ -130,6 +130,8 @@ def prove(
                 f"ends has partitions {sorted(ends)}, and topic {source!r} has 0 to {len(old.ends) - 1}: "
                 "give an end for each of them"
             )
+        # Up to the ends of the copy and not of now: what was written since has no copy yet, and would count
+        # as lost.
         old = Bounds(old.starts, ends)
     compacted = is_compacted(config, source) or is_compacted(config, target)
     both = _originals(read_topic(spark, config, source, old), key).unionByName(
@@ -143,6 +145,7 @@ def prove(
     return Proof(
         **total,
         partitions={row["place"]: row["copies"] for row in sorted(rows, key=lambda row: row["place"])},
+        # Examples take a second reading of both topics, so a proof without a fault does without them.
         examples=_examples(marked) if any(total[fault] for fault in _FAULTS) else (),
         evidence=_evidence(source, target, old, new, total, compacted=compacted),
     )
@@ -229,6 +232,7 @@ def _marked(rows: DataFrame, *, compacted: bool) -> DataFrame:
     after_original = follows & ~sf.lag("copy").over(along)
     highest = sf.max("offset").over(along.rowsBetween(Window.unboundedPreceding, -1))
     of_copy = sf.col("copy") & sf.col("old_partition").isNotNull()
+    # Only records of one key have an order to keep: those without a key are never out of order.
     keyed = sf.col("key").isNotNull()
     lost = ~sf.col("copy") & ~copied
     if compacted:

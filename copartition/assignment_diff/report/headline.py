@@ -26,7 +26,12 @@ def left_out(diff: AssignmentDiff) -> list[str]:
 
 
 def _sentences(diff: AssignmentDiff) -> list[str]:
-    """Return the clauses as sentences: the first of as many as fit, then the others one by one."""
+    """Return the clauses as sentences: the first of as many as fit, then the others one by one.
+
+    Returns:
+        Sentences with a capital letter and a full stop. The first has at most `LONGEST` characters, unless
+        its first clause alone is longer.
+    """
     # There is at least one clause: both functions say something of every diff.
     first, *rest = _of_one_state(diff) if diff.alone else _of_two(diff)
     others = []
@@ -150,7 +155,12 @@ def _sameness(diff: AssignmentDiff, *, nothing_else: bool) -> str:
 
 
 def _fates(diff: AssignmentDiff, *, planned: bool) -> str:
-    """Return the clause about partitions: moved, gained, lost, new, removed."""
+    """Return the clause about partitions: moved, gained, lost, new, removed.
+
+    Args:
+        diff: the diff.
+        planned: the side after is a plan, so that the clause says what would happen.
+    """
     numbers = diff.summary
     least, most = numbers.moved_least, numbers.moved_most
     # A plan that depends on unknown ids has a range.

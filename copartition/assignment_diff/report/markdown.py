@@ -85,7 +85,10 @@ def _members(shown: Shown, page: Page) -> None:
 
 
 def _topics(shown: Shown, page: Page) -> None:
-    """Add the table of topics."""
+    """Add the table of topics.
+
+    Of more than `_ROWS` topics those that changed most are listed.
+    """
     titles = ("partitions", *FATES)
     rows = (
         (

@@ -278,14 +278,29 @@ class _Names:
 
 
 def _first(console: Console, lines: Sequence[str], noun: str, style: str = "", *, full: bool) -> None:
-    """Print the first of many lines that are alike, and how many more there are."""
+    """Print the first of many lines that are alike, and how many more there are.
+
+    Args:
+        console: where to print.
+        lines: the first `SHOWN` of them are printed.
+        noun: what a line is about, in the singular.
+        style: of the lines.
+        full: print all of them.
+    """
     for line in lines if full else lines[:SHOWN]:
         console.print(cell(line, style))
     _more(console, 0 if full else len(lines) - SHOWN, noun)
 
 
 def _more(console: Console, left_out: int, noun: str, whose: str = "") -> None:
-    """Print how many rows are left out, if any are."""
+    """Print how many rows are left out, if any are.
+
+    Args:
+        console: where to print.
+        left_out: number of rows; nothing is printed for 0 or less.
+        noun: what a row is about, in the singular.
+        whose: words behind the noun, such as " of 12 partitions".
+    """
     if left_out > 0:
         nouns = noun if left_out == 1 else f"{noun}s"
         console.print(f"  [dim]{left_out:,} more {nouns}{whose} (--all shows them)[/]")
