@@ -21,6 +21,7 @@ from copartition.doctor.kind_checks import (
 )
 from copartition.doctor.kind_examination import KindExamination
 from copartition.doctor.observing import (
+    AGAIN,
     Limits,
     Observation,
     end_unknown,
@@ -339,14 +340,17 @@ def left_over_check(group: Streaming, _: Limits) -> Observation:
 def _read_places(group: Streaming, parts: Mapping[str, Subtopology]) -> list[Place]:
     """Return the partitions that active tasks read: of each input of a task's subtopology the task's number.
 
-    A partition is there twice if two subtopologies read its topic.
+    A partition is there twice if two subtopologies read its topic. Unknown if a task runs of a subtopology
+    that the source does not list: without its inputs, "all is committed" would be said unseen.
 
     Args:
         group: the group.
         parts: its subtopologies by id.
     """
     active = _active(group)
-    return [(topic, number) for name, number in active for topic in parts[name].inputs if name in parts]
+    if unlisted := sorted({name for name, _ in active} - parts.keys()):
+        end_unknown(f"tasks run of subtopologies that the source does not list: {', '.join(unlisted)}", AGAIN)
+    return [(topic, number) for name, number in active for topic in parts[name].inputs]
 
 
 def uncommitted_check(group: Streaming, _: Limits) -> Observation:

@@ -180,6 +180,13 @@ def test_a_fault_that_cannot_be_made_is_found(seen: KindExamination[Any], check:
     assert told in finding.text
 
 
+@pytest.mark.parametrize("check", ["uncommitted", "standstill"])
+def test_a_task_of_a_subtopology_that_is_not_listed_leaves_it_open(check: str) -> None:
+    seen = changed("streams", "healthy-2-of-4", members=_members(STREAMS, active={"7": [0]}))
+    finding = finding_of(check, seen)
+    assert (finding.status, "does not list: 7" in finding.text) == ("unknown", True)
+
+
 def test_every_check_and_every_advice_has_a_fault() -> None:
     given = {
         (seen.state.protocol, finding.check.name, finding.case)
