@@ -22,7 +22,7 @@ from tests.support.broker import Broker, Kafka
 from tests.support.waiting import GENEROUS_S, wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 CLUSTER = "localhost:9092"
 
@@ -103,8 +103,9 @@ def cluster() -> Iterator[Kafka]:
                 producer.produce(topic, key=f"order-{number % 200}".encode(), value=b"x")
         producer.flush()
         member = Consumer({"bootstrap.servers": own.bootstrap_servers, "group.id": "billing"})
-        member.subscribe(["orders", "payments"])
-        ended = threading.Event()
+        ended, assigned = threading.Event(), threading.Event()
+        # Told by the thread that polls: `assignment()` of another thread waits for ever while it does.
+        member.subscribe(["orders", "payments"], on_assign=lambda *_: assigned.set())
         reader = threading.Thread(target=lambda: [member.poll(0.2) for _ in iter(ended.is_set, True)])
         reader.start()
         admin = AdminClient({"bootstrap.servers": own.bootstrap_servers})
@@ -119,7 +120,7 @@ def cluster() -> Iterator[Kafka]:
             ),
             lambda places: not any(place.error for place in places),
         )
-        wait_for(member.assignment, bool)
+        assert assigned.wait(GENEROUS_S)
         try:
             yield kafka
         finally:
@@ -141,12 +142,13 @@ def test_an_example_that_asks_a_cluster_runs(line: str, folder: Path, cluster: K
 @pytest.mark.slow
 @pytest.mark.broker
 @pytest.mark.parametrize("line", [example for example in ASKING if "copartition watch" in example.values[0]])
-def test_a_watch_runs_until_it_is_interrupted(line: str, folder: Path, cluster: Kafka) -> None:
+def test_a_watch_runs_until_it_is_interrupted(
+    line: str, folder: Path, cluster: Kafka, start: Callable[..., subprocess.Popen[str]]
+) -> None:
     program, *arguments = line.replace(CLUSTER, cluster.bootstrap_servers).split()
-    command = [Path(sys.executable).with_name(program), *arguments]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert "12 partitions" in process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=GENEROUS_S)
+    process = start(program, *arguments, cwd=folder)
+    assert process.stdout is not None
+    assert "24 partitions" in process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=GENEROUS_S)
     assert process.returncode == 0
