@@ -11,7 +11,7 @@ import confluent_kafka
 import pyarrow as pa
 from confluent_kafka import KafkaError
 
-from partitioning.clients.contact import Place, machine_faults
+from partitioning.clients.contact import machine_faults
 from partitioning.clients.delivery import describe_errors
 from spark_integration.errors import DataLossError, ReadError
 from spark_integration.reading.cluster import Range
@@ -54,8 +54,7 @@ def read_ranges(
     Those of a range are in the order of their offsets, and a batch holds records of one range.
 
     Args:
-        wanted: the ranges, each of another partition. All but the first are few records: they are held until
-            their turn comes.
+        wanted: the ranges.
         config: librdkafka's consumer configuration.
         schema: the wanted columns, from `ARROW_TYPES`, in order.
         fail_on_data_loss: whether offsets that are gone raise, or are passed over.
@@ -64,60 +63,60 @@ def read_ranges(
         DataLossError: offsets, the partition or its topic are gone.
         ReadError: the brokers refuse us, or send nothing for `SILENT_S` seconds.
     """
-    reader = _Reader(wanted, config, fail_on_data_loss=fail_on_data_loss)
-    with closing(reader.consumer):
-        for messages in reader.messages():
-            yield pa.RecordBatch.from_arrays(
-                [pa.array(_VALUES[field.name](messages), field.type) for field in schema], schema=schema
-            )
+    for offsets in wanted:
+        # A consumer each: one that was assigned three partitions together with `assign` got no record of the
+        # first one for ever, in 7 of 40 runs on an idle broker (librdkafka 2.16).
+        reader = _RangeReader(offsets, config, fail_on_data_loss=fail_on_data_loss)
+        with closing(reader.consumer):
+            for messages in reader.messages():
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array(_VALUES[field.name](messages), field.type) for field in schema], schema=schema
+                )
 
 
-class _Reader:
-    """Reads ranges, each of another partition, by one consumer.
-
-    All partitions are fetched together: a consumer that is sent from one to the next waits for the answer to
-    its last question first, up to half a second.
+class _RangeReader:
+    """Reads one range of one partition.
 
     Attributes:
-        consumer: assigned to the partitions, in no group; the caller closes it.
-        _open: the ranges that are not read to their end, by partition, in the order in which they are given.
-        _position: the next offset that is wanted of each. It passes offsets that hold no record, and ends at
-            the range's end.
-        _held: records of later ranges, until it is their turn.
+        consumer: assigned to the partition, in no group; the caller closes it.
+        _position: the next offset that is wanted. It passes offsets that hold no record, and ends at the
+            range's end.
         _errors: what the client heard, for the message if nothing comes.
     """
 
-    def __init__(
-        self, wanted: Sequence[Range], config: Mapping[str, str], *, fail_on_data_loss: bool
-    ) -> None:
-        self._open = {(offsets.topic, offsets.partition): offsets for offsets in wanted}
+    def __init__(self, wanted: Range, config: Mapping[str, str], *, fail_on_data_loss: bool) -> None:
+        self._range = wanted
         self._fails = fail_on_data_loss
-        self._position = {place: offsets.start for place, offsets in self._open.items()}
-        self._held: dict[Place, list[Any]] = {}
+        self._position = wanted.start
         self._errors: list[KafkaError] = []
         settings = {**config, "error_cb": self._errors.append, "log_level": 0}
         with machine_faults():
             self.consumer = confluent_kafka.Consumer(settings)
 
     def messages(self) -> Iterator[list[Any]]:
-        """Yield what is in the ranges, in pieces that fit in a batch."""
-        at_once = 100
+        """Yield what is in the range, in pieces that fit in a batch."""
+        end, at_once = self._range.end, 100
         heard_last = time.monotonic()
-        self._begin()
-        while True:
-            yield from self._in_turn()
-            if not self._open:
-                return
-            before = self._position.copy()
-            left = sum(offsets.end - before[place] for place, offsets in self._open.items())
-            # No more than the ranges hold, for to wait for more would take the whole poll.
-            batch = self.consumer.consume(min(at_once, left), _POLL_S)
+        topic, partition, *_ = self._range
+        # A consumer's question creates no topic.
+        if partition in self.consumer.list_topics(topic, timeout=SILENT_S).topics[topic].partitions:
+            self._go_to(self._position)
+        else:
+            self._skip_partition()
+        while self._position < end:
+            before = self._position
+            # No more than the range holds, for to wait for more would take the whole poll.
+            batch = self.consumer.consume(min(at_once, end - before), _POLL_S)
             records = [message for message in batch if message.error() is None]
+            if records:
+                self._position = cast(int, records[-1].offset()) + 1
+                if self._position > end:  # past a gap that transactions or compaction left
+                    records = [record for record in records if cast(int, record.offset()) < end]
             if records:
                 size = sum(map(len, records)) + sum(len(record.key() or b"") for record in records)
                 # By the size of the last records: so many of these make a batch of `BATCH_BYTES`.
                 at_once = min(BATCH_ROWS, max(BATCH_BYTES * len(records) // max(size, 1), 1))
-                self._take(records)
+                yield records
             for message in batch:
                 if message.error() is not None:
                     self._mind(message)
@@ -126,53 +125,10 @@ class _Reader:
             elif time.monotonic() - heard_last > SILENT_S:
                 raise ReadError(self._silence())
 
-    def _begin(self) -> None:
-        """Go to the partitions, as far as they are still there."""
-        for topic in {topic for topic, _ in self._open}:
-            # A consumer's question creates no topic.
-            known = self.consumer.list_topics(topic, timeout=SILENT_S).topics[topic].partitions
-            for place in self._open:
-                if place[0] == topic and place[1] not in known:
-                    self._skip(place)
-        self._assign()
-
-    def _take(self, records: list[Any]) -> None:
-        """Hold what is wanted of these records, and note how far each range is."""
-        of_places = {next(iter(self._position)): records}
-        if len(self._position) > 1:
-            of_places = {}
-            for record in records:
-                of_places.setdefault((record.topic(), record.partition()), []).append(record)
-        for place, found in of_places.items():
-            if place not in self._open:
-                continue  # fetched before the partition was paused
-            end = self._open[place].end
-            self._position[place] = cast(int, found[-1].offset()) + 1
-            # Past a gap that transactions or compaction left, or fetched for other ranges' sake.
-            beyond = self._position[place] > end
-            held = [record for record in found if cast(int, record.offset()) < end] if beyond else found
-            self._held.setdefault(place, []).extend(held)
-            if self._position[place] >= end and len(self._position) > 1:
-                # Only others are wanted now, and the consumer does not know where a range ends.
-                self.consumer.pause([confluent_kafka.TopicPartition(*place)])
-
-    def _in_turn(self) -> Iterator[list[Any]]:
-        """Yield what is held of the first open range, and of those after it once it has come to its end."""
-        for place in [*self._open]:
-            if held := self._held.pop(place, None):
-                yield held
-            if self._position[place] < self._open[place].end:
-                return
-            del self._open[place]
-
-    def _assign(self) -> None:
-        """Have the next poll begin at the position of each open range."""
-        places = [
-            confluent_kafka.TopicPartition(*place, self._position[place])
-            for place, offsets in self._open.items()
-            if self._position[place] < offsets.end
-        ]
-        self.consumer.assign(places)
+    def _go_to(self, offset: int) -> None:
+        """Have the next poll begin at this offset."""
+        self._position = offset
+        self.consumer.assign([confluent_kafka.TopicPartition(*self._range[:2], offset)])
 
     def _mind(self, message: Any) -> None:
         """Decide what an error among the records means for the position.
@@ -185,45 +141,38 @@ class _Reader:
             ReadError: this user may not read the topic.
         """
         fault: KafkaError = message.error()
-        place = message.topic(), message.partition()
-        if place not in self._open:
-            # An error of the topic is one of each of its partitions; what is read to its end has none.
-            place = next((other for other in self._open if other[0] == place[0]), next(iter(self._open)))
-        end = self._open[place].end
+        topic, partition, _, end = self._range
         # The end of the partition passes offsets of aborted records and of transactions' markers, which are
         # no records.
         if fault.code() == KafkaError._PARTITION_EOF:
-            if message.partition() == place[1]:
-                self._position[place] = max(self._position[place], message.offset())
+            self._position = max(self._position, message.offset())
         elif fault.code() in _OUT_OF_RANGE:
-            position = self._position[place]
-            self._report_data_loss(place, f"it no longer has offset {position:,}")
+            self._report_data_loss(f"it no longer has offset {self._position:,}")
             first, last = self.consumer.get_watermark_offsets(
-                confluent_kafka.TopicPartition(*place), timeout=SILENT_S, cached=False
+                confluent_kafka.TopicPartition(topic, partition), timeout=SILENT_S, cached=False
             )
             # Beyond the end: the topic was made anew, and holds nothing of this range. Below the beginning:
             # go on at the first record left.
-            self._position[place] = end if first >= end or position > last else max(first, position)
-            self._assign()
+            self._go_to(end if first >= end or self._position > last else max(first, self._position))
         elif fault.code() in _TOPIC_GONE:
-            self._skip(place)
+            self._skip_partition()
         elif fault.code() in _REFUSED:
             raise ReadError(
-                f"topic {place[0]!r}, partition {place[1]}, may not be read by us: {fault.str()}. This "
+                f"topic {topic!r}, partition {partition}, may not be read by us: {fault.str()}. This "
                 "user needs Read on the topic"
             )
         else:
             self._errors.append(fault)
 
-    def _skip(self, place: Place) -> None:
-        """Pass over all of a range, if that is allowed: the partition is gone."""
-        self._report_data_loss(place, "the cluster no longer has it")
-        self._position[place] = self._open[place].end
+    def _skip_partition(self) -> None:
+        """Pass over all of the range, if that is allowed: the partition is gone."""
+        self._report_data_loss("the cluster no longer has it")
+        self._position = self._range.end
 
-    def _report_data_loss(self, place: Place, what: str) -> None:
+    def _report_data_loss(self, what: str) -> None:
         """Raise DataLossError, unless what is gone is to be passed over."""
         if self._fails:
-            topic, partition, start, end = self._open[place]
+            topic, partition, start, end = self._range
             raise DataLossError(
                 f"topic {topic!r}, partition {partition}: {what}, and offsets {start:,} to {end - 1:,} are "
                 "to be read. They have aged out, or the topic was deleted or created anew. Begin elsewhere "
@@ -233,11 +182,10 @@ class _Reader:
 
     def _silence(self) -> str:
         """Return what to say if no record came in time."""
-        place, offsets = next(iter(self._open.items()))
-        topic, partition, _, end = offsets
+        topic, partition, _, end = self._range
         errors = describe_errors(self._errors) or "no error was heard"
         return (
-            f"topic {topic!r}, partition {partition}: no record from offset {self._position[place]:,} on for "
+            f"topic {topic!r}, partition {partition}: no record from offset {self._position:,} on for "
             f"{SILENT_S:g} s, and it is to be read up to {end - 1:,} ({errors}). Is a broker down, or, with "
             "kafka.isolation.level 'read_committed', a transaction open there?"
         )
