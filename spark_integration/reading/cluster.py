@@ -157,7 +157,7 @@ def spread(ranges: Iterable[Range], min_partitions: int | None) -> list[Range]:
 def together(ranges: Iterable[Range], most: int = FEW) -> list[list[Range]]:
     """Return neighbours that hold few records together, in order, at most so many records in all.
 
-    A task costs Spark 50 to 80 ms however few its records are, and a consumer as much again.
+    A task costs Spark 50 to 80 ms however few its records are.
     """
     tasks: list[list[Range]] = []
     room = 0
