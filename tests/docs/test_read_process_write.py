@@ -84,7 +84,7 @@ class Cluster:
         producer.commit_transaction(GENEROUS_S)
 
 
-def fenced(cluster: Cluster) -> PartitioningProducer:
+def fenced_producer(cluster: Cluster) -> PartitioningProducer:
     """A producer whose id another one has taken."""
     producer = cluster.begun()
     cluster.producer().init_transactions(GENEROUS_S)
@@ -92,7 +92,7 @@ def fenced(cluster: Cluster) -> PartitioningProducer:
 
 
 def after_fencing(cluster: Cluster) -> PartitioningProducer:
-    producer = fenced(cluster)
+    producer = fenced_producer(cluster)
     with pytest.raises(KafkaException):
         producer.commit_transaction(GENEROUS_S)
     return producer
@@ -167,7 +167,7 @@ def on_old_brokers(request: int, least: int, most: int) -> None:
 
 
 PROVOKED: dict[str, Callable[[Cluster], object]] = {
-    "another producer has the transactional id": lambda cluster: fenced(cluster).commit_transaction(
+    "another producer has the transactional id": lambda cluster: fenced_producer(cluster).commit_transaction(
         GENEROUS_S
     ),
     "a commit after that": lambda cluster: after_fencing(cluster).commit_transaction(GENEROUS_S),

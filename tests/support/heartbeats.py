@@ -107,7 +107,7 @@ class Replay:
         instance = step.get("instance")
         if instance is not None:
             instance = self.instances.setdefault(instance, len(self.instances))
-            if fault := self.fenced(number, instance, joins=epoch == 0):
+            if fault := self.fencing_fault(number, instance, joins=epoch == 0):
                 return {"error": fault}
         elif epoch != 0 and number not in self.group.members:
             return {"error": "UNKNOWN_MEMBER_ID"}
@@ -132,7 +132,7 @@ class Replay:
         self.learn(number, answer)
         return {"epoch": answer.epoch, "partitions": answer.partitions}
 
-    def fenced(self, number: int, instance: int, *, joins: bool) -> str | None:
+    def fencing_fault(self, number: int, instance: int, *, joins: bool) -> str | None:
         holder = self.group.static.get(instance)
         if joins or holder == number:
             return None

@@ -150,7 +150,7 @@ def _real(rng: Random, number: int) -> str:
     return f"consumer-orders-{number + 1}-{uuid.UUID(int=rng.getrandbits(128), version=4)}"
 
 
-def _colliding(rng: Random, number: int) -> str:
+def _colliding_id(rng: Random, number: int) -> str:
     return COLLIDING[number % len(COLLIDING)] + (str(number) if number >= len(COLLIDING) else "")
 
 
@@ -167,7 +167,7 @@ ID_STYLES: dict[str, Callable[[Random, int], str]] = {
     "plain": _plain,
     "padded": _padded,
     "real": _real,
-    "colliding": _colliding,
+    "colliding": _colliding_id,
     "odd": _odd,
     "crowded": lambda _, number: _crowded(number),
 }
