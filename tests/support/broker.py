@@ -91,7 +91,7 @@ class Kafka:
         bootstrap_servers: host:port of one or more brokers.
 
     Raises:
-        BrokerError: no broker answers within 20 seconds.
+        BrokerError: no broker answers within `GENEROUS_S` seconds.
     """
 
     def __init__(self, bootstrap_servers: str) -> None:
