@@ -22,8 +22,9 @@ from benchmarks.reshape.cpu import python_workers
 from benchmarks.reshape.groups import Group
 from benchmarks.reshape.writers import Writer
 from spark_integration.reshaping.topics import topic_bounds
-from tests.spark_integration.reshaping.written import Record, read_records
+from tests.spark_integration.reshaping.written import old_place
 from tests.support.broker import Broker, Kafka, dies_with_us
+from tests.support.reading import Read, read_topic
 
 ROOT = Path(__file__).parents[2]
 KEYS, BEHIND = 100_000, 3_000
@@ -300,7 +301,7 @@ class _Run:
             },
             "struck": [list(strike) for strike in self._strikes.made],
         }
-        old, new = (read_records(self._servers, topic) for topic in (self._old, self._new))
+        old, new = (read_topic(self._servers, topic) for topic in (self._old, self._new))
         found["seen"] = compare(old, new)
         places = {(record.partition, record.offset) for record in old}
         found["groups"] = {
@@ -330,14 +331,14 @@ def say(*words: object) -> None:
     print(time.strftime("%H:%M:%S"), *words, flush=True)
 
 
-def compare(old: list[Record], new: list[Record]) -> dict[str, int]:
+def compare(old: list[Read], new: list[Read]) -> dict[str, int]:
     """Faults that a plain consumer sees: each record beside the old one at the place in its header."""
     content = {(record.partition, record.offset): record[2:5] for record in old}
     seen: set[tuple[int, int]] = set()
     highest: dict[tuple[bytes | None, int], int] = {}
     found = {"lost": 0, "doubled": 0, "changed": 0, "out_of_order": 0}
     for record in new:
-        place = record.origin
+        place = old_place(record)
         found["doubled"] += place in seen
         found["changed"] += content.get(place) != record[2:5]
         seen.add(place)

@@ -230,6 +230,11 @@ def _assumed(topic: ObservedTopic, profile: str | None, copy_rate: float | None,
     yield (
         "no group without a commit reads the topic by hand-picked partitions (assign), which no broker shows"
     )
+    # Looks at the ends see records and no writers, so a writer that had nothing to send looks like none.
+    yield (
+        "every writer is stopped at the switch: --switch sees who writes between its looks, and nobody who "
+        "comes later"
+    )
 
 
 def _about_topic(topic: ObservedTopic, target: str, partitions: int, ground: Evidence) -> Iterator[Reason]:

@@ -184,7 +184,8 @@ def new_topic_way(
     prices = [
         (
             f"{copy.records:,} records are written a second time, and both topics take their space until "
-            "the old one is deleted"
+            f"the old one is deleted; kafka-log-dirs.sh --bootstrap-server {target.servers} --describe "
+            f"--topic-list {topic.name} shows the bytes of each replica"
         ),
         (
             "no record is lost or doubled, and each key's records stay in order; a group that has read the "
