@@ -31,7 +31,8 @@ STRICT = {
 OF_LIBRARIES = re.compile(
     "|".join(
         (
-            # confluent-kafka's AvroSerializer is taken for a class without arguments; NewTopic is its public name.
+            # confluent-kafka's AvroSerializer is taken for a class without arguments.
+            # NewTopic is public there.
             r"Expected 0 positional arguments \(reportCallIssue\)$",
             r'does not explicitly export attribute "NewTopic"',
             # PySpark declares pandas_udf for type checkers elsewhere, and not for a type given as text.
