@@ -19,7 +19,7 @@ from copartition.simulation.inputs.events import Consumer, Crash, Event, Join, L
 from copartition.simulation.inputs.file import with_settings
 from copartition.simulation.inputs.scenario import CapturedScenario, Scenario
 from copartition.simulation.inputs.settings import Settings
-from copartition.why.rebalances import REPLACED, Cause, GroupHistory, returns
+from copartition.why.history import REPLACED, Cause, GroupHistory, returns
 from partitioning.errors import CopartitionError, SourceError
 from partitioning.kit.packages import read_toml
 

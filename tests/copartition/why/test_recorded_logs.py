@@ -12,11 +12,12 @@ import pytest
 from copartition.simulation import simulate
 from copartition.why.cures import scenario_of
 from copartition.why.evidence import read_evidence
-from copartition.why.rebalances import REPLACED, Cause, histories, returns
+from copartition.why.history import REPLACED, Cause, returns
+from copartition.why.rebalances import histories
 from partitioning.errors import SourceError
 
 if TYPE_CHECKING:
-    from copartition.why.rebalances import GroupHistory
+    from copartition.why.history import GroupHistory
 
     Pair = tuple[Cause, str | None]
 
