@@ -202,7 +202,8 @@ def _read_keys(path: str, column: str | None) -> _Keys:
         for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
             try:
                 values.append(json.loads(line)[column])
-            except (ValueError, TypeError, KeyError) as error:
+            # A line of thousands of brackets ends the parser by a RecursionError.
+            except (ValueError, TypeError, KeyError, RecursionError) as error:
                 why = f"no field {column!r}" if isinstance(error, KeyError) else "no JSON object"
                 raise SourceError(f"{path}, line {number}: {why}") from None
         return _Keys(values, are_json=True)

@@ -86,6 +86,7 @@ def test_a_file_gives_a_line_for_each_key_with_the_profiles_asked_for(run, tmp_p
         ("a,b\n1\n", ["--column", "b"], "line 2: it ends before the column 'b'"),
         ('{"a": 1}\n{}\n', ["--column", "a"], "line 2: no field 'a'"),
         ('{"a": 1}\n7\n', ["--column", "a"], "line 2: no JSON object"),
+        ('{"a": ' + "[" * 100_000, ["--column", "a"], "line 1: no JSON object"),
         ("7\nx\n", ["--key-type", "long"], "key 2: 'x' is no integer"),
     ],
 )
