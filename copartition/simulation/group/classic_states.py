@@ -20,7 +20,7 @@ class ClassicGroupState(Enum):
 
 
 class GroupEvent(Enum):
-    """What moves a classic group; the value says it in words."""
+    """Name what moves a classic group; each value says it in words."""
 
     FOUND = "the group exists at time 0, or comes from a consumer group"
     REBALANCE = "a member joins, leaves, is lost or sees other partitions"
