@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 Run = dict[str, Any]
@@ -15,6 +15,11 @@ Run = dict[str, Any]
 def read_runs(file: Path, what: str) -> list[Run]:
     """The runs of a file, which are under this name in it; none where there is no file yet."""
     return json.loads(file.read_text())[what] if file.exists() else []
+
+
+def versions(runs: Iterable[Run], of: str) -> str:
+    """Each version of a program that runs were made with; they name it under a word such as "kafka"."""
+    return " and ".join(sorted({run[of] for run in runs}))
 
 
 def replace_runs(file: Path, what: str, runs: Sequence[Run], key: str, names: Sequence[str]) -> None:

@@ -7,12 +7,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from copartition.simulation.agenda import newcomers
 from copartition.simulation.inputs.course import occurrence
 from copartition.simulation.inputs.events import Autoscaler, ByName, Join, ScaleTo
 from copartition.simulation.inputs.scenario import Scenario, topic_counts
 from copartition.simulation.outcome.result import SimulationResult, longest_pause
 from copartition.simulation.run import simulate_seeds
+from copartition.simulation.unfolding import newcomers
 from partitioning.errors import ScenarioError
 
 

@@ -84,7 +84,8 @@ def why(
 
         group, full = live[0], True
         # A share group or a Streams group is refused by its name, before the topic is read.
-        connect(group, config).check_kind(group)
+        log = f"copartition why server.log --group {group} reads its epochs in the coordinator's log"
+        connect(group, config).check_kind(group, log)
         groups = [topic_history(group, read_topic(group, config))]
         groups = [group for group in groups if group.rebalances or group.others]
         unread = None

@@ -237,6 +237,7 @@ def cluster_metadata(
     timeout_s: float,
     patience_s: float | None = None,
     topic: str | None = None,
+    tell: Callable[[str], object] | None = None,
 ) -> Any:
     """Return the brokers and the topics that this client may see, or at once why it may not come in.
 
@@ -244,7 +245,8 @@ def cluster_metadata(
     `errors` has what the `error_cb` of the client, as yet unused, was and is called with. `timeout_s` is for
     a cluster that says nothing, `patience_s` for one whose brokers are down or hang up (None: as long). Of a
     `topic` only that one is asked for, which brokers may create (`allow.auto.create.topics`). Where nobody
-    answers, BrokerUnreachableError says why, and which settings to look at.
+    answers, BrokerUnreachableError says why, and which settings to look at; `tell` is called with the same
+    words once, after `PATIENCE_S`, so that nobody has to wait for the end to see that an address is wrong.
     """
     begun = time.monotonic()
     wait_s = _FIRST_WAIT_S
@@ -263,6 +265,9 @@ def cluster_metadata(
             if final or impatient or passed_s >= timeout_s or protocol_fault(errors, config):
                 why = why_refused(final or errors or [error.args[0]], config)
                 raise BrokerUnreachableError(why) from error
+            if tell is not None and passed_s >= PATIENCE_S:
+                tell(why_refused(errors or [error.args[0]], config))
+                tell = None
             # A call that fails at once would turn this into a busy loop.
             pause(min(0.05, max(timeout_s - passed_s, 0)))
             wait_s *= 2

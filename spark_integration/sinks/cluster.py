@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
 ANSWER_WITHIN_S = 10.0
+BATCH_WAIT_S = 30.0
+"""Seconds that a batch's driver waits for brokers at most: nothing is written, the address may be wrong."""
+_log = logging.getLogger("copartition")
 _ADDRESSES = ("bootstrap.servers", "metadata.broker.list")  # two names of one setting
 
 
@@ -146,7 +150,8 @@ def first_answer(
 ) -> Any:
     """Return the metadata of all topics, or of one.
 
-    BrokerUnreachableError if no broker answers or lets us in.
+    BrokerUnreachableError if no broker answers or lets us in. After a second and a half without an answer a
+    warning in the driver's log says so, and why.
 
     Args:
         client: not used before.
@@ -155,8 +160,14 @@ def first_answer(
         timeout_s: seconds for a cluster that does not answer.
         topic: the only topic to ask about; None for all.
     """
+
+    def tell(why: str) -> None:
+        # Without a handler, as in the processes in which Spark plans, this is a line on standard error.
+        address = _address(config)
+        _log.warning("copartition: no broker of %r answers yet, given %g s: %s", address, timeout_s, why)
+
     try:
-        return cluster_metadata(client, config, errors, timeout_s=timeout_s, topic=topic)
+        return cluster_metadata(client, config, errors, timeout_s=timeout_s, topic=topic, tell=tell)
     except BrokerUnreachableError as error:
         raise BrokerUnreachableError(
             f"no broker of {_address(config)!r} answers, given up to {timeout_s:g} s: "

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
 SPARK = "tests/spark_integration/"
-SINKS = f"{SPARK}sinks/"
-"""Tests of the sinks take as long as all other tests of the shared Spark session."""
+SESSIONS = 2
+"""The most workers that start a Spark session: each session is a JVM of a gigabyte."""
 OWN_SPARK = (f"{SPARK}cluster/", f"{SPARK}faults/")
 """Folders of tests that start a Spark of their own."""
 EVERY_S = 10
@@ -67,40 +67,53 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduler | 
     return Scheduler(config, log) if config.getoption("dist") == "loadfile" else None
 
 
-def group_of(file: str) -> str:
-    """Return the group of a file; the files of a group run in one worker.
-
-    Two groups share all files of the Spark session, each with a JVM of a gigabyte.
-    """
-    if not file.startswith(SPARK) or file.startswith(OWN_SPARK):
-        return file
-    return "Spark session for sinks" if file.startswith(SINKS) else "Spark session for all else"
+def shares_spark(file: str) -> bool:
+    """Say whether the tests of a file use the Spark session that a worker starts once."""
+    return file.startswith(SPARK) and not file.startswith(OWN_SPARK)
 
 
 class Scheduler(LoadFileScheduling):
-    """Gives a worker a file at a time, or half of the files that use the shared Spark session."""
+    """Gives a worker a file at a time; files of the shared Spark session go to the same few workers."""
 
     def __init__(self, config: pytest.Config, log: Any = None) -> None:
         config.option.loadscopereorder = False  # pytest-xdist would begin with the file of the most tests
         super().__init__(config, log)
         self._places: dict[str, int] = {}
+        self._with_spark: set[WorkerController] = set()
 
     def _split_scope(self, nodeid: str) -> str:
-        return group_of(nodeid.partition("::")[0])
+        return nodeid.partition("::")[0]
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        """Send a worker its next group.
+        """Send a worker its next file; end the worker after what it has if no file is left for it.
 
-        The base class looks each test up in the list of all tests, and counts what is left in every group
+        The base class looks each test up in the list of all tests, and counts what is left in every file
         that a worker ever had: with 10,000 tests that takes seconds of CPU time.
         """
+        name = self._next_file(node)
+        if not name:  # what is left are files of Spark, and enough workers have a session
+            node.shutdown()
+            return
         self._places = self._places or {nodeid: place for place, nodeid in enumerate(self.collection)}
-        groups = self.assigned_work.setdefault(node, {})
-        for name in [name for name, tests in groups.items() if all(tests.values())]:
-            del groups[name]
-        name, tests = self.workqueue.popitem(last=False)
-        groups[name] = tests
-        node.send_runtest_some([self._places[nodeid] for nodeid, done in tests.items() if not done])
+        files = self.assigned_work.setdefault(node, {})
+        for done in [file for file, tests in files.items() if all(tests.values())]:
+            del files[done]
+        files[name] = self.workqueue.pop(name)
+        if shares_spark(name):
+            self._with_spark.add(node)
+        node.send_runtest_some([self._places[nodeid] for nodeid, done in files[name].items() if not done])
+
+    def _next_file(self, node: WorkerController) -> str | None:
+        """Return the first file in the queue that a worker may run; None if there is no such file.
+
+        A worker with a Spark session takes files of Spark while there are any; a worker without a session
+        takes such a file only while fewer than `SESSIONS` workers have a session. Workers that have ended
+        do not count.
+        """
+        with_spark = self._with_spark.intersection(self.nodes)
+        may_use_spark = node in with_spark or len(with_spark) < SESSIONS
+        of_spark = [file for file in self.workqueue if shares_spark(file)] if may_use_spark else []
+        return next(iter(of_spark or [file for file in self.workqueue if not shares_spark(file)]), None)
 
 
 class Progress:

@@ -5,29 +5,27 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.schedule import (
-    group_of,
     progress_line,
     pytest_collection_modifyitems,
     pytest_xdist_make_scheduler,
+    shares_spark,
 )
 
 SPARK = "tests/spark_integration"
 
 
 @pytest.mark.parametrize(
-    ("file", "group"),
+    ("file", "shares"),
     [
-        ("tests/assignors/test_twins.py", "tests/assignors/test_twins.py"),
-        (f"{SPARK}/sinks/test_broker.py", "Spark session for sinks"),
-        (f"{SPARK}/sinks/exactly_once/test_spark.py", "Spark session for sinks"),
-        (f"{SPARK}/test_keys.py", "Spark session for all else"),
-        (f"{SPARK}/reading/test_source.py", "Spark session for all else"),
-        (f"{SPARK}/cluster/test_cluster.py", f"{SPARK}/cluster/test_cluster.py"),
-        (f"{SPARK}/faults/test_kills.py", f"{SPARK}/faults/test_kills.py"),
+        ("tests/assignors/test_twins.py", False),
+        (f"{SPARK}/sinks/exactly_once/test_spark.py", True),
+        (f"{SPARK}/test_keys.py", True),
+        (f"{SPARK}/cluster/test_cluster.py", False),
+        (f"{SPARK}/faults/test_kills.py", False),
     ],
 )
-def test_two_groups_share_the_files_of_the_spark_session(file, group):
-    assert group_of(file) == group
+def test_files_that_start_a_spark_of_their_own_do_not_share_the_session(file, shares):
+    assert shares_spark(file) is shares
 
 
 def item(nodeid, *keywords):
@@ -73,15 +71,21 @@ def scheduler(pytestconfig):
 TESTS = ["tests/a.py::one", "tests/b.py::one", "tests/a.py::two", "tests/c.py::one", "tests/c.py::two"]
 
 
+def begin(scheduler, workers, tests):
+    """Give workers that collected the tests their first files, and return the workers."""
+    scheduler.numnodes = workers
+    nodes = [Node() for _ in range(workers)]
+    for node in nodes:
+        scheduler.add_node(node)
+        scheduler.add_node_collection(node, tests)
+    scheduler.schedule()
+    return nodes
+
+
 @pytest.fixture
 def nodes(scheduler):
     """Give two workers that collected `TESTS` their first files."""
-    nodes = [Node(), Node()]
-    for node in nodes:
-        scheduler.add_node(node)
-        scheduler.add_node_collection(node, TESTS)
-    scheduler.schedule()
-    return nodes
+    return begin(scheduler, 2, TESTS)
 
 
 def test_each_file_is_sent_once_and_in_order(nodes):
@@ -91,6 +95,31 @@ def test_each_file_is_sent_once_and_in_order(nodes):
 def test_a_worker_ends_that_is_done_when_no_file_is_left(scheduler, nodes):
     scheduler.mark_test_complete(nodes[1], 1)
     assert nodes[1].shutting_down
+
+
+OF_SPARK = [f"{SPARK}/test_{name}.py::test_{place}" for name in "abc" for place in range(3)]
+
+
+def test_two_workers_share_the_files_of_spark_and_the_others_begin_with_the_rest(scheduler):
+    nodes = begin(scheduler, 4, [*OF_SPARK, *TESTS])
+    assert [node.sent for node in nodes] == [[[0, 1, 2]], [[3, 4, 5]], [[9, 11], [12, 13]], [[10]]]
+    scheduler.mark_test_complete(nodes[0], 0)
+    assert nodes[0].sent[1:] == [[6, 7, 8]]
+
+
+def test_a_worker_without_a_session_ends_when_only_files_of_spark_are_left(scheduler):
+    nodes = begin(scheduler, 3, OF_SPARK)
+    assert [node.shutting_down for node in nodes] == [False, False, True]
+
+
+def test_the_worker_that_replaces_one_that_crashed_takes_the_files_of_spark(scheduler):
+    nodes = begin(scheduler, 4, [*OF_SPARK, *TESTS])
+    scheduler.remove_node(nodes[0])
+    replacement = Node()
+    scheduler.add_node(replacement)
+    scheduler.add_node_collection(replacement, [*OF_SPARK, *TESTS])
+    scheduler.schedule()
+    assert replacement.sent == [[6, 7, 8]]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """How a task reads a range, on a mock cluster and without Spark."""
 
+from contextlib import closing
+
 import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
@@ -55,6 +57,22 @@ def test_ranges_of_several_partitions_are_read_one_after_the_other(
     read = records.read_ranges(wanted, config(mock_cluster.bootstrap_servers), schema, fail_on_data_loss=True)
     found = [tuple(row.values()) for batch in read for row in batch.to_pylist()]
     assert found == [(name, partition, at) for name, partition, *ends in wanted for at in range(*ends)]
+
+
+@pytest.mark.parametrize(
+    ("error", "ended"), [(BrokenPipeError, [0]), (ConnectionResetError, [0]), (ValueError, [])]
+)
+def test_a_worker_ends_without_a_word_if_spark_hangs_up_in_its_middle(
+    mock_cluster: MockCluster, topic: str, monkeypatch: pytest.MonkeyPatch, error: type, ended: list[int]
+) -> None:
+    codes: list[int] = []
+    monkeypatch.setattr(records.os, "_exit", codes.append)
+    settings = config(mock_cluster.bootstrap_servers)
+    read = records.read_ranges([Range(topic, 1, 0, 300)], settings, OFFSETS, fail_on_data_loss=True)
+    next(read)
+    with pytest.raises(error), closing(read):  # as a worker of Spark 4.3 does it
+        raise error
+    assert codes == ended
 
 
 def test_a_partition_that_is_gone_is_passed_over_and_the_others_are_read(

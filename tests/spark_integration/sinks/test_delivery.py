@@ -341,9 +341,14 @@ def test_a_setting_librdkafka_does_not_know_is_reported(cluster: MockCluster) ->
         partition_count("t", {"bootstrap.servers": cluster.bootstrap_servers, "linger": "5"})
 
 
-def test_an_address_without_a_broker_is_reported(cluster: MockCluster) -> None:
+def test_an_address_without_a_broker_is_told_soon_and_reported_at_the_end(
+    cluster: MockCluster, caplog: pytest.LogCaptureFixture
+) -> None:
     servers = cluster.bootstrap_servers
     cluster.close()
-    with pytest.raises(BrokerUnreachableError, match=r"given up to 1 s: .*Connection refused") as caught:
-        existing_topics({"bootstrap.servers": servers}, 1)
+    with pytest.raises(BrokerUnreachableError, match=r"given up to 3 s: .*Connection refused") as caught:
+        existing_topics({"bootstrap.servers": servers}, 3)
     assert str(caught.value).count("Connection refused") == 1  # librdkafka says so at each of its tries
+    [told] = caplog.messages
+    assert told.startswith(f"copartition: no broker of '{servers}' answers yet, given 3 s: ")
+    assert "Connection refused" in told

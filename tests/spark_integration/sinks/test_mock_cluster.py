@@ -88,8 +88,8 @@ def test_headers_and_timestamps_arrive(spark: SparkSession, cluster: MockCluster
     noon = 1357041600000
     twice = (("source", b"spark"), ("source", b"spark"))
     assert sorted(read_topic(cluster.bootstrap_servers, topic)) == [
-        Read(0, None, b"0", noon, twice),
-        Read(1, None, b"1", noon, ()),
+        Read(0, 0, None, b"0", noon, twice),
+        Read(1, 0, None, b"1", noon, ()),
     ]
 
 
