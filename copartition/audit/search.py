@@ -7,6 +7,7 @@ chance explains them, not by their number: a rule over 2 partitions has half of 
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -260,10 +261,19 @@ def _distinct(
     if len(rows) > most:
         rows = rows[np.linspace(0, len(rows) - 1, most).astype(np.intp)]
     chosen = pick_keys(keys, rows)
+    return hashes_of(chosen, trials.hashes), places[rows].astype(np.int32)
+
+
+def hashes_of(keys: KeyColumn, names: Iterable[HashName]) -> dict[HashName, NDArray[np.int32]]:
+    """Return the hash of each key by function, shape (n,); a function that cannot hash them is left out.
+
+    Args:
+        keys: n keys.
+        names: of the functions, each as often as it comes; it hashes once.
+    """
     hashes: dict[HashName, NDArray[np.int32]] = {}
-    for name in trials.hashes:
-        try:
-            hashes[name] = HASHES[name].column(chosen.offsets, chosen.data)
-        except ValueError:  # it hashes text, and these keys are not all text
-            continue
-    return hashes, places[rows].astype(np.int32)
+    for name in dict.fromkeys(names):
+        # One that hashes text refuses keys that are not all text.
+        with suppress(ValueError):
+            hashes[name] = HASHES[name].column(keys.offsets, keys.data)
+    return hashes

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copartition.audit.ranges import Blocks, count_hits, merge_blocks, widen_blocks
-from copartition.audit.search import Trials, find_writer, keys_needed, rule_of, surprise
+from copartition.audit.search import Trials, find_writer, hashes_of, keys_needed, rule_of, surprise
 from copartition.audit.topic_audit import Records, Writer, concatenate, pick_records
-from partitioning.hashing import HASHES, HashName
+from partitioning.hashing import HashName
 from partitioning.hashing.modulo import partitions_of
 from partitioning.keys import KeyColumn
 
@@ -318,16 +318,12 @@ class Tally:
         """Return records with the writers that explain each, of all that are known now."""
         keyed = ~records.keys.empty
         hits = np.zeros((len(keyed), len(self.writers)), np.bool_)
-        hashes: dict[HashName, NDArray[np.int32]] = {}
-        for number, writer in enumerate(self.writers):
-            name, sign = rule_of(writer)
-            if name not in hashes:
-                try:
-                    hashes[name] = HASHES[name].column(records.keys.offsets, records.keys.data)
-                except ValueError:  # it hashes text, and these keys are not all text
-                    continue
-            places = partitions_of(hashes[name], writer.num_partitions, sign)
-            np.equal(places, records.partition, out=hits[:, number])
+        rules = [rule_of(writer) for writer in self.writers]
+        hashes = hashes_of(records.keys, (rule.hash for rule in rules))
+        for number, (name, sign) in enumerate(rules):
+            if name in hashes:
+                places = partitions_of(hashes[name], self.writers[number].num_partitions, sign)
+                np.equal(places, records.partition, out=hits[:, number])
         hits &= keyed[:, None]
         return _Batch(records, hits, hashes)
 

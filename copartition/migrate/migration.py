@@ -24,6 +24,7 @@ from copartition.kit.words import list_names
 from copartition.simulation.group.clients import PROFILES
 from partitioning.errors import MigrationError, UnknownStrategyError
 from partitioning.kit.packages import read_data, read_toml
+from partitioning.profiles import CLIENT_NAMES, letters_of
 
 _CLIENTS = read_toml(__package__, "clients.toml")
 """Of each client, its names of strategies, and the settings that it refuses under the consumer protocol."""
@@ -33,9 +34,6 @@ CLIENTS = tuple(_CLIENTS)
 
 _OTHERS = {"kafka-python": 'KafkaPythonAssignor("{}")', "aiokafka": 'aiokafka_assignor("{}")'}
 """Client -> the object to give it for a strategy of this project; other clients can be given none."""
-
-_MEANT = {"confluent-kafka": "librdkafka", "kafka-clients": "java"}
-"""Names that people use for clients."""
 
 _POLICIES = ("disabled", "upgrade", "downgrade", "bidirectional")
 
@@ -198,7 +196,8 @@ def plan_migration(
     """
     for value, names in (*((client, _CLIENTS) for client in clients), (policy, _POLICIES)):
         if value not in names:
-            meant = f"; did you mean {_MEANT[value]}?" if value in _MEANT else ""
+            known = CLIENT_NAMES.get(letters_of(value))
+            meant = f"; did you mean {known.client}?" if known is not None and known.client in names else ""
             raise MigrationError(f"{value!r} is none of {', '.join(names)}{meant}")
     old, new = (_check_strategies(tuple(map(name_in_group, names))) for names in (before, after))
     if fault := _first_refusal(clients, old):

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from copartition.models.events import EventQueue
 from copartition.models.producer.accumulator import Accumulator, Batch
-from copartition.models.producer.settings import LATEST_MS, BatchingSettings, check_bounds
+from copartition.models.producer.settings import LATEST_MS, BatchingSettings, check_fields
 from copartition.models.producer.stream import checked_choice, checked_stream
 from partitioning.errors import InvalidConfigError
 from partitioning.interface import BatchAware, BytesAware, TimeAware, TopicLayout, TopicPartitioner
@@ -43,8 +43,7 @@ class BrokerTimes:
     bytes_per_ms: float = math.inf
 
     def __post_init__(self) -> None:
-        for name in ("latency_ms", "request_ms", "batch_ms"):
-            check_bounds(name, getattr(self, name), 0, LATEST_MS)
+        check_fields(self, 0, LATEST_MS, "latency_ms", "request_ms", "batch_ms")
         if not self.bytes_per_ms > 0:
             raise InvalidConfigError(f"bytes_per_ms is {self.bytes_per_ms}; give more than 0")
 

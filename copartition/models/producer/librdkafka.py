@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from copartition.models.producer.batching import BatchingResult, BrokerTimes
-from copartition.models.producer.settings import INT_MAX, check_bounds
+from copartition.models.producer.settings import INT_MAX, check_fields
 from copartition.models.producer.stream import Stream, checked_choice, checked_stream
 from partitioning.errors import InvalidConfigError
 from partitioning.interface import BatchAware, BytesAware, LoadAware, TimeAware, TopicLayout, TopicPartitioner
@@ -50,12 +50,10 @@ class LibrdkafkaSettings:
     queue_buffering_max_messages: int = 100_000
 
     def __post_init__(self) -> None:
-        check_bounds("queue_buffering_max_ms", self.queue_buffering_max_ms, 0, 900_000)
-        check_bounds("batch_size", self.batch_size, 1, INT_MAX)
-        for name in ("batch_num_messages", "max_in_flight_requests_per_connection"):
-            check_bounds(name, getattr(self, name), 1, 1_000_000)
-        check_bounds("message_max_bytes", self.message_max_bytes, 1_000, 1_000_000_000)
-        check_bounds("queue_buffering_max_messages", self.queue_buffering_max_messages, 1, INT_MAX)
+        check_fields(self, 0, 900_000, "queue_buffering_max_ms")
+        check_fields(self, 1, INT_MAX, "batch_size", "queue_buffering_max_messages")
+        check_fields(self, 1, 1_000_000, "batch_num_messages", "max_in_flight_requests_per_connection")
+        check_fields(self, 1_000, 1_000_000_000, "message_max_bytes")
 
 
 def simulate_librdkafka(

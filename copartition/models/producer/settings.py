@@ -19,6 +19,12 @@ def check_bounds(name: str, value: float, lowest: float, highest: float) -> None
         raise InvalidConfigError(f"{name} is {value}; give {lowest} to {highest}")
 
 
+def check_fields(settings: object, lowest: float, highest: float, *names: str) -> None:
+    """Check the fields of these names as `check_bounds` does; their names are those that a user gives."""
+    for name in names:
+        check_bounds(name, getattr(settings, name), lowest, highest)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchingSettings:
     """The producer's batching settings under Kafka's names, with the defaults of 4.x.
@@ -44,9 +50,7 @@ class BatchingSettings:
     def __post_init__(self) -> None:
         # Java's `ProducerConfig` takes 0 for memory and for a request, too, though nothing could be sent
         # then.
-        check_bounds("batch_size", self.batch_size, 0, INT_MAX)
-        for name in ("linger_ms", "max_block_ms", "partitioner_availability_timeout_ms"):
-            check_bounds(name, getattr(self, name), 0, LONG_MAX)
-        check_bounds("buffer_memory", self.buffer_memory, 1, LONG_MAX)
-        for name in ("max_request_size", "max_in_flight_requests_per_connection"):
-            check_bounds(name, getattr(self, name), 1, INT_MAX)
+        check_fields(self, 0, INT_MAX, "batch_size")
+        check_fields(self, 0, LONG_MAX, "linger_ms", "max_block_ms", "partitioner_availability_timeout_ms")
+        check_fields(self, 1, LONG_MAX, "buffer_memory")
+        check_fields(self, 1, INT_MAX, "max_request_size", "max_in_flight_requests_per_connection")
