@@ -12,6 +12,7 @@ from partitioning.topic_partition import TopicPartition
 from tests.support.agreement import Difference, answer_of, assert_agree, differing, told_of
 from tests.support.golden import Json, golden_files, golden_lines, group_of, lists_of
 
+JAVA = "cooperative-sticky"
 NAME = "librdkafka-cooperative-sticky"
 
 
@@ -68,6 +69,23 @@ def test_what_moves_goes_to_the_new_member_once_it_is_given_up() -> None:
     assert not first["c"]
     assert set(second["c"]) == set(first.transferring)
     assert not second.transferring
+
+
+@pytest.mark.parametrize(
+    ("name", "rack", "rests"), [(NAME, "r2", False), (NAME, None, True), (JAVA, "r2", True)]
+)
+def test_racks_without_replicas_keep_a_group_rebalancing(name: str, rack: str | None, rests: bool) -> None:
+    """Real clients of librdkafka 2.16.0 did so once a second, until they were stopped."""
+    topics = [Topic("orders", 6, [["r1"]] * 4 + [["r2"]] * 2)]
+    assignor = get_assignor(name)
+    group = Group(topics, [Member(member, ["orders"], rack=rack) for member in ("a", "b", "c")])
+    waiting = []
+    for _ in range(20):
+        answer = assignor.assign(group)
+        waiting.append(len(answer.transferring))
+        group = group.next(answer)
+    assert (not any(waiting)) is rests
+    assert rests or all(waiting[1:])
 
 
 def test_a_topic_that_is_gone_stays_with_its_owner() -> None:
