@@ -36,6 +36,7 @@ COULD_NOT = 2
 _FLAGS = {
     "add_members": "--add-members",
     "assignor": "--assignor",
+    "changes": "--set",
     "crash_member": "--crash-member",
     "deploy": "--deploy",
     "group": "--group",
@@ -46,6 +47,7 @@ _FLAGS = {
     "remove_members": "--remove-member",
     "settings": "--config",
     "subscribe": "--subscribe",
+    "topics": "--topic",
     "weights": "--weights",
 }
 """The flag for each argument that errors of the library name in backticks."""
@@ -198,9 +200,17 @@ def _error_text(error: BaseException, path: str, *, verbose: bool) -> str:
 
         for line in "".join(traceback.format_exception(error)).rstrip().split("\n"):
             click.echo(visible(line), err=True)
-    # The library speaks of its arguments, the command line of its flags.
-    text = re.sub("`([a-z_]+)`", lambda named: _FLAGS.get(named[1], named[0]), str(error))
+    text = name_flags(str(error))
     return text if expected else f"{error!r}; this is a bug, run it with -v and report it"
+
+
+def name_flags(text: str) -> str:
+    """Return a text of the library, which names arguments in backticks, with the flags in their place.
+
+    >>> name_flags("name one with `group`")
+    'name one with --group'
+    """
+    return re.sub("`([a-z_]+)`", lambda named: _FLAGS.get(named[1], named[0]), text)
 
 
 def complain(ctx: click.Context, what: str) -> None:
