@@ -18,6 +18,9 @@ _MULTIPLIER = 0x5BD1E995
 def murmur2(key: bytes) -> int:
     """murmur2 of one key: signed 32-bit.
 
+    `confluent_kafka.murmur2` cannot stand in for it: it gives a partition, for which it clears the sign bit.
+    `partition_for_key` takes that function where it is there.
+
     >>> murmur2(b"user-42")
     1459644460
     """
