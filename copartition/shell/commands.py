@@ -256,21 +256,28 @@ def write(text: str, out: str | None = None, *, painted: bool = False) -> None:
         raise click.ClickException(f"cannot write {out}: {error.strerror}") from error
 
 
-def track(items: Iterable[_T], what: str, total: int) -> Iterable[_T]:
-    """Return the items, with a progress bar on stderr until the last one is there; without a terminal no bar.
+def track(items: Iterable[_T], what: str, total: int) -> Iterator[_T]:
+    """Yield the items, with a bar and a clock on stderr until the last one is there; none without a terminal.
+
+    The clock moves on while one item takes long, so that nobody takes the command for dead.
 
     Args:
-        items: at most `total` items.
+        items: about as many as `total`.
         what: the words before the bar.
         total: the number of items that is 100 percent.
     """
     from rich.console import Console  # noqa: PLC0415 - help and completion do without
-    from rich.markup import escape  # noqa: PLC0415 - as above
-    from rich.progress import track as with_bar  # noqa: PLC0415 - as above
 
     screen = Console(stderr=True)
-    screen.quiet = off = not screen.is_terminal  # some releases of rich end a disabled bar with an empty line
-    return with_bar(items, escape(visible(what)), total, console=screen, transient=True, disable=off)
+    if not screen.is_terminal:
+        yield from items
+        return
+    from rich.markup import escape  # noqa: PLC0415 - as above
+    from rich.progress import Progress, TimeElapsedColumn  # noqa: PLC0415 - only a terminal needs it
+
+    columns = (*Progress.get_default_columns(), TimeElapsedColumn())
+    with Progress(*columns, console=screen, transient=True) as progress:
+        yield from progress.track(items, total, description=escape(visible(what)))
 
 
 @cache
