@@ -353,7 +353,9 @@ class Watch:
         """Yield what members of a share or Streams group got or lost, losses first, each with its role.
 
         Several members may have one partition of a share group, and standby tasks are copies. So only what
-        no member has at all is timed: partitions of a share group, and active tasks.
+        no member has at all is timed: partitions of a share group, and active tasks. What passes from one
+        member to another between two looks was with nobody for at most the time from the earlier look on;
+        what another member had at both looks was never without one.
         """
         now = {
             (role, name): {TopicPartition(topic, number) for topic in held for number in held[topic]}
@@ -367,12 +369,10 @@ class Watch:
         had, have = (
             {place for key in held if key[0] in _DOING for place in held[key]} for held in (before, now)
         )
+        both = [key for key in before.keys() & now.keys() if key[0] in _DOING]
+        kept = {place for key in both for place in before[key] & now[key]}
         # What passes from one member to another between two looks may be with nobody in between.
-        passed = {
-            place: _Spell(None, step.since, step.at)
-            for place in had
-            - {place for key in before.keys() & now.keys() for place in before[key] & now[key]}
-        }
+        passed = dict.fromkeys(had - kept, _Spell(None, step.since, step.at))
         self._free |= {place: passed[place] for place in had - have}
         for (role, name), places in before.items():
             if lost := places - now.get((role, name), set()):

@@ -30,7 +30,15 @@ class AnyGroupReader:
         self._latest: tuple[Any, None] | None = None
 
     def __call__(self) -> tuple[Any, Any]:
-        """Return the group and its target, if it has owners; the same object as before if nothing changed."""
+        """Return the group and its target, if it has owners; the same object as before if nothing changed.
+
+        Returns:
+            A `GroupState` and its target or None; or a `ShareGroup` or `StreamsGroup`, and None. A group that
+            is not there is a dead `GroupState`.
+
+        Raises:
+            SourceError: no broker answers, or one refuses this user.
+        """
         if self._kind is None:
             try:
                 return self._consumers()

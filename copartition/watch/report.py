@@ -73,7 +73,12 @@ def change_text(change: GroupChange) -> str:
 
 
 def _count_text(state: GroupState | OtherGroup) -> str:
-    """Return the generation of a consumer group or the epochs of another, after two blanks; "" if unknown."""
+    """Return the generation of a consumer group or the epochs of another, after two blanks; "" if unknown.
+
+    Args:
+        state: the group; a share or Streams group counts epochs: one for each change that asks for an
+            assignment, and the one of the newest assignment.
+    """
     if isinstance(state, GroupState):
         return "" if state.generation is None else f"  generation >= {state.generation}"
     # A group whose members wait for a new assignment is told by two epochs that differ.
@@ -120,7 +125,10 @@ def _change_text(change: GroupChange) -> str:
 
 
 def _moved(change: GroupChange) -> str:
-    """Return the words for partitions or tasks that moved."""
+    """Return the words for partitions that moved, or for what a share or Streams member got or lost.
+
+    The time follows for which they had no owner, or no member at all had them, as far as looks tell.
+    """
     which = partition_ranges(change.partitions)
     if change.role is not None:
         verb = f"{change.target} gets" if change.target else f"{change.source} loses"
@@ -146,7 +154,11 @@ def _state(change: GroupChange) -> str:
 
 
 def _facts(group: GroupState | ShareGroup | StreamsGroup) -> str:
-    """Return the kind of a group if it has no owners, its size and its assignor."""
+    """Return the size of a group and its assignor, and its kind if its partitions have no owners.
+
+    Of a share group partitions are counted once for each member that has them, of a Streams group the tasks
+    of each role. An empty or dead group has "nothing assigned".
+    """
     members = count(len(group.members or ()), "member")
     if isinstance(group, GroupState):
         return f"{members}, {count(len(group.partition), 'partition')}, {group.strategy or 'no assignor'}"

@@ -173,8 +173,10 @@ _CLOCK = r"\d{1,2}:\d\d:\d\d(?:[.,]\d{1,9})?"
 """A time of day, with or without a fraction of a second."""
 _ZONE = r"(?: ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w:]))?"
 """A zone, which may be missing."""
+# Java names a coordinator by a number just below 2^31, "(id: 2147483646", which as seconds would be in 2038.
 _STAMPS = re.compile(
-    rf"(?<![\d.,/-])(?:(?P<epoch>[12]\d{{9}}(?:\.\d{{1,9}}(?![\d.])|(?=\s)|$)|[12](?:\d{{12}}|\d{{15}}|\d{{18}})(?!\d))"
+    r"(?<![\d.,/-])(?<!\(id: )"
+    rf"(?:(?P<epoch>[12]\d{{9}}(?:\.\d{{1,9}}(?![\d.])|(?=\s)|$)|[12](?:\d{{12}}|\d{{15}}|\d{{18}})(?!\d))"
     rf"|(?P<date>\d{{4}}[-/.]\d\d[-/.]\d\d|20\d{{6}})(?:[T_ ]|, ?| @ )(?P<time>\d\d:?\d\d:?\d\d)"
     rf"(?:[.,:](?P<part>\d{{1,9}}))?(?P<zone>{_ZONE})"
     rf"|(?P<words>(?:\d{{4}} )?{_MONTH}\.? {{1,2}}\d{{1,2}},?(?: \d{{4}},?)?(?: @)? {_CLOCK}(?: ?[AP]M)?"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from copartition.groups.capture.others import check_kind
+from copartition.groups.capture.others import find_kind
 from copartition.groups.capture.table import AGAIN, NOTHING
 from copartition.groups.kinds.model import (
     Numbers,
@@ -38,6 +38,11 @@ _TABLES = {
     },
 }
 """For each kind the tables, with the columns that head each in every release from 4.1 to 4.4."""
+_NAMES = {
+    "share": "{} is a share group (KIP-932), shown in no table that kafka-share-groups.sh --describe prints",
+    "streams": "{} is a Streams group (KIP-1071), shown in no table of kafka-streams-groups.sh --describe",
+}
+"""For each kind the beginning of the error for a group whose tables cannot be read; {} is its name."""
 _LAST = {"ASSIGNMENT", "ASSIGNMENTS"}
 """Columns that may hold blanks, or nothing; they are the last of their tables."""
 _NOTICE = re.compile(
@@ -100,8 +105,9 @@ def parse_other_capture(text: str, kind: str, group: str | None = None) -> Share
         raise SourceError(f"the capture holds no group {group!r} but: {held}")
     if not shown:
         # Layouts that no release has, or a header alone: what the group is can be said all the same.
-        check_kind(text)
-        raise SourceError(f"the header has no rows below it; {AGAIN}")
+        found = find_kind(text)
+        name = found[1] if found else "the group"
+        raise SourceError(f"{_NAMES[kind].format(name)} from Kafka 4.1 on, or none with rows; {AGAIN}")
     name = group or next(iter(shown))
     return _share_group(name, shown[name]) if kind == "share" else _streams_group(name, shown[name])
 

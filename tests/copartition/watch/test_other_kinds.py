@@ -86,6 +86,16 @@ def test_a_streams_groups_tasks_are_told_by_role():
     assert "0 partitions taken over" in summary
 
 
+def test_a_task_whose_copy_stays_where_it_is_was_with_nobody():
+    with_copy = {"standby": {"0": [0]}}
+    lines = words(
+        streams(a={"active": {"0": [0]}}, b=with_copy),
+        streams(b=with_copy),
+        streams(b={"active": {"0": [0]}}),
+    )
+    assert lines[-1].endswith("b gets active tasks 0:0  no member had them for at most 2.2 s")
+
+
 def test_json_has_epochs_and_roles():
     lines, _ = lines_of(streams(), streams(2, a={"active": {"0": [1]}}), form="json")
     row = json.loads(lines[-1])

@@ -167,3 +167,16 @@ def test_a_scenario_is_of_one_group_whose_partitions_are_known(arguments: list[s
     code, _, error = run(*arguments, "--as-scenario")
     assert code == 2
     assert said in error
+
+
+def test_a_share_group_of_a_cluster_leads_to_the_log(run, monkeypatch):
+    from copartition.groups.live import cluster
+
+    there = object.__new__(cluster.Cluster)
+    there._source = "live:shared"
+    monkeypatch.setattr(cluster.Cluster, "group_types", lambda _: {"shared": "share"})
+    monkeypatch.setattr(cluster, "connect", lambda *_: there)
+    result = run("why", "live:shared", "-b", "h:1")
+    assert result.exit_code == 2
+    assert "live:shared: shared is a share group (KIP-932)" in result.stderr
+    assert "copartition why server.log --group shared reads its epochs" in result.stderr

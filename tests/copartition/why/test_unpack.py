@@ -107,6 +107,7 @@ def at_of(line: str, before: str = "") -> float | None:
         ("2024-02-31 10:00:00 WORDS", None),
         ("WORDS at 2024-05-01 10:00:00", None),
         ("WORDS", None),
+        ("LeaveGroup request to coordinator b:9092 (id: 2147483646 rack: null) due to WORDS", None),
     ],
 )
 def test_when_a_line_was_written(line: str, at: float | None) -> None:
