@@ -69,8 +69,8 @@ def page(runs: list[dict[str, Any]]) -> str:
         "",
         "*Pause*: from the writers' end until every group has its new position, so that writers and readers",
         "may start on the new topic; the *switch* is the last copy and the positions. *Stopped, copied,",
-        "started*: the first round and the pause, for so long everybody would stand still without a copy that",
-        "follows.",
+        "started*: the first round and the pause, for so long everybody would stand still without a copy",
+        "that follows.",
         "",
     ]
     compared = [run for run in runs if "connector" in run["times"]]
