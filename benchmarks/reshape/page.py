@@ -13,9 +13,8 @@ HEAD = """# A live topic is reshaped
 `python -m benchmarks.reshape` writes this page. A broker (Kafka 4.4.0) holds a topic that Java, librdkafka,
 kafka-python and Spark have written, of 100,000 keys at most, the low ones more often. While `reshape_copy`
 copies it, the clients write on, Spark writes between rounds, and three groups read: a classic one, one of the
-consumer protocol (KIP-848), and a classic one that lags. Then the writers are ended, the
-groups are stopped wherever they are, and `copartition reshape --switch --execute` copies the rest and moves
-the groups' positions.
+consumer protocol (KIP-848), and a classic one that lags. Then the writers are ended,
+the groups are stopped wherever they are, the rest is copied, and the groups' positions are found and moved.
 
 Two judges look at the result: `prove`, and a plain consumer that compares every record with the one at the
 place that the copy's header names. Broker, writers, readers and Spark share two cores, and shared them with
@@ -62,15 +61,16 @@ def page(runs: list[dict[str, Any]]) -> str:
         "",
         *table(GROUPS, (row for run in runs for row in _groups(run))),
         "",
-        "*Promised* are the repeats that the switch counted before the group moved.",
+        "*Promised* are the repeats that were counted before the group moved.",
         "",
         "## What it takes",
         "",
         *table(TIMES, map(_times, runs)),
         "",
         "*Pause*: from the writers' end until every group has its new position, so that writers and readers",
-        "may start on the new topic. *Stopped, copied, started*: the first round and the pause, for so long",
-        "everybody would stand still without a copy that follows.",
+        "may start on the new topic; the *switch* is the last copy and the positions. *Stopped, copied,",
+        "started*: the first round and the pause, for so long everybody would stand still without a copy",
+        "that follows.",
         "",
     ]
     compared = [run for run in runs if "connector" in run["times"]]
