@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -137,6 +138,8 @@ class Strikes:
         self._chance = random.Random(seed)
         self._late = time.monotonic() + seconds
         self.made: list[tuple[str, str]] = []
+        # One thread for the whole run: Linux ends a broker as soon as the thread that started it ends.
+        self._thread = ThreadPoolExecutor(1)
 
     def left(self, share: float = 1.0) -> bool:
         """Whether this share of the kills, and of the time, is not yet used up."""
@@ -148,11 +151,10 @@ class Strikes:
         while True:
             answered = threading.Event()
             most = min(first + self.IN_A_ROW, self._most)
-            striking = threading.Thread(target=self._strike, args=(step, usual_s, most, answered))
-            striking.start()
+            striking = self._thread.submit(self._strike, step, usual_s, most, answered)
             answer = self._job.ask(**what)
             answered.set()
-            striking.join()
+            striking.result()
             if self._job.process.poll() is not None:
                 self._job.again()
             if answer and "failed" not in answer:
