@@ -11,7 +11,7 @@ from partitioning.errors import UnknownStrategyError
 from partitioning.kit.packages import read_data
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from partitioning.hashing import HashName
     from partitioning.hashing.modulo import SignRule
@@ -119,6 +119,18 @@ PROFILES = {profile.name: profile for profile in (Profile(**row) for row in _ROW
 """
 
 
+class Way(NamedTuple):
+    """One way in which a client places keyed records.
+
+    Attributes:
+        settings: names and values; none for the client's default.
+        profile: how it places keyed records; None if it does not look at keys.
+    """
+
+    settings: Mapping[str, str]
+    profile: Profile | None
+
+
 class ClientName(NamedTuple):
     """Describes what a name of a client or tool stands for.
 
@@ -128,12 +140,15 @@ class ClientName(NamedTuple):
             is not known here.
         profile: the name of the profile of its default; None if that does not look at keys, or is not known.
         source: where that is said.
+        ways: how the client can be set, its default first; names of one client share this tuple. Empty if
+            `client` is None.
     """
 
     name: str
     client: str | None
     profile: str | None
     source: str
+    ways: tuple[Way, ...]
 
 
 def letters_of(name: str) -> str:
@@ -141,15 +156,23 @@ def letters_of(name: str) -> str:
     return "".join(filter(str.isalnum, name.lower()))
 
 
-CLIENT_NAMES = {
-    letters_of(name): ClientName(name, row["client"], row["profile"], row["source"])
-    for row in json.loads(read_data(__package__, "names.json"))
-    # The client is a name of its own row; a tool with a rule of its own has none.
-    for name in (*filter(None, [row["client"]]), *row["names"])
-}
+def _clients() -> dict[str, ClientName]:
+    """Return the names of clients and tools from clients.json, by their letters."""
+    clients = {}
+    for row in json.loads(read_data(__package__, "clients.json")):
+        # The client is a name of its own row; a tool with a rule of its own has none.
+        names = [row["client"], *row["names"]] if row["client"] else row["names"]
+        rules = [{"settings": {}, "profile": row["profile"]}, *row["ways"]] if row["client"] else []
+        ways = tuple(Way(rule["settings"], rule["profile"] and PROFILES[rule["profile"]]) for rule in rules)
+        for name in names:
+            clients[letters_of(name)] = ClientName(name, row["client"], row["profile"], row["source"], ways)
+    return clients
+
+
+CLIENT_NAMES = _clients()
 """What each name of a client or tool stands for, by its letters and digits in small letters.
 
-The one table of names for all commands.
+The one table of clients that write, for all commands.
 
 >>> CLIENT_NAMES["kcat"].profile, CLIENT_NAMES["filebeat"].profile
 ('librdkafka', 'sarama-reference')

@@ -151,10 +151,10 @@ def compact_json(document: str) -> bytes:
         raise InvalidKeyError(f"{document!r:.60} has a text that is no Unicode: JSON has none") from None
 
 
-def framed(payload: bytes, schema_id: object, indexes: bytes = b"") -> bytes:
+def frame(payload: bytes, schema_id: object, indexes: bytes = b"") -> bytes:
     r"""Return a payload as a schema registry's serializer sends it as a key.
 
-    >>> framed(b"\x02A", 7).hex(), framed(b"\x02A", "header").hex()
+    >>> frame(b"\x02A", 7).hex(), frame(b"\x02A", "header").hex()
     ('00000000070241', '0241')
 
     Args:
@@ -249,7 +249,7 @@ def key_serializer(
         )
     if schema_id is None:
         return KeySerializer(key_type, *_PLAIN[key_type])
-    framed(b"", schema_id)  # refuses an id before the first key
+    frame(b"", schema_id)  # refuses an id before the first key
     # One zero byte of Protobuf says that a key is the first message of its schema.
     indexes = b"\0" if key_type == "protobuf" else b""
     read: Callable[[str], Any] = _json_or_text
@@ -258,7 +258,7 @@ def key_serializer(
         read, write = _avro(schema or "")
     elif key_type == "protobuf":
         read, write = json_or_text, _protobuf(schema or b"")
-    return KeySerializer(key_type, read, lambda value: framed(write(value), schema_id, indexes))
+    return KeySerializer(key_type, read, lambda value: frame(write(value), schema_id, indexes))
 
 
 @overload
@@ -447,6 +447,14 @@ KEY_TYPES = (*_PLAIN, *WITH_REGISTRY)
 """
 
 
+def _printable(error: Exception) -> str:
+    """Return what a library says of a value, in which half a surrogate pair is an escape.
+
+    The libraries quote the value as it is, and nothing can print a text with such a half.
+    """
+    return str(error).encode(errors="backslashreplace").decode()
+
+
 def _avro(schema: bytes | str) -> tuple[Callable[[str], Any], Callable[[Any], bytes]]:
     """Return what reads a text and what writes a value by an Avro schema."""
     try:
@@ -463,7 +471,7 @@ def _avro(schema: bytes | str) -> tuple[Callable[[str], Any], Callable[[Any], by
         try:
             schemaless_writer(payload, parsed, value, strict_allow_default=True)
         except Exception as error:  # noqa: BLE001 - fastavro raises what comes up for a value of another type
-            raise InvalidKeyError(f"{value!r:.60} does not fit the Avro schema: {error}") from None
+            raise InvalidKeyError(f"{value!r:.60} does not fit the Avro schema: {_printable(error)}") from None
         return payload.getvalue()
 
     kind = parsed.get("type") if isinstance(parsed, dict) else parsed
@@ -500,7 +508,7 @@ def _protobuf(descriptors: bytes | str) -> Callable[[Any], bytes]:
         try:
             written = json_format.ParseDict(value, message())
         except Exception as error:  # noqa: BLE001 - it raises what comes up for a value that is no object
-            raise InvalidKeyError(f"{value!r:.60} is no message {name}: {error}") from None
+            raise InvalidKeyError(f"{value!r:.60} is no message {name}: {_printable(error)}") from None
         return bytes(written.SerializeToString(deterministic=True))
 
     return write
@@ -528,7 +536,7 @@ def _forms(schema_id: int | None) -> Iterator[tuple[str, Callable[[str], bytes]]
 
 
 def _before(schema_id: int, write: Callable[[str], bytes], text: str) -> bytes:
-    return framed(write(text), schema_id)
+    return frame(write(text), schema_id)
 
 
 def _with_schema(kind: str, text: str) -> bytes:

@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import json
 import re
-import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
+from copartition.migrate import migration
+from copartition.simulation.group.clients import PROFILES as SIMULATED
+from copartition.simulation.inputs.events import SimulatedClient
 from partitioning.profiles import PROFILES
 from tools.oracle.clients import golden
 
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).parents[1]
-CHECK = "copartition/check/clients.toml"
+CLIENTS = "partitioning/clients.json"
 PAGE = "docs/why-another-partition.md"
 ANSWERS = "tests/golden/clients/README.md"
 
@@ -56,19 +59,19 @@ def in_table_of_answers() -> set[str]:
 
 
 def clients() -> list[dict[str, Any]]:
-    """The clients of `check --writer`, each with its name and ways, the default way first."""
-    return list(tomllib.loads(text_of(CHECK))["clients"])
+    """The rows of clients, without those of tools that place keys by a rule that nobody has here."""
+    return [row for row in json.loads(text_of(CLIENTS)) if row["client"]]
 
 
 def set_by_check() -> set[str]:
     """Profiles that some setting of a client leads to."""
-    return {way["profile"] for client in clients() for way in client["ways"] if "profile" in way}
+    rules = {row["profile"] for client in clients() for row in (client, *client["ways"])}
+    return rules - {None}
 
 
 def defaults() -> set[str]:
     """Each client's default, in backticks if it is a profile; the client's name if it does not hash keys."""
-    ways = {client["name"]: client["ways"][0].get("profile") for client in clients()}
-    return {f"`{profile}`" if profile else name for name, profile in ways.items()}
+    return {f"`{row['profile']}`" if row["profile"] else row["client"] for row in clients()}
 
 
 def on_the_page() -> set[str]:
@@ -82,7 +85,7 @@ PLACES: dict[str, tuple[Callable[[], set[str]], Callable[[], set[str]], dict[str
     "tools/oracle/clients": (in_programs, of_asked_clients, {}),
     "tests/golden/clients/profiles": (golden_profiles, of_asked_clients, {}),
     ANSWERS: (in_table_of_answers, lambda: set(PROFILES), {}),
-    CHECK: (
+    CLIENTS: (
         set_by_check,
         lambda: set(PROFILES),
         {
@@ -100,6 +103,13 @@ PLACES: dict[str, tuple[Callable[[], set[str]], Callable[[], set[str]], dict[str
     ),
 }
 """What each place has, what it needs, and what it may lack with the reason."""
+
+
+def test_a_client_that_can_be_simulated_can_be_migrated() -> None:
+    # A worker of Kafka Connect has no strategy of consumers to migrate from.
+    assert {*migration.CLIENTS} == SIMULATED.keys() - {"connect"}
+    assert SIMULATED.keys() == {*get_args(SimulatedClient)}
+    assert {*migration.CLIENTS} <= {row["client"] for row in clients()}
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -64,14 +64,21 @@ THROUGH_OTHERS: dict[str, list[str]] = {
     "tests/copartition/assignment_diff/test_checks.py": ["copartition/assignment_diff/summary.py"],
     "tests/copartition/assignment_diff/test_pair.py": ["copartition/groups/source.py"],
     "tests/copartition/simulation/group": [
+        "copartition/simulation/group/classic_client.py",
         "copartition/simulation/group/classic_protocol.py",
         "copartition/simulation/group/consumer_client.py",
+        "copartition/simulation/group/metadata.py",
         "copartition/simulation/group/targets.py",
     ],
     "tests/copartition/simulation/inputs": [
         "copartition/simulation/inputs/course.py",
         "copartition/simulation/inputs/kinds.py",
         "copartition/simulation/inputs/values.py",
+    ],
+    "tests/copartition/simulation/records": [
+        "copartition/simulation/records/consumers.py",
+        "copartition/simulation/records/open_transactions.py",
+        "copartition/simulation/records/outages.py",
     ],
     "tests/copartition/simulation/outcome": [
         "copartition/simulation/outcome/history.py",
@@ -87,6 +94,7 @@ THROUGH_OTHERS: dict[str, list[str]] = {
         "copartition/doctor/member_checks.py",
         "copartition/doctor/offset_checks.py",
     ],
+    "tests/copartition/why/test_what_clients_follow.py": ["copartition/why/client_rebalances.py"],
     "tests/copartition/models": ["copartition/models/events.py"],
     "tests/partitioning/java/test_hash_map.py": ["partitioning/java/tree_bin.py"],
     "tests/partitioning/kit/test_extras.py": ["partitioning/kit/packages.py"],

@@ -14,6 +14,7 @@ from benchmarks.connect.predicting import (
     predicted,
     windows,
 )
+from benchmarks.measured import versions
 from benchmarks.rebalances.comparing import NEAR, QUARTER
 
 if TYPE_CHECKING:
@@ -134,6 +135,8 @@ def page(runs: Sequence[Run]) -> str:
     lines = [
         PAGE.format(
             clusters=len(runs),
+            kafka=versions(runs, "kafka"),
+            connect=versions(runs, "connect"),
             generations=generations,
             alike=generations - sum(len(differences(run)) for run in runs),
             windows=len(found),
@@ -201,9 +204,9 @@ def _sorted(lists: Mapping[str, Tasks]) -> dict[str, Tasks]:
 PAGE = """\
 # Kafka Connect: each rebalance beside its prediction
 
-{clusters} clusters of real workers (connect-runtime 4.3.1, `ConnectDistributed`, a process each) on a real
-broker. `python -m benchmarks.connect` runs them, 10 minutes; `--compare` writes this page from
-`connect/measured.json`. Connectors are {connectors} tasks; a connector itself counts as one more
+{clusters} clusters of real workers (connect-runtime {connect}, `ConnectDistributed`, a process each) on a
+real broker (Kafka {kafka}). `python -m benchmarks.connect` runs them, 10 minutes; `--compare` writes this
+page from `connect/measured.json`. Connectors are {connectors} tasks; a connector itself counts as one more
 thing to run. `session.timeout.ms` is {session} s, `heartbeat.interval.ms` {heartbeat} s and
 `scheduled.rebalance.max.delay.ms` {delays}.
 
@@ -214,8 +217,8 @@ the member ids that were drawn, and remembers what it answered before. A rebalan
 worker runs and stops the same things, and it comes, and delays the next one, within 20 % or a quarter of a
 heartbeat of the prediction.
 
-These runs are of 4.3.1. Leaders of 4.4.0 answer as our rule, too: a test of `make slow`
-(`tests/benchmarks/test_connect.py`) runs a cluster of that release, in which workers join and crash.
+A test of `make slow` (`tests/benchmarks/test_connect.py`) runs a cluster anew, in which workers join and
+crash.
 
 | | |
 |---|--:|

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from benchmarks.connect.cells import CONNECTORS, LATER
 from benchmarks.connect.protocol import answer, reported
-from benchmarks.connect.workers import Worker
+from benchmarks.connect.workers import WORKERS, Worker
 from benchmarks.rebalances.broker_log import Decision, Request, read_log, recording_broker
 
 if TYPE_CHECKING:
@@ -172,6 +172,8 @@ class _Cluster:
 
         return {
             "cell": self._cell.name,
+            "kafka": self._broker.version,
+            "connect": WORKERS,
             "load": round(os.getloadavg()[1], 1),
             "windows": [[[since(at), what] for at, what in window] for window in self._windows],
             "ends": since(ends),

@@ -26,6 +26,9 @@ JAVA = [
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 ]
 
+WORKERS = jars.kafka_of(HERE / "pom.xml")
+"""The version of Connect that workers are of."""
+
 SETTINGS = """
 bootstrap.servers={servers}
 group.id={group}

@@ -51,7 +51,8 @@ def requests(producers: Mapping[Client, Sending]) -> Iterator[Json]:
     with Proxy() as proxy, Broker(proxy.listeners) as broker:
         kafka = Kafka(broker.bootstrap_servers)
         for cell in cells.cells():
-            yield _row(cell, cells.measure(cell, producers[cell.client], proxy, kafka))
+            producer = producers[cell.client]
+            yield _row(cell, producer, broker, cells.measure(cell, producer, proxy, kafka))
 
 
 def in_transactions(_: Mapping[Client, Sending]) -> Iterator[Json]:
@@ -59,7 +60,7 @@ def in_transactions(_: Mapping[Client, Sending]) -> Iterator[Json]:
     with Proxy() as proxy, Broker(proxy.listeners) as broker:
         kafka = Kafka(broker.bootstrap_servers)
         for name in transactions.CELLS:
-            yield {"transaction": name, **transactions.measure(name, proxy, kafka)}
+            yield {"transaction": name, "kafka": broker.version, **transactions.measure(name, proxy, kafka)}
 
 
 def paused(producers: Mapping[Client, Sending]) -> Iterator[Json]:
@@ -67,7 +68,8 @@ def paused(producers: Mapping[Client, Sending]) -> Iterator[Json]:
     with Broker() as broker:
         for cell in brokers_down.cells():
             if cell.fault == brokers_down.PAUSED:
-                yield _row(cell, brokers_down.measure_paused(cell, producers[cell.client], broker))
+                producer = producers[cell.client]
+                yield _row(cell, producer, broker, brokers_down.measure_paused(cell, producer, broker))
 
 
 def killed(producers: Mapping[Client, Sending]) -> Iterator[Json]:
@@ -75,7 +77,8 @@ def killed(producers: Mapping[Client, Sending]) -> Iterator[Json]:
     with Broker(brokers_down.SETTINGS, racks=brokers_down.NODES) as broker:
         for cell in brokers_down.cells():
             if cell.fault != brokers_down.PAUSED:
-                yield _row(cell, brokers_down.measure_killed(cell, producers[cell.client], broker))
+                producer = producers[cell.client]
+                yield _row(cell, producer, broker, brokers_down.measure_killed(cell, producer, broker))
 
 
 PARTS: dict[str, Callable[[Mapping[Client, Sending]], Iterator[Json]]] = {
@@ -86,9 +89,11 @@ PARTS: dict[str, Callable[[Mapping[Client, Sending]], Iterator[Json]]] = {
 }
 
 
-def _row(cell: cells.Cell, result: DeliveryResult) -> Json:
+def _row(cell: cells.Cell, producer: Sending, broker: Broker, result: DeliveryResult) -> Json:
     return {
         "client": cell.client,
+        "version": producer.version,
+        "kafka": broker.version,
         "fault": cell.fault,
         "settings": asdict(cell.settings),
         "log": result.log,

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.delivery import brokers_down, cells, transactions
+from benchmarks.measured import versions
 from copartition.models import DeliveryResult, Outcome
 
 if TYPE_CHECKING:
@@ -17,13 +18,13 @@ Classes = dict[str, list[int]]
 
 HEAD = f"""# The delivery models beside real producers and brokers
 
-Made by `python -m benchmarks.delivery`. A real producer of each client (kafka-clients 4.3.1, \
-librdkafka 2.16.0) sends {cells.BATCHES} numbered records, each a batch, to a partition of a real broker \
-(Kafka 4.3.1) through a proxy that does to the n-th Produce request, counted from 0, what the row says; or \
-brokers are paused and killed. `simulate_delivery` has the same faults. Batches are those that a reader \
-of the whole log finds twice, out of order (first read after a later one) or not at all: *lost* where the \
-producer was not told so, *failed* where its callback had an error, *failed but written* where the record is \
-there all the same. What agrees is said once.
+Made by `python -m benchmarks.delivery`. A real producer of each client (kafka-clients {{java}}, \
+librdkafka {{librdkafka}}) sends {cells.BATCHES} numbered records, each a batch, to a partition of a real \
+broker (Kafka {{kafka}}) through a proxy that does to the n-th Produce request, counted from 0, what the row \
+says; or brokers are paused and killed. `simulate_delivery` has the same faults. Batches are those that a \
+reader of the whole log finds twice, out of order (first read after a later one) or not at all: *lost* where \
+the producer was not told so, *failed* where its callback had an error, *failed but written* where the \
+record is there all the same. What agrees is said once.
 
 A refused request arrives with a wrong checksum, so that the broker answers CORRUPT_MESSAGE, which is \
 retriable as NOT_ENOUGH_REPLICAS is. Idempotence takes `acks=all` and at most 5 in flight; both clients \
@@ -57,7 +58,11 @@ def page(measured: list[Json]) -> str:
     same = sum(set(model) == set(real) for _, model, real in pairs)
     exact = sum(model == real for _, model, real in pairs)
     lines = [
-        HEAD,
+        HEAD.format(
+            java=versions([row for row in measured if row.get("client") == "java"], "version"),
+            librdkafka=versions([row for row in measured if row.get("client") == "librdkafka"], "version"),
+            kafka=versions(measured, "kafka"),
+        ),
         f"In {same} of {len(pairs)} cells the classes are the same, in {exact} of them every batch is.",
     ]
     for fault in dict.fromkeys(cell.fault for cell, _, _ in pairs):

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from confluent_kafka import KafkaException, Message, Producer
+from confluent_kafka import KafkaException, Message, Producer, libversion
 
 from copartition.models import DeliverySettings, Outcome
 from tests.support import jars
@@ -28,7 +28,13 @@ SOURCE = Path(__file__).parent / "Deliver.java"
 
 
 class Sending(Protocol):
-    """What both do; a topic has one partition."""
+    """What both do; a topic has one partition.
+
+    Attributes:
+        version: of the client.
+    """
+
+    version: str
 
     def open(self, servers: str, topic: str, settings: DeliverySettings) -> None:
         """A new producer."""
@@ -45,6 +51,8 @@ class Sending(Protocol):
 
 class Librdkafka:
     """confluent-kafka's producer, in this process."""
+
+    version = libversion()[0]
 
     def open(self, servers: str, topic: str, settings: DeliverySettings) -> None:
         self._topic = topic
@@ -89,6 +97,8 @@ class Librdkafka:
 
 class Java:
     """kafka-clients' producer, in a JVM that runs one after another."""
+
+    version = jars.kafka_of(POM)
 
     def __init__(self) -> None:
         classes = jars.class_path("deliver", POM, [SOURCE])

@@ -22,7 +22,10 @@ SCENARIOS = [
     Scenario("librdkafka's rule -> Java's", 12, 12, "librdkafka", ("librdkafka",)),
     Scenario("12 -> 48", 12, 48, "java", CLIENTS, connector=True),
     Scenario("writers with two rules", 12, 12, "mixed", CLIENTS),
-    Scenario("6 -> 12, struck", 6, 12, "java", ("librdkafka", "kafka-python"), kills=60),
+    *(
+        Scenario(f"6 -> 12, struck {run}", 6, 12, "java", ("librdkafka", "kafka-python"), kills=20)
+        for run in range(1, 5)
+    ),
 ]
 
 

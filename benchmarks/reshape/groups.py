@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka import ConsumerGroupTopicPartitions as GroupOffsets
+from confluent_kafka.admin import AdminClient
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from confluent_kafka.admin import AdminClient
 
 Places = set[tuple[int, int]]
 
@@ -49,7 +48,10 @@ class Group:
         self._thread.start()
 
     def stop(self, topic: str, count: int) -> dict[int, int]:
-        """End, and return what is committed; a partition that nothing is read of gets a commit of 0."""
+        """End, and return what is committed; a partition that nothing is read of gets a commit of 0.
+
+        Without one nobody could know where the group begins there.
+        """
         assert self._thread is not None
         self._ended.set()
         self._thread.join()
@@ -57,13 +59,11 @@ class Group:
         places = [TopicPartition(topic, partition) for partition in range(count)]
         offsets = {place.partition: max(place.offset, 0) for place in consumer.committed(places, 60)}
         consumer.close()
-        return offsets
-
-    def move(self, admin: AdminClient, topic: str, positions: Mapping[int, int]) -> None:
-        """Commit positions of the empty group in the new topic."""
-        places = [TopicPartition(topic, partition, offset) for partition, offset in positions.items()]
+        places = [TopicPartition(topic, partition, offset) for partition, offset in offsets.items()]
+        admin = AdminClient({"bootstrap.servers": self._settings["bootstrap.servers"]})
         for done in admin.alter_consumer_group_offsets([GroupOffsets(self.name, places)]).values():
             done.result()
+        return offsets
 
     def read_rest(self, topic: str, ends: Mapping[int, int]) -> list[tuple[int, int]]:
         """Join, read the new topic to its end from what is committed, and return where each record was."""

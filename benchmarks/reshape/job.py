@@ -1,7 +1,8 @@
 """A driver: `python -m benchmarks.reshape.job FOLDER` answers each line of stdin with one of JSON.
 
 A line is the JSON of what to `do` and of the topics that it is done `on`: "copy", which answers with each
-round before the end, "write" and "connector" with Spark's own connector, "positions" and "prove".
+round before the end, "write" and "connector" with Spark's own connector, "prove", and "command", which runs
+`copartition reshape` with more arguments in this process, as a person would.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from benchmarks.reshape.cpu import cpu_s
-from spark_integration import CopyRound, kafka_partition, map_positions, prove, register, reshape_copy
+from copartition.reshape.command import reshape
+from spark_integration import CopyRound, kafka_partition, prove, register, reshape_copy
 from spark_integration.errors import typed_error
 from tests.support.spark import start_spark
 from tests.support.warm_python import warm_python
@@ -112,19 +115,14 @@ def connector_copy(spark: SparkSession, settings: dict[str, Any], asked: dict[st
     return {}
 
 
-def positions(spark: SparkSession, settings: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
-    commits = {
-        group: {int(partition): offset for partition, offset in offsets.items()}
-        for group, offsets in asked["commits"].items()
-    }
-    found = map_positions(
-        spark,
-        settings["old"],
-        settings["new"],
-        config={"bootstrap.servers": settings["servers"]},
-        commits=commits,
-    )
-    return {"positions": [[place.group, place.partition, place.offset, place.repeats] for place in found]}
+def command(_spark: SparkSession, settings: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+    """Run the command; it takes the session that is there. Fails unless its exit code is 0."""
+    arguments = [settings["old"], "--to", settings["new"], "--partitions", str(settings["new_count"])]
+    arguments += ["--profile", settings["new_profile"], "-b", settings["servers"], *asked["options"]]
+    result = CliRunner().invoke(reshape, arguments)
+    if result.exit_code:
+        return {"failed": f"exit code {result.exit_code}: {result.stderr}{result.exception}"}
+    return {"printed": result.stdout}
 
 
 def check(spark: SparkSession, settings: dict[str, Any], _asked: dict[str, Any]) -> dict[str, Any]:
@@ -153,7 +151,7 @@ def check(spark: SparkSession, settings: dict[str, Any], _asked: dict[str, Any])
     }
 
 
-DO = {"write": write, "copy": copy, "connector": connector_copy, "positions": positions, "prove": check}
+DO = {"write": write, "copy": copy, "connector": connector_copy, "command": command, "prove": check}
 
 if __name__ == "__main__":
     main()

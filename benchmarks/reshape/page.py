@@ -13,8 +13,9 @@ HEAD = """# A live topic is reshaped
 `python -m benchmarks.reshape` writes this page. A broker (Kafka 4.4.0) holds a topic that Java, librdkafka,
 kafka-python and Spark have written, of 100,000 keys at most, the low ones more often. While `reshape_copy`
 copies it, the clients write on, Spark writes between rounds, and three groups read: a classic one, one of the
-consumer protocol (KIP-848), and a classic one that lags. Then the writers are ended, the rest is copied, the
-groups are stopped wherever they are, and `map_positions` says where they go on in the new topic.
+consumer protocol (KIP-848), and a classic one that lags. Then the writers are ended, the
+groups are stopped wherever they are, and `copartition reshape --switch --execute` copies the rest and moves
+the groups' positions.
 
 Two judges look at the result: `prove`, and a plain consumer that compares every record with the one at the
 place that the copy's header names. Broker, writers, readers and Spark share two cores, and shared them with
@@ -36,7 +37,16 @@ TOPICS = (
     "keys in several old partitions",
 )
 GROUPS = ("topic", "group", "records it had not read", "missed", "read twice", "promised")
-TIMES = ("topic", "first round", "of records", "rounds", "pause", "of it last copy", "positions", "proof")
+TIMES = (
+    "topic",
+    "first round",
+    "of records",
+    "rounds",
+    "pause",
+    "of it the switch",
+    "proof",
+    "stopped, copied, started",
+)
 COST = ("topic", "copied by", "records", "CPU seconds", "CPU seconds a million", "seconds")
 
 
@@ -52,14 +62,15 @@ def page(runs: list[dict[str, Any]]) -> str:
         "",
         *table(GROUPS, (row for run in runs for row in _groups(run))),
         "",
-        "*Promised* are the repeats that `map_positions` counted before the group moved.",
+        "*Promised* are the repeats that the switch counted before the group moved.",
         "",
         "## What it takes",
         "",
         *table(TIMES, map(_times, runs)),
         "",
         "*Pause*: from the writers' end until every group has its new position, so that writers and readers",
-        "may start on the new topic. To stop everything and then copy would take the first round, too.",
+        "may start on the new topic. *Stopped, copied, started*: the first round and the pause, for so long",
+        "everybody would stand still without a copy that follows.",
         "",
     ]
     compared = [run for run in runs if "connector" in run["times"]]
@@ -73,22 +84,26 @@ def page(runs: list[dict[str, Any]]) -> str:
             "the order of keys, with new timestamps.",
             "",
         ]
-    if struck := [run for run in runs if run["struck"]]:
-        parts += ["## Kills", ""]
-        for run in struck:
-            counts = Counter(map(tuple, run["struck"]))
-            steps, kinds = (list(dict.fromkeys(strike[at] for strike in run["struck"])) for at in (0, 1))
-            rows = [[step, *(str(counts[step, kind]) for kind in kinds)] for step in steps]
-            total = sum(counts.values())
-            parts += [
-                f"{run['name']}: {total} kills (SIGKILL), each at a drawn moment; then it was asked again.",
-                "",
-                *table(["while it ran", *kinds], rows),
-                "",
-                "*driver* is Python and the JVM at once, *command* Python alone, whose JVM ends by itself.",
-                "What became of the records is in the tables above.",
-                "",
-            ]
+    if strikes := [tuple(strike) for run in runs for strike in run["struck"]]:
+        counts = Counter(strikes)
+        steps, kinds = (list(dict.fromkeys(strike[at] for strike in strikes)) for at in (0, 1))
+        runs_struck = sum(bool(run["struck"]) for run in runs)
+        parts += [
+            "## Kills",
+            "",
+            f"{len(strikes)} kills (SIGKILL) in {runs_struck} runs, each at a drawn moment, some while it",
+            "went on after the one before; then the step was asked again.",
+            "",
+            *table(
+                ["while it ran", *kinds],
+                ([step, *(str(counts[step, kind]) for kind in kinds)] for step in steps),
+            ),
+            "",
+            "*driver* is Python and the JVM at once, *command* Python alone, whose JVM ends by itself. A",
+            "step is *following* if a copy was there already. What became of the records is in the tables",
+            "above.",
+            "",
+        ]
     return "\n".join(parts)
 
 
@@ -124,7 +139,7 @@ def _groups(run: dict[str, Any]) -> list[list[Any]]:
 
 def _times(run: dict[str, Any]) -> list[Any]:
     times, first = run["times"], run["rounds"][0]
-    last = [f"{times[step]['s']:.0f} s" for step in ("last copy", "positions", "prove")]
+    last = [f"{times[step]['s']:.0f} s" for step in ("switch", "prove")]
     return [
         run["name"],
         f"{first['s']:.0f} s",
@@ -132,6 +147,7 @@ def _times(run: dict[str, Any]) -> list[Any]:
         len(run["rounds"]),
         f"{run['pause_s']:.0f} s",
         *last,
+        f"{first['s'] + run['pause_s']:.0f} s",
     ]
 
 

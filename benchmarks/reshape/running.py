@@ -16,18 +16,20 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
-
-from confluent_kafka.admin import AdminClient
+from zlib import crc32
 
 from benchmarks.reshape.cpu import python_workers
 from benchmarks.reshape.groups import Group
 from benchmarks.reshape.writers import Writer
 from spark_integration.reshaping.topics import topic_bounds
-from tests.spark_integration.reshaping.written import Record, read_records
+from tests.spark_integration.reshaping.written import old_place
 from tests.support.broker import Broker, Kafka, dies_with_us
+from tests.support.reading import Read, read_topic
 
 ROOT = Path(__file__).parents[2]
 KEYS, BEHIND = 100_000, 3_000
+STRIKING_S = 300.0
+"""Seconds from the start of a run after which nothing is killed any more."""
 PARTITIONERS = {"java": "murmur2_random", "librdkafka": "consistent_random"}
 
 
@@ -116,50 +118,68 @@ class Job:
 
 
 class Strikes:
-    """Kills, one for each call that is asked to be struck, at a drawn time of it."""
+    """Kills at drawn times, some in a row while one question is asked, until they are enough or it is late.
+
+    Args:
+        job: the driver that is asked and killed.
+        broker: the broker that is killed and started again.
+        seed: of the drawn times.
+        most: kills of the whole run.
+        seconds: after so many no more is killed, so that the run ends.
+    """
 
     KINDS = ("driver", "python worker", "broker", "command")
+    IN_A_ROW = 4
+    """The most kills for one question, after which it is left to end."""
 
-    def __init__(self, job: Job, broker: Broker, seed: int) -> None:
-        self._job, self._broker = job, broker
+    def __init__(self, job: Job, broker: Broker, seed: int, most: int, seconds: float) -> None:
+        self._job, self._broker, self._most = job, broker, most
         self._chance = random.Random(seed)
+        self._late = time.monotonic() + seconds
         self.made: list[tuple[str, str]] = []
+
+    def left(self, share: float = 1.0) -> bool:
+        """Whether this share of the kills, and of the time, is not yet used up."""
+        return len(self.made) < self._most * share and time.monotonic() < self._late - 120 * (share < 1)
 
     def ask(self, step: str, usual_s: float, **what: Any) -> dict[str, Any]:
         """Ask, kill something meanwhile, and ask again until an answer comes."""
-        kind = self.KINDS[len(self.made) % len(self.KINDS)]
-        due = self._chance.uniform(0.05, 0.9) * usual_s
-        answered = threading.Event()
-        striking = threading.Thread(target=self._strike, args=(step, kind, due, answered))
-        striking.start()
-        answer = self._job.ask(**what)
-        answered.set()
-        striking.join()
-        while not answer or "failed" in answer:
-            if not answer:
-                self._job.again()
+        first = len(self.made)
+        while True:
+            answered = threading.Event()
+            most = min(first + self.IN_A_ROW, self._most)
+            striking = threading.Thread(target=self._strike, args=(step, usual_s, most, answered))
+            striking.start()
             answer = self._job.ask(**what)
-        if self._job.process.poll() is not None:
-            self._job.again()
-        return answer
+            answered.set()
+            striking.join()
+            if self._job.process.poll() is not None:
+                self._job.again()
+            if answer and "failed" not in answer:
+                return answer
+            say(step, "is asked again:", answer.get("failed", "nobody answered")[:200])
 
-    def _strike(self, step: str, kind: str, due: float, answered: threading.Event) -> None:
-        if answered.wait(due):
-            return  # it was faster than usual
-        if kind == "driver":
-            self._job.kill(signal.SIGKILL)
-        elif kind == "command":
-            self._job.process.kill()  # and its JVM ends by itself
-        elif kind == "broker":
-            self._broker.stop(by=signal.SIGKILL)
-            self._broker.start()
-        else:
-            workers = python_workers(self._job.process.pid)
-            if not workers:
-                return
-            with suppress(ProcessLookupError):
-                os.kill(self._chance.choice(workers), signal.SIGKILL)
-        self.made.append((step, kind))
+    def _strike(self, step: str, usual_s: float, most: int, answered: threading.Event) -> None:
+        """Kill one thing after another, until there is an answer or there were enough."""
+        while len(self.made) < most and self.left():
+            kind = self.KINDS[len(self.made) % len(self.KINDS)]
+            if answered.wait(self._chance.uniform(0.05, 0.9) * usual_s):
+                return  # it was faster than usual
+            if kind == "python worker":
+                workers = python_workers(self._job.process.pid)
+                if not workers:
+                    continue  # none yet
+                with suppress(ProcessLookupError):
+                    os.kill(self._chance.choice(workers), signal.SIGKILL)
+            elif kind == "broker":
+                self._broker.stop(by=signal.SIGKILL)
+                self._broker.start()
+            elif kind == "driver":
+                self._job.kill(signal.SIGKILL)
+            else:
+                self._job.process.kill()  # and its JVM ends by itself
+            self.made.append((step, kind))
+            say(len(self.made), "kills, the last one:", step, kind)
 
 
 class Place:
@@ -200,6 +220,7 @@ class _Run:
             "old": self._old,
             "new": self._new,
             "old_count": scenario.old,
+            "new_count": scenario.new,
             "old_profile": profile,
             "new_profile": "java",
             "keys": KEYS,
@@ -216,7 +237,11 @@ class _Run:
         self._of_spark = each
         self._job = place.job
         self._job.rounds.clear()
-        self._strikes = Strikes(self._job, place.broker, len(scenario.name))
+        self._behind = max(BEHIND, records // 100)
+        # Seconds within which the next kill comes, by step; half of what the step has taken before.
+        self._usual_s = {"back": 1.0}
+        seed = crc32(scenario.name.encode())
+        self._strikes = Strikes(self._job, place.broker, seed, scenario.kills, STRIKING_S)
         names = [("classic", 10**6), ("consumer", 10**6), ("classic", max(records // 200, 50))]
         self._groups = [
             Group(f"{protocol}-{number}-{uuid.uuid4().hex[:6]}", self._servers, protocol, limit)
@@ -224,7 +249,6 @@ class _Run:
         ]
 
     def result(self) -> dict[str, Any]:
-        config = {"bootstrap.servers": self._servers}
         self._must(self._job.ask(on=self._settings, do="write", first=0, count=self._of_spark))
         for writer in self._writers:
             writer.await_first()
@@ -234,37 +258,33 @@ class _Run:
         # The connector copies first: both then read what is in the page cache, and it the lesser part.
         if self._plain:
             asked = {"topic": self._plain, "checkpoint": str(self._checkpoints / "plain")}
+            say(self._scenario.name, "is copied by the connector")
             times["connector"] = self._must(self._job.ask(on=self._settings, do="connector", **asked))
-        follow = {"do": "copy", "until_behind": BEHIND, "also_write": 500}
+        follow = {"do": "copy", "until_behind": self._behind, "also_write": 500}
         say(self._scenario.name, "copies")
-        times["copy"] = self._must(self._job.ask(on=self._settings, **follow))
+        times["copy"] = self._ask("copy", **follow)
         rounds = list(self._job.rounds)
-        usual_s = 6.0
-        while len(self._strikes.made) < self._scenario.kills * 5 // 6:
-            begin = time.monotonic()
-            self._must(self._strikes.ask("copy", usual_s, on=self._settings, **follow))
-            usual_s = min(max(usual_s, 0.5 * (time.monotonic() - begin)), 12.0)
-            print(len(self._strikes.made), "kills", flush=True)
-        # The switch: writers end, their last records are copied, groups stop and get their positions.
+        while self._strikes.left(0.6):
+            self._ask("following", **follow)
+        # The switch: writers end and groups stop, then the command copies the rest and writes positions.
+        say(self._scenario.name, "is switched")
         begin = time.monotonic()
         written = {writer.client: writer.drain() for writer in self._writers}
-        self._job.rounds.clear()
-        times["last copy"] = self._ask("last copy", usual_s, do="copy", until_behind=0)
         commits = {group.name: group.stop(self._old, self._scenario.old) for group in self._groups}
         stopped_s = time.monotonic() - begin
-        times["positions"] = self._ask("positions", 3.0, do="positions", commits=commits)
-        positions = times["positions"].pop("positions")
-        admin = AdminClient(config)
-        for group in self._groups:
-            own = {partition: offset for name, partition, offset, _ in positions if name == group.name}
-            group.move(admin, self._new, own)
+        switch = ["--switch", "--execute", "--checkpoint", self._settings["checkpoint"], "-o", "json"]
+        times["switch"] = self._ask("switch", do="command", options=switch)
         pause_s = time.monotonic() - begin
-        ends = dict(topic_bounds(config, self._new).ends)
-        read = {group.name: group.read_rest(self._new, ends) for group in self._groups}
+        if self._scenario.kills:
+            self._ask("back", do="command", options=["--back", "--execute"])
+            times["switch"] = self._ask("switch", do="command", options=switch)
+        groups = {group["group"]: group for group in json.loads(times["switch"]["printed"])["groups"]}
         say(self._scenario.name, "is proven")
-        times["prove"] = self._ask("prove", 5.0, do="prove")
-        while len(self._strikes.made) < self._scenario.kills:
-            self._must(self._strikes.ask("prove", 5.0, on=self._settings, do="prove"))
+        times["prove"] = self._ask("prove", do="prove")
+        while self._strikes.left():
+            self._ask("prove", do="prove")
+        ends = dict(topic_bounds({"bootstrap.servers": self._servers}, self._new).ends)
+        read = {group.name: group.read_rest(self._new, ends) for group in self._groups}
         found = {
             **asdict(self._scenario),
             "records": times["prove"]["records"],
@@ -281,20 +301,24 @@ class _Run:
             },
             "struck": [list(strike) for strike in self._strikes.made],
         }
-        old, new = (read_records(self._servers, topic) for topic in (self._old, self._new))
+        old, new = (read_topic(self._servers, topic) for topic in (self._old, self._new))
         found["seen"] = compare(old, new)
         places = {(record.partition, record.offset) for record in old}
         found["groups"] = {
             group.name[:-7]: moved(places, commits[group.name], read[group.name])
-            | {"promised": sum(place[3] for place in positions if place[0] == group.name)}
+            | {"promised": groups[group.name]["repeats"]}
             for group in self._groups
         }
         return found
 
-    def _ask(self, step: str, usual_s: float, **what: Any) -> dict[str, Any]:
-        if len(self._strikes.made) < self._scenario.kills:
-            return self._must(self._strikes.ask(step, usual_s, on=self._settings, **what))
-        return self._must(self._job.ask(on=self._settings, **what))
+    def _ask(self, step: str, **what: Any) -> dict[str, Any]:
+        """Ask, and kill something meanwhile if this run is one with kills."""
+        if not self._strikes.left():
+            return self._must(self._job.ask(on=self._settings, **what))
+        begin = time.monotonic()
+        answer = self._must(self._strikes.ask(step, self._usual_s.get(step, 6.0), on=self._settings, **what))
+        self._usual_s[step] = min(max(0.5 * (time.monotonic() - begin), 1.0), 8.0)
+        return answer
 
     def _must(self, answer: dict[str, Any]) -> dict[str, Any]:
         assert answer, self._log.read_text()[-3000:]
@@ -307,14 +331,14 @@ def say(*words: object) -> None:
     print(time.strftime("%H:%M:%S"), *words, flush=True)
 
 
-def compare(old: list[Record], new: list[Record]) -> dict[str, int]:
+def compare(old: list[Read], new: list[Read]) -> dict[str, int]:
     """Faults that a plain consumer sees: each record beside the old one at the place in its header."""
     content = {(record.partition, record.offset): record[2:5] for record in old}
     seen: set[tuple[int, int]] = set()
     highest: dict[tuple[bytes | None, int], int] = {}
     found = {"lost": 0, "doubled": 0, "changed": 0, "out_of_order": 0}
     for record in new:
-        place = record.origin
+        place = old_place(record)
         found["doubled"] += place in seen
         found["changed"] += content.get(place) != record[2:5]
         seen.add(place)

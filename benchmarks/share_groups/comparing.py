@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from benchmarks.measured import versions
 from benchmarks.rebalances.comparing import NEAR
 from benchmarks.share_groups.cells import CELLS, POLL, SESSION_MS
 from copartition.models.share_groups.run import ShareResult, lock_that_suffices, simulate_share
@@ -48,7 +49,14 @@ def compare_runs(runs: Sequence[Run]) -> list[Compared]:
 def page(runs: Sequence[Run]) -> str:
     """The page."""
     pairs = compare_runs(runs)
-    lines = [HEAD.format(right=sum(not pair.misses for pair in pairs), groups=len(pairs))]
+    lines = [
+        HEAD.format(
+            right=sum(not pair.misses for pair in pairs),
+            groups=len(pairs),
+            kafka=versions(runs, "kafka"),
+            librdkafka=versions(runs, "librdkafka"),
+        )
+    ]
     for pair in pairs:
         group, run = pair.predicted.group, pair.run
         special = ", ".join(
@@ -67,9 +75,9 @@ HEAD = f"""\
 # Share groups: throughput and redeliveries beside their predictions
 
 Made by `python -m benchmarks.share_groups` in three minutes; `--compare` writes the page from
-`share_groups/measured.json`. Members are processes with confluent-kafka's `ShareConsumer` (librdkafka 2.16.0)
-on a broker of Kafka 4.3.1, with one partition, {POLL} records in a batch and in a poll (50 in
-`four-members-100-locks`), 5 deliveries, and a session of {SESSION_MS / 1_000:g} s.
+`share_groups/measured.json`. Members are processes with confluent-kafka's `ShareConsumer`
+(librdkafka {{librdkafka}}) on a broker of Kafka {{kafka}}, with one partition, {POLL} records in a batch and
+in a poll (50 in `four-members-100-locks`), 5 deliveries, and a session of {SESSION_MS / 1_000:g} s.
 
 Predicted is what `copartition model share` says, a model of the broker's `SharePartition` and of members,
 with 5 ms from a request to its answer; nothing in it comes from these measurements. A group counts as right

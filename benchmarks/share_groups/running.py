@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import Producer
+from confluent_kafka import Producer, libversion
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -60,7 +60,7 @@ class _Group:
 
     def __init__(self, name: str, cell: ShareGroup, broker: Broker, folder: Path) -> None:
         self._name, self._cell = name, cell
-        self._servers, self._folder = broker.bootstrap_servers, folder
+        self._servers, self._kafka, self._folder = broker.bootstrap_servers, broker.version, folder
         self._topic = Kafka(self._servers).create_topic()
         self._members: list[Member] = []
         self._warm = 0
@@ -180,6 +180,8 @@ class _Group:
             accepted.update(_acceptances_without_answer(member, polls))
         return {
             "cell": self._name,
+            "kafka": self._kafka,
+            "librdkafka": libversion()[0],
             "seconds": round(max(_processing_times(said, accepted)) - began, 3),
             "accepted": len(accepted),
             "deliveries": len(deliveries),

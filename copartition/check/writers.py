@@ -7,11 +7,11 @@ from copartition.audit.search import placing_of
 from copartition.audit.topic_audit import Writer
 from partitioning.errors import InvalidConfigError, UnknownStrategyError
 from partitioning.kit.near import near
-from partitioning.kit.packages import read_toml
 from partitioning.profiles import (
     CLIENT_NAMES,
     PROFILES,
     Profile,
+    Way,
     about_client,
     find_profile,
     letters_of,
@@ -62,18 +62,6 @@ def seniority(rule: Placement) -> int:
     )
 
 
-class Setting(NamedTuple):
-    """One way in which a client places keyed records.
-
-    Attributes:
-        settings: names and values; none for the client's default.
-        profile: how it places keyed records; None if it does not look at keys.
-    """
-
-    settings: Mapping[str, str]
-    profile: Profile | None
-
-
 class ClientWriter(NamedTuple):
     """A client that writes a topic.
 
@@ -98,21 +86,8 @@ class ClientWriter(NamedTuple):
         )
 
 
-def _clients() -> dict[str, tuple[Setting, ...]]:
-    """Return the table of clients, from clients.toml; clients that are set alike share one entry."""
-    clients: dict[str, tuple[Setting, ...]] = {}
-    for client in read_toml(__package__, "clients.toml")["clients"]:
-        ways = [
-            Setting(way.get("settings", {}), PROFILES[way["profile"]] if "profile" in way else None)
-            for way in client["ways"]
-        ]
-        clients[client["name"]] = tuple(ways)
-    named = {known.name: clients[known.client] for known in CLIENT_NAMES.values() if known.client is not None}
-    return clients | named
-
-
-CLIENTS = _clients()
-"""Client -> the ways in which it can be set to place keyed records, its default first."""
+CLIENTS = {known.name: known.ways for known in CLIENT_NAMES.values() if known.ways}
+"""Client, by any of its names -> the ways in which it can be set to place keyed records, default first."""
 
 
 def parse_writer(text: str) -> ClientWriter:
@@ -160,11 +135,11 @@ def parse_writer(text: str) -> ClientWriter:
     raise InvalidConfigError(f"writer {text!r}: {client} does not take these settings together")
 
 
-def _ways_of(client: str, writer: str) -> tuple[Setting, ...]:
+def _ways_of(client: str, writer: str) -> tuple[Way, ...]:
     """Return the ways of a client by any of its names; the error for an unknown one names the writer."""
     known = CLIENT_NAMES.get(letters_of(client))
-    if known is not None and known.client is not None:
-        return CLIENTS[known.client]
+    if known is not None and known.ways:
+        return known.ways
     if about := about_client(client):
         raise UnknownStrategyError(f"writer {writer!r}: {about}")
     close = near_names(client, CLIENTS)

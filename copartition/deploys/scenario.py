@@ -39,6 +39,7 @@ from copartition.simulation import (
     RollingRestart,
     Scenario,
 )
+from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.inputs.file import with_settings
 from copartition.simulation.inputs.scenario import CapturedScenario
 from copartition.simulation.inputs.settings import QUIET_MS
@@ -52,8 +53,6 @@ _BEGIN_MS = 60_000.0
 """The time at which the first thing happens; before it the group is at rest."""
 _STRETCH_S = 60.0
 """The shortest time that rates are computed from."""
-_PROFILES = {"java", "librdkafka", "kafka-python", "aiokafka"}
-"""Clients that the simulation has rules for; a client of another name is taken for Java's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +163,8 @@ def scenario_of(
     seats = seat_members(state, WhatIf())
     if not seats.all:
         raise SourceError("the group has no members, so there is nothing to simulate")
-    clients = [client for client in state.clients if client in _PROFILES]
+    # A client whose behaviour in a group is not known is taken for Java's.
+    clients = [client for client in state.clients if client in PROFILES]
     consumers = _consumers(state, [seat.identity for seat in seats.all], happening.joins, clients)
     present = len(seats.all)
     read = topics_read(state)

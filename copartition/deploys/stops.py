@@ -7,7 +7,6 @@ each figure is a range over these.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -28,9 +27,9 @@ from copartition.simulation import (
     Scenario,
     SimulationResult,
     StatefulSetRoll,
-    simulate,
 )
 from copartition.simulation.inputs.scenario import CapturedScenario
+from copartition.simulation.run import simulate_moments
 from partitioning.errors import AssignorError, ScenarioError, SourceError, UnknownStrategyError
 
 RUNS = 30
@@ -129,9 +128,10 @@ def run_phases(scenario: Scenario, runs: int) -> Iterator[SimulationResult]:
     settings = scenario.settings
     consumer = protocol_of(scenario.assignor) == "consumer"
     beat_ms = settings.group_consumer_heartbeat_interval_ms if consumer else settings.heartbeat_interval_ms
-    for number in range(runs):
-        settled_ms = scenario.settled_ms + beat_ms * number / runs
-        yield simulate(replace(scenario, seed=scenario.seed + number, settled_ms=settled_ms))
+    return simulate_moments(
+        scenario,
+        ((scenario.seed + number, scenario.settled_ms + beat_ms * number / runs) for number in range(runs)),
+    )
 
 
 def sum_up_stops(captured: CapturedScenario, happens: str, runs: Sequence[RunStops]) -> Stops:

@@ -321,7 +321,7 @@ SUFFIX = ".ndjson"
 class Step(NamedTuple):
     """One state of a record: the group changed to it later than `since` and no later than `at`.
 
-    Both are seconds since 1970, UTC.
+    Both are seconds since 1970, UTC. In a watch of a share or Streams group `state` is such a group.
     """
 
     at: float  # when it was first seen

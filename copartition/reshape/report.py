@@ -16,7 +16,8 @@ from copartition.kit.evidence import Missing
 from copartition.kit.json import attributes, dump, finite, ground_fields, json_schema
 from copartition.kit.markdown import Page, markdown_text
 from copartition.kit.words import Table, count, number, visible
-from copartition.reshape.plan import ReshapePlan, Step, Way
+from copartition.reshape.plan import ReshapePlan
+from copartition.reshape.ways import Step, Way
 
 if TYPE_CHECKING:
     from rich.console import Console

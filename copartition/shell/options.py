@@ -288,7 +288,7 @@ def _setting(text: str, option: str) -> tuple[str, object]:
     name, value = _change(text, option)
     try:
         return name, json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):  # the last of thousands of brackets
         return name, value
 
 

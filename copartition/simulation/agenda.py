@@ -1,25 +1,23 @@
 """Plan what happens to a group, in order: each event of a scenario as the single steps it consists of.
 
-The functions that unfold an event do not look at the group or draw at random: `length` gives each duration
-its length. Times are milliseconds of the run.
-
-Three layers: `Event` is what a scenario says, `Step` is a start, close or crash of one consumer at one time,
-and `Agenda` has both in one queue. A step is checked against the group only when it is due, since a condition
-or an earlier step may have changed who runs.
+`Event` is what a scenario says, `Step` is a start, close or crash of one consumer at one time, into which
+`unfolding` takes events apart, and `Agenda` has both in one queue. A step is checked against the group only
+when it is due, since a condition or an earlier step may have changed who runs. Times are milliseconds of the
+run.
 """
 
 import math
-import re
-from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from heapq import heapify, heappop, heappush
-from itertools import count, islice
+from itertools import count
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from copartition.simulation.autoscaler import Scaler
 from copartition.simulation.inputs.course import (
     TopicCounts,
     check_instance,
@@ -28,7 +26,7 @@ from copartition.simulation.inputs.course import (
     occurrence,
     running_already,
 )
-from copartition.simulation.inputs.durations import Distribution, Duration, draw
+from copartition.simulation.inputs.durations import Distribution, draw
 from copartition.simulation.inputs.events import (
     ANYONE,
     REFUSED,
@@ -56,17 +54,20 @@ from copartition.simulation.inputs.events import (
 )
 from copartition.simulation.inputs.scenario import LOOK_MS, Scenario
 from copartition.simulation.outcome.result import LogEntry
+from copartition.simulation.unfolding import (
+    Length,
+    Step,
+    closes,
+    crash_loop,
+    deployment,
+    newcomers,
+    restart,
+    rolling_restart,
+    starts,
+    stateful_set_roll,
+)
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import check_members
-
-Length = Callable[[Duration], float]
-
-
-# Names that the package made itself: "worker-3", "worker-3-r2". Other names are not taken apart.
-_NUMBERED = re.compile("(.*)-[0-9]+(-r[0-9]+)?", re.DOTALL)
-_REVISED = re.compile("(.*)-r([0-9]{1,9})", re.DOTALL)
-TOLERANCE = 0.1
-"""Kubernetes' autoscaler does nothing if the lag is within this share of what the consumers stand for."""
 
 
 class Watched(Protocol):
@@ -104,238 +105,6 @@ class Watched(Protocol):
 
     def partition_lag(self) -> float:
         """Return the records behind of the partition that is most behind."""
-
-
-class Step(NamedTuple):
-    """A single event that another one is unfolded into.
-
-    `at_ms` is in milliseconds of the run and equals the event's own time.
-    """
-
-    at_ms: float
-    event: Join | Leave | Crash
-
-    @property
-    def name(self) -> str:
-        """The name of the consumer that the event is about."""
-        return self.event.consumer.name if isinstance(self.event, Join) else self.event.consumer
-
-
-def starts(at_ms: float, consumer: Consumer, assignors: tuple[str, ...] | None = None) -> Step:
-    """Return the step in which a consumer starts, with these strategies if they are given.
-
-    Without `assignors` the consumer keeps the strategies it has; a rollout passes those that it brings.
-    """
-    return Step(at_ms, Join(at_ms, replace(consumer, assignors=assignors) if assignors else consumer))
-
-
-def closes(at_ms: float, name: str) -> Step:
-    """Return the step in which a consumer closes."""
-    return Step(at_ms, Leave(at_ms, name))
-
-
-def restart(
-    event: Restart | RollingRestart | StatefulSetRoll, at_ms: float, consumer: Consumer, length: Length
-) -> list[Step]:
-    """Return the steps in which one consumer closes and comes back, the second one at its return.
-
-    A drawn `down_ms` gets its length here, once for each call; so consumers that are restarted by one event
-    are away for different lengths.
-
-    Args:
-        event: the event that says how long a consumer is away, and which strategies it comes back with.
-        at_ms: the time at which it closes, in milliseconds.
-        consumer: the consumer as it runs now.
-        length: gives each duration its length.
-    """
-    back_ms = at_ms + length(event.down_ms)
-    return [closes(at_ms, consumer.name), starts(back_ms, consumer, event.assignors)]
-
-
-def rolling_restart(
-    event: RollingRestart, at_ms: float, running: Sequence[Consumer], length: Length
-) -> list[Step]:
-    """Return the steps in which each consumer closes and comes back, `every_ms` after the one before it.
-
-    The next consumer does not wait for the one before: if `every_ms` is shorter than the time that a consumer
-    is away, several are away together.
-
-    Args:
-        event: the rolling restart.
-        at_ms: the time of the first close, in milliseconds.
-        running: the consumers that run now, in the order in which they are restarted.
-        length: gives each duration its length.
-    """
-    return [
-        step
-        for turn, consumer in enumerate(running)
-        for step in restart(event, at_ms + turn * event.every_ms, consumer, length)
-    ]
-
-
-def stateful_set_roll(
-    event: StatefulSetRoll, at_ms: float, running: Sequence[Consumer], length: Length
-) -> list[Step]:
-    """Return the steps in which each consumer is restarted, the last one first.
-
-    Each waits until the one before is ready.
-
-    At most one consumer is away at a time, and the highest ordinal goes first, as a Kubernetes StatefulSet
-    does it.
-
-    Args:
-        event: the roll.
-        at_ms: the time of the first close, in milliseconds.
-        running: the consumers that run now, the lowest ordinal first.
-        length: gives each duration its length.
-    """
-    steps: list[Step] = []
-    for consumer in reversed(running):
-        steps += restart(event, at_ms, consumer, length)
-        at_ms = steps[-1].at_ms + length(event.ready_ms)
-    return steps
-
-
-def deployment(
-    event: Deployment,
-    at_ms: float,
-    running: Sequence[Consumer],
-    names_in_use: Collection[str],
-    length: Length,
-) -> list[Step]:
-    """Return the steps in which all consumers are replaced by new ones, as a Kubernetes Deployment rolls.
-
-    An old consumer closes as soon as enough others are available, and a new one is created as soon as there
-    is room: `event.surge` may run beyond their number, `event.unavailable` may be missing from it. A consumer
-    that closes is gone at once.
-
-    Args:
-        event: the deployment.
-        at_ms: when it begins.
-        running: the consumers to replace, the oldest first.
-        names_in_use: names that no new consumer gets.
-        length: gives each duration its length.
-    """
-    steps: list[Step] = []
-    names = set(names_in_use)
-    # `available` counts old consumers that run and new ones that are ready; `ready` is a heap of the times at
-    # which started ones will be. `closed` and `created` are how far each list has been worked off.
-    size = available = len(running)
-    ready: list[float] = []
-    closed = created = 0
-    while True:
-        # Close as many old consumers as the number of available ones allows, the oldest first.
-        while closed < size and available > size - event.unavailable:
-            steps.append(closes(at_ms, running[closed].name))
-            closed += 1
-            available -= 1
-        # A consumer that starts counts against the surge from its creation on, not only when it is ready.
-        while created < size and created - closed < event.surge:
-            start_ms = at_ms + length(event.start_ms)
-            name = _next_revision(running[created].name, names)
-            steps.append(starts(start_ms, replace(running[created], name=name), event.assignors))
-            heappush(ready, start_ms + length(event.ready_ms))
-            created += 1
-        # Nothing is pending: all are replaced. At least one of surge and unavailable is above 0
-        # (`scenario._check_event`), so the loop cannot end before.
-        if not ready:
-            return steps
-        at_ms = heappop(ready)
-        available += 1
-
-
-def crash_loop(event: CrashLoop, at_ms: float, consumer: Consumer, length: Length) -> list[Step]:
-    """Return the steps in which a consumer crashes and comes back, each time later than the time before.
-
-    As in Kubernetes, a consumer that ran for twice the longest delay begins again with the shortest one.
-    """
-    steps: list[Step] = []
-    away_ms = min(event.backoff_ms, event.most_ms)
-    for _ in range(event.times):
-        back_ms = at_ms + away_ms
-        steps += [Step(at_ms, Crash(at_ms, consumer.name)), starts(back_ms, consumer)]
-        # The length of this stay decides the next delay, so it is drawn before that.
-        up_ms = length(event.up_ms)
-        away_ms = min(event.backoff_ms if up_ms >= 2 * event.most_ms else 2 * away_ms, event.most_ms)
-        at_ms = back_ms + up_ms
-    return steps
-
-
-def newcomers(
-    number: int, like: Consumer, present: Collection[str], all_so_far: Mapping[str, Consumer]
-) -> list[Consumer]:
-    """Return `number` more consumers like this one, with the first free numbers in their names.
-
-    A consumer of `all_so_far` comes back as it was, but for its strategies, which are those of `like`.
-
-    >>> [consumer.name for consumer in newcomers(2, Consumer("worker-1"), {"worker-0", "worker-1"}, {})]
-    ['worker-2', 'worker-3']
-    """
-    named = _NUMBERED.fullmatch(like.name)
-    stem, end = (named[1], named[2] or "") if named else (like.name, "")
-    # Numbers are tried from 0, so a consumer that left makes room for one with its name.
-    free = (name for turn in count() if (name := f"{stem}-{turn}{end}") not in present)
-    return [
-        replace(all_so_far.get(name, like), name=name, assignors=like.assignors)
-        for name in islice(free, number)
-    ]
-
-
-class Scaler:
-    """An autoscaler, with the numbers of consumers that it found right within its cool-down.
-
-    `_recent` has pairs (time, number), times ascending and numbers descending: its first number is the
-    highest within the cool-down, so each look takes constant time on average.
-    """
-
-    def __init__(self, event: Autoscaler) -> None:
-        self._event = event
-        # The highest number found within the cool-down, then the highest after that one, and so on.
-        self._recent: deque[tuple[float, int]] = deque()
-
-    def wanted_number(self, now_ms: float, lag: float, present: int, partitions: int) -> int:
-        """Return how many consumers the autoscaler wants at a look, between `fewest` and `most` of its event.
-
-        Args:
-            now_ms: the time; it must not go back.
-            lag: the records behind, over all partitions.
-            present: the number of consumers that run, or will when what is planned is done.
-            partitions: the number of partitions, at which KEDA cuts the lag off.
-        """
-        event, recent, most = self._event, self._recent, self._event.most
-        wanted = lag / event.lag_per_consumer
-        # KEDA's Kafka scaler cuts the lag before the tolerance is asked, and divides whole numbers for that:
-        # of 12 partitions 12.9 thresholds of lag stay as they are, and 13 become 12. Otherwise 11 consumers
-        # would become 12 here, and in reality stay 11 for ever.
-        if wanted // 1 > partitions:
-            wanted = partitions
-        near = present > 0 and abs(wanted / present - 1) <= TOLERANCE
-        number = min(present if near else math.ceil(wanted), most)
-        # At the first look the group counts as rightly sized: it does not shrink before a whole cool-down is
-        # over.
-        if not recent:
-            recent.append((now_ms, present))
-        # A number that is no higher than the new one, and older, can never again be the highest of the
-        # cool-down.
-        while recent and recent[-1][1] <= number:
-            recent.pop()
-        recent.append((now_ms, number))
-        while recent[0][0] < now_ms - event.cooldown_ms:
-            recent.popleft()
-        # Kubernetes scales down to the highest number of the cool-down only, and up at once, at most to
-        # `allowed`.
-        held = min(recent[0][1], present)
-        allowed = max(2 * present, present + 4)
-        return min(max(min(max(number, held), allowed), event.fewest), most)
-
-
-def _next_revision(name: str, names: set[str]) -> str:
-    """Return the name of the consumer that takes another one's place, and add it to `names`."""
-    named = _REVISED.fullmatch(name)
-    stem, revision = (named[1], int(named[2])) if named else (name, 1)
-    new = next(new for turn in count(revision + 1) if (new := f"{stem}-r{turn}") not in names)
-    names.add(new)
-    return new
 
 
 class _Entry(NamedTuple):

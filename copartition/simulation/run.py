@@ -8,7 +8,6 @@ comes first. Times are milliseconds of the run.
 import gc
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from os import PathLike
 
 from copartition.simulation.agenda import Agenda
@@ -317,9 +316,21 @@ def simulate_seeds(scenario: Scenario, seeds: Iterable[int]) -> Iterator[Simulat
     Raises:
         ScenarioError, UnknownStrategyError, AssignorError: see `simulate`.
     """
-    decisions = Decisions(shared=True)
-    for seed in seeds:
-        yield _run(replace(scenario, seed=seed), decisions)
+    return simulate_moments(scenario, ((seed, scenario.settled_ms) for seed in seeds))
+
+
+def simulate_moments(scenario: Scenario, moments: Iterable[tuple[int, float]]) -> Iterator[SimulationResult]:
+    """Run a scenario once for each pair of a seed and a `settled_ms`, in order, as `simulate_seeds` does.
+
+    Neither of the two decides who joins or leaves, so the runs share the assignor's answers all the same.
+
+    Raises:
+        ScenarioError, UnknownStrategyError, AssignorError: see `simulate`.
+    """
+    # An answer that is not computed anew takes no time that could be measured.
+    decisions = Decisions(shared=scenario.costs.assignor_ms != "measured")
+    for seed, settled_ms in moments:
+        yield _run(scenario.at_moment(seed, settled_ms), decisions)
 
 
 def _run(scenario: Scenario, decisions: Decisions) -> SimulationResult:

@@ -15,16 +15,21 @@ from assignors.partition_list import NOTHING, PartitionList
 from assignors.state import GroupState, MemberIdentity
 from copartition.assignment_diff.changes import Flow
 from copartition.assignment_diff.compare import diff
+from copartition.groups.kinds.model import ShareGroup, StreamsGroup
 from copartition.groups.names import Names
 from copartition.groups.snapshot import Step
 from copartition.kit.words import natural
-from partitioning.errors import SourceError
+from partitioning.errors import OtherGroupKindError, SourceError
 from partitioning.topic_partition import TopicPartition
 
 Reading = tuple[GroupState, GroupState | None]
 """The state of a group at a look, and the target that it is on its way to, if it has one (KIP-848)."""
 ENDS_S = 600.0
 """The seconds that a record goes on without ends of partitions, from which its rates are computed."""
+ROLES = ("partitions", "active", "standby", "warmup")
+"""What a member of a share group (the first) or of a Streams group can have: attributes of `kinds.model`."""
+_DOING = {"partitions", "active"}
+"""The roles in which records are processed; others keep copies of state."""
 _T = TypeVar("_T")
 
 
@@ -131,13 +136,14 @@ class Looks:
             required: True if a failure is raised: there is nothing to show yet.
 
         Raises:
-            SourceError: `read` failed, and `required` is True.
+            SourceError: `read` failed, and `required` is True or the group is of a kind that it cannot read.
         """
         reported = self._reported[away]
         try:
             reading = read()
         except SourceError as error:
-            if required:
+            # What a group is does not pass, as a broker's absence does.
+            if required or isinstance(error, OtherGroupKindError):
                 raise
             if str(error) not in reported:
                 reported.add(str(error))
@@ -176,7 +182,7 @@ class ChangeKind(StrEnum):
     GREW = "grew"
     """A topic has more partitions."""
     MOVED = "moved"
-    """Partitions have another owner, or none."""
+    """Partitions have another owner, or none; a share or Streams group's member got or lost some."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,13 +192,14 @@ class GroupChange:
     at: float  # when it was seen, seconds since 1970
     step: int  # the number of the step that showed it
     kind: ChangeKind
-    state: GroupState  # the group then
+    state: GroupState | ShareGroup | StreamsGroup  # the group then
     name: str | None = None  # the member or the topic that it is about
     before: str | int | None = None  # a state, a strategy, or a number of partitions
     after: str | int | None = None
     source: str | None = None  # who had the partitions, None for no owner
     target: str | None = None  # who has them now, None for no owner
-    partitions: PartitionList = field(default_factory=lambda: NOTHING)  # the ones that moved
+    partitions: PartitionList = field(default_factory=lambda: NOTHING)  # the ones that moved, or tasks
+    role: str | None = None  # what a share or Streams member has, of `ROLES`
     least_s: float | None = None  # how long at least they had no owner, or the group was not settled
     # How long at most, as looks show no more; None if it began before the first.
     most_s: float | None = None
@@ -229,7 +236,8 @@ class Watch:
 
     Between calls of `see`: `_state` is the state of the last step, `_ids` its members' ids by name, `_owned`
     the owners as far as they are known, with names in place of ids, and `_free` the partitions without an
-    owner.
+    owner. Of a share or Streams group `_held` is what each member has, by role and name; in place of
+    partitions Streams members have tasks, in place of topics the ids of subtopologies.
 
     Attributes:
         _steps: the number of the last step; -1 before the first.
@@ -242,8 +250,9 @@ class Watch:
         self._steps = -1
         self._names = Names()
         self._ids: dict[str, str] = {}
-        self._state: GroupState | None = None
+        self._state: GroupState | ShareGroup | StreamsGroup | None = None
         self._owned: GroupState | None = None
+        self._held: dict[tuple[str, str], set[TopicPartition]] | None = None
         self._shown_until: float | None = None
         self._free: dict[TopicPartition, _Spell] = {}
         self._unsettled: _Spell | None = None
@@ -259,14 +268,14 @@ class Watch:
         """
         self._steps += 1
         # Names first: members, owners and changes are all told by name, as an id is new after each restart.
-        names = self._names.of(step.state.members)
+        names = self._names.of(step.state.members or ())
         # Before `_ids` and `_state` are replaced: all three compare with the step before.
         changes = [
             *self._status(step),
             *self._members(step, names),
             *self._partitions(step, names),
         ]
-        self._ids = dict(zip(names, (member.id for member in step.state.members), strict=True))
+        self._ids = dict(zip(names, (member.id for member in step.state.members or ()), strict=True))
         self._state = step.state
         return changes
 
@@ -298,7 +307,7 @@ class Watch:
         """Yield the members that came, went, or have a new member id; those that left come last, by name."""
         if self._state is None:
             return
-        for name, member in zip(names, step.state.members, strict=True):
+        for name, member in zip(names, step.state.members or (), strict=True):
             if name not in self._ids:
                 yield self._change(step, ChangeKind.JOINED, name=name)
             elif self._ids[name] != member.id:
@@ -310,6 +319,9 @@ class Watch:
     def _partitions(self, step: Step, names: list[str]) -> Iterator[GroupChange]:
         """Yield topics that grew and partitions that moved, and keep the owners of this step for the next."""
         state = step.state
+        if self._held is not None or not isinstance(state, GroupState):
+            yield from self._shares(step, names)
+            return
         if self._state is not None and self._state.status not in _HIDING:
             self._shown_until = step.since
         if state.status in _HIDING:
@@ -336,6 +348,54 @@ class Watch:
         yield from self._growth(step, before, now)
         for flow in diff(before, now, match="member-id").flows:
             yield from self._flow(step, flow)
+
+    def _shares(self, step: Step, names: list[str]) -> Iterator[GroupChange]:
+        """Yield what members of a share or Streams group got or lost, losses first, each with its role.
+
+        Several members may have one partition of a share group, and standby tasks are copies. So only what
+        no member has at all is timed: partitions of a share group, and active tasks.
+        """
+        now = {
+            (role, name): {TopicPartition(topic, number) for topic in held for number in held[topic]}
+            for name, member in zip(names, step.state.members or (), strict=True)
+            for role in ROLES
+            if (held := getattr(member, role, None))
+        }
+        before, self._held = self._held, now
+        if before is None:
+            return
+        had, have = (
+            {place for key in held if key[0] in _DOING for place in held[key]} for held in (before, now)
+        )
+        # What passes from one member to another between two looks may be with nobody in between.
+        passed = {
+            place: _Spell(None, step.since, step.at)
+            for place in had
+            - {place for key in before.keys() & now.keys() for place in before[key] & now[key]}
+        }
+        self._free |= {place: passed[place] for place in had - have}
+        for (role, name), places in before.items():
+            if lost := places - now.get((role, name), set()):
+                yield self._change(
+                    step, ChangeKind.MOVED, role=role, source=name, partitions=PartitionList.of(sorted(lost))
+                )
+        for (role, name), places in now.items():
+            by_spell: dict[_Spell | None, list[TopicPartition]] = {}
+            for place in sorted(places - before.get((role, name), set())):
+                spell = self._free.get(place, passed.get(place)) if role in _DOING else None
+                by_spell.setdefault(spell, []).append(place)
+            for spell, gained in by_spell.items():
+                least, most = (None, None) if spell is None else spell.lengths(step)
+                yield self._change(
+                    step,
+                    ChangeKind.MOVED,
+                    role=role,
+                    target=name,
+                    partitions=PartitionList.of(gained),
+                    least_s=least,
+                    most_s=most,
+                )
+        self._free = {place: self._free[place] for place in self._free.keys() - have}
 
     def _growth(self, step: Step, before: GroupState, now: GroupState) -> Iterator[GroupChange]:
         """Yield the topics that have more partitions than before; nothing if a state lacks partitions."""

@@ -83,14 +83,15 @@ def watch(
             write(report.lines(step))
         click.echo(report.summary(steps[-1].at - steps[0].at, None), nl=False, err=form == "json")
         return
-    from copartition.groups.live.reader import GroupReader  # noqa: PLC0415
+    from assignors.state import GroupState  # noqa: PLC0415 - help and a record do without
     from copartition.watch.changes import Looks, Trouble  # noqa: PLC0415
+    from copartition.watch.reader import AnyGroupReader  # noqa: PLC0415
 
     def tell(trouble: Trouble) -> None:
         words = trouble_text(trouble, looks.clock())
         complain(ctx, words if trouble.why else f"live:{group}: {words}")
 
-    reader = GroupReader(group, config)
+    reader = AnyGroupReader(group, config)
     ends, committed = (None, None) if record is None else (reader.ends, reader.committed)
     looks = Looks(
         reader,
@@ -107,6 +108,12 @@ def watch(
         with suppress(KeyboardInterrupt):
             for step in looks:
                 if file is not None:
+                    if not isinstance(step.state, GroupState):
+                        raise click.ClickException(
+                            f"live:{group} is a {step.state.protocol} group, and a record keeps owners: "
+                            f"leave --record out, or repeat copartition snapshot live:{group} >> FILE, "
+                            "of which copartition doctor compares the first look with the last"
+                        )
                     file.write(record_line(step))
                     # A step is on disk before it is shown: a watch that is killed loses no shown step.
                     file.flush()

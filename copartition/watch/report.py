@@ -15,16 +15,25 @@ from assignors.state import GroupState
 from copartition.groups.snapshot import Step
 from copartition.kit.json import attributes_of, dump, utc_time, whole_milliseconds
 from copartition.kit.words import Table, count, duration, partition_ranges, visible
-from copartition.watch.changes import ChangeKind, GroupChange, Trouble, Watch
+from copartition.watch.changes import ROLES, ChangeKind, GroupChange, Trouble, Watch
 from partitioning.errors import CopartitionError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from copartition.groups.kinds.model import OtherGroup, ShareGroup, StreamsGroup
     from copartition.simulate_scenarios.replay import Bounds, Compared, Replay, TimeRange
 
 
 _MEMBERS = (ChangeKind.JOINED, ChangeKind.LEFT, ChangeKind.RESTARTED)
+
+_WORDS = {
+    "partitions": "partitions",
+    "active": "active tasks",
+    "standby": "standby tasks",
+    "warmup": "warm-up tasks",
+}
+"""The word for what a member of a share or Streams group has."""
 
 _WAITING = {True: "there is no such group yet; waiting for it", False: "the group is gone; waiting for it"}
 """Words for a group that is not there: True if no look has shown it yet, False if an earlier look did."""
@@ -54,12 +63,22 @@ def change_text(change: GroupChange) -> str:
         change: of a step; its time is shown in UTC, whole seconds.
     """
     state = change.state
-    generation = "" if state.generation is None else f"  generation >= {state.generation}"
     when = utc_time(change.at, "seconds")
     return (
-        visible(f"{when}  #{change.step}  {state.status or _UNKNOWN}{generation}  {_change_text(change)}")
+        visible(
+            f"{when}  #{change.step}  {state.status or _UNKNOWN}{_count_text(state)}  {_change_text(change)}"
+        )
         + "\n"
     )
+
+
+def _count_text(state: GroupState | OtherGroup) -> str:
+    """Return the generation of a consumer group or the epochs of another, after two blanks; "" if unknown."""
+    if isinstance(state, GroupState):
+        return "" if state.generation is None else f"  generation >= {state.generation}"
+    # A group whose members wait for a new assignment is told by two epochs that differ.
+    behind = "" if state.group_epoch == state.assignment_epoch else f", assigned {state.assignment_epoch}"
+    return f"  epoch {state.group_epoch}{behind}"
 
 
 def change_json(change: GroupChange) -> str:
@@ -71,8 +90,12 @@ def change_json(change: GroupChange) -> str:
         "kind": change.kind,
         "group": state.name,
         "state": state.status,
-        "generation_at_least": state.generation,
-        "members": len(state.members),
+        **(
+            {"generation_at_least": state.generation}
+            if isinstance(state, GroupState)
+            else {**attributes_of(state, "protocol", "group_epoch", "assignment_epoch"), "role": change.role}
+        ),
+        "members": len(state.members or ()),
         **attributes_of(change, "name", "before", "after", "source", "target"),
         "partitions": _by_topic(change.partitions),
         "least_ms": whole_milliseconds(change.least_s),
@@ -86,8 +109,7 @@ def _change_text(change: GroupChange) -> str:
     if change.kind is ChangeKind.STATE:
         return _state(change)
     if change.kind is ChangeKind.MOVED:
-        ways = f"{change.source or 'nobody'} -> {change.target or 'nobody'}"
-        return f"{ways}  {partition_ranges(change.partitions)}{_length(change, '  no owner for')}"
+        return _moved(change)
     if change.kind is ChangeKind.STRATEGY:
         return f"assignor {change.before} -> {change.after}"
     if change.kind is ChangeKind.GREW:
@@ -97,14 +119,23 @@ def _change_text(change: GroupChange) -> str:
     return f"{change.name} {change.kind}"
 
 
+def _moved(change: GroupChange) -> str:
+    """Return the words for partitions or tasks that moved."""
+    which = partition_ranges(change.partitions)
+    if change.role is not None:
+        verb = f"{change.target} gets" if change.target else f"{change.source} loses"
+        return f"{verb} {_WORDS[change.role]} {which}{_length(change, '  no member had them for')}"
+    ways = f"{change.source or 'nobody'} -> {change.target or 'nobody'}"
+    return f"{ways}  {which}{_length(change, '  no owner for')}"
+
+
 def _state(change: GroupChange) -> str:
     """Return the words for a change of state; the first step gives the size of the group instead."""
     if change.after == "Dead":
         # A watch may begin before there is a group: then it says so, instead of "Dead".
         return _WAITING[change.before is None]
     group = change.state
-    parts = [count(len(group.members), "member"), count(len(group.partition), "partition")]
-    facts = ", ".join([*parts, group.strategy or "no assignor"])
+    facts = _facts(group)
     if change.step == 0:
         return facts
     text = f"{change.before or _UNKNOWN} -> {change.after or _UNKNOWN}{_length(change, ' after')}"
@@ -112,6 +143,20 @@ def _state(change: GroupChange) -> str:
         return text
     stood = "; eager: every partition stood still" if _eager(group) and change.most_s is not None else ""
     return f"{text}: {facts}{stood}"
+
+
+def _facts(group: GroupState | ShareGroup | StreamsGroup) -> str:
+    """Return the kind of a group if it has no owners, its size and its assignor."""
+    members = count(len(group.members or ()), "member")
+    if isinstance(group, GroupState):
+        return f"{members}, {count(len(group.partition), 'partition')}, {group.strategy or 'no assignor'}"
+    had: Counter[str] = Counter()
+    for member in group.members or ():
+        for role in ROLES:
+            had[role] += sum(map(len, getattr(member, role, {}).values()))
+    tasks = ", ".join(f"{number:,} {_WORDS[role]}" for role, number in had.items() if number)
+    kind = f"{group.protocol} group, {members}, {tasks or 'nothing assigned'}"
+    return f"{kind}, {group.strategy or 'assignor unknown'}"
 
 
 def _length(change: GroupChange, before: str) -> str:
@@ -124,12 +169,12 @@ def _length(change: GroupChange, before: str) -> str:
     return f"{before} at most {most}" if least is None else f"{before} {least} to {most}"
 
 
-def _eager(group: GroupState) -> bool:
+def _eager(group: GroupState | OtherGroup) -> bool:
     """Return whether all members give up all partitions when this group rebalances.
 
     False if the protocol or the assignor is not known, so the report claims no standstill without a ground.
     """
-    if group.protocol != "classic" or group.strategy is None:
+    if not isinstance(group, GroupState) or group.protocol != "classic" or group.strategy is None:
         return False
     try:
         # A consumer uses the highest protocol that its assignor has.
@@ -163,7 +208,8 @@ class WatchReport:
         changes = self._watch.see(step)
         for change in changes:
             self._kinds[change.kind] += 1
-            if change.kind is ChangeKind.MOVED and change.target is not None:
+            # A copy of state that a member keeps is not taken over from anybody.
+            if change.kind is ChangeKind.MOVED and change.target and change.role not in {"standby", "warmup"}:
                 self._moved += len(change.partitions)
                 self._longest_s = max(self._longest_s, change.most_s or 0)
         return "".join(map(self._line, changes))

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from copartition.shell.client_options import client_options
-from copartition.shell.commands import Output, command, write
+from copartition.shell.commands import Output, command, name_flags, write
 from copartition.shell.options import group_option, html_option, output_options, set_option, topics_option
 
 
@@ -84,7 +84,8 @@ def why(
 
         group, full = live[0], True
         # A share group or a Streams group is refused by its name, before the topic is read.
-        connect(group, config).check_kind(group)
+        log = f"copartition why server.log --group {group} reads its epochs in the coordinator's log"
+        connect(group, config).check_kind(group, log)
         groups = [topic_history(group, read_topic(group, config))]
         groups = [group for group in groups if group.rebalances or group.others]
         unread = None
@@ -110,8 +111,10 @@ def why(
         logged = scenario_of(groups[0], dict(topics), assignor, changes)
         output.write(scenario_yaml(logged.scenario, logged.assumed))
         return
+    logged_or_not = [scenario_or_why_not(group, dict(topics), assignor, changes) for group in groups]
     answers = [
-        (group, cures(group, scenario_or_why_not(group, dict(topics), assignor, changes))) for group in groups
+        (group, cures(group, name_flags(logged) if isinstance(logged, str) else logged))
+        for group, logged in zip(groups, logged_or_not, strict=True)
     ]
     if html is not None:
         from copartition.why.report import why_html  # noqa: PLC0415 - needs the extra "report"

@@ -2,7 +2,6 @@
 
 A record of the new topic is read if its place in the old topic is below the group's commit there. A group
 goes on at the first record that it has not read; what it has read behind that comes again.
-`copartition.reshape.origin.new_position` is the same rule for one partition in a loop's words.
 
 What a group has not read is at the end of each new partition, so only the ends are read: from so far back
 that all records are found that the old topic has beyond the commits.
@@ -20,12 +19,10 @@ from partitioning.errors import ReshapeError
 from spark_integration.reshaping.topics import (
     Bounds,
     by_partition,
-    is_compacted,
     origin,
     read_topic,
-    topic_bounds,
+    topic_pair,
 )
-from spark_integration.session import register
 
 FIRST_WINDOW = 256
 """Offsets to read at the end of each new partition at least; a window that is too short grows fourfold."""
@@ -97,8 +94,7 @@ def map_positions(
         UnknownTopicError, BrokerUnreachableError, InvalidConfigError: as of `partition_count`.
         AccessError: this user may not see whether the topics are compacted.
     """
-    register(spark)
-    old, new = topic_bounds(config, source), topic_bounds(config, target)
+    old, new, compacted = topic_pair(spark, config, source, target)
     known = {group: _checked(group, offsets, source, old) for group, offsets in commits.items()}
     # Without a group there is no lowest commit from which on the topic could be read.
     if not known:
@@ -107,7 +103,7 @@ def map_positions(
     # Retention has deleted what lies below the beginning, so that it cannot be counted here; its copies may
     # be there all the same, and be unread.
     countable = all(least[partition] >= start for partition, start in old.starts.items())
-    if countable and not (is_compacted(config, source) or is_compacted(config, target)):
+    if countable and not compacted:
         unread = _count_by_partition(read_topic(spark, config, source, Bounds(least, old.ends)))
         rows = _ends_with(spark, config, target, new, least, unread)
     else:

@@ -20,13 +20,11 @@ from spark_integration.columns import kafka_partition
 from spark_integration.reshaping.topics import (
     Bounds,
     by_partition,
-    is_compacted,
     origin,
     read_topic,
-    topic_bounds,
+    topic_pair,
     without_origin,
 )
-from spark_integration.session import register
 
 EXAMPLES = 10
 _FAULTS = ("lost", "doubled", "changed", "unmatched", "out_of_order", "misplaced")
@@ -122,8 +120,7 @@ def prove(
         UnknownTopicError, BrokerUnreachableError, InvalidConfigError: as of `partition_count`.
         AccessError: this user may not see whether the topics are compacted.
     """
-    register(spark)
-    old, new = topic_bounds(config, source), topic_bounds(config, target)
+    old, new, compacted = topic_pair(spark, config, source, target)
     if ends is not None:
         if ends.keys() != old.ends.keys():
             raise ReshapeError(
@@ -133,7 +130,6 @@ def prove(
         # Up to the ends of the copy and not of now: what was written since has no copy yet, and would count
         # as lost.
         old = Bounds(old.starts, ends)
-    compacted = is_compacted(config, source) or is_compacted(config, target)
     both = _originals(read_topic(spark, config, source, old), key).unionByName(
         _copies(read_topic(spark, config, target, new), old)
     )

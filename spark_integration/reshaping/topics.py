@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import confluent_kafka.admin  # the module, since its classes cannot be pickled
@@ -20,6 +20,7 @@ from partitioning.clients.contact import quiet_client
 from partitioning.errors import AccessError, ReshapeError
 from spark_integration.reading.cluster import ANSWER_WITHIN_S, Cluster
 from spark_integration.reading.options import EARLIEST, read_options
+from spark_integration.session import register
 from spark_integration.sinks.options import librdkafka_names
 
 HEADERS = "array<struct<key:string,value:binary>>"
@@ -88,14 +89,30 @@ def topic_bounds(config: Mapping[str, str], topic: str) -> Bounds:
     return Bounds(*({place[1]: side[place] for place in places} for side in (starts, ends)))
 
 
-def is_compacted(config: Mapping[str, str], topic: str) -> bool:
-    """Return whether the topic's `cleanup.policy` names "compact". Errors as of `_setting`."""
-    return "compact" in _setting(config, topic, _COMPACTS)
+class TopicPair(NamedTuple):
+    """Bounds of the old topic and of the new one, and whether one of them is compacted."""
+
+    old: Bounds
+    new: Bounds
+    compacted: bool
+
+
+def topic_pair(spark: SparkSession, config: Mapping[str, str], source: str, target: str) -> TopicPair:
+    """Make a session know the format, and return what both topics have now.
+
+    Raises:
+        AccessError: this user may not see whether the topics are compacted.
+        MissingDependencyError: this Spark has no Python data sources, or confluent-kafka is missing.
+    """
+    register(spark)
+    old, new = topic_bounds(config, source), topic_bounds(config, target)
+    compacted = any("compact" in policy for policy in _settings(config, (source, target), _COMPACTS))
+    return TopicPair(old, new, compacted)
 
 
 def check_keeps_times(config: Mapping[str, str], topic: str) -> None:
     """Raise ReshapeError if brokers would replace the timestamps of records that are written to a topic."""
-    kept = _setting(config, topic, _STAMPS)
+    (kept,) = _settings(config, (topic,), _STAMPS)
     if kept != "CreateTime":
         raise ReshapeError(
             f"topic {topic!r} has {_STAMPS}={kept}, so brokers would replace the timestamps of all copied "
@@ -103,20 +120,26 @@ def check_keeps_times(config: Mapping[str, str], topic: str) -> None:
         )
 
 
-def _setting(config: Mapping[str, str], topic: str, name: str) -> str:
-    """Return a setting of a topic; AccessError if this user may not see it."""
-    options = read_options(reader_options(config, topic), os.environ, EARLIEST)
+def _settings(config: Mapping[str, str], topics: Sequence[str], name: str) -> list[str]:
+    """Return a setting of each topic, in their order; AccessError if this user may not see it."""
+    options = read_options(reader_options(config, topics[0]), os.environ, EARLIEST)
     admin = quiet_client(confluent_kafka.admin.AdminClient, options.config, [])
     kinds = confluent_kafka.admin.ConfigResource.Type  # type: ignore[attr-defined]
-    resource = confluent_kafka.admin.ConfigResource(kinds.TOPIC, topic)  # type: ignore[attr-defined]
-    (answer,) = admin.describe_configs([resource], request_timeout=ANSWER_WITHIN_S).values()
-    try:
-        return str(answer.result()[name].value)
-    except confluent_kafka.KafkaException as error:
-        raise AccessError(
-            f"the brokers do not show the settings of topic {topic!r} ({error.args[0].str()}), of which "
-            f"{name} has to be known: allow this user DescribeConfigs on it"
-        ) from error
+    resources = [
+        confluent_kafka.admin.ConfigResource(kinds.TOPIC, topic)  # type: ignore[attr-defined]
+        for topic in topics
+    ]
+    answers = admin.describe_configs(resources, request_timeout=ANSWER_WITHIN_S)
+    values = []
+    for topic, resource in zip(topics, resources, strict=True):
+        try:
+            values.append(str(answers[resource].result()[name].value))
+        except confluent_kafka.KafkaException as error:
+            raise AccessError(
+                f"the brokers do not show the settings of topic {topic!r} ({error.args[0].str()}), of which "
+                f"{name} has to be known: allow this user DescribeConfigs on it"
+            ) from error
+    return values
 
 
 def with_origin(headers: Column, partition: Column, offset: Column) -> Column:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
 ANSWER_WITHIN_S = 10.0
-BATCH_WAIT_S = 30.0
-"""Seconds that a batch's driver waits for brokers at most: nothing is written, the address may be wrong."""
 _log = logging.getLogger("copartition")
 _ADDRESSES = ("bootstrap.servers", "metadata.broker.list")  # two names of one setting
 

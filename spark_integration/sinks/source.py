@@ -20,7 +20,6 @@ from spark_integration.columns import LANES, PARTITIONS, TASKS
 from spark_integration.errors import ColumnError, RoutingError
 from spark_integration.shipping import PLACEMENT, send_by_value
 from spark_integration.sinks.cluster import (
-    BATCH_WAIT_S,
     Topics,
     check_same_topics,
     checked_topics,
@@ -58,7 +57,7 @@ class KafkaSink(datasource.DataSource):
         destination = _destination(schema, self.options)
         if destination.sink.once is not None:
             return OnceBatchWriter(destination.target(stream=False))
-        return _BatchWriter(destination.checked(min(first_wait_s(destination.sink.config), BATCH_WAIT_S)))
+        return _BatchWriter(destination.checked(first_wait_s(destination.sink.config)))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> datasource.DataSourceStreamWriter:  # noqa: ARG002, N802
         """Called by Spark on the driver, twice a micro-batch; every output mode appends."""

@@ -16,7 +16,8 @@ from copartition.check.planned import GrowthPlan
 from copartition.check.verdict import JoinVerdict, KeyProof, Placement
 from copartition.kit.number_checks import NumberCheck
 from copartition.reshape.observed import Moves, ReadingGroup
-from copartition.reshape.plan import Copy, Reason, Way
+from copartition.reshape.plan import Reason
+from copartition.reshape.ways import Copy, Way
 
 FOLDER = Path(copartition.__file__).parent
 READ_FROM = {

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from docs import deploy_picture, terminal_picture
+from docs import deploy_picture, page_picture, terminal_picture
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
@@ -33,10 +33,15 @@ def test_the_words_for_the_picture_have_its_figures(figure):
     assert figure in deploy_picture.PICTURE.read_text(encoding="utf-8")
 
 
-def test_the_terminal_shows_what_the_command_prints_today():
-    assert terminal_picture.draw() == terminal_picture.PICTURE.read_text(encoding="utf-8")
+OF_OUTPUT = pytest.mark.parametrize("picture", [terminal_picture, page_picture])
 
 
-def test_the_words_for_the_terminal_are_its_own():
-    [words] = re.findall(r"!\[([^\]]*)\]\(docs/terminal.svg\)", README)
-    assert f'aria-label="{words}"' in terminal_picture.PICTURE.read_text(encoding="utf-8")
+@OF_OUTPUT
+def test_a_picture_shows_what_the_command_gives_today(picture):
+    assert picture.draw() == picture.PICTURE.read_text(encoding="utf-8")
+
+
+@OF_OUTPUT
+def test_the_words_for_a_picture_are_its_own(picture):
+    [words] = re.findall(rf"!\[([^\]]*)\]\(docs/{picture.PICTURE.name}\)", README)
+    assert f'aria-label="{words}"' in picture.PICTURE.read_text(encoding="utf-8")

@@ -159,7 +159,7 @@ def test_a_client_or_tool_leads_to_its_rule(name, profile):
 
 
 def test_a_name_leads_to_one_client_and_says_where_that_stands():
-    rows = json.loads((Path(partitioning.__file__).parent / "names.json").read_text(encoding="utf-8"))
+    rows = json.loads((Path(partitioning.__file__).parent / "clients.json").read_text(encoding="utf-8"))
     names = [name for row in rows for name in (*filter(None, [row["client"]]), *row["names"])]
     assert len(CLIENT_NAMES) == len(names)
     assert all(known.source and known.profile in {None, *PROFILES} for known in CLIENT_NAMES.values())

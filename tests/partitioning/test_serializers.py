@@ -168,6 +168,15 @@ def test_a_value_that_does_not_fit_the_avro_schema_is_refused(value):
         serialize_key(value, "avro", schema=AVRO, schema_id=1)
 
 
+@pytest.mark.parametrize(("key_type", "schema"), [("avro", AVRO), ("protobuf", PROTOBUF)])
+@pytest.mark.parametrize("value", ["\ud800", {"id": "\ud800"}, {"\ud800": 1}])
+def test_half_a_surrogate_pair_can_be_printed_in_what_is_said_of_it(value, key_type, schema):
+    with pytest.raises(InvalidKeyError) as told:
+        serialize_key(value, key_type, schema=schema, schema_id=1)
+    assert r"\ud800" in str(told.value)
+    assert str(told.value).encode().decode() == str(told.value)
+
+
 @pytest.mark.parametrize("value", [{"idd": 1}, "a", {"id": "x"}])
 def test_a_value_that_is_no_protobuf_message_is_refused(value):
     with pytest.raises(InvalidKeyError, match=r"is no message shop\.Order"):

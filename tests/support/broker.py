@@ -178,6 +178,7 @@ class Broker:
     Attributes:
         bootstrap_servers: host:port of every node.
         logs: what each node writes.
+        version: of Kafka, such as "4.4.0".
 
     Raises:
         JarsError: its jars could not be fetched.
@@ -191,6 +192,8 @@ class Broker:
         racks: Sequence[str] = ("rack0",),
         version: str = "",
     ) -> None:
+        version = version or os.environ.get(KAFKA_VERSION, "")
+        self.version = version or jars.kafka_of(POM)
         self._java = [*JAVA, *java_options, "-cp", f"{_jars(version)}/*"]
         self._folder = Path(tempfile.mkdtemp(prefix="copartition-broker-"))
         self.logs = [self._folder / f"broker-{node}.log" for node in range(1, 1 + len(racks))]

@@ -54,6 +54,14 @@ def fetch(pom: Path) -> Path:
     return folder
 
 
+def kafka_of(pom: Path) -> str:
+    """The version of Kafka that a pom file names in its property `kafka.version`."""
+    found = re.search(r"<kafka\.version>([^<]+)", pom.read_text())
+    if found is None:
+        raise JarsError(f"{pom} has no property kafka.version")
+    return found[1]
+
+
 @contextmanager
 def pom_of_version(pom: Path, version: str) -> Iterator[Path]:
     """The path of a copy of a pom file with another Kafka in it; of the file itself if the version is ""."""

@@ -12,6 +12,7 @@ class Read(NamedTuple):
     """A record as it stands in its topic."""
 
     partition: int
+    offset: int
     key: bytes | None
     value: bytes | None
     timestamp: int
@@ -19,7 +20,7 @@ class Read(NamedTuple):
 
 
 def read_topic(servers: str, topic: str) -> list[Read]:
-    """Every record, each partition in the order of its offsets."""
+    """Every committed record, by partition and offset."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
@@ -43,6 +44,7 @@ def read_topic(servers: str, topic: str) -> list[Read]:
                 found.append(
                     Read(
                         message.partition(),
+                        message.offset(),
                         message.key(),
                         message.value(),
                         message.timestamp()[1],
@@ -53,7 +55,7 @@ def read_topic(servers: str, topic: str) -> list[Read]:
                 partitions.discard(message.partition())
             else:
                 raise KafkaException(error)
-        return found
+        return sorted(found, key=lambda record: (record.partition, record.offset))
     finally:
         consumer.close()
 

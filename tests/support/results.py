@@ -19,7 +19,7 @@ from copartition.simulation import (
 )
 from copartition.simulation.outcome.timeline import Zombies
 from copartition.simulation.records.curves import PartitionCurves
-from copartition.simulation.records.readers import CatchUps
+from copartition.simulation.records.outages import CatchUps
 
 SCENARIO = Scenario(
     (Topic("orders", 2),), (Consumer("a"), Consumer("b")), (Crash(1_000, "a"),), name="deploy"

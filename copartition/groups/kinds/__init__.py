@@ -15,12 +15,13 @@ OTHER_KINDS: dict[str, str] = {
     "share": (
         "{group} is a share group (KIP-932): several members read one partition by design, so that none has "
         "an owner, moves or waits for a rebalance; copartition doctor says what is wrong with it, "
-        "copartition snapshot who reads what and its lag, and copartition assign share plans it"
+        "copartition watch who gets which partition, copartition snapshot who has what and its lag, "
+        "and copartition assign share plans it"
     ),
     "streams": (
         "{group} is a Streams group (KIP-1071): its members have tasks, active, standby or warm-up ones, "
-        "not partitions; copartition doctor says what is wrong with it, copartition snapshot who has which "
-        "task and its lag, and copartition assign streams plans them"
+        "not partitions; copartition doctor says what is wrong with it, copartition watch who gets which "
+        "task, copartition snapshot who has which one and its lag, and copartition assign streams plans them"
     ),
 }
 """For each kind the sentence about a group of it; `group` is the name."""

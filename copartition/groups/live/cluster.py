@@ -249,14 +249,20 @@ class Cluster:
         more = f" and {len(types) - len(near)} more" if len(types) > len(near) else ""
         return GroupNotFoundError(f"{self._source}: {_NO_GROUP}{there}{more}")
 
-    def check_kind(self, group: str) -> None:
+    def check_kind(self, group: str, instead: str) -> None:
         """Refuse a share group or a Streams group; a group that is not there may have been one of consumers.
+
+        Args:
+            group: group id.
+            instead: what answers the caller's question for such a group; a clause that ends the message.
 
         Raises:
             OtherGroupKindError: it is of another kind; the message says of which, and what to use.
         """
-        if self.group_types().get(group) in OTHER_KINDS:
-            raise self._missing(group)
+        if (kind := self.group_types().get(group)) in OTHER_KINDS:
+            raise OtherGroupKindError(
+                f"{self._source}: {OTHER_KINDS[kind].format(group=group)}; {instead}", kind
+            )
 
     def group_types(self) -> dict[str, str]:
         """Return the type of each group by its name; {} if brokers tell no types, or not to this user."""

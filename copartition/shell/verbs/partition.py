@@ -71,9 +71,9 @@ def partition(
 ) -> None:
     """Show the partition to which every client sends each KEY of a topic with N partitions.
 
-    A dash means that the client does not hash such a key. What is hashed is the serialized key: the number 42
-    as a long and as a text are two keys (--key-type). A KEY of json, avro, protobuf or jsonschema is a JSON
-    document; one that is none is the text that it is.
+    A dash means that the client does not hash such a key, or that its keys are texts and this one is none.
+    What is hashed is the serialized key: the number 42 as a long and as a text are two keys (--key-type). A
+    KEY of json, avro, protobuf or jsonschema is a JSON document; one that is none is the text that it is.
 
     Exit code: 0 they are shown, 2 a key or a file could not be read.
     """
@@ -93,20 +93,14 @@ def partition(
         texts = [key if isinstance(key, str) else json.dumps(key) for key in given.values if key is not None]
         _show_forms(texts, partitions, asked or ["java"], number, output)
         return
-    from partitioning import PROFILES, list_partitioners, partition_batch  # noqa: PLC0415 - only here
+    from partitioning import PROFILES, list_partitioners  # noqa: PLC0415 - only here
     from partitioning.serializers import key_serializer  # noqa: PLC0415
 
     serializer = key_serializer(key_type, schema=_schema(schema_file), schema_id=number)
     encoded = given.serialize(serializer)
     # A file may have a million keys: of these only the rule of Java, unless others are asked for.
     names = asked or (["java"] if file else list(PROFILES))
-    places = {
-        name: [
-            None if place < 0 else place
-            for place in partition_batch(encoded, partitions, profile=name).tolist()
-        ]
-        for name in names
-    }
+    places = {name: _places(encoded, partitions, name, strict=bool(asked)) for name in names}
     shown = [_key_text(key) for key in given.values]
     if output.form == "json":
         rows = [
@@ -133,6 +127,27 @@ def partition(
         cells = [Text("-" if place is None else str(place)) for place in places[name]]
         listing.add_row(Text(name), *cells, Text(summaries[name], "dim"))
     output.paint(lambda console: console.print(listing))
+
+
+def _places(keys: Sequence[bytes | None], partitions: int, profile: str, *, strict: bool) -> list[int | None]:
+    """Return the partition of each key, None if the profile hashes no such key or, unless strict, takes none.
+
+    Raises:
+        InvalidKeyError: strict, and the profile's keys are texts but one of these is not UTF-8.
+    """
+    from partitioning import partition_batch  # noqa: PLC0415 - only here
+    from partitioning.errors import InvalidKeyError  # noqa: PLC0415
+
+    try:
+        placed = partition_batch(keys, partitions, profile=profile).tolist()
+    except InvalidKeyError:
+        if strict:
+            raise
+        # A binary key, such as the long 200, must not hide where all other clients put it.
+        if len(keys) == 1:
+            return [None]
+        return [place for key in keys for place in _places([key], partitions, profile, strict=False)]
+    return [None if place < 0 else place for place in placed]
 
 
 def _schema_id(text: str | None) -> int | Literal["header"] | None:
@@ -202,7 +217,8 @@ def _read_keys(path: str, column: str | None) -> _Keys:
         for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
             try:
                 values.append(json.loads(line)[column])
-            except (ValueError, TypeError, KeyError) as error:
+            # A line of thousands of brackets ends the parser by a RecursionError.
+            except (ValueError, TypeError, KeyError, RecursionError) as error:
                 why = f"no field {column!r}" if isinstance(error, KeyError) else "no JSON object"
                 raise SourceError(f"{path}, line {number}: {why}") from None
         return _Keys(values, are_json=True)
@@ -228,11 +244,11 @@ def _show_forms(
     keys: Sequence[str], partitions: int, profiles: Sequence[str], schema_id: int | None, output: Output
 ) -> None:
     """Print each form of each key: its partition by each profile, and its first bytes in hexadecimal."""
-    from partitioning import partition_for_key  # noqa: PLC0415 - only here
-    from partitioning.serializers import forms_of  # noqa: PLC0415
+    from partitioning.serializers import forms_of  # noqa: PLC0415 - only here
 
     forms = [(_key_text(text), form, key) for text in keys for form, key in forms_of(text, schema_id)]
-    places = [[partition_for_key(key, partitions, profile=name) for name in profiles] for *_, key in forms]
+    placed = [_places([key for *_, key in forms], partitions, name, strict=False) for name in profiles]
+    places = [*zip(*placed, strict=True)]
     if output.form == "json":
         rows = [
             {

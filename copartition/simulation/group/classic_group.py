@@ -5,22 +5,22 @@ answer, and open their partitions. An event that concerns a single member meanwh
 Sources: KIP-62 (heartbeats), KIP-134 (initial delay), KIP-345 and KIP-814 (static members), KIP-429
 (cooperative), `GroupMetadataManager`.
 
-States follow one another as in Kafka: EMPTY or STABLE, then PREPARING_REBALANCE while the barrier is open,
-then COMPLETING_REBALANCE while the leader's assignor works, then STABLE again.
+The states of the group, and what moves it from one to another, are the table in `classic_states`.
 """
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from copartition.kit.words import first_of
+from copartition.simulation.group.classic_states import MOVES, ClassicGroupState, GroupEvent
 from copartition.simulation.group.clients import PROFILES
-from copartition.simulation.group.leader import Answer, Decisions, Leader, subscription
-from copartition.simulation.group.members import ClassicGroupState, Members, RebalanceNotifier
-from copartition.simulation.group.timers import DONE, RETRY_MS, Timer, Timers, first_after
+from copartition.simulation.group.leader import Answer, Decisions, Leader
+from copartition.simulation.group.members import Members, RebalanceNotifier
+from copartition.simulation.group.metadata import Metadata
+from copartition.simulation.group.timers import DONE, RETRY_MS, Timer, Timers
 from copartition.simulation.group.world import World
 from copartition.simulation.outcome.timeline import Phase
 
@@ -98,7 +98,7 @@ class ClassicGroup:
         self._members.joins_ms[self._members.rows] = 0.0
         self.leader.elect()
         answer = self.leader.decide(self.metadata.counts())
-        self.state = ClassicGroupState.STABLE
+        self._move(GroupEvent.FOUND)
         self._world.history.start = self.leader.apply(
             answer, self.cause, 0.0, tuple(self._causes), {}, at_rest=True
         )
@@ -119,8 +119,12 @@ class ClassicGroup:
         if rows:
             lists = [[partitions.name(partition) for partition in mine] for mine in owned]
             self.leader.adopt(lists, generation)
-            self.state = ClassicGroupState.STABLE
+            self._move(GroupEvent.FOUND)
             self.metadata.watch()
+
+    def _move(self, event: GroupEvent) -> None:
+        """Go to the state that follows from an event by the table, which has every move there is."""
+        self.state = MOVES[self.state, event].to
 
     # Messages and sessions.
 
@@ -199,7 +203,7 @@ class ClassicGroup:
             self.prepare(text, cause)
             return
         self._answer.cancel()
-        self.state = ClassicGroupState.EMPTY
+        self._move(GroupEvent.DESERTED)
         self.leader.over = True
         self.leader.gone.clear()
         self._delay_ms = None
@@ -336,7 +340,7 @@ class ClassicGroup:
             if leader is not None and members.alive[leader]:
                 asks_ms = max(now_ms, self._computed_ms)
                 members.joins_ms[leader] = asks_ms + self._network_ms(leader, asks_ms)
-            self.state = ClassicGroupState.PREPARING_REBALANCE
+            self._move(GroupEvent.REBALANCE)
             self._deadline_ms = now_ms + self._settings.max_poll_interval_ms
         self._causes.append(text)
         # The follow-up of a cooperative rebalance is no reason of its own: its pauses are due to what began
@@ -404,7 +408,7 @@ class ClassicGroup:
         far.
         """
         members, now_ms = self._members, self._world.now_ms
-        self.state = ClassicGroupState.PREPARING_REBALANCE
+        self._move(GroupEvent.REBALANCE)
         if cause != self.cause:
             self._blamed = []
         self.cause = cause
@@ -448,10 +452,10 @@ class ClassicGroup:
             members.metadata_ms[leader] = self._computed_ms
         answered_ms = now_ms + self._world.network_each(joined, now_ms) / 2
         members.restart_beats(joined, answered_ms, known_ms)
+        self._move(GroupEvent.ALL_JOINED)
         if known_ms <= now_ms:
             self._sync(answer)
             return
-        self.state = ClassicGroupState.COMPLETING_REBALANCE
         self._world.ledger.settle_all(Phase.PAUSED, now_ms, Phase.COMPUTING, self.cause)
         self._answer = self._timers.at(known_ms, lambda: self._sync(answer))
 
@@ -466,7 +470,7 @@ class ClassicGroup:
         members must give partitions up, the follow-up rebalance is planned for the first of them to be done.
         """
         now_ms = self._world.now_ms
-        self.state = ClassicGroupState.STABLE
+        self._move(GroupEvent.ASSIGNED)
         self._world.history.rebalances.append(
             self.leader.apply(answer, self.cause, self._started_ms, tuple(self._causes), self._absence)
         )
@@ -532,206 +536,3 @@ class ClassicGroup:
         """
         self._sessions.pop(member, DONE).cancel()
         return self._absence.pop(member, None)
-
-
-MISSING_TOPIC_MS = 1_000
-"""Interval at which clients ask for a missing topic that they name (`retry.backoff.max.ms`), milliseconds."""
-
-
-class _Growth(NamedTuple):
-    """One change of a topic: since `at_ms` topic number `topic` has `partitions` partitions; or it is new.
-
-    `topic` is a number of `Partitions`, `partitions` the total after the change, and `at_ms` milliseconds of
-    the run.
-    """
-
-    at_ms: float
-    topic: int
-    partitions: int
-    created: bool
-
-
-class Metadata:
-    """The knowledge of the members about topics: what the leader sees, and when a member sees new partitions.
-
-    A change stays in `_growth` for the whole run. At most one timer
-    runs: for the first member that will notice a change, and only while the group is stable.
-
-    Each client asks for metadata at times of its own: at `Members.metadata_ms` plus multiples of
-    `metadata.max.age.ms`. A change is seen at the first such time after it, so nothing has to be simulated in
-    between.
-    """
-
-    def __init__(
-        self,
-        world: World,
-        coordinator: ClassicGroup,
-        members: Members,
-        timers: Timers,
-        notifier: RebalanceNotifier,
-    ) -> None:
-        self._world = world
-        self._coordinator = coordinator
-        self._members = members
-        self._timers = timers
-        self._notifier = notifier
-        self._growth: list[_Growth] = []
-        self._timer = DONE
-
-    def on_growth(self, topic: int, *, created: bool) -> None:
-        """Note that a topic has more partitions, or that it was created.
-
-        Wait for the first member that sees it.
-        """
-        count = self._world.partitions.counts[topic]
-        self._growth.append(_Growth(self._world.now_ms, topic, count, created))
-        self.watch()
-
-    def on_racks(self, topic: int) -> None:
-        """Let the leader rejoin at its next refresh if it reads a topic whose replicas are in other racks.
-
-        A client without a rack of its own does not look at racks (KIP-881). Followers do not rejoin.
-        """
-        leader, world = self._coordinator.leader.member, self._world
-        if leader is None or self._coordinator.state is ClassicGroupState.EMPTY:
-            return
-        consumer = world.memberships.consumers[leader]
-        looks = PROFILES[consumer.client].notices_racks and consumer.rack is not None
-        if looks and world.partitions.topics[topic] in self._coordinator.leader.topics():
-            age_ms = world.scenario.settings.metadata_max_age_ms
-            sees_ms = first_after(float(self._members.metadata_ms[leader]), age_ms, world.now_ms)
-            self._timers.at(sees_ms, lambda: self._rejoin_for_racks(leader, topic))
-
-    def _rejoin_for_racks(self, leader: int, topic: int) -> None:
-        """Let the leader rejoin, unless the group has another leader or rebalances anyway."""
-        stable = self._coordinator.state is ClassicGroupState.STABLE
-        if stable and leader == self._coordinator.leader.member and self._members.alive[leader]:
-            text = self._world.partitions.growth([topic])
-            self._coordinator.prepare(text, self._world.ledger.cause(text))
-            self._notifier.notify(leader, self._world.now_ms)
-
-    def counts(self) -> list[int]:
-        """Return each topic's number of partitions that the leader knows when it assigns, by topic number."""
-        now_ms, leader = self._world.now_ms, self._coordinator.leader.member
-        assert leader is not None
-        consumer = self._world.memberships.consumers[leader]
-        # A pattern is matched against what there is (Java asks before each join), librdkafka asks anyhow.
-        if consumer.pattern is not None or PROFILES[consumer.client].asks_before_assigning:
-            return list(self._world.partitions.counts)
-        # A leader asks anew where others subscribe to topics that are none of its own.
-        own = subscription(consumer, self._world, self._world.partitions.counts)
-        if self._growth and not self._coordinator.leader.topics().issubset(own):
-            return list(self._world.partitions.counts)
-        # At the least it knows what was given out last: members claim it, and ask for what they are given.
-        counts = list(self._coordinator.leader.counts)
-        for growth in self._growth:
-            if self._sees(leader, growth) <= now_ms:
-                counts[growth.topic] = max(counts[growth.topic], growth.partitions)
-        return counts
-
-    def watch(self) -> None:
-        """Set the timer for the first member that sees a change and rejoins for it.
-
-        Only a stable group has one.
-        """
-        self.forget()
-        if not self._growth or self._coordinator.state is not ClassicGroupState.STABLE:
-            return
-        unseen = self._unassigned_growth()
-        noticed = [
-            (at_ms, member)
-            for member in self._watchers()
-            for growth in unseen
-            if (at_ms := self._notices(member, growth)) is not None
-        ]
-        if noticed:
-            at_ms, member = min(noticed)
-            # A leader that puts its decision off (KIP-415) would hear of it in vain until then.
-            holds_ms = self._coordinator.leader.holds_ms or 0.0
-            # A coordinator that is down answers no JoinGroup, so the member rejoins when it is up again.
-            at_ms = max(at_ms, self._coordinator.down_ms, holds_ms)
-            self._timer = self._timers.at(at_ms, lambda: self._notice(member))
-
-    def forget(self) -> None:
-        """Cancel the timer: the group rebalances, and its leader will see the change then."""
-        self._timer.cancel()
-
-    def _unassigned_growth(self) -> list[_Growth]:
-        """Return the changes that are not assigned yet, of topics that at least one member subscribes to.
-
-        A change is over when the leader's last decision knew at least as many partitions of its topic.
-        """
-        assigned, subscribed = self._coordinator.leader.counts, self._coordinator.leader.topics()
-        return [
-            growth
-            for growth in self._growth
-            if growth.partitions > assigned[growth.topic]
-            and self._world.partitions.topics[growth.topic] in subscribed
-        ]
-
-    def _watchers(self) -> list[int]:
-        """Return the members that rejoin if they see a change.
-
-        The leader, and others depending on their client.
-
-        Members are in the order of `Members.rows`; dead and stalled ones are left out.
-        """
-        leader = self._coordinator.leader.member
-        consumers = self._world.memberships.consumers
-        return [
-            member
-            for member in self._members.living().tolist()
-            if member == leader
-            or consumers[member].pattern is not None
-            or PROFILES[consumers[member].client].anyone_sees_growth
-        ]
-
-    def _notices(self, member: int, growth: _Growth) -> float | None:
-        """Return the time at which a member rejoins for a change, in milliseconds; None if it does not."""
-        consumer = self._world.memberships.consumers[member]
-        name = self._world.partitions.topics[growth.topic]
-        is_leader = member == self._coordinator.leader.member
-        if not is_leader and name not in subscription(consumer, self._world, self._world.partitions.counts):
-            return None
-        # A follower that joins with the same subscription gets its generation as the answer, and nobody else
-        # hears of it; a cooperative member tells what it owns besides, which is no longer what it was.
-        rejoins = PROFILES[consumer.client].anyone_sees_growth and not self._members.eager[member]
-        if not (is_leader or growth.created or rejoins):
-            return None
-        sees_ms = self._sees(member, growth)
-        if sees_ms > self._world.now_ms:
-            return sees_ms
-        return self._world.now_ms if is_leader else None  # the others have heard of it in vain
-
-    def _sees(self, member: int, growth: _Growth) -> float:
-        """Return the time at which a member's metadata show a change: its next refresh, or its next retry.
-
-        A missing topic that a client subscribes to by name is asked for again and again, and so it is found
-        within `MISSING_TOPIC_MS`; a topic of a pattern is found at a refresh only.
-        """
-        age_ms = self._world.scenario.settings.metadata_max_age_ms
-        refresh_ms = first_after(float(self._members.metadata_ms[member]), age_ms, growth.at_ms)
-        named = self._world.memberships.consumers[member].topics or ()
-        if growth.created and self._world.partitions.topics[growth.topic] in named:
-            return min(refresh_ms, growth.at_ms + MISSING_TOPIC_MS)
-        return refresh_ms
-
-    def _notice(self, member: int) -> None:
-        """Let a member rejoin for the changes it sees; if it is dead or stalled, the next one will."""
-        if not self._members.alive[member]:
-            self.watch()
-            return
-        world, ledger = self._world, self._world.ledger
-        unseen = dict.fromkeys(growth.topic for growth in self._unassigned_growth())
-        cause = ledger.cause(world.partitions.growth(unseen))
-        # New partitions have no owner, -1: the group knows of them from here on, and their pause is the
-        # barrier's.
-        ledger.notice(-1, world.now_ms, cause)
-        self._coordinator.prepare(ledger.causes[cause], cause)
-        self._notifier.notify(member, world.now_ms)
-        for other in self._watchers():
-            seen_ms = min(self._sees(other, growth) for growth in self._growth if growth.topic in unseen)
-            # A member that refreshes its metadata before its next heartbeat rejoins at once, and does not
-            # wait for that.
-            if world.now_ms < seen_ms < self._members.next_beat(other, world.now_ms):
-                self._notifier.notify(other, seen_ms)

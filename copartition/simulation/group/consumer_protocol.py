@@ -11,8 +11,9 @@ assignor answers.
 from collections.abc import Callable
 from functools import partial
 
+from copartition.simulation.group.classic_client import ClassicClient
 from copartition.simulation.group.clients import PROFILES
-from copartition.simulation.group.consumer_client import ClassicClient, Client
+from copartition.simulation.group.consumer_client import Client
 from copartition.simulation.group.consumer_group import Error
 from copartition.simulation.group.group_coordinator import GroupCoordinator
 from copartition.simulation.group.leader import Decisions, speaks_consumer_protocol

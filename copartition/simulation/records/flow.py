@@ -14,21 +14,19 @@ from numpy.typing import NDArray
 
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.records.curves import PartitionCurves
+from copartition.simulation.records.outages import CatchUps, Floats, Slots
 from copartition.simulation.records.readers import (
     DROPPED,
     GIVEN_UP,
     HAUNTED,
     READ,
     STALLED,
-    CatchUps,
     Readers,
     Round,
     Zombie,
 )
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.integer]
-Slots = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,6 +24,7 @@ from copartition.simulation import (
     Scenario,
     simulate,
 )
+from copartition.simulation.group import leader
 from partitioning.errors import ScenarioError
 from tests.copartition.assignment_diff.states import group
 from tests.support.tiers import sample
@@ -115,6 +116,17 @@ def test_ranges_are_the_least_and_the_most_of_as_many_seeds():
     assert found.partition_seconds.least < found.partition_seconds.most
     runs = "30 runs of the simulator, seeds 0 to 29, each at another moment of a heartbeat"
     assert found.ground.sources == ("the strategy 'range'", runs)
+
+
+@pytest.mark.parametrize(("assignor_ms", "asked"), [(0, 2), ("measured", 6)])
+def test_runs_share_what_the_assignor_answered_unless_its_time_is_measured(monkeypatch, assignor_ms, asked):
+    groups = []
+    monkeypatch.setattr(leader, "ask", lambda assignor, group: groups.append(group) or assignor.assign(group))
+    scenario = scenario_of(STATE, parse_happening(STATE, "add 1")).scenario
+    scenario = replace(scenario, costs=replace(scenario.costs, assignor_ms=assignor_ms))
+    assert len(list(run_phases(scenario, 3))) == 3
+    # The group as it begins, and after the member has joined.
+    assert len(groups) == asked
 
 
 @pytest.mark.all_runs

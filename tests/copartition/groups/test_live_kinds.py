@@ -34,6 +34,12 @@ def test_a_share_group_is_called_what_it_is(broker, shared):
             ask(shared, settings(broker))
 
 
+def test_why_leads_to_the_log(broker, shared, run):
+    result = run("why", f"live:{shared}", "-b", broker.bootstrap_servers)
+    assert result.exit_code == 2
+    assert f"copartition why server.log --group {shared} reads its epochs" in result.stderr
+
+
 def test_a_mistyped_group_gets_the_names_that_exist(broker, shared):
     with pytest.raises(GroupNotFoundError, match=f"no such group; there are .*{shared}"):
         read_live(shared[:-1], settings(broker))

@@ -118,3 +118,9 @@ def test_standard_input_that_is_no_utf8_is_refused_in_a_line_whatever_the_locale
     )
     assert (result.returncode, result.stdout, result.stderr.count(b"\n")) == (2, b"", 1)
     assert b"not UTF-8 text" in result.stderr
+
+
+def test_a_setting_that_is_nested_too_deeply_for_json_is_a_text(run, members):
+    result = run("diff", members, "plan:range", "--config", "weights=" + "[" * 100_000)
+    assert result.exit_code == 2
+    assert "assignor 'range'" in result.stderr

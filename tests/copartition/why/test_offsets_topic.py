@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import struct
 from pathlib import Path
 
 import pytest
 
+from copartition.why.history import Cause, GroupHistory
 from copartition.why.offsets_topic import Written, topic_history
-from copartition.why.rebalances import Cause, GroupHistory
 from partitioning.errors import ProtocolError
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "offsets_topic"
@@ -67,6 +68,78 @@ def test_a_deleted_offset_ends_its_steps() -> None:
     commit = records[-1]
     [brief] = topic_history(group, [commit, commit._replace(value=None), commit]).others
     assert brief.what == f"{topic}-1: 2 commits, first 4, last 4, 0 backward, 1 deleted"
+
+
+def test_a_commit_that_moves_nothing_is_no_step_and_no_step_back() -> None:
+    group, topic, records = recorded("classic")
+    [brief] = topic_history(group, [records[-1], records[-1]]).others
+    assert brief.what == f"{topic}-1: 2 commits, first 4, last 4, 0 backward, 0 deleted"
+
+
+def test_the_commits_of_a_partition_are_found_where_the_last_one_is() -> None:
+    group, _, records = recorded("classic")
+    first, last = (records[-1]._replace(offset=offset) for offset in (50, 70))
+    [brief] = topic_history(group, [first, last]).others
+    assert brief.line.number == 70
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_after_its_deletion_a_group_begins_with_nobody(protocol: str) -> None:
+    group, _, records = recorded(protocol)
+    kinds = {"classic": b"\0\2", "consumer": b"\0\3"}
+    own = [each for each in records if each.key[:2] == kinds[protocol] and group.encode() in each.key]
+    deletion = own[0]._replace(value=None, offset=len(records))
+    again = [each._replace(offset=deletion.offset + 1 + number) for number, each in enumerate(records)]
+    history = topic_history(group, [*records, deletion, *again])
+    assert "the group was deleted, or changed its protocol" in [other.what for other in history.others]
+    assert changes(history)[4:] == changes(topic_history(group, records))
+
+
+def classic(
+    version: int, *members: tuple[str, str | None, str], generation: int = 1, offset: int = 0
+) -> Written:
+    """What a broker writes of a classic group "g", led by its first member, in a version of its value.
+
+    Args:
+        version: 0 to 3, as Kafka's GroupMetadataValue.
+        members: (member id, group.instance.id, client id) of each.
+        generation: of the group.
+        offset: of the record.
+    """
+
+    def text(value: str | None) -> bytes:
+        return struct.pack(">h", -1) if value is None else struct.pack(">h", len(value)) + value.encode()
+
+    value = struct.pack(">h", version) + text("consumer") + struct.pack(">i", generation) + text("range")
+    value += text(members[0][0]) + struct.pack(">q", 1_000) * (version >= 2) + struct.pack(">i", len(members))
+    for member, instance, client in members:
+        value += text(member) + text(instance) * (version >= 3) + text(client) + text("/127.0.0.1")
+        value += struct.pack(">i", 30_000) * (1 + (version >= 1))
+        value += struct.pack(">i", 3) + b"sub" + struct.pack(">i", 2) + b"as"
+    return Written(0, offset, 5_000, b"\0\2\0\1g", value)
+
+
+@pytest.mark.parametrize("version", range(4))
+def test_each_version_of_a_generation_is_read(version: int) -> None:
+    members = [("m-1", None, "client-1"), ("m-2", None, "client-2")]
+    [rebalance] = topic_history("g", [classic(version, *members)]).rebalances
+    assert (rebalance.generation, rebalance.assignor, rebalance.leader) == (1, "range", "client-1")
+    assert rebalance.names == ("client-1", "client-2")
+    assert (rebalance.cause, rebalance.member, rebalance.also) == (
+        Cause.JOINED,
+        "client-1",
+        ((Cause.JOINED, "client-2"),),
+    )
+
+
+def test_a_static_member_that_restarts_is_the_same_one_and_is_called_by_its_instance() -> None:
+    records = [
+        classic(3, ("m-1", "pod-0", "client"), ("m-2", "pod-1", "client")),
+        classic(3, ("m-1", "pod-0", "client"), ("m-9", "pod-1", "client"), generation=2, offset=1),
+    ]
+    joined, restarted = topic_history("g", records).rebalances
+    assert (joined.leader, joined.names) == ("pod-0", ("pod-0", "pod-1"))
+    assert (restarted.generation, restarted.cause, restarted.member) == (2, Cause.UNKNOWN, None)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

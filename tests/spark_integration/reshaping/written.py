@@ -3,11 +3,11 @@
 import random
 import uuid
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Producer
 
 from copartition.reshape.origin import HEADER
+from tests.support.reading import Read
 from tests.support.waiting import GENEROUS_S
 
 Headers = tuple[tuple[str, bytes | None], ...]
@@ -15,63 +15,13 @@ KEYS = 37
 BEGIN_MS = 1_700_000_000_000
 
 
-class Record(NamedTuple):
-    """A committed record and its place."""
-
-    partition: int
-    offset: int
-    key: bytes | None
-    value: bytes | None
-    timestamp: int
-    headers: Headers
-
-    @property
-    def origin(self) -> tuple[int, int]:
-        """Where the copy says it was."""
-        name, value = self.headers[-1]
-        assert name == HEADER
-        assert value is not None
-        partition, offset = value.decode().split(":")
-        return int(partition), int(offset)
-
-
-def read_records(servers: str, topic: str) -> list[Record]:
-    """Every committed record, by partition and offset."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": servers,
-            "group.id": f"test-{uuid.uuid4().hex}",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "isolation.level": "read_committed",
-        }
-    )
-    found: list[Record] = []
-    try:
-        left = set(consumer.list_topics(topic, timeout=GENEROUS_S).topics[topic].partitions)
-        consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in left])
-        while left:
-            message = consumer.poll(GENEROUS_S)
-            assert message is not None
-            error = message.error()
-            if error is None:
-                found.append(
-                    Record(
-                        message.partition(),
-                        message.offset(),
-                        message.key(),
-                        message.value(),
-                        message.timestamp()[1],
-                        tuple(message.headers() or ()),
-                    )
-                )
-            elif error.code() == KafkaError._PARTITION_EOF:
-                left.discard(message.partition())
-            else:
-                raise KafkaException(error)
-    finally:
-        consumer.close()
-    return sorted(found, key=lambda record: (record.partition, record.offset))
+def old_place(record: Read) -> tuple[int, int]:
+    """Partition and offset where the copy says that a record was."""
+    name, value = record.headers[-1]
+    assert name == HEADER
+    assert value is not None
+    partition, offset = value.decode().split(":")
+    return int(partition), int(offset)
 
 
 def write_old(servers: str, topic: str, first: int, count: int) -> None:
@@ -126,13 +76,13 @@ def write_copies(servers: str, topic: str, copies: Iterable[tuple[int, bytes, by
 
 
 def mapped(
-    records: Iterable[Record], ends: Mapping[int, int], commits: Mapping[int, int]
+    records: Iterable[Read], ends: Mapping[int, int], commits: Mapping[int, int]
 ) -> dict[int, tuple[int, int]]:
     """New partition -> position and repeats of a group, by looking at every record in turn."""
     positions = dict.fromkeys(ends, (-1, 0))
     for record in records:
         position, repeats = positions[record.partition]
-        old_partition, old_offset = record.origin
+        old_partition, old_offset = old_place(record)
         read = old_offset < commits[old_partition]
         if position < 0 and not read:
             positions[record.partition] = (record.offset, 0)

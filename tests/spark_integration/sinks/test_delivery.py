@@ -342,8 +342,9 @@ def test_a_setting_librdkafka_does_not_know_is_reported(cluster: MockCluster) ->
 
 
 def test_an_address_without_a_broker_is_told_soon_and_reported_at_the_end(
-    cluster: MockCluster, caplog: pytest.LogCaptureFixture
+    cluster: MockCluster, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("partitioning.clients.contact.PATIENCE_S", 0.0)  # its first try is told, however slow
     servers = cluster.bootstrap_servers
     cluster.close()
     with pytest.raises(BrokerUnreachableError, match=r"given up to 3 s: .*Connection refused") as caught:

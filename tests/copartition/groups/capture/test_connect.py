@@ -58,6 +58,18 @@ def test_what_failed_is_said_and_what_is_unassigned_is_nobodys() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("state", "runs"),
+    [("PAUSED", True), ("STOPPED", True), ("RESTARTING", True), ("UNASSIGNED", False), ("DESTROYED", False)],
+)
+def test_a_task_stays_with_its_worker_unless_its_state_says_that_nobody_runs_it(
+    state: str, runs: bool
+) -> None:
+    seen, _ = parse_capture(json.dumps({"one": status("one", "a:8083", "a:8083", state=state)}))
+    assert seen.member.tolist() == ([0, 0] if runs else [-1, -1])
+    assert bool(seen.warnings) is (state == "RESTARTING")
+
+
 def test_a_change_of_workers_has_no_stop_of_a_consumer_group() -> None:
     before, _ = parse_capture(json.dumps(CLUSTER))
     after, _ = parse_capture(json.dumps({**CLUSTER, "two": status("two", "b:8083", "c:8083")}))
@@ -80,13 +92,14 @@ def test_a_task_that_is_there_twice_is_refused() -> None:
         parse_capture(json.dumps(cluster))
 
 
-def test_a_task_that_is_not_in_the_answer_is_unknown_and_no_one_takes_it_for_unassigned() -> None:
+@pytest.mark.parametrize("highest", [2, 2147483646])
+def test_a_task_that_is_not_in_the_answer_is_unknown_and_no_one_takes_it_for_unassigned(highest: int) -> None:
     cluster = {"one": status("one", "a", "a", "b")}
-    cluster["one"]["status"]["tasks"][1]["id"] = 2147483646  # type: ignore[index]
+    cluster["one"]["status"]["tasks"][1]["id"] = highest  # type: ignore[index]
     state, _ = parse_capture(json.dumps(cluster))
     assert not state.complete
     assert state.warnings == (
-        "one shows 2 of 2147483647 tasks; ask again when every task has a status, to know the others",
+        f"one shows 2 of {highest + 1} tasks; ask again when every task has a status, to know the others",
     )
     assert diff(state, parse_snapshot(snapshot_bytes(state))[0]).same
 

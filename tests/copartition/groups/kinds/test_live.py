@@ -11,8 +11,9 @@ from copartition.doctor.examination import examine_all
 from copartition.doctor.observing import Limits
 from copartition.groups import OtherSource, read_any_source
 from copartition.groups.kinds.live import read_other_live
-from copartition.groups.kinds.wire import ask_share_group, ask_streams_group
+from copartition.groups.kinds.wire import ask_share_group
 from copartition.groups.live.wire import read_group_types
+from copartition.watch.reader import AnyGroupReader
 from partitioning.errors import GroupNotFoundError, SourceError
 from tests.copartition.groups.kinds.members import ShareMember, StreamsMember
 from tests.copartition.groups.worker import settings
@@ -56,6 +57,8 @@ def test_a_share_group_is_read_with_members_offsets_and_settings(share, config):
     assert read.settings["share.delivery.count.limit"] == "5"
     assert read.limits["group.share.max.delivery.count.limit"] == "10"
     assert ask_share_group(group, config)[1].starts.keys() == {(topic, 0), (topic, 1)}
+    look = AnyGroupReader(group, config)
+    assert look()[0].members[0].partitions == member.partitions
 
 
 def test_a_streams_group_is_read_with_tasks_topology_and_commits(streams, config):
@@ -66,7 +69,10 @@ def test_a_streams_group_is_read_with_tasks_topology_and_commits(streams, config
     assert (member.instance_id, member.process, member.active) == ("i1", "p1", {"0": [0, 1]})
     assert read.state.subtopologies["0"].changelogs == (f"{group}-counts-changelog",)
     assert read.state.positions == {topic: {0: 0, 1: 0}}
-    assert ask_streams_group(group, config).topology_epoch == 0
+    look = AnyGroupReader(group, config)
+    assert look()[0].topology_epoch == 0
+    # A look that shows nothing new gives the object of before, so that `watch` prints nothing.
+    assert look() is look()
 
 
 def test_all_kinds_of_groups_are_examined_together(share, streams, config):

@@ -79,6 +79,28 @@ def test_a_file_gives_a_line_for_each_key_with_the_profiles_asked_for(run, tmp_p
     assert result.stdout.splitlines() == ["key\tjava\tlibrdkafka", *expected]
 
 
+def test_a_key_that_is_no_text_hides_no_clients_partition(run):
+    result = run("partition", "7", "200", "-n", 12, "--key-type", "long", "-o", "json")
+    text, binary = (row["partitions"] for row in json.loads(result.stdout)["keys"])
+    assert [name for name, place in binary.items() if place is None and text[name] is not None] == [
+        "pulsar-java"
+    ]
+    assert binary["java"] == partition_for_key((200).to_bytes(8), 12)
+
+
+def test_a_client_of_texts_that_is_asked_for_says_that_a_key_is_none(run):
+    result = run("partition", "200", "-n", 12, "--key-type", "long", "--profile", "pulsar-java")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "profile 'pulsar-java' hashes text: key in row 0 is not UTF-8" in result.stderr
+
+
+def test_forms_that_are_no_text_have_no_partition_at_a_client_of_texts(run):
+    result = run("partition", "200", "-n", 12, "--all-forms", "--profile", "pulsar-java", "-o", "json")
+    places = {row["form"]: row["partitions"]["pulsar-java"] for row in json.loads(result.stdout)["forms"]}
+    assert places["long"] is None
+    assert places["string"] == partition_for_key(b"200", 12, profile="pulsar-java")
+
+
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
@@ -86,6 +108,7 @@ def test_a_file_gives_a_line_for_each_key_with_the_profiles_asked_for(run, tmp_p
         ("a,b\n1\n", ["--column", "b"], "line 2: it ends before the column 'b'"),
         ('{"a": 1}\n{}\n', ["--column", "a"], "line 2: no field 'a'"),
         ('{"a": 1}\n7\n', ["--column", "a"], "line 2: no JSON object"),
+        ('{"a": ' + "[" * 100_000, ["--column", "a"], "line 1: no JSON object"),
         ("7\nx\n", ["--key-type", "long"], "key 2: 'x' is no integer"),
     ],
 )

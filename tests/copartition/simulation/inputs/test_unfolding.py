@@ -11,7 +11,8 @@ from copartition.simulation import (
     Restart,
     RollingRestart,
     StatefulSetRoll,
-    agenda,
+    autoscaler,
+    unfolding,
 )
 
 A, B, C = PEOPLE = tuple(Consumer(f"w-{number}", rack=f"r{number}") for number in range(3))
@@ -34,15 +35,15 @@ def lengths(*values):
 
 
 def test_a_restart_closes_and_comes_back():
-    assert in_short(agenda.restart(Restart(5, "w-0", 7), 5, A, float)) == [(5, "-w-0"), (12, "+w-0")]
+    assert in_short(unfolding.restart(Restart(5, "w-0", 7), 5, A, float)) == [(5, "-w-0"), (12, "+w-0")]
 
 
 @pytest.mark.parametrize(
     ("unfold", "event"),
     [
-        (agenda.restart, Restart(0, "w-0", 7, ("range",))),
-        (agenda.rolling_restart, RollingRestart(every_ms=1, down_ms=7, assignors=("range",))),
-        (agenda.stateful_set_roll, StatefulSetRoll(0, 7, assignors=("range",))),
+        (unfolding.restart, Restart(0, "w-0", 7, ("range",))),
+        (unfolding.rolling_restart, RollingRestart(every_ms=1, down_ms=7, assignors=("range",))),
+        (unfolding.stateful_set_roll, StatefulSetRoll(0, 7, assignors=("range",))),
     ],
 )
 def test_who_comes_back_may_have_other_strategies(unfold, event):
@@ -52,7 +53,7 @@ def test_who_comes_back_may_have_other_strategies(unfold, event):
 
 def test_a_script_restarts_at_fixed_times_and_draws_each_absence():
     event = RollingRestart(at_ms=5, every_ms=10, down_ms=0)
-    assert in_short(agenda.rolling_restart(event, 5, PEOPLE, lengths(7, 30, 1))) == [
+    assert in_short(unfolding.rolling_restart(event, 5, PEOPLE, lengths(7, 30, 1))) == [
         (5, "-w-0"),
         (12, "+w-0"),
         (15, "-w-1"),
@@ -64,7 +65,7 @@ def test_a_script_restarts_at_fixed_times_and_draws_each_absence():
 
 def test_a_stateful_set_waits_for_each_to_be_ready_from_the_last_to_the_first():
     event = StatefulSetRoll(5, 7, 3)
-    assert in_short(agenda.stateful_set_roll(event, 5, PEOPLE, float)) == [
+    assert in_short(unfolding.stateful_set_roll(event, 5, PEOPLE, float)) == [
         (5, "-w-2"),
         (12, "+w-2"),
         (15, "-w-1"),
@@ -129,17 +130,17 @@ def test_a_stateful_set_waits_for_each_to_be_ready_from_the_last_to_the_first():
 )
 def test_a_deployment_keeps_to_surge_and_unavailable(surge, unavailable, steps):
     event = Deployment(0, surge, unavailable, 2, 3)
-    assert in_turn(agenda.deployment(event, 0, PEOPLE, {}, float)) == steps
+    assert in_turn(unfolding.deployment(event, 0, PEOPLE, {}, float)) == steps
 
 
 def test_a_deployment_closes_as_new_ones_get_ready_whatever_their_order():
     # Two new ones are created at once; the second is ready first.
-    steps = agenda.deployment(Deployment(0, 2), 0, [A, B], {}, lengths(1, 50, 1, 4))
+    steps = unfolding.deployment(Deployment(0, 2), 0, [A, B], {}, lengths(1, 50, 1, 4))
     assert in_turn(steps) == [(1, "+w-0-r2"), (1, "+w-1-r2"), (5, "-w-0"), (51, "-w-1")]
 
 
 def test_a_new_consumer_is_like_the_one_it_replaces():
-    steps = agenda.deployment(Deployment(0, assignors=("range",)), 0, [B], {}, float)
+    steps = unfolding.deployment(Deployment(0, assignors=("range",)), 0, [B], {}, float)
     assert steps[0].event.consumer == Consumer("w-1-r2", rack="r1", assignors=("range",))
 
 
@@ -156,12 +157,12 @@ def test_a_new_consumer_is_like_the_one_it_replaces():
 )
 def test_new_names_count_revisions(running, taken, names):
     people = [Consumer(name) for name in running]
-    steps = agenda.deployment(Deployment(0), 0, people, taken, float)
+    steps = unfolding.deployment(Deployment(0), 0, people, taken, float)
     assert [step.name for step in steps if isinstance(step.event, Join)] == names
 
 
 def test_an_empty_group_has_nothing_to_deploy():
-    assert agenda.deployment(Deployment(0), 0, [], {}, float) == []
+    assert unfolding.deployment(Deployment(0), 0, [], {}, float) == []
 
 
 @pytest.mark.parametrize(
@@ -174,7 +175,7 @@ def test_an_empty_group_has_nothing_to_deploy():
     ],
 )
 def test_a_crash_loop_backs_off(event, backoffs):
-    steps = agenda.crash_loop(event, 0, A, float)
+    steps = unfolding.crash_loop(event, 0, A, float)
     assert {type(step.event).__name__ for step in steps[::2]} == {"Crash"}
     pairs = zip(steps[::2], steps[1::2], strict=True)
     assert [back.at_ms - crash.at_ms for crash, back in pairs] == backoffs
@@ -194,19 +195,19 @@ def test_a_crash_loop_backs_off(event, backoffs):
     ],
 )
 def test_newcomers_have_the_first_free_numbers(number, like, present, names):
-    made = agenda.newcomers(number, Consumer(like, rack="r"), present, {})
+    made = unfolding.newcomers(number, Consumer(like, rack="r"), present, {})
     assert made == [Consumer(name, rack="r") for name in names]
 
 
 def test_who_was_there_before_comes_back_with_the_strategies_of_now():
     known = {"w-1": Consumer("w-1", rack="r1", assignors=("sticky",))}
-    made = agenda.newcomers(1, Consumer("w-0", rack="r0", assignors=("range",)), ["w-0"], known)
+    made = unfolding.newcomers(1, Consumer("w-0", rack="r0", assignors=("range",)), ["w-0"], known)
     assert made == [Consumer("w-1", rack="r1", assignors=("range",))]
 
 
 def looks(event, *seen, partitions=100):
     """What an autoscaler wants at each of (time, lag, present)."""
-    scaler = agenda.Scaler(event)
+    scaler = autoscaler.Scaler(event)
     return [scaler.wanted_number(at_ms, lag, present, partitions) for at_ms, lag, present in seen]
 
 

@@ -1,0 +1,294 @@
+"""Describe the two ways to reshape a topic: their steps, what each stops, and what they cost.
+
+One way is a new topic: its records are copied, and then writers and groups switch. The other is in place:
+the topic grows, or writers get another rule, and the records that are there stay where they are.
+
+`plan` says whether the first way keeps everything. Times ending in `_s` are seconds.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from copartition.deploys.answer import Range, Stops
+from copartition.deploys.pace import Pace
+from copartition.deploys.scenario import Happening
+from copartition.deploys.stops import stops_of_group
+from copartition.kit.evidence import Missing
+from copartition.kit.words import duration
+from copartition.reshape.observed import Moves, ObservedTopic, ReadingGroup
+from copartition.simulation.growth import CURE, find_discoveries
+
+ASSUMED_RATE = 20_000.0
+"""Records a second that a copy is taken to make if nobody says; `--copy` prints what it made."""
+ROUND_S = 10.0
+"""Seconds that a round of the copy is taken to need beside its records: Spark plans it and commits it."""
+LOOK_S = 5.0
+"""Seconds between the two looks that see whether writers stand still."""
+
+
+class Step(NamedTuple):
+    """One step of a way.
+
+    Attributes:
+        text: what is done, in the imperative.
+        commands: command lines and settings, in order.
+        stops: who stands still meanwhile: "nobody", "writers", or a group.
+        pause_ms: for how long, the least and the most; None if nobody stops; `Missing` if it is not known.
+    """
+
+    text: str
+    commands: tuple[str, ...] = ()
+    stops: str = "nobody"
+    pause_ms: Range | Missing | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One of the two ways, with its steps and its price.
+
+    Attributes:
+        name: "a new topic and a switch" or "in place".
+        obstacle: why this way is closed; None if it is open.
+        steps: in order; empty if it is closed.
+        prices: what is lost, moved or read twice, in records, one sentence each.
+        keeps_order: whether every key's records stay in order for every reader.
+    """
+
+    name: str
+    obstacle: str | None
+    steps: tuple[Step, ...]
+    prices: tuple[str, ...]
+    keeps_order: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """The copy's size and time.
+
+    Attributes:
+        records: offsets to copy, at most so many records.
+        rate: records a second that it makes.
+        is_assumed: whether nobody measured that rate.
+        written_per_s: records a second that writers add meanwhile.
+    """
+
+    records: int
+    rate: float
+    is_assumed: bool
+    written_per_s: float
+
+    @property
+    def seconds(self) -> float:
+        """Seconds until it has caught up with the writers; infinite if it never does."""
+        gain = self.rate - self.written_per_s
+        return ROUND_S + self.records / gain if gain > 0 else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Name what the topic is to become.
+
+    Attributes:
+        topic: name of the new topic.
+        partitions: its partition count.
+        profile: whose rule places keyed records there.
+        servers: the cluster as commands name it, host:port.
+    """
+
+    topic: str
+    partitions: int
+    profile: str
+    servers: str
+
+
+def new_topic_way(
+    topic: ObservedTopic,
+    target: Target,
+    copy: Copy,
+    moves: Moves,
+    switches: Mapping[str, Stops | Missing],
+    pace: Pace,
+) -> Way:
+    """Return the way by a new topic: make it, copy, stop writers, copy the rest, prove, switch.
+
+    Args:
+        topic: the old topic.
+        target: the new one.
+        copy: size and time of the copy.
+        moves: where sampled records go.
+        switches: by group with members, what it stops.
+        pace: how fast writers are started again.
+    """
+    command = f"copartition reshape {topic.name} --partitions {target.partitions} --to {target.topic}"
+    rule = f" --profile {target.profile} -b {target.servers}"
+    own = [
+        f"--config {shlex.quote(f'{name}={topic.settings[name]}')}"
+        for name in topic.own_settings
+        if name in topic.settings
+    ]
+    create = " ".join(
+        [
+            f"kafka-topics.sh --bootstrap-server {target.servers} --create --topic {target.topic}",
+            f"--partitions {target.partitions} --replication-factor {topic.replicas}",
+            *own,
+        ]
+    )
+    # A look, what came since the last round, and the writers' own restart: they are written out one by one in
+    # the assumptions of the plan.
+    rest_s = LOOK_S + ROUND_S + topic.written_per_s * ROUND_S / copy.rate
+    steps = [
+        Step(f"Make {target.topic}; copy ACLs and quotas by hand, which no record shows", (create,)),
+        Step(
+            f"Copy, again and again, until the rest is small: {_copy_words(copy)}",
+            (f"{command}{rule} --copy --checkpoint FOLDER",),
+        ),
+        Step(
+            "Stop all writers, see that the ends stand still, copy the rest",
+            (f"{command}{rule} --switch --checkpoint FOLDER",),
+            "writers",
+            Range(1_000 * rest_s, 1_000 * rest_s + pace.longest_down_ms),
+        ),
+        Step(f"Prove that {target.topic} holds every record in order", (f"{command}{rule} --prove",)),
+        Step(f"Start the writers on {target.topic}, by the rule of {target.profile}"),
+    ]
+    for group in topic.groups:
+        if group.state is None:
+            continue
+        move = f"{command}{rule} --switch --checkpoint FOLDER --group {shlex.quote(group.name)} --execute"
+        stops = switches.get(group.name)
+        if stops is None:  # nobody has to stop in a group without members
+            text = f"Move the positions of group {group.name}, which has no members now"
+            steps.append(Step(f"{text}; start it on {target.topic}", (move,)))
+            continue
+        steps.append(
+            Step(
+                f"Let group {group.name} read {topic.name} to its end, stop it, move its positions, start "
+                f"it on {target.topic}",
+                (move,),
+                f"group {group.name}",
+                stops if isinstance(stops, Missing) else stops.longest_pause_ms,
+            )
+        )
+    steps.append(
+        Step(
+            f"Undo until the writers have started: {topic.name} and its commits are as they were",
+            (f"{command}{rule} --back",),
+        )
+    )
+    waiting = [group for group in topic.groups if group.lag]
+    prices = [
+        (
+            f"{copy.records:,} records are written a second time, and both topics take their space until "
+            f"the old one is deleted; kafka-log-dirs.sh --bootstrap-server {target.servers} --describe "
+            f"--topic-list {topic.name} shows the bytes of each replica"
+        ),
+        (
+            "no record is lost or doubled, and each key's records stay in order; a group that has read the "
+            "old topic to its end reads none twice"
+        ),
+        *(
+            f"group {group.name} has {group.lag:,} records to read; if it moves before that, some are read "
+            "twice, and --switch says how many before it writes"
+            for group in waiting
+        ),
+    ]
+    # Fewer keys than partitions, or a hot key, leave partitions uneven whatever the rule.
+    even = moves.keyed / target.partitions
+    if moves.keyed and moves.largest > 1.5 * even:
+        prices.append(
+            f"the fullest new partition gets {moves.largest / moves.keyed:.1%} of the keyed records, "
+            f"{moves.largest / even:.1f} times an even share"
+        )
+    return Way("a new topic and a switch", None, tuple(steps), tuple(prices), keeps_order=True)
+
+
+def _copy_words(copy: Copy) -> str:
+    """Return the size and time of the copy in words."""
+    if math.isinf(copy.seconds):
+        return f"{copy.records:,} records, without end at {copy.rate:,.0f} a second"
+    how = "an assumed" if copy.is_assumed else "a measured"
+    return f"{copy.records:,} records, {duration(1_000 * copy.seconds)} at {how} {copy.rate:,.0f} a second"
+
+
+def in_place_way(topic: ObservedTopic, target: Target, moves: Moves, pace: Pace) -> Way:
+    """Return the way in place: the topic grows or its writers get another rule, and old records stay.
+
+    Args:
+        topic: the topic.
+        target: the count and the rule that are wanted; its name does not matter.
+        moves: where sampled records would go.
+        pace: the settings of the groups.
+    """
+    grows = target.partitions > topic.partitions
+    if target.partitions < topic.partitions:
+        obstacle = f"a topic never loses partitions: {topic.partitions:,} now, {target.partitions:,} wanted"
+        return Way("in place", obstacle, (), (), keeps_order=False)
+    steps = []
+    if grows:
+        alter = f"kafka-topics.sh --bootstrap-server {target.servers} --alter --topic {topic.name}"
+        stops = {
+            group.name: stops_of_group(group.state, Happening(grows={topic.name: target.partitions}), pace)
+            for group in topic.groups
+            if group.state is not None and group.members
+        }
+        steps.append(Step("Grow the topic", (f"{alter} --partitions {target.partitions}",)))
+        steps += [
+            Step(
+                f"Group {name} takes the new partitions when it sees them",
+                (),
+                f"group {name}",
+                found if isinstance(found, Missing) else found.longest_pause_ms,
+            )
+            for name, found in stops.items()
+        ]
+    else:
+        steps.append(Step(f"Start the writers with the rule of {target.profile}"))
+    return Way("in place", None, tuple(steps), tuple(_in_place_prices(topic, moves, pace)), not moves.moved)
+
+
+def _in_place_prices(topic: ObservedTopic, moves: Moves, pace: Pace) -> Iterator[str]:
+    """Yield what growth in place costs, in records.
+
+    Shares are those of the sample; they are applied to all records, to what a group has not read, and to what
+    comes while members do not know of new partitions.
+    """
+    if not moves.moved:
+        yield f"none of {moves.keyed:,} keyed records that were read moves"
+        return
+    behind = round(moves.share * topic.records)
+    yield (
+        f"{moves.share:.1%} of the keyed records move: about {behind:,} of those there are stay in their "
+        "old partitions, while new ones of the same keys go to others. Who reads from the beginning has "
+        "them out of order"
+    )
+    for group in topic.groups:
+        if group.lag:
+            yield (
+                f"group {group.name} has {group.lag:,} records to read, about "
+                f"{round(moves.share * group.lag):,} of keys that move: it may read later ones before them"
+            )
+    if moves.added:
+        for found in find_discoveries(_one_protocol(topic.groups), pace.settings):
+            # Records a second, times the share that goes to new partitions, times seconds.
+            skipped = topic.written_per_s * moves.added_share * found.at_most_ms / 1_000
+            yield (
+                f"under auto.offset.reset=latest, the default, a group of the {found.protocol} protocol "
+                f"skips up to {skipped:,.0f} records: those that come into new partitions within {found}. "
+                f"To lose none, {CURE}"
+            )
+    if topic.compacted:
+        yield (
+            "compaction does not reach across partitions: the last value of each key that moves lives on "
+            "in its old partition beside the newer ones"
+        )
+
+
+def _one_protocol(groups: Sequence[ReadingGroup]) -> str | None:
+    """Return the protocol of all groups of consumers if they share one, else None."""
+    kinds = {group.kind for group in groups if group.state is not None}
+    return kinds.pop() if len(kinds) == 1 else None

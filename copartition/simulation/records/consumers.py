@@ -1,0 +1,139 @@
+"""Keep the capacity and the commits of each consumer, and what its reading does to the lag of the group."""
+
+import numpy as np
+
+from copartition.simulation.records.curves import GroupCurve, quotient
+from copartition.simulation.records.outages import Floats, Slots
+
+
+class Consumers:
+    """Every consumer as columns, with one more row for none, consumer -1, which no change concerns.
+
+    A round begins with `enter` and ends with `leave`; between them `touched` marks its consumers, listed in
+    `_who`. Outside of rounds `touched`, `commits` and `busy` are False, and `_bend` is 0. Times are
+    milliseconds, capacities and slopes records a second.
+    """
+
+    def __init__(self, capacity: float) -> None:
+        self._amounts, self._flags = np.zeros((7, 1)), np.zeros((3, 1), np.bool_)
+        self._name_columns()
+        # Set while the last row is the only one; rows made later are copies of it.
+        self.capacity[:] = capacity
+        self._who = np.empty(0, np.intp)
+        self._make_room(31)  # at once for as many as most groups have
+
+    def enter(self, consumer: Slots, at: Floats) -> None:
+        """Begin a round that concerns these consumers at these times."""
+        self._make_room(int(consumer.max(initial=-1)))
+        self.touched[consumer] = True
+        self.now[consumer] = at
+        self._who = self.touched.nonzero()[0]
+
+    def has_committed(self, consumer: int, at: float) -> None:
+        """Note that a consumer began the commit interval it is in at time 0 at this time, before 0."""
+        self._make_room(consumer)
+        self.clock[consumer] = self.since[consumer] = at
+
+    def has_capacity(self, consumer: int, capacity: float) -> None:
+        """Note a consumer's own capacity in records a second, instead of the default."""
+        self._make_room(consumer)
+        self.capacity[consumer] = capacity
+
+    def leave(self) -> None:
+        """End the round; consumers that commit in it begin a new commit interval."""
+        if np.count_nonzero(self.commits):
+            begins = self.now[self.commits]
+            self.clock[self.commits] = np.where(begins > 0, begins, self.since[self.commits])
+        self.touched[self._who] = self.commits[self._who] = self.busy[self._who] = False
+
+    def last_tick(self, interval: float) -> Floats:
+        """Return for each consumer the time of its last commit, or of its interval's begin, up to `now`.
+
+        Shape (consumers + 1,), milliseconds. A consumer commits every interval from `clock` on; one that has
+        not reached its first tick gives `clock` itself.
+        """
+        return self.clock + np.floor((self.now - self.clock) / interval) * interval
+
+    def settle(self, readers: Slots, curve: GroupCurve) -> None:
+        """Note that these consumers have been reading up to now, and end the slopes from their reading.
+
+        A slope that would have ended by itself, as everything was drained, ends at that time and no later.
+        """
+        self.busy[readers] = True
+        moved = self._who[self._drift[self._who] != 0]
+        if len(moved):
+            curve.bends(np.minimum(self._until[moved], self.now[moved]), -self._drift[moved])
+            self._drift[moved] = 0.0
+
+    def bend(self, consumer: Slots, slope: Floats) -> None:
+        """Let the group's lag grow faster by `slope`.
+
+        Partitions of these consumers are read no longer, or again.
+        """
+        self._bend += np.bincount(consumer, slope, len(self._bend))
+
+    def jump(self, consumer: Slots, by: Floats, curve: GroupCurve) -> None:
+        """Let the lag of these consumers' partitions jump by `by`.
+
+        `by` has an amount for each partition, in thousandths of records; partitions of one consumer are
+        summed, and jump at the consumer's time.
+        """
+        sums = np.bincount(consumer, by, len(self.now)).astype(np.float64)
+        curve.jumps(self.now[self._who], sums[self._who])
+
+    def rest(self, curve: GroupCurve) -> None:
+        """Note that the round's consumers read nothing from now on."""
+        curve.bends(self.now[self._who], self._bend[self._who])
+        self._bend[self._who] = 0.0
+
+    def begin(self, curve: GroupCurve, reader: Slots, behind: Floats, rate: Floats) -> None:
+        """Note that the round's consumers read these partitions from now on; the group's lag changes by that.
+
+        Args:
+            curve: the lag of the group.
+            reader: the consumer of each partition.
+            behind: the backlog of each, in thousandths of records.
+            rate: the records a second that come to each.
+        """
+        who = self._who
+        bend = self._bend[who]
+        self._bend[who] = 0.0
+        if self.capacity[-1] < np.inf:
+            need = np.bincount(reader, behind, len(self.now))[who]
+            spare = self.capacity[who] - np.bincount(reader, rate, len(self.now))[who]
+            # As long as one partition is behind, all of the capacity is used. The slope is negative while a
+            # backlog is worked off, and positive if more comes than the consumer can process.
+            drift = np.where((need > 0) | (spare < 0), -spare, 0.0)
+            self._drift[who] = drift
+            self._until[who] = self.now[who] + quotient(need, spare, 0.0)
+            bend += drift
+        curve.bends(self.now[who], bend)
+
+    def _make_room(self, last: int) -> None:
+        """Make room for consumers up to this number."""
+        if last < len(self.now) - 1:
+            return
+        more = 2 * last + 2 - len(self.now)
+        # Nobody, the last row, is as everybody is before anything happens.
+        self._amounts, self._flags = (
+            np.concatenate([columns, np.repeat(columns[:, -1:], more, axis=1)], axis=1)
+            for columns in (self._amounts, self._flags)
+        )
+        self._name_columns()
+
+    def _name_columns(self) -> None:
+        """Name the rows of `_amounts` and `_flags`, of which every column of a consumer is a view."""
+        (
+            self.capacity,  # records a second it can process: for all infinite, or for none
+            self.now,  # when this round concerns it
+            self.clock,  # when its commit interval began
+            self.since,  # as `clock`, of a consumer that has been reading since before time 0
+            self._drift,  # by how much its reading changes the slope of the group's lag
+            self._until,  # until when
+            self._bend,  # what this round adds to that slope
+        ) = self._amounts
+        (
+            self.touched,  # whether this round concerns it
+            self.commits,  # whether it commits in this round
+            self.busy,  # whether it has been reading up to this round
+        ) = self._flags

@@ -1,0 +1,68 @@
+"""Keep the transactions that stopped consumers left open, and for how long partitions wait for them."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class OpenTransactions:
+    """The transactions that consumers left open, read-process-write as clients do it since KIP-447.
+
+    Each process has one transactional id. A transaction that a process left open holds the last stable offset
+    of its output until its `transaction.timeout.ms` is over, or until the process is back: `initTransactions`
+    aborts the open transaction of its transactional id. A process that wakes up and has lost its partitions
+    aborts by itself, since the offsets it sends with its group metadata are refused.
+
+    A row of `_rows` has one consumer's partitions with begin and end of each; `_of` has the rows of a
+    consumer that may still end earlier.
+    """
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]] = []
+        self._of: dict[int, list[int]] = {}
+
+    def leave_open(
+        self,
+        partitions: NDArray[np.intp],
+        consumers: NDArray[np.intp],
+        at: NDArray[np.float64],
+        until: NDArray[np.float64],
+    ) -> None:
+        """Note that these consumers stop.
+
+        Each leaves a transaction open over its partitions from `at` to `until`.
+        """
+        for consumer in np.unique(consumers).tolist():
+            its = consumers == consumer
+            self._of.setdefault(consumer, []).append(len(self._rows))
+            self._rows.append((partitions[its], at[its], until[its]))
+
+    def end(self, consumer: int, at: float) -> None:
+        """End the transactions that a consumer left open at `at`, if they have not ended before.
+
+        A transaction cannot end before it was left open, so an earlier `at` leaves it with no length.
+        """
+        for number in self._of.pop(consumer, ()):
+            _, since, until = self._rows[number]
+            np.minimum(until, np.maximum(at, since), out=until)
+
+    def of(self, consumers: NDArray[np.intp]) -> list[int]:
+        """Return the consumers among these that left a transaction open."""
+        return [consumer for consumer in np.unique(consumers).tolist() if consumer in self._of]
+
+    def ends_ms(self) -> float:
+        """Return the end of the last transaction if nothing happens; 0 if there is none."""
+        return max((float(until.max(initial=0.0)) for _, _, until in self._rows), default=0.0)
+
+    def waits_ms(self, partitions: int, at: float) -> NDArray[np.float64]:
+        """Return the milliseconds for which each partition was under an open transaction, up to `at`."""
+        if not self._rows:
+            return np.zeros(partitions)
+        where, since, until = map(np.concatenate, zip(*self._rows, strict=True))
+        where = np.concatenate([where, where])
+        times = np.minimum(np.concatenate([since, until]), at)
+        # +1 where a transaction begins and -1 where it ends; a partition waits while the sum is above 0.
+        change = np.repeat([1, -1], len(since))
+        order = np.lexsort((times, where))
+        # How many are open between one time and the next; none are between two partitions.
+        lasting = np.diff(times[order]) * (np.cumsum(change[order])[:-1] > 0)
+        return np.bincount(where[order][:-1], lasting, partitions).astype(np.float64)
