@@ -471,9 +471,8 @@ def _avro(schema: bytes | str) -> tuple[Callable[[str], Any], Callable[[Any], by
         try:
             schemaless_writer(payload, parsed, value, strict_allow_default=True)
         except Exception as error:  # noqa: BLE001 - fastavro raises what comes up for a value of another type
-            raise InvalidKeyError(
-                f"{value!r:.60} does not fit the Avro schema: {_printable(error)}"
-            ) from None
+            fault = _printable(error)
+            raise InvalidKeyError(f"{value!r:.60} does not fit the Avro schema: {fault}") from None
         return payload.getvalue()
 
     kind = parsed.get("type") if isinstance(parsed, dict) else parsed

@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 from tests.support.jars import missing_tools
 from tests.support.spark import start_spark
 from tests.support.spark_features import FEATURES, MISSING
-from tests.support.tiers import tier
 from tests.support.warm_python import warm_python
 
 left_out: Counter[str] = Counter()
@@ -46,12 +45,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Local Spark, with Spark's Kafka connector where it can be fetched."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java: install Java 17, and put java on the PATH or set JAVA_HOME")
-    # What is slow starts Python and compiles plans as everybody does. All else saves both: compiling is two
-    # fifths of the CPU time, and Spark waits 10 s only for a Python to start.
-    plain = tier() == "ci" or "SPARK_TEST_PYTHON" in os.environ
+    # Compiling is two fifths of the CPU time, and Spark waits up to 10 s only for a Python to start. So the
+    # Python is a warm one, except where SPARK_TEST_PYTHON names another (`cluster`, the whole matrix), and
+    # nothing is compiled, except in the whole matrix. The demo, a part of CI, saves neither.
+    plain = "SPARK_TEST_PYTHON" in os.environ
+    compiling = plain and "SPARK_TEST_MASTER" not in os.environ
     python = nullcontext() if plain else warm_python(tmp_path_factory.mktemp("python"))
     with python as workers:
-        session = start_spark(tmp_path_factory.mktemp("spark"), python=workers, compiling=plain)
+        session = start_spark(tmp_path_factory.mktemp("spark"), python=workers, compiling=compiling)
         yield session
         session.stop()
 

@@ -24,15 +24,18 @@ spark.driver.memory {memory}
 spark.sql.shuffle.partitions 4
 spark.sql.session.timeZone America/New_York
 spark.sql.warehouse.dir {home}/warehouse
-spark.driver.extraJavaOptions -Dderby.system.home={home}
+spark.driver.extraJavaOptions -Dderby.system.home={home} {java}
 spark.jars {jars}
 spark.connect.grpc.binding.port {port}
 """
-# Most plans of tests run for less time than Spark takes to compile them.
+# Most plans of tests run for less time than Spark takes to compile them, and most JVMs of tests for less time
+# than the second of Java's compilers needs to pay.
 INTERPRETED = """
 spark.sql.codegen.wholeStage false
 spark.sql.codegen.factoryMode NO_CODEGEN
+spark.executor.extraJavaOptions {short}
 """
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 EVENTS = """
 spark.eventLog.enabled true
 spark.eventLog.dir file:{events}
@@ -69,12 +72,14 @@ def start_spark(
         home: a folder of its own.
         memory: the JVM's.
         python: the Python of Spark's workers; by default SPARK_TEST_PYTHON, else this one.
-        compiling: whether plans are compiled, as they are by default; it pays for plans that run for long.
+        compiling: whether plans are compiled, and by both of Java's compilers, as they are by default; it
+            pays for what runs for long.
     """
     jars = ",".join(map(str, connector_jars()))
     (port,) = free_ports(1)
-    settings = SETTINGS.format(home=home, memory=memory, jars=jars, port=port)
-    settings += "" if compiling else INTERPRETED
+    java = "" if compiling else SHORT_LIVED
+    settings = SETTINGS.format(home=home, memory=memory, jars=jars, port=port, java=java)
+    settings += "" if compiling else INTERPRETED.format(short=SHORT_LIVED)
     if events := os.environ.get("SPARK_TEST_EVENTS"):
         settings += EVENTS.format(events=events)
         settings += REDACTION if os.environ.get("SPARK_TEST_MODE") == "connect" else ""

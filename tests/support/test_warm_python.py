@@ -16,7 +16,8 @@ TELLING = """
 import json, os, sys
 told = {
     "arguments": sys.argv[1:], "folder": os.getcwd(), "variable": os.environ.get("OF_THE_WORKER"),
-    "read": sys.stdin.read(), "pandas": "pandas" in sys.modules, "ours": "partitioning" in sys.modules,
+    "read": sys.stdin.read(), "customized": hasattr(sys, "customized"),
+    "pandas": "pandas" in sys.modules, "ours": "partitioning" in sys.modules,
 }
 print(json.dumps(told))
 sys.exit(3)
@@ -31,6 +32,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def test_it_runs_as_the_python_that_it_stands_in_for(python: Path, tmp_path: Path) -> None:
     (tmp_path / "telling.py").write_text(TELLING)
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.customized = True")
     env = {**os.environ, "PYTHONPATH": str(tmp_path), "OF_THE_WORKER": "its own"}
     command = [python, "-m", "telling", "a", "b"]
     done = subprocess.run(
@@ -41,6 +43,7 @@ def test_it_runs_as_the_python_that_it_stands_in_for(python: Path, tmp_path: Pat
         "folder": str(tmp_path),
         "variable": "its own",
         "read": "sent",
+        "customized": True,
         "pandas": True,
         "ours": False,
     }

@@ -106,6 +106,9 @@ def attend(asking: socket.socket, own: list[str]) -> NoReturn:
     os.environ.update(env)
     os.chdir(folder)
     sys.path[:] = [folder, *filter(None, env.get("PYTHONPATH", "").split(os.pathsep)), *own]
+    sys.modules.pop("sitecustomize", None)
+    with suppress(ImportError):  # as each Python does when it starts
+        __import__("sitecustomize")
     flag, module, *sys.argv[1:] = arguments
     assert flag == "-m", arguments
     runpy.run_module(module, run_name="__main__", alter_sys=True)

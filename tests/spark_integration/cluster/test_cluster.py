@@ -1,12 +1,13 @@
 """The main things on two executors of their own, whose Python has not this package; classic and Connect."""
 
 import os
-import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.warm_python import warm_python
 
 HERE = Path(__file__).parent
 # A site module hides this package, were it installed, unless it was sent.
@@ -32,12 +33,8 @@ ADDRESS = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
 @pytest.mark.parametrize("mode", ["classic", "connect"])
 def test_the_main_things_work_on_a_cluster_without_the_package(mode: str, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(HIDING)
-    python = tmp_path / "python"
-    python.write_text(
-        f'#!/bin/sh\nPYTHONPATH={tmp_path}:$PYTHONPATH exec {shlex.quote(sys.executable)} "$@"\n'
-    )
-    python.chmod(0o755)
-    events = tmp_path / "events"
+    python, warm, events = tmp_path / "python", tmp_path / "warm", tmp_path / "events"
+    warm.mkdir()
     events.mkdir()
     env = {
         **os.environ,
@@ -48,7 +45,10 @@ def test_the_main_things_work_on_a_cluster_without_the_package(mode: str, tmp_pa
         "SPARK_TEST_EVENTS": str(events),
     }
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "python_files=checks.py"]
-    done = subprocess.run(
-        [*command, str(HERE)], cwd=HERE.parents[2], env=env, capture_output=True, text=True, check=False
-    )
+    with warm_python(warm) as program:
+        python.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path}:$PYTHONPATH exec {program} "$@"\n')
+        python.chmod(0o755)
+        done = subprocess.run(
+            [*command, str(HERE)], cwd=HERE.parents[2], env=env, capture_output=True, text=True, check=False
+        )
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]

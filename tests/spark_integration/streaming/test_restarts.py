@@ -169,7 +169,7 @@ def test_the_order_that_is_promised_for_a_batch_that_several_tasks_read(
 
 def run_until_killed(folder: str, servers: str, topic: str) -> None:
     """A stream in a process of its own."""
-    spark = start_spark(Path(folder))
+    spark = start_spark(Path(folder), compiling=False)
     start(spark, "copartition", Path(folder), servers, topic).awaitTermination()
 
 
