@@ -85,7 +85,7 @@ def assign_connect_eager(group: Group) -> Assignment:
 
     Connectors go to the workers in a circle, then the tasks go on in the same circle.
     """
-    configured = _configured(group)
+    configured = _configured_tasks(group)
     workers = cycle(sorted((member.id for member in group.members), key=utf16_key))
     loads: dict[str, list[TaskId]] = {member.id: [] for member in group.members}
     connectors = [unit for unit in configured if unit.number == INSTANCE]
@@ -155,7 +155,7 @@ class _Round:
         self._generation = generation
         self._last_completed = group.generation
         self._memory = memory
-        self._configured = _configured(group)
+        self._configured = _configured_tasks(group)
         # Quirk: wherever workers are not sorted, they come in the order of a HashMap of their ids.
         members = members_by_id(group).values()
         self._before = {member.id: _as_sent(_reported_tasks(member)) for member in members}
@@ -313,7 +313,7 @@ class _Round:
         return ConnectRound(_assignment(self._group, lists), stops, memory.delay_ms), memory
 
 
-def _configured(group: Group) -> list[TaskId]:
+def _configured_tasks(group: Group) -> list[TaskId]:
     """Return every connector and task there is to run.
 
     Connectors by name, then tasks by connector and number.

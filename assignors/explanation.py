@@ -232,7 +232,7 @@ class Explainer:
                 before = steps_of.get(partition)
                 # Rounds that follow are told as one story: what counts is why the partition left its old
                 # owner.
-                steps_of[partition] = steps if before is None else _continued(before, steps)
+                steps_of[partition] = steps if before is None else _continue_steps(before, steps)
             return assignment
 
         _, assignment = settle(decide, self._group, self._follow_ups)
@@ -264,7 +264,7 @@ class Explainer:
         return (least, least + 1) if extras else (least,)
 
 
-def _continued(before: list[Step], after: list[Step]) -> list[Step]:
+def _continue_steps(before: list[Step], after: list[Step]) -> list[Step]:
     """Return the steps of two rounds as one story.
 
     A round that leaves a partition with its member, or hands it over as promised, adds nothing; what went

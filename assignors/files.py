@@ -41,14 +41,14 @@ def read_text(
     is more than `limit` bytes. `check_head` may refuse a longer file by its first megabyte.
     """
     if path is None:
-        return _decoded(_chunks(sys.stdin.buffer, limit), check_head)
+        return _decode_chunks(_chunks(sys.stdin.buffer, limit), check_head)
     with Path(path).open("rb") as file:
-        return _decoded(_chunks(file, limit), check_head)
+        return _decode_chunks(_chunks(file, limit), check_head)
 
 
 def decode_text(content: bytes) -> str:
     """Return the text in the bytes of a file; SourceError says what the bytes are instead."""
-    return _decoded(iter([content]))
+    return _decode_chunks(iter([content]))
 
 
 def _chunks(file: BinaryIO, limit: int) -> Iterator[bytes]:
@@ -66,7 +66,7 @@ def _chunks(file: BinaryIO, limit: int) -> Iterator[bytes]:
         yield chunk
 
 
-def _decoded(chunks: Iterator[bytes], check_head: Callable[[str], None] | None = None) -> str:
+def _decode_chunks(chunks: Iterator[bytes], check_head: Callable[[str], None] | None = None) -> str:
     """Return the text of some bytes.
 
     Args:
@@ -80,7 +80,7 @@ def _decoded(chunks: Iterator[bytes], check_head: Callable[[str], None] | None =
     packed = next((name for magic, name in _PACKED.items() if start.startswith(magic)), None)
     if packed is not None:
         raise SourceError(f"the file is compressed ({packed}); unpack it first")
-    encoding = _encoding(start)
+    encoding = _find_encoding(start)
     decoder = codecs.getincrementaldecoder(encoding)()
     texts: list[str] = []
     characters = 0
@@ -103,7 +103,7 @@ def _decoded(chunks: Iterator[bytes], check_head: Callable[[str], None] | None =
     return "".join(texts)
 
 
-def _encoding(start: bytes) -> str:
+def _find_encoding(start: bytes) -> str:
     """Return what the first bytes show.
 
     A byte order mark, or every other byte null, as in UTF-16 of Latin text.

@@ -218,7 +218,7 @@ def encode_subscription(subscription: Subscription, version: int = NEWEST_VERSIO
     # Each version adds a field at the end, so an older reader stops before what it does not know.
     writer.data(subscription.user_data)
     if version >= 1:
-        _write_partitions(writer, _sorted(_columns(subscription.owned)))
+        _write_partitions(writer, _sort_by_name(_columns(subscription.owned)))
     if version >= 2:
         writer.int32(NO_GENERATION if subscription.generation is None else max(subscription.generation, -1))
     if version >= 3:
@@ -304,7 +304,7 @@ def encode_sticky_user_data(
         ProtocolError: something does not fit its field.
     """
     writer = FieldWriter("the sticky user data")
-    _write_partitions(writer, _hashed(_columns(partitions)))
+    _write_partitions(writer, _order_by_hash(_columns(partitions)))
     if generation is not None:
         writer.int32(generation)
     return writer.bytes()
@@ -315,7 +315,7 @@ def as_it_travels(partitions: PartitionList) -> PartitionList:
 
     The consumer fills a HashMap from the assignment as it came from the coordinator.
     """
-    return _hashed(partitions.by_topic())
+    return _order_by_hash(partitions.by_topic())
 
 
 def decode_sticky_user_data(data: bytes) -> tuple[PartitionList, int | None]:
@@ -380,7 +380,7 @@ def _columns(partitions: Iterable[TopicPartition | tuple[str, int]]) -> Partitio
         raise ProtocolError(str(error)) from error
 
 
-def _sorted(partitions: PartitionList) -> PartitionList:
+def _sort_by_name(partitions: PartitionList) -> PartitionList:
     """Return the partitions by topic, then number."""
     names, rank = in_java_order(partitions.names)
     _, ranks, numbers = sort_rows(
@@ -389,7 +389,7 @@ def _sorted(partitions: PartitionList) -> PartitionList:
     return PartitionList(names, ranks.astype(np.int32), numbers.astype(np.int32))
 
 
-def _hashed(partitions: PartitionList) -> PartitionList:
+def _order_by_hash(partitions: PartitionList) -> PartitionList:
     """Return the partitions by topic as a HashMap filled by `computeIfAbsent`, one call a row, iterates."""
     _, first = np.unique(partitions.topics, return_index=True)
     counts: HashMap[str, int] = HashMap()

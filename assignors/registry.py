@@ -5,22 +5,7 @@ from collections.abc import Callable, Iterable
 from assignors.connect import ConnectEagerAssignor, ConnectIncrementalAssignor
 from assignors.interface import Assignor, RebalanceProtocol
 from assignors.optimal.assignor import CooperativeOptimalAssignor, OptimalAssignor
-from assignors.strategies import (
-    AiokafkaRangeAssignor,
-    AiokafkaRoundRobinAssignor,
-    AiokafkaStickyAssignor,
-    BrokerRangeAssignor,
-    CooperativeStickyAssignor,
-    KafkaPythonCooperativeStickyAssignor,
-    KafkaPythonRangeAssignor,
-    KafkaPythonRoundRobinAssignor,
-    KafkaPythonStickyAssignor,
-    LibrdkafkaCooperativeStickyAssignor,
-    RangeAssignor,
-    RoundRobinAssignor,
-    StickyAssignor,
-    UniformAssignor,
-)
+from assignors.strategies import STRATEGIES
 from assignors.weighted.assignor import CooperativeWeightedAssignor, WeightedAssignor
 from partitioning.errors import CopartitionError
 from partitioning.plug_ins import PlugIns, StrategyInfo
@@ -29,26 +14,13 @@ from partitioning.registry import Registry
 _OURS: dict[str, type[Assignor]] = {
     assignor.name: assignor
     for assignor in (
-        RangeAssignor,
-        RoundRobinAssignor,
-        StickyAssignor,
-        CooperativeStickyAssignor,
-        LibrdkafkaCooperativeStickyAssignor,
+        *STRATEGIES,
         OptimalAssignor,
         CooperativeOptimalAssignor,
         WeightedAssignor,
         CooperativeWeightedAssignor,
-        UniformAssignor,
-        BrokerRangeAssignor,
         ConnectEagerAssignor,
         ConnectIncrementalAssignor,
-        KafkaPythonRangeAssignor,
-        KafkaPythonRoundRobinAssignor,
-        KafkaPythonStickyAssignor,
-        KafkaPythonCooperativeStickyAssignor,
-        AiokafkaRangeAssignor,
-        AiokafkaRoundRobinAssignor,
-        AiokafkaStickyAssignor,
     )
 }
 _CLIENTS = ("librdkafka", "kafka-python", "aiokafka")  # with rules of their own under Java's names

@@ -37,6 +37,7 @@ _T = TypeVar("_T")
 
 _EAGER = frozenset({RebalanceProtocol.EAGER})
 _COOPERATIVE = frozenset({RebalanceProtocol.COOPERATIVE})
+_NONE: frozenset[RebalanceProtocol] = frozenset()
 
 
 def _through_the_gate(
@@ -50,19 +51,32 @@ def _through_the_gate(
         return rule(*group, **more)
 
 
-class _Stateless:
-    """Shares what the strategies without memory have in common."""
+class _ByRule:
+    """Shares what strategies without memory have in common; other clients' than Java's have no columns.
 
-    columns: ClassVar[staticmethod[[Group], Assignment]]
+    Members take part in eager rebalances unless a strategy says otherwise.
+    """
+
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = _EAGER
     rule: ClassVar[staticmethod[..., Assignment]]
 
     def assign(self, group: Group) -> Assignment:
-        """Decide in the order of the JVM's lists; AssignorError if the JVM throws."""
-        return _through_the_gate(type(self).columns, type(self).rule, group)
+        """Decide in the order of the client's lists; AssignorError if the client fails."""
+        return type(self).rule(group)
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
         """As `assign`, telling each step; the rule answers."""
         return type(self).rule(group, record)
+
+
+class _WithColumns(_ByRule):
+    """Shares what the JVM's strategies without memory have in common: columns answer first."""
+
+    columns: ClassVar[staticmethod[[Group], Assignment]]
+
+    def assign(self, group: Group) -> Assignment:
+        """Decide in the order of the JVM's lists; AssignorError if the JVM throws."""
+        return _through_the_gate(type(self).columns, type(self).rule, group)
 
 
 class _StickyLeader:
@@ -95,7 +109,7 @@ class _StickyLeader:
         return assignment
 
 
-class RangeAssignor(_Stateless):
+class RangeAssignor(_WithColumns):
     """Cuts every topic into ranges, one a member; topics with equal counts are cut alike.
 
     Where racks matter, partitions go first to members in a rack that has a replica; topics with the same
@@ -103,16 +117,14 @@ class RangeAssignor(_Stateless):
     """
 
     name: ClassVar[str] = "range"
-    protocols: ClassVar[frozenset[RebalanceProtocol]] = _EAGER
     columns = staticmethod(columns_of_range)
     rule = staticmethod(assign_range)
 
 
-class RoundRobinAssignor(_Stateless):
+class RoundRobinAssignor(_WithColumns):
     """Hands partitions out one by one, topic after topic, to the members in a circle; racks are ignored."""
 
     name: ClassVar[str] = "roundrobin"
-    protocols: ClassVar[frozenset[RebalanceProtocol]] = _EAGER
     columns = staticmethod(columns_of_round_robin)
     rule = staticmethod(assign_round_robin)
 
@@ -136,21 +148,6 @@ class CooperativeStickyAssignor(CooperativeMemory, _StickyLeader):
     columns = staticmethod(columns_of_cooperative_sticky)
     rule = staticmethod(assign_cooperative_sticky)
     member_data = staticmethod(cooperative_sticky.member_data)
-
-
-class _ByRule:
-    """Shares what the strategies of other clients than Java's have in common; they have no columns."""
-
-    protocols: ClassVar[frozenset[RebalanceProtocol]] = _EAGER
-    rule: ClassVar[staticmethod[..., Assignment]]
-
-    def assign(self, group: Group) -> Assignment:
-        """Decide in the order of the client's lists; AssignorError if the client fails."""
-        return type(self).rule(group)
-
-    def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
-        """As `assign`, telling each step."""
-        return type(self).rule(group, record)
 
 
 # From here on other clients' strategies. They have no columns: the rule answers for every group.
@@ -228,7 +225,7 @@ class AiokafkaStickyAssignor(_ByRule):
 
 
 # The broker's: members vote for none of these, so they have no rebalance protocol.
-class UniformAssignor(_Stateless):
+class UniformAssignor(_WithColumns):
     """Gives every member as many partitions as the others while moving few; racks are ignored (KIP-848).
 
     A member's `owned` is its target assignment. Topics count by their id, so where `Topic.id` is None the
@@ -236,18 +233,37 @@ class UniformAssignor(_Stateless):
     """
 
     name: ClassVar[str] = "uniform"
-    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset()
+    protocols = _NONE
     columns = staticmethod(columns_of_uniform)
     rule = staticmethod(assign_uniform)
 
 
-class BrokerRangeAssignor(_Stateless):
+class BrokerRangeAssignor(_WithColumns):
     """Cuts every topic into ranges, one a member, whatever the members had; racks are ignored (KIP-848).
 
     Topics are listed by their id, so where `Topic.id` is None the order is that for an id made from the name.
     """
 
     name: ClassVar[str] = "broker-range"
-    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset()
+    protocols = _NONE
     columns = staticmethod(columns_of_broker_range)
     rule = staticmethod(assign_broker_range)
+
+
+STRATEGIES = (
+    RangeAssignor,
+    RoundRobinAssignor,
+    StickyAssignor,
+    CooperativeStickyAssignor,
+    LibrdkafkaCooperativeStickyAssignor,
+    UniformAssignor,
+    BrokerRangeAssignor,
+    KafkaPythonRangeAssignor,
+    KafkaPythonRoundRobinAssignor,
+    KafkaPythonStickyAssignor,
+    KafkaPythonCooperativeStickyAssignor,
+    AiokafkaRangeAssignor,
+    AiokafkaRoundRobinAssignor,
+    AiokafkaStickyAssignor,
+)
+"""All strategies of this module: those of Kafka and of its clients."""

@@ -26,6 +26,7 @@ import numpy as np
 import pytest
 
 from assignors import Explainer, Reason, get_assignor
+from benchmarks.measured import machine
 from partitioning.errors import AssignorError
 from tests.support.oracle import Oracle
 from tests.support.workloads import Workload, digest
@@ -222,7 +223,7 @@ class Table:
         more = "".join(f"{line}\n" for line in figures.values())
         return f"""# Assignors: ms of CPU time an assignment
 
-Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}; kafka-clients and
+Python {platform.python_version()}, NumPy {np.__version__}, {machine()}; kafka-clients and
 kafka-group-coordinator {self.versions["kafka"]}, warm, on Java {self.versions["java"]};
 franz-go: competitors/franz_go.
 A cell is members/partitions per member/topics; "unequal" members subscribe in five blocks, "racks" are three

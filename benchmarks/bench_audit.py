@@ -20,6 +20,7 @@ import confluent_kafka
 import numpy as np
 
 from benchmarks.audits.filling import filled
+from benchmarks.measured import machine
 from copartition.audit.reader import FETCHING
 from tests.support.broker import Broker, Kafka
 
@@ -106,7 +107,7 @@ def test_an_audit_reads_nearly_as_fast_as_a_bare_loop(benchmark: BenchmarkFixtur
     share = statistics.median(bare[0] / audit[0] for bare, audit in rounds)
     mebibytes = max(audit[2] for _, audit in rounds)
     lines = [
-        f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}.",
+        f"Python {platform.python_version()}, NumPy {np.__version__}, {machine()}.",
         f"{os.cpu_count()} cores, shared with the broker; confluent-kafka {confluent_kafka.__version__}.",
         f"Load average, with whatever else was at work: {os.getloadavg()[0]:.1f}.",
         f"{RECORDS:,} records in {PARTITIONS} partitions, {ROUNDS} rounds in turn; medians.",

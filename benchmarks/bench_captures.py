@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.measured import machine
 from copartition.groups import parse_capture
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def table(request) -> Iterator[list[Row]]:
     yield rows
     made = f"""# Reading captures: ms of the processor
 
-Python {platform.python_version()}, NumPy {np.__version__}, pandas {pd.__version__}, {platform.machine()}.
+Python {platform.python_version()}, NumPy {np.__version__}, pandas {pd.__version__}, {machine()}.
 Partitions x members; best of {ROUNDS} rounds, in turns with the competitor. The ratio says how many times
 faster we are. Load average at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.
 Again: `SAVE_TABLES=1 make bench`.

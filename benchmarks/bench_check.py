@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.audits.filling import filled
+from benchmarks.measured import machine
 from partitioning import partition_for_key
 from tests.support.broker import Broker, Kafka
 
@@ -73,7 +74,7 @@ def test_two_topics_of_many_keys_are_compared_in_bounded_memory(benchmark: Bench
     lines = [
         "# Two topics of many keys, compared",
         "",
-        f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}.",
+        f"Python {platform.python_version()}, NumPy {np.__version__}, {machine()}.",
         f"{os.cpu_count()} cores, shared with the broker.",
         "Again: `SAVE_TABLES=1 make bench`.",
         "",

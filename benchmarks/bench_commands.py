@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from benchmarks.measured import machine
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -84,7 +86,7 @@ def lines() -> Iterator[list[str]]:
     yield told
     table = "\n".join(
         [
-            f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}.",
+            f"Python {platform.python_version()}, NumPy {np.__version__}, {machine()}.",
             f"Best of {ROUNDS} rounds. Again: `SAVE_TABLES=1 make bench`.",
             "",
             "| assignment-diff | s | bare interpreters | at most |",

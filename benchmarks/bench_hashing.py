@@ -27,6 +27,7 @@ import numpy as np
 import pytest
 from confluent_kafka import fnv1a, murmur2
 
+from benchmarks.measured import machine, spread
 from partitioning import partition_batch, partition_for_key
 from partitioning.hashing import HASHES
 from partitioning.hashing.modulo import partitions_of
@@ -100,16 +101,20 @@ DECISION = "## Why there is no kernel in C"
 
 
 class Row(NamedTuple):
-    """A line of the table; times in ns a key."""
+    """A line of the table; times in ns a key.
+
+    `differs` is the `spread` of the competitor's passes and of ours, the larger of the two.
+    """
 
     what: str
     shape: str
     against: str
     theirs: float
     ours: float
+    differs: float
 
     def __str__(self) -> str:
-        times = f"{self.theirs:.1f} | {self.ours:.1f} | {self.theirs / self.ours:.2f}"
+        times = f"{self.theirs:.1f} | {self.ours:.1f} | {self.theirs / self.ours:.2f} | {self.differs:.0%}"
         return f"| {self.what} | {self.shape} | {self.against} | {times} |"
 
 
@@ -128,7 +133,8 @@ class Table:
 
         benchmark.group = f"{what}, {shape} bytes"
         benchmark.pedantic(run, args=(ours,), setup=lambda: run(theirs), rounds=TURNS, warmup_rounds=1)
-        row = Row(what, shape, against, *(min(seconds[side]) / KEYS * 1e9 for side in (theirs, ours)))
+        best = (min(seconds[side]) / KEYS * 1e9 for side in (theirs, ours))
+        row = Row(what, shape, against, *best, max(map(spread, seconds.values())))
         benchmark.extra_info.update(row._asdict())
         self.rows.append(row)
 
@@ -136,17 +142,18 @@ class Table:
         rows = sorted(self.rows, key=lambda row: (row.what, row.against))
         return f"""# Hashing: ns a key on one core
 
-Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}; columns of {KEYS:,} keys.
+Python {platform.python_version()}, NumPy {np.__version__}, {machine()}; columns of {KEYS:,} keys.
 Best of {TURNS * PASSES} passes, in turns of {PASSES} with the competitor. The ratio says how many times
-faster we are.
+faster we are, the last column by how much the best of the first and of the second half of the passes differ,
+of them or of us, whoever differs more: a ratio is as uncertain as that.
 Load average at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.
 Again: `SAVE_TABLES=1 make bench`.
 
 What bounds us: with one length, about eight NumPy passes for each 4 bytes of a key; with mixed lengths,
 sorting by length and copying keys into rows, about 20 ns a key; with a list of bytes, reading the objects.
 
-| what | key bytes | against | theirs | ours | ratio |
-|---|---|---|---|---|---|
+| what | key bytes | against | theirs | ours | ratio | halves differ by |
+|---|---|---|---|---|---|---|
 """ + "".join(f"{row}\n" for row in rows)
 
 

@@ -18,6 +18,7 @@ import pytest
 
 from assignors import Topic
 from benchmarks.competitors.simpy_group import Group
+from benchmarks.measured import machine
 from copartition.simulation import Consumer, Load, Restart, Scenario, simulate
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def rows(request) -> Iterator[list[Row]]:
     lines = "".join(f"{row}\n" for row in made)
     table = f"""# Simulator: messages a second on one core
 
-SimPy {version("simpy")}, Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}.
+SimPy {version("simpy")}, Python {platform.python_version()}, NumPy {np.__version__}, {machine()}.
 A group under "range" whose members restart one after the other, one a minute, each 10 s away. "Messages" are
 what SimPy counts of it: heartbeats, commits, JoinGroup, SyncGroup, LeaveGroup, one event each. "Moves" are
 those among them that a rebalance consists of, which the simulator goes through as well, member by member in

@@ -19,6 +19,7 @@ import pyspark
 import pytest
 from pyspark.sql import functions as sf
 
+from benchmarks.measured import machine
 from spark_integration import hash_columns, kafka_partition, register, route
 from spark_integration.hash_columns import column_function, murmur2_expression
 from tests.support.broker import Broker, Kafka
@@ -87,7 +88,7 @@ class Table:
         )
         return f"""# Spark: million rows a second on local[2]
 
-PySpark {pyspark.__version__}, Python {platform.python_version()}, {platform.machine()}.
+PySpark {pyspark.__version__}, Python {platform.python_version()}, {machine()}.
 {ROWS:,} rows (bigint, key of 8 to 24 bytes) of uncompressed Parquet into the noop sink; {WRITTEN:,} of them
 to a real broker on the same two cores. Best of {ROUNDS} rounds, each after one of the competitor's.
 The ratio says how many times faster we are.

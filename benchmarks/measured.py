@@ -1,13 +1,15 @@
-"""Files that keep what was measured, a run a line, so that a changed run is a changed line."""
+"""Files that keep what was measured, a run a line, and what a table says of its machine and of chance."""
 
 from __future__ import annotations
 
 import json
+import os
+import platform
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
 Run = dict[str, Any]
 
@@ -30,3 +32,32 @@ def replace_runs(file: Path, what: str, runs: Sequence[Run], key: str, names: Se
         json.dumps(run, separators=(",", ":")) for run in sorted(both, key=lambda run: names.index(run[key]))
     )
     file.write_text(f'{{"{what}": [\n{lines}\n]}}\n')
+
+
+CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+"""Linux has a folder for each cache of the first core here."""
+
+
+def machine(caches: Path = CACHES) -> str:
+    """The machine in words: its kind, its cores, and the caches of a core as the machine tells them.
+
+    A figure that was measured with one size of caches says little about a machine with others. The caches of
+    instructions are left out. What a machine does not tell is called unknown.
+    """
+    sizes = {}
+    for folder in sorted(caches.glob("index*")):
+        level, kind, size = (folder.joinpath(name).read_text().strip() for name in ("level", "type", "size"))
+        if kind != "Instruction":
+            sizes[f"L{level}"] = size
+    told = ", ".join(f"{name} {size}" for name, size in sizes.items()) or "unknown"
+    return f"{platform.machine()}, {os.cpu_count()} cores, caches {told}"
+
+
+def spread(times: Sequence[float]) -> float:
+    """By how much the best times of the first and of the second half differ, as a share of the less.
+
+    Both halves are runs of one table on one machine, so this is what another run may differ by.
+    """
+    middle = len(times) // 2
+    least, most = sorted((min(times[:middle]), min(times[middle:])))
+    return most / least - 1

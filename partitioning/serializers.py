@@ -151,10 +151,10 @@ def compact_json(document: str) -> bytes:
         raise InvalidKeyError(f"{document!r:.60} has a text that is no Unicode: JSON has none") from None
 
 
-def framed(payload: bytes, schema_id: object, indexes: bytes = b"") -> bytes:
+def frame(payload: bytes, schema_id: object, indexes: bytes = b"") -> bytes:
     r"""Return a payload as a schema registry's serializer sends it as a key.
 
-    >>> framed(b"\x02A", 7).hex(), framed(b"\x02A", "header").hex()
+    >>> frame(b"\x02A", 7).hex(), frame(b"\x02A", "header").hex()
     ('00000000070241', '0241')
 
     Args:
@@ -249,7 +249,7 @@ def key_serializer(
         )
     if schema_id is None:
         return KeySerializer(key_type, *_PLAIN[key_type])
-    framed(b"", schema_id)  # refuses an id before the first key
+    frame(b"", schema_id)  # refuses an id before the first key
     # One zero byte of Protobuf says that a key is the first message of its schema.
     indexes = b"\0" if key_type == "protobuf" else b""
     read: Callable[[str], Any] = _json_or_text
@@ -258,7 +258,7 @@ def key_serializer(
         read, write = _avro(schema or "")
     elif key_type == "protobuf":
         read, write = json_or_text, _protobuf(schema or b"")
-    return KeySerializer(key_type, read, lambda value: framed(write(value), schema_id, indexes))
+    return KeySerializer(key_type, read, lambda value: frame(write(value), schema_id, indexes))
 
 
 @overload
@@ -536,7 +536,7 @@ def _forms(schema_id: int | None) -> Iterator[tuple[str, Callable[[str], bytes]]
 
 
 def _before(schema_id: int, write: Callable[[str], bytes], text: str) -> bytes:
-    return framed(write(text), schema_id)
+    return frame(write(text), schema_id)
 
 
 def _with_schema(kind: str, text: str) -> bytes:

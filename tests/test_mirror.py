@@ -94,6 +94,7 @@ THROUGH_OTHERS: dict[str, list[str]] = {
         "copartition/doctor/member_checks.py",
         "copartition/doctor/offset_checks.py",
     ],
+    "tests/copartition/why/test_what_clients_follow.py": ["copartition/why/client_rebalances.py"],
     "tests/copartition/models": ["copartition/models/events.py"],
     "tests/partitioning/java/test_hash_map.py": ["partitioning/java/tree_bin.py"],
     "tests/partitioning/kit/test_extras.py": ["partitioning/kit/packages.py"],

@@ -98,7 +98,9 @@ def aiokafka_assignor(
             assignment = ask(strategy, Group(topics, joined))
             # Assignments carry user data, which no other client reads: it brings the generation that aiokafka
             # does not tell.
-            user_data = struct.pack(">i", _after(max((_claimed(member) for member in joined), default=-1)))
+            user_data = struct.pack(
+                ">i", _after(max((_claimed_generation(member) for member in joined), default=-1))
+            )
             return {
                 id_: ConsumerProtocolMemberAssignment(_VERSION, by_topic(partitions), user_data)
                 for id_, partitions in assignment.items()
@@ -107,7 +109,7 @@ def aiokafka_assignor(
     return AiokafkaAssignor
 
 
-def _claimed(member: Member) -> int:
+def _claimed_generation(member: Member) -> int:
     """Return the generation of a member's claim, -1 without one."""
     if not member.user_data:
         return -1

@@ -47,7 +47,7 @@ def find_levels(size: NDArray[np.int64], readers: ClassTopics) -> Levels:
     real = size[readers.topic] > 0
     kind, topic = readers.kind[real], readers.topic[real]
     part = np.zeros(topics + classes, np.intp)  # of topics, then of classes; part 0 has neither
-    own = _connected(kind, topic, topics, classes)
+    own = _connected_parts(kind, topic, topics, classes)
     part[topic] = part[topics + kind] = own[topic] + 1
     level = np.zeros(classes, np.int64)
     open_parts = np.arange(own.max(initial=-1) + 2) > 0
@@ -90,7 +90,7 @@ def find_levels(size: NDArray[np.int64], readers: ClassTopics) -> Levels:
     return Levels(level, readers._replace(kind=kind, topic=topic), of_kind, of_topic, complete)
 
 
-def _connected(
+def _connected_parts(
     kind: NDArray[np.intp], topic: NDArray[np.intp], topics: int, classes: int
 ) -> NDArray[np.intp]:
     """Return a number for each topic, the same for topics that readers connect, counted from 0.

@@ -112,7 +112,7 @@ def _answer(assignor: Assignor, group: Group, what: str) -> Assignment:
     """
     # A strategy that changes its arguments is found by comparing; it works on what it was given.
     original = deepcopy(group)
-    where = f"{assignor.name!r}, when {what} ({_described(original)})"
+    where = f"{assignor.name!r}, when {what} ({_describe(original)})"
     try:
         assignment = assignor.assign(group)
     except (Exception, SystemExit) as error:
@@ -129,7 +129,7 @@ def _answer(assignor: Assignor, group: Group, what: str) -> Assignment:
     return assignment
 
 
-def _described(group: Group) -> str:
+def _describe(group: Group) -> str:
     """Return a group in a few words, for a message."""
     topics = ", ".join(f"{topic.name} with {topic.partitions}" for topic in group.topics)
     return f"{len(group.members)} members; partitions: {topics or 'none'}; generation {group.generation}"

@@ -62,7 +62,7 @@ class Weights:
     def __init__(self, weights: WeightsMapping) -> None:
         every: dict[str, float] = {}
         listed: dict[str, dict[int, float]] = {}
-        for key, value in _mapping("weights", weights).items():
+        for key, value in _checked_mapping("weights", weights).items():
             if isinstance(key, tuple) and len(key) == 2 and isinstance(key[0], str):
                 _list(listed, key[0], [(key[1], value)])
             elif not isinstance(key, str):
@@ -124,7 +124,7 @@ class Capacities:
 
     def __init__(self, capacities: Mapping[str, float]) -> None:
         self._capacities = {
-            name: _number(value) for name, value in _mapping("capacities", capacities).items()
+            name: _number(value) for name, value in _checked_mapping("capacities", capacities).items()
         }
         for name, number in self._capacities.items():
             if not 0 < number < inf:
@@ -155,7 +155,7 @@ class Capacities:
         return nan
 
 
-def _mapping(setting: str, value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+def _checked_mapping(setting: str, value: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """Return the value of a setting if it is a mapping; InvalidConfigError if it is not."""
     if not isinstance(value, Mapping):
         raise InvalidConfigError(f"{setting} are {value!r}; give a mapping")

@@ -45,9 +45,9 @@ def audit_apart(topic: Written) -> TopicAudit:
     known = Tally(topic.num_partitions)
     known.add(pick_records(topic.records, rows))
     known.settle()
-    tally = known.emptied()
+    tally = known.empty_copy()
     for partition in range(topic.num_partitions):
-        part = known.emptied()
+        part = known.empty_copy()
         part.add(pick_records(topic.records, np.flatnonzero(topic.records.partition == partition)))
         tally.merge(Tally.load(part.dump()))
     return _concluded(topic, tally)

@@ -18,11 +18,11 @@ from benchmarks.autoscaling.policies import (
     fewest_consumers,
     slow_to_shrink,
 )
-from benchmarks.competitors.modified_fit import (
+from benchmarks.competitors.fit_with_memory import (
     Owners,
     best_fit_decreasing,
-    modified_best_fit,
-    modified_worst_fit,
+    best_fit_with_memory,
+    worst_fit_with_memory,
 )
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ STEPS, TRACES = 200, 3
 
 POLICIES: dict[str, Policy] = {
     "best fit decreasing": best_fit_decreasing,
-    "modified worst fit": modified_worst_fit,
-    "modified best fit": modified_best_fit,
+    "worst fit with memory": worst_fit_with_memory,
+    "best fit with memory": best_fit_with_memory,
     "ours, fewest consumers": fewest_consumers,
     "ours, slow to shrink": slow_to_shrink,
 }
@@ -96,11 +96,11 @@ def figures(rates: Sequence[Sequence[float]], owners: Sequence[Owners]) -> Figur
 
 
 def run_policies(change: int, seed: int, steps: int) -> dict[str, Figures]:
-    """What each policy comes to, and Kafka's with as many consumers as "modified worst fit" has."""
+    """What each policy comes to, and Kafka's with as many consumers as "worst fit with memory" has."""
     rates = trace(change, seed, steps)
     walks = {name: walk(policy, rates) for name, policy in POLICIES.items()}
     by_counts: list[Owners] = [[None] * PARTITIONS]
-    for owners in walks["modified worst fit"]:
+    for owners in walks["worst fit with memory"]:
         by_counts.append(by_count(len(set(owners)), by_counts[-1]))
     walks["cooperative-sticky"] = by_counts[1:]
     return {name: figures(rates, owners) for name, owners in walks.items()}
@@ -121,17 +121,17 @@ def page(rows: dict[int, dict[str, Figures]], steps: int, traces: int) -> str:
     return f"""# Consumers for changing rates, beside bin packing
 
 Made by `python -m benchmarks.autoscaling`. {PARTITIONS} partitions, whose rates begin anywhere between 0
-and {HOTTEST:.0f}, and change at each of {steps} steps by at most so many percent of that, up or down. A
+and {HOTTEST:.0f}, and change at each of {steps} steps by at most that percentage of this range, up or down. A
 consumer can process {CAPACITY:.0f}. It is the setting of [arXiv 2206.11170](https://arxiv.org/abs/2206.11170),
 with {traces} traces of our own for each row. All policies get the same rates, and the present ones exactly.
-"Modified worst fit" and "modified best fit" are that paper's, written from memory and not compared
-with it; its authors' code was not run.
+"Worst fit with memory" and "best fit with memory" are heuristics of our own: consumers keep what still fits,
+and the rest goes to the emptiest or to the fullest consumer with room. The paper's algorithms were not run.
 
 - **ours, fewest consumers**: the fewest with which `cooperative-weighted` gives none more than its capacity,
   and the least `max_moves` that suffices.
 - **ours, slow to shrink**: as many as there are, while they suffice and two fewer do not.
-- **cooperative-sticky**: Kafka's, which counts partitions, with as many consumers as "modified worst fit" has
-  at that step.
+- **cooperative-sticky**: Kafka's, which counts partitions, with as many consumers as "worst fit with
+  memory" has at that step.
 
 The figures are means over all steps: how many consumers there are; the rate of the partitions that change
 hands, in capacities of one consumer (the paper's R-score: what is not read meanwhile); and what part of the
@@ -148,7 +148,7 @@ records comes to a consumer beyond its capacity, so that it falls behind.
 def _conclusion(rows: dict[int, dict[str, Figures]]) -> str:
     lines = []
     for ours in ("ours, slow to shrink", "ours, fewest consumers"):
-        for theirs in ("modified worst fit", "modified best fit"):
+        for theirs in ("worst fit with memory", "best fit with memory"):
             pairs = [(policies[ours], policies[theirs]) for policies in rows.values()]
             fewer = sum(our.consumers <= their.consumers for our, their in pairs)
             calmer = sum(our.rebalanced <= their.rebalanced for our, their in pairs)

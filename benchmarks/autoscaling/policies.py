@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from assignors import Assignor
-    from benchmarks.competitors.modified_fit import Owners
+    from benchmarks.competitors.fit_with_memory import Owners
 
 _MOVES = (0, 1, 2, 3, 4, 6, 8, 12, 16, None)
 """How many moves are allowed, one after the other, until no consumer has more than it can process."""

@@ -37,7 +37,7 @@ class Following(Site):
         """Strike as the plan says until the processes have done their work; what became of them."""
         raise NotImplementedError
 
-    def counted(self, struck: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    def count_records(self, struck: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """What the topics hold in the end, as `measured.json` has it; `struck` are the faults that struck."""
         raise NotImplementedError
 
@@ -135,7 +135,7 @@ def run_scenario(
             "outcome": outcome,
             "struck": len(struck),
             "open": sum(hit["open"] > 0 for hit in struck),
-            **running.counted(struck),
+            **running.count_records(struck),
             "longest_stall_s": round(stalls.longest_s, 1),
             "seconds": round(time.monotonic() - started),
             "events": running.processes.errors(),

@@ -105,7 +105,7 @@ class Run(Following):
         servers, first = self.broker.bootstrap_servers, len(self.written)
         self.written |= fill(servers, self.topics["source"], GROWN_RECORDS, first)
 
-    def counted(self, struck: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    def count_records(self, struck: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """The records, the faults inside a transaction, and what is wrong with the outputs."""
         return {
             "records": sum(self.written.values()),

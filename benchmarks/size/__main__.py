@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +20,7 @@ from benchmarks.rebalances.cell import Cell, Ran, run
 from benchmarks.rebalances.predicting import ASSIGNORS, COSTS
 from benchmarks.rebalances.producer import SteadyProducer
 from benchmarks.rebalances.scenarios import PARTITIONS, RECORDS_PER_SECOND, SESSION_MS, Scenario, Step, formed
-from copartition.simulate_scenarios import size_trials
+from copartition.simulate_scenarios import size_trial
 from copartition.simulation import Consumer, Crash, Load, Settings
 from copartition.simulation import Scenario as Predicted
 from tests.support.broker import Kafka
@@ -115,12 +114,7 @@ def predict(protocol: str, count: int) -> tuple[float, float]:
         costs=COSTS,
         load=Load(RECORDS_PER_SECOND, CAPACITY),
     )
-    ages = [
-        trial.lag_ms / 1_000
-        for seed in range(SEEDS)
-        for trial in size_trials(replace(scenario, seed=seed), 1_000 * BOUND_S, 1)
-        if trial.consumers == count
-    ]
+    ages = [size_trial(scenario, 1_000 * BOUND_S, [seed]).lag_ms / 1_000 for seed in range(SEEDS)]
     return min(ages), max(ages)
 
 

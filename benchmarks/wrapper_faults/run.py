@@ -69,7 +69,7 @@ class Run(Following):
         self.counts.append(self.counts[-1] + 2)
         self._kafka.grow_topic(self.topic, self.counts[-1])
 
-    def counted(self, struck: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    def count_records(self, struck: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """The records, and what became of them."""
         del struck
         records = sum(len(life.produced) for life in read_lives(self.folder).values())

@@ -216,7 +216,11 @@ def diff(
     change = compare(pair.before, pair.after, match=rule, pace=pace, weights=pair.weights)
     change = replace(change, alone=pair.alone)
     if not len(change.action):
-        raise SourceError("nothing to compare: neither side shows a partition of the group")
+        state = f", which is {pair.after.status}" if pair.after.status else ""
+        raise SourceError(
+            f"nothing to compare: neither side shows a partition of the group{state}; capture all of the "
+            "output, rows of partitions too, while the group is Stable"
+        )
     # Before any output: a report beside exit code 2 would be read as an answer.
     if strict and change.assumed:
         complain(ctx, f"--strict: assumed: {'; '.join(change.assumed)}")

@@ -19,7 +19,7 @@ from assignors.assignment import Assignment
 from assignors.explanation import Explainer, settle
 from assignors.group import Group, Topic
 from assignors.interface import Assignor
-from assignors.registry import check_for_consumers, get_assignor, name_in_group
+from assignors.registry import check_for_consumers, get_assignor, is_built_in, name_in_group
 from assignors.state import CONNECT, GroupState, TopicRacks
 from assignors.weighted.weights import GivenWeights
 from copartition.groups.offers import with_strategy
@@ -225,7 +225,7 @@ def plan(
             *leader.assumed,
             *_unknown_ids(unknown, topics.nameless, leader.rule, moves, broker_side=broker_side),
             *_switch(state, assignor, broker_side=broker_side),
-            *_unknown_weights(state, assignor, weights),
+            *_unknown_weights(state, assignor, weights, plug_in=not is_built_in(strategy)),
         ),
         explainer=explainer,
         deploy=what_if.deploy,
@@ -436,10 +436,15 @@ def _own_decision(state: GroupState, what_if: WhatIf) -> list[str]:
     return [disagrees] if moved else []
 
 
-def _unknown_weights(state: GroupState, assignor: str, weights: GivenWeights | None) -> list[str]:
+def _unknown_weights(
+    state: GroupState, assignor: str, weights: GivenWeights | None, *, plug_in: bool
+) -> list[str]:
     """Return the assumptions about weights and about what members can carry."""
     if assignor not in _WEIGHED:
-        return []
+        # Built-in strategies count partitions, as the help of --weights says. A plug-in may weigh them, by a
+        # setting with a name of its own: unless told, its user takes the weights for heard.
+        unheard = f"the weights are not given to {assignor}, whose settings are its own (--config KEY=VALUE)"
+        return [unheard] if plug_in and weights is not None else []
     lag = "" if state.lag is None else ", whatever its lag"
     alike = f"every partition weighs the same{lag}: --weights lag, or a file, says otherwise"
     return [*([alike] if weights is None else []), "every member can carry the same"]

@@ -62,6 +62,6 @@ def audit(
         markdown=partial(report.audit_markdown, audits, every=every),
     )
     # Last, and on stderr: JSON on stdout stays whole.
-    for line in keys.undecoded():
+    for line in keys.tell_undecoded():
         complain(ctx, line)
     ctx.exit(report.audit_exit_code(audits))

@@ -7,7 +7,7 @@ whole is worth is said in one word.
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from copartition.audit.ranges import NEVER, explained_ranges, widened
+from copartition.audit.ranges import NEVER, explained_ranges, widen_blocks
 from copartition.audit.tally import Tally
 from copartition.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
 
@@ -91,7 +91,7 @@ def _spans(tally: Tally, rivals: dict[Writer, tuple[Writer, ...]]) -> list[Span]
     if not len(tally.blocks.rows):
         return []
     counts = [writer.num_partitions for writer in tally.writers]
-    blocks = tally.blocks if counts else widened(tally.blocks, (), 1)
+    blocks = tally.blocks if counts else widen_blocks(tally.blocks, (), 1)
     spans = []
     for range_ in explained_ranges(blocks, counts or [1]):
         fields = range_._asdict()

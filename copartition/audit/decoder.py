@@ -24,35 +24,26 @@ if TYPE_CHECKING:
     from confluent_kafka.schema_registry import SchemaRegistryClient
 
 
-def _integer(size: int) -> Callable[[bytes], int]:
-    def decode(key: bytes) -> int:
-        _of_size(key, size)
-        return int.from_bytes(key, "big", signed=True)
+def _number(code: str) -> Callable[[bytes], float]:
+    """Return what reads a number of this code of `struct`; it refuses a key of another size."""
+    size = struct.calcsize(code)
 
-    return decode
-
-
-def _number(code: str, size: int) -> Callable[[bytes], float]:
     def decode(key: bytes) -> float:
-        _of_size(key, size)
-        (number,) = struct.unpack(code, key)
-        return float(number)
+        if len(key) != size:
+            raise ValueError(f"a key has {len(key)} bytes, not {size}")
+        number: float = struct.unpack(code, key)[0]
+        return number
 
     return decode
-
-
-def _of_size(key: bytes, size: int) -> None:
-    if len(key) != size:
-        raise ValueError(f"a key has {len(key)} bytes, not {size}")
 
 
 PLAIN: Mapping[str, Callable[[bytes], Any]] = {
     "string": bytes.decode,
-    "short": _integer(2),
-    "integer": _integer(4),
-    "long": _integer(8),
-    "float": _number(">f", 4),
-    "double": _number(">d", 8),
+    "short": _number(">h"),
+    "integer": _number(">i"),
+    "long": _number(">q"),
+    "float": _number(">f"),
+    "double": _number(">d"),
     "uuid": lambda key: uuid.UUID(key.decode()),
     "json": json.loads,
 }

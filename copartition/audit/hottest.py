@@ -89,7 +89,7 @@ class HotKeys:
         hashes = key_hashes(examples.keys) ^ examples.partition.view(np.uint32) * _SPREAD
         order = np.argsort(hashes)
         fresh = _Counts(hashes[order], rows[kept[order]], pick_records(examples, order))
-        self._counts = fresh if self._counts is None else self._merged(self._counts, fresh)
+        self._counts = fresh if self._counts is None else self._merge(self._counts, fresh)
 
     def _cut(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the counts, less what leaves no more of them than there is room for; 0 or less has none."""
@@ -101,7 +101,7 @@ class HotKeys:
         self.error += cut
         return rows - cut
 
-    def _merged(self, old: _Counts, fresh: _Counts) -> _Counts:
+    def _merge(self, old: _Counts, fresh: _Counts) -> _Counts:
         """Return both counts as one, cut to the room there is; `old` is changed.
 
         Two keys are one if their 64 bits of hash are equal. Examples of kept keys are those of `old`.

@@ -139,7 +139,7 @@ def look(keys: Spans) -> tuple[NDArray[np.int8], NDArray[np.uint64]]:
     for width in (4, 8, 16):
         rows = bare[keys.sizes[bare] == width]
         ranks[rows] = _words(keys.take(rows).rows(width))
-    return shape, _mixed(ranks)
+    return shape, _mix(ranks)
 
 
 def spans_of(keys: Sequence[bytes]) -> Spans:
@@ -152,7 +152,7 @@ def digests(keys: Spans) -> NDArray[np.uint64]:
     """Return a hash of each key's bytes and length."""
     column = keys.data[range_numbers(keys.starts, keys.sizes)]
     hashes = murmur3_column(bounds(keys.sizes), column).view(np.uint32).astype(np.uint64)
-    return _mixed(hashes << np.uint64(32) | keys.sizes.astype(np.uint64))
+    return _mix(hashes << np.uint64(32) | keys.sizes.astype(np.uint64))
 
 
 def schema_ids(frames: Spans) -> NDArray[np.int64]:
@@ -192,10 +192,10 @@ def _texts(keys: Spans) -> NDArray[np.bool_]:
     # Most topics have keys of plain ASCII, which one look at all bytes tells.
     if used.min() >= 32 and highest < 127:
         return np.ones(len(keys.starts), np.bool_)
-    text = np.asarray(_reduced(np.add, _BALANCE, keys) == 0)
+    text = np.asarray(_reduce(np.add, _BALANCE, keys) == 0)
     if highest >= 128:
         rows = np.flatnonzero(text)
-        for row in rows[_reduced(np.maximum, _ITSELF, keys.take(rows)) >= 128].tolist() if len(rows) else ():
+        for row in rows[_reduce(np.maximum, _ITSELF, keys.take(rows)) >= 128].tolist() if len(rows) else ():
             try:
                 keys.row(row).decode()
             except UnicodeDecodeError:
@@ -203,7 +203,7 @@ def _texts(keys: Spans) -> NDArray[np.bool_]:
     return text
 
 
-def _reduced(how: np.ufunc, table: NDArray[Any], keys: Spans) -> NDArray[Any]:
+def _reduce(how: np.ufunc, table: NDArray[Any], keys: Spans) -> NDArray[Any]:
     """Return the table's entries of each key's bytes as one.
 
     Keys come in order, none is empty, gaps may be.
@@ -229,7 +229,7 @@ def _sums(keys: Spans) -> NDArray[np.uint64]:
     sums = np.zeros(len(keys.starts), np.uint64)
     rows = np.flatnonzero(keys.sizes > 0)
     if len(rows):
-        sums[rows] = _reduced(np.add, _WEIGHTS, keys.take(rows))
+        sums[rows] = _reduce(np.add, _WEIGHTS, keys.take(rows))
     return sums
 
 
@@ -275,17 +275,17 @@ def _words(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
     if rows.shape[1] == 4:
         return rows.view(">i4")[:, 0].astype(np.int64).view(np.uint64)
     words = rows.view(">u8").astype(np.uint64)
-    return words[:, 0] if rows.shape[1] == 8 else _mixed(words[:, 0]) + words[:, 1]
+    return words[:, 0] if rows.shape[1] == 8 else _mix(words[:, 0]) + words[:, 1]
 
 
-def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return SplitMix64's finalizer of each value: values that are near become far apart."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
 
 
-_WEIGHTS = _mixed(np.arange(1, 257, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+_WEIGHTS = _mix(np.arange(1, 257, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
 _WEIGHTS[np.frombuffer(b' \t\n\r"', np.uint8)] = 0
 
 
@@ -336,7 +336,7 @@ def logical_key(key: bytes, form: str) -> LogicalKey:
     return LogicalKey("bytes", key.hex())
 
 
-def respelled(*topics: Sequence[KeyForm]) -> Respelled:
+def find_respelled(*topics: Sequence[KeyForm]) -> Respelled:
     """Return which keys say the same in other bytes: within one topic, or between several.
 
     Samples of the forms hold the keys with the lowest hashes of what they say, so that of a logical key all

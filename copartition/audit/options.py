@@ -93,8 +93,8 @@ WITH_REGISTRY = ("avro", "jsonschema")
 class KeyTypeChoice:
     """Gives the decoder of a topic's keys when it is called with the topic; None if bytes are compared.
 
-    Decoders are kept by topic, so that `undecoded` can tell of all of them at the end; all share one client
-    of the registry.
+    Decoders are kept by topic, so that `tell_undecoded` can tell of all of them at the end; all share one
+    client of the registry.
 
     Args:
         key_type: one of `KEY_TYPES`; None to compare bytes.
@@ -127,7 +127,7 @@ class KeyTypeChoice:
             self._client = registry_client(self._settings)
         return self._decoders.setdefault(topic, KeyDecoder(self.name, topic, self._client))
 
-    def undecoded(self) -> Iterator[str]:
+    def tell_undecoded(self) -> Iterator[str]:
         """Yield a line for each topic some of whose keys could not be decoded."""
         for topic, decoder in self._decoders.items():
             if decoder.undecoded:

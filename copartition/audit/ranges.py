@@ -150,7 +150,7 @@ def merge_blocks(parts: Sequence[Blocks], shift: int, limit: int) -> tuple[Block
     return blocks, shift
 
 
-def widened(blocks: Blocks, numbers: Iterable[int], width: int) -> Blocks:
+def widen_blocks(blocks: Blocks, numbers: Iterable[int], width: int) -> Blocks:
     """Return the blocks under more candidates, which explain nothing there; `numbers` renumbers their own.
 
     Args:
@@ -317,9 +317,9 @@ def _meet(
             moving = missed  # there are gaps, so nothing shows which the others are: they stay
         both = moving - missed  # rows that both explain
         if block == middle:
-            before, after = _moved(before, moving, moving), _moved(after, -moving, -both)
+            before, after = _move_rows(before, moving, moving), _move_rows(after, -moving, -both)
         else:
-            before, after = _moved(before, -moving, -both), _moved(after, moving, moving)
+            before, after = _move_rows(before, -moving, -both), _move_rows(after, moving, moving)
         strays = [[at for at in side.missed if not first <= at <= last] for side in (before, after)]
         return (
             before._replace(last=boundary, missed=strays[0]),
@@ -328,6 +328,6 @@ def _meet(
     return before, after
 
 
-def _moved(range_: Range, rows: int, explained: int) -> Range:
+def _move_rows(range_: Range, rows: int, explained: int) -> Range:
     """Return a range with so many rows, and explained rows, more; less if the numbers are negative."""
     return range_._replace(rows=range_.rows + rows, explained=range_.explained + explained)

@@ -202,13 +202,13 @@ class Reading:
         committed = self._selection.committed
         self._state = TopicState(topic, config)
         self.num_partitions = self._state.num_partitions  # when reading began
-        self.compacted = self._state.compacted()  # whether `cleanup.policy` has "compact"; None if unknown
+        self.compacted = self._state.is_compacted()  # whether `cleanup.policy` has "compact"; None if unknown
         self._schemas = set[str]()
         self.remarks: list[str] = []  # what happened to the topic meanwhile, in sentences
-        self._partitions = self._chosen()
+        self._partitions = self._chosen_partitions()
         # Asked before the first record is read, so that the reading ends even if writers are faster.
         self._whole = self._state.ends(self._partitions, committed=committed)
-        self._bounds = self._selected()
+        self._bounds = self._selected_bounds()
         self._read = 0
         self._left_out = 0
         self._errors: list[KafkaError] = []
@@ -304,7 +304,7 @@ class Reading:
         left_out = ["what open and aborted transactions wrote is left out"] * self._selection.committed
         return "; ".join([what, *left_out, *self.remarks])
 
-    def _chosen(self) -> list[int]:
+    def _chosen_partitions(self) -> list[int]:
         """Return the partitions to read, ascending.
 
         Raises:
@@ -322,7 +322,7 @@ class Reading:
             raise InvalidConfigError(f"topic {self.topic!r}: no partitions are selected; give one at least")
         return sorted({*self._selection.partitions})
 
-    def _selected(self) -> Bounds:
+    def _selected_bounds(self) -> Bounds:
         """Return the bounds that the selection asks for, within those of the whole topic."""
         if (last := self._selection.last) is not None:
             return {

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from copartition.audit.ranges import Blocks, count_hits, merge_blocks, widened
+from copartition.audit.ranges import Blocks, count_hits, merge_blocks, widen_blocks
 from copartition.audit.search import Trials, find_writer, keys_needed, rule_of, surprise
 from copartition.audit.topic_audit import Records, Writer, concatenate, pick_records
 from partitioning.hashing import HASHES, HashName
@@ -188,8 +188,8 @@ class Tally:
             mine.rows += group.rows
             mine.proof = np.unique(np.concatenate([mine.proof, group.proof]))[:_PROOF]
         width = len(self.writers)
-        own = widened(self.blocks, range(self.blocks.explained.shape[1]), width)
-        theirs = widened(other.blocks, numbers, width)
+        own = widen_blocks(self.blocks, range(self.blocks.explained.shape[1]), width)
+        theirs = widen_blocks(other.blocks, numbers, width)
         self.blocks, self._shift = merge_blocks([own, theirs], max(self._shift, other._shift), MOST_BLOCKS)
         self.in_vain = max(self.in_vain, other.in_vain)
         self._next_try = min(self._next_try, other._next_try)
@@ -200,7 +200,7 @@ class Tally:
         for records in held:
             self.add(records)
 
-    def emptied(self) -> Tally:
+    def empty_copy(self) -> Tally:
         """Return a tally that knows the same writers and has counted nothing.
 
         A part of the topic that is counted apart starts with it.
@@ -208,7 +208,7 @@ class Tally:
         tally = Tally(self.num_partitions, profiles=self.trials.profiles, counts=self.trials.counts)
         tally.writers = [*self.writers]
         tally.groups = [WriterGroup([*group.writers], group.from_records) for group in self.groups]
-        tally.blocks = widened(tally.blocks, (), len(self.writers))
+        tally.blocks = widen_blocks(tally.blocks, (), len(self.writers))
         return tally
 
     def shrink(self, most_blocks: int = MOST_BLOCKS) -> None:
@@ -451,7 +451,7 @@ class Tally:
         self._grow_groups(new, from_records=True)
         if own not in self.writers and self.num_partitions in self.trials.counts:
             self._grow_groups([own], from_records=False)
-        self.blocks = widened(self.blocks, range(self.blocks.explained.shape[1]), len(self.writers))
+        self.blocks = widen_blocks(self.blocks, range(self.blocks.explained.shape[1]), len(self.writers))
 
     def _grow_groups(self, new: Sequence[Writer], *, from_records: bool) -> None:
         """Append new writers as one group; without any there is none."""

@@ -131,7 +131,7 @@ class KeyForm:
         schema_ids: schema ids seen in registry frames, ascending; empty for other forms.
         example: one such key; of a long one, its first bytes.
         maybe: forms that fit these keys as well: nothing shows what they are.
-        sample: a few hundred of the keys, chosen by what they say, for `logical.respelled`.
+        sample: a few hundred of the keys, chosen by what they say, for `logical.find_respelled`.
         meanings: what each of these says where they were decoded; else `logical.logical_key` tells it.
     """
 

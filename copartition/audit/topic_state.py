@@ -91,7 +91,7 @@ class TopicState:
             raise self.error_of(description.error, "DESCRIBE")
         return len(description.partitions)
 
-    def compacted(self) -> bool | None:
+    def is_compacted(self) -> bool | None:
         """Return whether its cleanup.policy has "compact"; None if the cluster does not let us ask."""
         resource = ConfigResource(ConfigResource.Type.TOPIC, self.topic)
         try:

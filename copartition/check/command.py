@@ -108,7 +108,7 @@ def check(
         json=partial(check_json, report, limits),
         markdown=partial(join_markdown, report),
     )
-    for line in keys.undecoded():
+    for line in keys.tell_undecoded():
         complain(ctx, line)
     for limit in failed:
         complain(ctx, f"check failed: {limit}, it is {limit.describe(report.numbers)}")

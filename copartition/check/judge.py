@@ -8,7 +8,7 @@ compared and there are enough of them to tell rules apart. Remedies are the ways
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from copartition.audit.logical import Respelled, respelled
+from copartition.audit.logical import Respelled, find_respelled
 from copartition.audit.topic_audit import KeyForm, TopicAudit
 from copartition.check.verdict import (
     WEIGHTS,
@@ -40,7 +40,7 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
         proof: what the keys say; None if they were not compared.
     """
     names = tuple(audit.topic for audit in audits)
-    yield from _respelled(audits)
+    yield from _respelled_reasons(audits)
     ids = sorted({number for audit in audits for form in audit.forms for number in form.schema_ids})
     if len(ids) > 1:
         text = (
@@ -73,7 +73,7 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
                 yield JoinReason("forms", (name, other), text + because, "against" if proved else "open")
 
 
-def _respelled(audits: Sequence[TopicAudit]) -> Iterator[JoinReason]:
+def _respelled_reasons(audits: Sequence[TopicAudit]) -> Iterator[JoinReason]:
     """Yield a reason if sampled keys say the same in other bytes, in two topics or one; the surest only."""
     weighed: dict[Literal["against", "open"], list[tuple[KeyForm, ...]]] = {
         "against": [tuple(filter(_is_sure, audit.forms)) for audit in audits],
@@ -83,7 +83,7 @@ def _respelled(audits: Sequence[TopicAudit]) -> Iterator[JoinReason]:
         # All topics together first: what is found between two of them says more than inside one.
         everywhere = [*zip(audits, forms, strict=True)]
         for group in (everywhere, *([meaning] for meaning in everywhere)):
-            respelling = respelled(*(its for _, its in group))
+            respelling = find_respelled(*(its for _, its in group))
             if respelling.respelled:
                 names = tuple(audit.topic for audit, _ in group)
                 text = _respelled_text(names, respelling) + "; so their bytes seem to say" * (
@@ -335,10 +335,10 @@ def _writers(topic: AuditSummary, alone: int | None, *, convinced: bool) -> Iter
         text = f"{topic.name} has too few keys to tell by which rule they are placed"
         yield JoinReason("too-few-keys", name, text, "for" if convinced else "open")
     else:
-        yield from _trusted(topic, settled=convinced and alone == 0)
+        yield from _trusted_reasons(topic, settled=convinced and alone == 0)
 
 
-def _trusted(topic: AuditSummary, *, settled: bool) -> Iterator[JoinReason]:
+def _trusted_reasons(topic: AuditSummary, *, settled: bool) -> Iterator[JoinReason]:
     """Yield what is open about a topic whose writers are known: growth, a change of rule, and strays.
 
     Args:

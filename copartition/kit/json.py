@@ -10,7 +10,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 from copartition.kit.evidence import Ground, Missing
-from copartition.kit.words import described, utc
+from copartition.kit.words import attribute_texts, utc
 from partitioning.kit.packages import needs
 
 if TYPE_CHECKING:
@@ -97,8 +97,8 @@ def json_schema(document: type, report: str, borrowed: Mapping[type, type] | Non
         if "__msgspec_cache__" in vars(type_):
             del type_.__msgspec_cache__
         # A type's own description of a field wins over a borrowed one.
-        other = described(borrowed[type_]) if borrowed and type_ in borrowed else {}
-        for name, text in {**other, **described(type_)}.items():
+        other = attribute_texts(borrowed[type_]) if borrowed and type_ in borrowed else {}
+        for name, text in {**other, **attribute_texts(type_)}.items():
             if name in properties or name not in other:
                 properties[name] = {"description": text, **properties[name]}
     return {

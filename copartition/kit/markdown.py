@@ -36,7 +36,7 @@ class Page:
     def marked_items(self, lines: Iterable[str], total: int, noun: str) -> None:
         """Add a list of Markdown, of `total` lines."""
         if total:
-            self.add("\n", *self._fitting((f"- {line}\n" for line in lines), total, noun, "- ", _LIST_SHARE))
+            self.add("\n", *self._fit((f"- {line}\n" for line in lines), total, noun, "- ", _LIST_SHARE))
 
     def table(
         self,
@@ -61,7 +61,7 @@ class Page:
         lines = (markdown_row(markdown_text(str(cell)) for cell in row) + "\n" for row in rows)
         self.add("\n<details><summary>", title, "</summary>\n\n")
         self.add(markdown_row(columns), "\n", markdown_row(["---"] * len(columns)), "\n")
-        fitting = self._fitting(lines, total, noun, "\n", share)
+        fitting = self._fit(lines, total, noun, "\n", share)
         self.add(*fitting, "\n</details>\n")
 
     def whole_table(self, title: str, table: Table, noun: str, *, share: int = 1) -> None:
@@ -69,7 +69,7 @@ class Page:
         titles = [markdown_text(name) for name in table.titles]
         self.table(title, titles, table.rows, len(table.rows), noun, share=share)
 
-    def _fitting(self, lines: Iterable[str], total: int, noun: str, mark: str, share: int) -> list[str]:
+    def _fit(self, lines: Iterable[str], total: int, noun: str, mark: str, share: int) -> list[str]:
         """Return the first lines that fit, and a line that counts the others."""
         # GitHub refuses a longer comment, so rows are left out and counted.
         room = (MOST_CHARACTERS - len(self.text)) // share - 200  # for what ends and counts

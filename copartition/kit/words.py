@@ -243,7 +243,7 @@ def first_of(names: Sequence[str], most: int) -> str:
 _ATTRIBUTE = r"(?m)^ +(\w+): (.+(?:\n {8}.+)*)"
 
 
-def described(type_: type) -> dict[str, str]:
+def attribute_texts(type_: type) -> dict[str, str]:
     """Return the descriptions under "Attributes:" in the docstring of a class."""
     attributes = (getdoc(type_) or "").partition("\nAttributes:\n")[2].partition("\n\n")[0]
     return {name: " ".join(text.split()) for name, text in re.findall(_ATTRIBUTE, attributes)}

@@ -36,6 +36,7 @@ COULD_NOT = 2
 _FLAGS = {
     "add_members": "--add-members",
     "assignor": "--assignor",
+    "changes": "--set",
     "crash_member": "--crash-member",
     "deploy": "--deploy",
     "group": "--group",
@@ -46,6 +47,7 @@ _FLAGS = {
     "remove_members": "--remove-member",
     "settings": "--config",
     "subscribe": "--subscribe",
+    "topics": "--topic",
     "weights": "--weights",
 }
 """The flag for each argument that errors of the library name in backticks."""
@@ -198,9 +200,17 @@ def _error_text(error: BaseException, path: str, *, verbose: bool) -> str:
 
         for line in "".join(traceback.format_exception(error)).rstrip().split("\n"):
             click.echo(visible(line), err=True)
-    # The library speaks of its arguments, the command line of its flags.
-    text = re.sub("`([a-z_]+)`", lambda named: _FLAGS.get(named[1], named[0]), str(error))
+    text = name_flags(str(error))
     return text if expected else f"{error!r}; this is a bug, run it with -v and report it"
+
+
+def name_flags(text: str) -> str:
+    """Return a text of the library, which names arguments in backticks, with the flags in their place.
+
+    >>> name_flags("name one with `group`")
+    'name one with --group'
+    """
+    return re.sub("`([a-z_]+)`", lambda named: _FLAGS.get(named[1], named[0]), text)
 
 
 def complain(ctx: click.Context, what: str) -> None:
@@ -246,21 +256,28 @@ def write(text: str, out: str | None = None, *, painted: bool = False) -> None:
         raise click.ClickException(f"cannot write {out}: {error.strerror}") from error
 
 
-def track(items: Iterable[_T], what: str, total: int) -> Iterable[_T]:
-    """Return the items, with a progress bar on stderr until the last one is there; without a terminal no bar.
+def track(items: Iterable[_T], what: str, total: int) -> Iterator[_T]:
+    """Yield the items, with a bar and a clock on stderr until the last one is there; none without a terminal.
+
+    The clock moves on while one item takes long, so that nobody takes the command for dead.
 
     Args:
-        items: at most `total` items.
+        items: about as many as `total`.
         what: the words before the bar.
         total: the number of items that is 100 percent.
     """
     from rich.console import Console  # noqa: PLC0415 - help and completion do without
-    from rich.markup import escape  # noqa: PLC0415 - as above
-    from rich.progress import track as with_bar  # noqa: PLC0415 - as above
 
     screen = Console(stderr=True)
-    screen.quiet = off = not screen.is_terminal  # some releases of rich end a disabled bar with an empty line
-    return with_bar(items, escape(visible(what)), total, console=screen, transient=True, disable=off)
+    if not screen.is_terminal:
+        yield from items
+        return
+    from rich.markup import escape  # noqa: PLC0415 - as above
+    from rich.progress import Progress, TimeElapsedColumn  # noqa: PLC0415 - only a terminal needs it
+
+    columns = (*Progress.get_default_columns(), TimeElapsedColumn())
+    with Progress(*columns, console=screen, transient=True) as progress:
+        yield from progress.track(items, total, description=escape(visible(what)))
 
 
 @cache

@@ -11,7 +11,7 @@ import click
 
 from copartition.kit.words import visible
 from copartition.shell.client_options import client_options
-from copartition.shell.commands import Output, command, complain, track, write
+from copartition.shell.commands import COULD_NOT, Output, command, complain, track, write
 from copartition.shell.options import (
     group_option,
     grow_option,
@@ -311,7 +311,8 @@ def _report(
 ) -> int:
     """Run all scenarios, and only then write anything: an error leaves no half of a report.
 
-    Returns the exit code: 1 if something of a captured group stops, 2 if that is unknown of one.
+    Returns the exit code: 1 if something of a captured group stops, 2 if that is unknown of one, or if
+    somebody interrupted the runs.
 
     Args:
         captured: in the order in which they are shown.
@@ -330,20 +331,24 @@ def _report(
         from copartition.simulate_scenarios.page import simulation_html  # noqa: PLC0415 - needs the extra "report"
     if runs is not None and output.form == "ndjson":
         raise click.UsageError("-o ndjson is the log of one seed; leave --runs out")
-    several = len({scenario.assignor for scenario, _ in captured}) > 1
+    several, interrupted = len({scenario.assignor for scenario, _ in captured}) > 1, False
     plans: list[Runs] = []
     stops: list[Stops | Missing] = []
     results: list[SimulationResult] = []
     for base in captured:
         name = base.scenario.name + (f" with {base.scenario.assignor}" if several else "")
         if runs is None:
-            results.append(run(base.scenario))
+            results += track(
+                map(run, [base.scenario]), f"{base.scenario.name} with {base.scenario.assignor}", 1
+            )
             stops += [stops_of(base, name)] if answers else []
         else:
             plan, result, stopped = _run_seeds(base, name, runs, answers=answers)
             plans.append(plan)
             results.append(result)
             stops += [stopped] if stopped is not None else []
+            if interrupted := len(plan.summaries) < runs:
+                break
     if html is not None:
         write(simulation_html(results, stops), html)
     if output.form == "ndjson":
@@ -356,7 +361,7 @@ def _report(
         output.show(
             partial(print_simulation, results, stops=stops), json=partial(simulation_json, results, stops)
         )
-    return exit_code_of(stops)
+    return COULD_NOT if interrupted else exit_code_of(stops)
 
 
 def _run_seeds(
@@ -364,7 +369,8 @@ def _run_seeds(
 ) -> tuple[Runs, SimulationResult, Stops | None]:
     """Return the figures of every seed, the first run of a scenario, and what a captured group stops.
 
-    A bar on the terminal shows how far it is. Only the first run is kept whole; of the others, figures are.
+    A bar on the terminal shows how far it is. Ctrl-C leaves out the runs that are not made yet, and says so.
+    Only the first run is kept whole; of the others, figures are.
     """
     from copartition.deploys.stops import measure, run_phases, sum_up_stops  # noqa: PLC0415 - only this command
     from copartition.simulation import Runs, simulate_seeds  # noqa: PLC0415 - as above
@@ -375,13 +381,18 @@ def _run_seeds(
         results = run_phases(scenario, runs)
     else:
         results = simulate_seeds(scenario, range(scenario.seed, scenario.seed + runs))
-    first = next(results)
-    rest = track(results, f"{scenario.name} with {scenario.assignor}", runs - 1)
-    if not answers:
-        return Runs(scenario, [first.summary, *(result.summary for result in rest)]), first, None
-    figures = [(first.summary, measure(first)), *((result.summary, measure(result)) for result in rest)]
-    stops = sum_up_stops(base, name, [stopped for _, stopped in figures])
-    return Runs(scenario, [summary for summary, _ in figures]), first, stops
+    tracked = track(results, what := f"{scenario.name} with {scenario.assignor}", runs)
+    first = next(tracked)
+    summaries, figures = [first.summary], [measure(first)] if answers else []
+    try:
+        for result in tracked:
+            figures += [measure(result)] if answers else []
+            summaries.append(result.summary)
+    except KeyboardInterrupt:
+        complain(click.get_current_context(), f"interrupted: {what} has {len(summaries):,} of {runs:,} runs")
+        # The last run may have been interrupted between its two figures.
+        figures = figures[: len(summaries)]
+    return Runs(scenario, summaries), first, sum_up_stops(base, name, figures) if answers else None
 
 
 def _compare_log(log: BinaryIO) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from copartition.shell.commands import Output, command, track
+from copartition.shell.commands import COULD_NOT, Output, command, track
 from copartition.shell.options import count_option, output_options, read_time
 from copartition.simulate_scenarios.command import ScenarioInputs, scenario_options
 
@@ -53,20 +53,38 @@ def size(
     Of a record of watch, FILE.ndjson, it is the last stable group with the rates that the record shows,
     through a rolling restart and through the crash of a member, or through what --deploy and the like say.
 
-    Exit code: 0 there is such a number, 1 there is none for a scenario, 2 could not run.
+    Exit code: 0 there is such a number, 1 there is none for a scenario, 2 could not run, or was interrupted:
+    what was tried until then is shown.
     """
     from copartition.simulate_scenarios.size_report import print_sizes, sizes_json  # noqa: PLC0415 - help does without
 
-    sizes = [_size(scenario, max_lag_ms, runs) for scenario in inputs.read(plans)]
+    sizes: list[Size] = []
+    for scenario in inputs.read(plans):
+        sizes.append(_size(scenario, max_lag_ms, runs))
+        # Whoever interrupts one scenario does not want to wait for the others.
+        if not sizes[-1].finished:
+            break
     output.show(partial(print_sizes, sizes), json=partial(sizes_json, sizes))
-    ctx.exit(any(size.fewest is None for size in sizes))
+    ctx.exit(
+        any(size.fewest is None for size in sizes) if all(size.finished for size in sizes) else COULD_NOT
+    )
 
 
 def _size(captured: CapturedScenario, max_lag_ms: float, runs: int) -> Size:
-    """Return the answer for one scenario; a bar on the terminal shows how far it is."""
-    from copartition.simulate_scenarios.size_search import Size, numbers_to_try, size_trials  # noqa: PLC0415 - as above
+    """Return the answer for one scenario; a bar on the terminal shows how far it is.
+
+    Ctrl-C ends the search and keeps what was tried: `Size.finished` is False then.
+    """
+    from copartition.simulate_scenarios.size_search import Size, SizeTrial, numbers_to_try, size_trials  # noqa: PLC0415 - as above
 
     scenario, assumed = captured
     what, numbers = f"{scenario.name} with {scenario.assignor}", numbers_to_try(scenario)
-    trials = track(size_trials(scenario, max_lag_ms, runs), what, len(numbers))
-    return Size(scenario, max_lag_ms, runs, tuple(trials), assumed)
+    trials: list[SizeTrial] = []
+    finished = True
+    try:
+        # Every second number at least is ruled out by its neighbour.
+        for trial in track(size_trials(scenario, max_lag_ms, runs), what, len(numbers) // 2 + 1):
+            trials.append(trial)  # noqa: PERF402 - those before Ctrl-C are kept
+    except KeyboardInterrupt:
+        finished = False
+    return Size(scenario, max_lag_ms, runs, tuple(sorted(trials)), assumed, finished)

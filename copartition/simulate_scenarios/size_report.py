@@ -12,7 +12,7 @@ from copartition.kit.grid import cell, indent, note, table
 from copartition.kit.json import attributes_of, dump, finite
 from copartition.kit.words import count, duration, first_of
 from copartition.simulate_scenarios.report import FORMAT_VERSION
-from copartition.simulate_scenarios.size_search import Size, SizeTrial
+from copartition.simulate_scenarios.size_search import Size, SizeTrial, numbers_to_try
 from copartition.simulation.inputs.course import occurrence
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ def sizes_json(sizes: Sequence[Size]) -> str:
         {
             "scenario": answer.scenario.name,
             "assignor": answer.scenario.assignor,
-            **attributes_of(answer, "max_lag_ms", "runs", "fewest", "autoscaler", "partitions_needed"),
+            **attributes_of(
+                answer, "max_lag_ms", "runs", "finished", "fewest", "autoscaler", "partitions_needed"
+            ),
             "trials": [finite(asdict(trial)) for trial in answer.trials],
             "assumed": _assumed(answer),
             "warnings": list(answer.warnings),
@@ -88,8 +90,11 @@ def _conclusion(answer: Size) -> str:
     """Return the answer as a sentence."""
     bound = duration(answer.max_lag_ms)
     if answer.fewest is None:
-        tried = [trial.consumers for trial in answer.trials]
+        tried = numbers_to_try(answer.scenario)
         numbers = f" from {tried[0]:,} to {tried[-1]:,}" if tried else ""
+        if not answer.finished:
+            done = len(answer.trials)
+            return f"interrupted after {done:,} of the numbers of consumers{numbers}; no answer yet"
         return f"no number of consumers{numbers} keeps every record within {bound}"
     keep = "keeps" if answer.fewest == 1 else "keep"
     return f"{count(answer.fewest, 'consumer')} {keep} every record within {bound}"

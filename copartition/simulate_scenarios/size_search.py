@@ -16,9 +16,9 @@ from copartition.simulation.unfolding import newcomers
 from partitioning.errors import ScenarioError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class SizeTrial:
-    """A number of consumers that was tried, in the worst of the runs that were made.
+    """A number of consumers that was tried, in the worst of the runs that were made; fewer come first.
 
     Attributes:
         consumers: how many there are at the start.
@@ -47,8 +47,9 @@ class Size:
         scenario: what was run, with the consumers that it names.
         max_lag_ms: the bound.
         runs: how many seeds; a number of consumers fits if the bound holds with each.
-        trials: what was tried, from the fewest consumers on that can process what comes.
+        trials: what was tried, fewer consumers first; a number is left out if its neighbour ruled it out.
         assumed: what was taken for granted of the group that the scenario was made of.
+        finished: False if somebody ended the search before its answer.
     """
 
     scenario: Scenario
@@ -56,11 +57,12 @@ class Size:
     runs: int
     trials: tuple[SizeTrial, ...]
     assumed: tuple[str, ...] = ()
+    finished: bool = True
 
     @property
     def fewest(self) -> int | None:
-        """The fewest consumers that fit and of which one more fits, too; None if no number does."""
-        if not self.trials or not self.trials[-1].fits:
+        """The fewest consumers that fit and of which one more fits, too; None if no number is known to."""
+        if not self.finished or not self.trials or not self.trials[-1].fits:
             return None
         # Where only the last one fits, it is the greatest number that was to be tried.
         return self.trials[-2 if len(self.trials) > 1 and self.trials[-2].fits else -1].consumers
@@ -100,7 +102,7 @@ class Size:
     def warnings(self) -> tuple[str, ...]:
         """Advice if no number of consumers fits, and settings that are hardly meant in the scenario."""
         warnings = list(self.scenario.warnings)
-        if self.fewest is None and not self.partitions_needed:
+        if self.finished and self.fewest is None and not self.partitions_needed:
             warnings.append(
                 "more consumers do not help: shorten what stops partitions, see `copartition simulate`"
             )
@@ -120,26 +122,34 @@ def size(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Size:
         ScenarioError: the scenario has no load or no capacity, or changes the number of consumers itself; the
             bound is no length of time.
     """
-    return Size(scenario, max_lag_ms, runs, tuple(size_trials(scenario, max_lag_ms, runs)))
+    return Size(scenario, max_lag_ms, runs, tuple(sorted(size_trials(scenario, max_lag_ms, runs))))
 
 
 def size_trials(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Iterator[SizeTrial]:
-    """Yield what `size` tries, one number of consumers after another, until two that follow each other fit.
+    """Yield what `size` tries, until two numbers of consumers that follow each other fit.
 
-    More consumers mean more rebalances in a deploy, and one that fits alone does so by chance.
+    More consumers mean more rebalances in a deploy, and one that fits alone does so by chance. So a number
+    between two is tried at all only if the next one fits: if that does not, neither of the two is the answer.
     """
     if not 0 <= max_lag_ms < math.inf or runs < 1:
         raise ScenarioError(
             f"a bound of {max_lag_ms} ms in {runs} runs; give milliseconds and at least one run"
         )
-    fits = False
-    for consumers in numbers_to_try(scenario):
-        trial = _try(with_consumers(scenario, consumers), max_lag_ms, runs)
+    numbers, seeds = numbers_to_try(scenario), [*range(scenario.seed, scenario.seed + runs)]
+    last = numbers[-1] if numbers else 0
+    fits: dict[int, bool] = {}
+    # Of each number below `lowest` it is known that it, or the next one, does not fit.
+    lowest = numbers.start
+    while lowest in numbers:
+        # The greater of the two first: if it does not fit, it rules out both of them.
+        consumers = next(number for number in (min(lowest + 1, last), lowest) if number not in fits)
+        trial = size_trial(with_consumers(scenario, consumers), max_lag_ms, seeds)
         yield trial
-        # Two numbers that follow each other fit: the smaller one is no chance.
-        if fits and trial.fits:
+        fits[consumers] = trial.fits
+        while lowest in numbers and False in {fits.get(lowest), fits.get(min(lowest + 1, last))}:
+            lowest += 1
+        if fits.get(lowest) and fits.get(min(lowest + 1, last)):
             return
-        fits = trial.fits
 
 
 def numbers_to_try(scenario: Scenario) -> range:
@@ -201,15 +211,23 @@ def _largest_capacity(scenario: Scenario) -> float:
     return max(map(scenario.capacity_of, scenario.consumers))
 
 
-def _try(scenario: Scenario, max_lag_ms: float, runs: int) -> SizeTrial:
-    """Return the worst of the runs; the first one beyond the bound ends the trial."""
+def size_trial(scenario: Scenario, max_lag_ms: float, seeds: list[int]) -> SizeTrial:
+    """Return the worst of the runs of a scenario as it is; the first run beyond the bound ends the trial.
+
+    Args:
+        scenario: with the number of consumers that is tried.
+        max_lag_ms: the bound.
+        seeds: one for each run. The seed that breaks the bound moves to the front: of the next number, too,
+            it is likely to be the one that does.
+    """
     worst: SizeTrial | None = None
-    for result in simulate_seeds(scenario, range(scenario.seed, scenario.seed + runs)):
+    for place, result in enumerate(simulate_seeds(scenario, tuple(seeds))):
         trial = _trial(result, max_lag_ms)
         # The worst run decides, as the bound must hold whatever the scenario does.
         if worst is None or trial.lag_ms > worst.lag_ms:
             worst = trial
         if not worst.fits:
+            seeds.insert(0, seeds.pop(place))
             break
     assert worst is not None, "there is at least one run"
     return worst

@@ -108,7 +108,7 @@ def transaction_faults(
         ):
             problems.append(_marker_missing(transaction, last.at_ms - first.at_ms))
         if earlier is not None and _is_fenced(earlier, transaction, transaction_version):
-            problems.append(_fencing(earlier, transaction))
+            problems.append(_fencing_fault(earlier, transaction))
     problems += _without_coordinator(first, last, servers)
     return problems
 
@@ -214,7 +214,7 @@ def _marker_missing(transaction: Transaction, between_ms: float) -> TransactionF
     )
 
 
-def _fencing(earlier: Transaction, transaction: Transaction) -> TransactionFault:
+def _fencing_fault(earlier: Transaction, transaction: Transaction) -> TransactionFault:
     """Return the finding of a transaction that was aborted between the looks."""
     return _of(
         transaction,

@@ -47,7 +47,7 @@ def transactions_json(look: Look, answer: Judgement, group: str | None) -> str:
             "transactions": [_transaction(transaction) for transaction in look.transactions],
             "group": group,
             "partitions": [_partition(place, owners) for place in look.partitions],
-            "findings": [_finding(finding) for finding in answer.findings],
+            "findings": [_finding_data(finding) for finding in answer.findings],
             "evidence": list(answer.ground.sources),
             "assumed": list(answer.ground.assumed),
             "missing": list(answer.missing),
@@ -55,7 +55,7 @@ def transactions_json(look: Look, answer: Judgement, group: str | None) -> str:
     )
 
 
-def _finding(finding: TransactionFault) -> dict[str, Any]:
+def _finding_data(finding: TransactionFault) -> dict[str, Any]:
     """Return a finding as JSON has it, its partitions as TOPIC-PARTITION."""
     own = attributes_of(finding, "kind", "id", "producer", "what", "action")
     return {**own, "partitions": _names(finding.partitions), **ground_fields(finding.ground)}

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from copartition.shell.client_options import client_options
-from copartition.shell.commands import Output, command, write
+from copartition.shell.commands import Output, command, name_flags, write
 from copartition.shell.options import group_option, html_option, output_options, set_option, topics_option
 
 
@@ -111,8 +111,10 @@ def why(
         logged = scenario_of(groups[0], dict(topics), assignor, changes)
         output.write(scenario_yaml(logged.scenario, logged.assumed))
         return
+    logged_or_not = [scenario_or_why_not(group, dict(topics), assignor, changes) for group in groups]
     answers = [
-        (group, cures(group, scenario_or_why_not(group, dict(topics), assignor, changes))) for group in groups
+        (group, cures(group, name_flags(logged) if isinstance(logged, str) else logged))
+        for group, logged in zip(groups, logged_or_not, strict=True)
     ]
     if html is not None:
         from copartition.why.report import why_html  # noqa: PLC0415 - needs the extra "report"

@@ -19,7 +19,7 @@ from copartition.simulation.inputs.events import Consumer, Crash, Event, Join, L
 from copartition.simulation.inputs.file import with_settings
 from copartition.simulation.inputs.scenario import CapturedScenario, Scenario
 from copartition.simulation.inputs.settings import Settings
-from copartition.why.rebalances import REPLACED, Cause, GroupHistory, returns
+from copartition.why.history import REPLACED, Cause, GroupHistory, returns
 from partitioning.errors import CopartitionError, SourceError
 from partitioning.kit.packages import read_toml
 
@@ -241,11 +241,11 @@ def scenario_of(
         SourceError: no topic is given, the logs name no assignor, or no time, or the timeouts cannot be.
     """
     if not topics:
-        raise SourceError(f"{history.name}: logs do not show partition counts; give --topic NAME=N")
+        raise SourceError(f"{history.name}: logs do not show partition counts; give `topics`")
     named = next((rebalance.assignor for rebalance in history.rebalances if rebalance.assignor), None)
     strategy = assignor or strategy_name(named, history.protocol)
     if strategy is None:
-        raise SourceError(f"{history.name}: the logs do not name the group's assignor; give --assignor NAME")
+        raise SourceError(f"{history.name}: the logs do not name the group's assignor; give `assignor`")
     happened = _happened(history)
     if not happened:
         raise SourceError(f"{history.name}: the logs show no member that joins or leaves at a known time")
@@ -342,7 +342,7 @@ def _check_fits(happened: Sequence[_Happened], settings: Settings, session: tupl
             name, value = limits[cause]
             raise SourceError(
                 f"{member}: {cause.value}, {(at - before[-1]) / 1000:.1f} s after it joined, so {name} was "
-                f"not {value:g}; give --set {name}=N"
+                f"not {value:g}; give it in `changes`"
             )
 
 

@@ -231,7 +231,7 @@ def read_evidence(paths: Sequence[str], group: str | None = None) -> Reading:
                         if len(reading.statements) + len(log.statements) > MOST_EVIDENCE:
                             raise SourceError(
                                 f"{path}: line {number}: more than {MOST_EVIDENCE:,} lines concern groups; "
-                                "name one with --group, or give a shorter piece of the log"
+                                "name one with `group`, or give a shorter piece of the log"
                             )
                     before = raw
         except (OSError, EOFError, zlib.error, UnicodeError) as error:

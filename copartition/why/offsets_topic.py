@@ -13,7 +13,7 @@ from typing import NamedTuple
 from copartition.groups.live.wire import AnswerReader
 from copartition.kit.words import count
 from copartition.why.evidence import Line
-from copartition.why.rebalances import OFFSETS_TOPIC, Cause, GroupHistory, Other, Rebalance
+from copartition.why.history import OFFSETS_TOPIC, Cause, GroupHistory, Other, Rebalance
 from partitioning.errors import BrokerUnreachableError, ProtocolError
 from partitioning.placement import coordinator_partition
 

@@ -2,188 +2,37 @@
 
 A broker's log is the spine if there is one, as the coordinator writes down every rebalance; clients then
 say what it could not know, such as an application that did not poll. Without it, the generations that members
-joined are the rebalances. Times are seconds since 1970, lengths of time seconds.
+joined are the rebalances (`client_rebalances`). Times are seconds since 1970, lengths of time seconds.
 """
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
-from typing import NamedTuple
 
-from assignors.group import name_in
 from copartition.kit.words import count, natural
-from copartition.why.evidence import Evidence, Kind, Line, Reading
+from copartition.why.client_rebalances import by_clients, client_cause
+from copartition.why.evidence import Evidence, Kind, Reading
+from copartition.why.history import (
+    CUT_OFF,
+    ONLY_CLIENTS,
+    REPLACED,
+    UNNAMED,
+    Cause,
+    GroupHistory,
+    Other,
+    Rebalance,
+    is_default_name,
+    name_of,
+)
 from copartition.why.unpack import is_dated
 from partitioning.kit.packages import read_toml
 
-OFFSETS_TOPIC = "__consumer_offsets"
-UNNAMED = "a group without a name"
-"""The name of the only group if no line names it."""
-REPLACED = "static member back, no rebalance"
-CUT_OFF = "its beginning is not in these logs"
-"""The reason of a rebalance of which the logs have only the end."""
-ONLY_CLIENTS = "only clients' logs: what other members did is not known"
-"""Assumed of a group of which no broker's line was read."""
 NEAR_S = 15.0
 """The time that a client's line and its coordinator's may be apart: clocks differ, messages take time."""
-
-
-class Cause(StrEnum):
-    """The cause of a rebalance."""
-
-    JOINED = "joined"
-    LEFT = "left"
-    CRASHED = "crashed and came back"
-    EXPIRED = "session expired"
-    POLL = "poll interval exceeded"
-    LATE = "did not rejoin in time"
-    TOPICS = "topics changed"
-    SUBSCRIPTION = "subscription changed"
-    REPLACED = "static member replaced"
-    FENCED = "fenced"
-    FOLLOW_UP = "follow-up of a cooperative rebalance"
-    ASSIGNOR = "assignors or protocol changed"
-    COORDINATOR = "coordinator moved"
-    STORING = "assignment not stored"
-    BEHIND = "config topic read late"
-    SETTINGS = "assignment settings changed"
-    GONE = "left or failed"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Rebalance:
-    """A rebalance, as far as logs tell; times are seconds since 1970.
-
-    Attributes:
-        generation: the generation, or the epoch of a KIP-848 group, that it made; None: not logged.
-        cause: why it began.
-        member: who caused it: `group.instance.id`, else `client.id`, else the member id.
-        reason: the words of the log.
-        line: the line that has these words.
-        began: when it began.
-        joined: when all members had joined; None for KIP-848 groups, which do not wait for that.
-        ended: when the assignment was there; None if another rebalance began before, or the log ends.
-        members: how many there were then.
-        assignor: which one assigned.
-        also: who else came or went meanwhile, and how.
-        leader: which member led a classic group then, as far as `__consumer_offsets` says.
-        names: who the members were then, as it says.
-
-    >>> line = Line("server.log", 7)
-    >>> rebalance = Rebalance(3, Cause.JOINED, "app-1", "", line, began=100.0, joined=103.0, ended=103.5)
-    >>> rebalance.join_s, rebalance.sync_s
-    (3.0, 0.5)
-    """
-
-    generation: int | None
-    cause: Cause
-    member: str | None
-    reason: str
-    line: Line
-    began: float | None
-    joined: float | None = None
-    ended: float | None = None
-    members: int | None = None
-    assignor: str | None = None
-    also: tuple[tuple[Cause, str | None], ...] = ()
-    leader: str | None = None
-    names: tuple[str, ...] = ()
-
-    @property
-    def join_s(self) -> float | None:
-        """The seconds that the coordinator waited for members to join; None if unknown."""
-        return _seconds(self.began, self.joined)
-
-    @property
-    def sync_s(self) -> float | None:
-        """The seconds that the members then waited for the assignment; None if unknown.
-
-        Under KIP-848 members do not join first, so the time counts from the beginning on.
-        """
-        return _seconds(self.joined if self.joined is not None else self.began, self.ended)
-
-
-def _seconds(since: float | None, until: float | None) -> float | None:
-    """Return the seconds from one time to another; None if one is unknown, or if they are in the wrong order.
-
-    Lines of two machines whose clocks differ may be in the wrong order, and tell no length of time then.
-    """
-    return None if since is None or until is None or until < since else until - since
-
-
-class Other(NamedTuple):
-    """An event that is no rebalance, and worth a line.
-
-    Attributes:
-        at: when, seconds since 1970.
-        what: what happened.
-        member: the member that it happened to; None if the line does not name it.
-        line: the line that says so.
-        finding: whether it is a fault after which the logs show no rebalance.
-    """
-
-    at: float | None
-    what: str
-    member: str | None
-    line: Line
-    finding: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class GroupHistory:
-    """The history of a group, as far as logs show it.
-
-    Attributes:
-        name: its id.
-        protocol: "classic", "consumer" (KIP-848), "share" (KIP-932) or "streams" (KIP-1071), the last one if
-            the group changed it; None if the logs do not tell.
-        rebalances: in order.
-        others: what was no rebalance.
-        assumed: what the logs do not tell, and was taken for granted.
-    """
-
-    name: str
-    protocol: str | None
-    rebalances: tuple[Rebalance, ...]
-    others: tuple[Other, ...]
-    assumed: tuple[str, ...]
-
-
-_UUID = re.compile(r"^[A-Za-z0-9_+/-]{22}$")
-"""A member id of KIP-848: a UUID in base64, which says nothing of the client."""
-
-
-def name_of(member: str | None) -> str | None:
-    """Return the `group.instance.id` or `client.id` in a member id; an id of another form as it is.
-
-    >>> name_of("billing-1-6fd0b3a5-3ec5-4b52-8a6a-3f3c1cd5e0a4")
-    'billing-1'
-    """
-    return name_in(member or "") or member
-
-
-_DEFAULT_NAME = re.compile(
-    r"rdkafka|sarama|kgo|kafkajs|kafka-node-client|console-consumer|consumer-(?:.+-)?\d+"
-    r"|(?:aiokafka|kafka-python)-[\d.]+(?:dev\d*)?"
-)
-"""The names that client libraries give to a member without a `client.id` of its own."""
-
-
-def is_default_name(name: str | None) -> bool:
-    """Return whether a name is what a client library calls each of its members that gets no name.
-
-    Members of one such name may be of many processes, so that it does not tell who came back.
-
-    >>> is_default_name("rdkafka"), is_default_name("consumer-billing-1"), is_default_name("billing-1")
-    (True, True, False)
-    """
-    return name is not None and _DEFAULT_NAME.fullmatch(name) is not None
 
 
 def histories(reading: Reading) -> list[GroupHistory]:
@@ -240,7 +89,7 @@ def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> Gr
     # lines make rebalances only if the coordinator's make none; else they only add what it cannot know.
     rebalances = _by_broker(evidence)
     if not rebalances:
-        rebalances = list(_by_clients(clients))
+        rebalances = list(by_clients(clients))
     elif clients:
         names = {client.member: client.client for client in clients if client.member and client.client}
         assignors = {
@@ -249,7 +98,7 @@ def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> Gr
         hints = [
             (client, cause, client.line.at)
             for client in clients
-            if (cause := _client_cause(client)) is not None and client.line.at is not None
+            if (cause := client_cause(client)) is not None and client.line.at is not None
         ]
         hints.sort(key=lambda hint: hint[2])  # so that a rebalance looks only at those near to it
         rebalances = [_refined(_renamed(rebalance, names, assignors), hints) for rebalance in rebalances]
@@ -348,7 +197,7 @@ class _ClassicLog:
         if statement.kind is Kind.LEFT and statement.member:
             # Only this line says why the member left; the reason of the rebalance says no more than that it
             # left.
-            self.reasons[statement.member] = _client_cause(statement) or Cause.LEFT
+            self.reasons[statement.member] = client_cause(statement) or Cause.LEFT
         if statement.kind is Kind.PREPARING:
             # A new beginning before the end of the last one: another rebalance has overtaken it.
             if self.now is not None:
@@ -479,189 +328,6 @@ def _consumer(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
         yield now
 
 
-_JOINS = {Kind.MEMBER_JOINED, Kind.MEMBER_EPOCH}
-"""Statements of a client that it has reached a generation or an epoch."""
-
-
-def _by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
-    """Yield rebalances by the generations that clients joined.
-
-    What clients say between the last join of a generation and the last join of the next one is the reason for
-    the next one. If the logs name a cause after the last generation, one more rebalance is yielded, without a
-    generation.
-    """
-    last: dict[int, int] = {}  # of each generation, where the last client joins it
-    reached: set[tuple[str, int]] = set()
-    # Only a client's first join of a generation counts: a line that another logger repeats later would move
-    # the end of the window, and causes of the next rebalance would fall into this one.
-    for place, statement in enumerate(evidence):
-        if (
-            statement.kind in _JOINS
-            and statement.generation is not None
-            and (_who(statement), statement.generation) not in reached
-        ):
-            reached.add((_who(statement), statement.generation))
-            last[statement.generation] = place
-    here: set[str] = set()
-    since = 0
-    reached_generation: int | None = None
-    order = sorted(last.items(), key=lambda item: item[1])
-    ends = [until for _, until in order[1:]] + [len(evidence)]
-    for (generation, until), next_until in zip(order, ends, strict=False):
-        # A second member, or a second logger, says late that it joined a generation that is past.
-        window = [
-            statement
-            for statement in evidence[since : until + 1]
-            if statement.kind not in _REACHED or statement.generation in {None, generation}
-        ]
-        # An assignment may arrive after the next rebalance has begun, so it is looked for up to its last
-        # join.
-        synced = [
-            statement.line.at
-            for statement in evidence[since:next_until]
-            if statement.kind is Kind.MEMBER_SYNCED
-            and statement.generation == generation
-            and statement.line.at is not None
-        ]
-        # A member that leaves and joins again makes two generations, of which it joins the second.
-        skipped = 0 if reached_generation is None else generation - reached_generation - 1
-        if skipped > 0 and (back := _back_again(window)):
-            yield _made_by(window[:back], here, generation - 1 if skipped == 1 else None)
-            window = window[back:]
-        made = _made_by(window, here, generation)
-        yield replace(made, ended=max(synced, default=None))
-        since, reached_generation = until + 1, generation
-    # What came after the last generation has no logged end.
-    rest = [statement for statement in evidence[since:] if statement.kind not in _REACHED]
-    made = _made_by(rest, here, None)
-    if made.cause is not Cause.UNKNOWN or any(map(_follows, rest)):
-        yield replace(made, joined=None)
-
-
-def _made_by(window: Sequence[Evidence], here: set[str], generation: int | None) -> Rebalance:
-    """Return the rebalance that made a generation, by what clients said until they had joined it.
-
-    Args:
-        window: what they said, at least one statement if there is a generation.
-        here: the clients that are in the group; it is kept up to date.
-        generation: the number; None if no line has it.
-    """
-    cause, first = _first_cause(window, here)
-    follows = next(filter(_follows, window), None)
-    joins = [join for join in window if join.kind in _JOINS and join.generation == generation]
-    line = first or follows or next(iter(joins or window), None)
-    timed = [statement for statement in window if statement.line.at is not None]
-    began = [statement.line.at for statement in timed if statement.kind in _BEGINS]
-    joined = [join.line.at for join in joins if join.line.at is not None]
-    # Without a line of its beginning, how long a member took to join is unknown; an epoch has no such time.
-    known = began and joined
-    reason = first if first is not None and first.kind not in _JOINS else follows if first is None else None
-    return Rebalance(
-        generation,
-        cause,
-        None if first is None or cause is Cause.UNKNOWN else first.client or name_of(first.member),
-        (reason and reason.text) or cause.value,
-        line.line if line else Line("", 0),
-        min((at for at in began or joined if at is not None), default=None),
-        max(joined) if known else None,
-        assignor=next((join.assignor for join in joins if join.assignor), None),
-    )
-
-
-def _back_again(window: Sequence[Evidence]) -> int | None:
-    """Return where a client that left in a window begins to join again; None if none does both."""
-    gone: dict[str, float | None] = {}
-    for place, statement in enumerate(window):
-        who, at = _who(statement), statement.line.at
-        if statement.kind in {Kind.POLL, Kind.LEFT}:
-            gone.setdefault(who, at)
-        elif statement.kind is Kind.REJOINING and who in gone:
-            left = gone[who]
-            # What it says as it leaves is no return: "consumer pro-actively leaving the group".
-            if not statement.text or (at is not None and left is not None and at - left > 1.0):
-                return place
-    return None
-
-
-_REACHED = {*_JOINS, Kind.MEMBER_SYNCED}
-"""Statements of a client that has reached a generation, or its assignment."""
-_BEGINS = {Kind.REJOINING, Kind.BEHIND, Kind.LEFT, Kind.POLL, Kind.EXPIRED, Kind.METADATA}
-"""Statements of a client with which a rebalance may begin."""
-
-
-def _who(statement: Evidence) -> str:
-    """Return the client that says something; its file if its lines do not name it."""
-    return statement.client or statement.line.file
-
-
-def _first_cause(window: Sequence[Evidence], here: set[str]) -> tuple[Cause, Evidence | None]:
-    """Return the first cause among what clients said, and the statement; UNKNOWN and None if there is none.
-
-    `here` are the clients that are in the group; it is kept up to date.
-    """
-    first: tuple[Cause, Evidence | None] = (Cause.UNKNOWN, None)
-    for statement in window:
-        cause = _client_cause(statement)
-        if statement.kind in _JOINS and _who(statement) not in here:
-            # A client that no earlier line shows in the group is new to it, and its join is the cause.
-            cause = Cause.JOINED
-            here.add(_who(statement))
-        elif cause in {Cause.LEFT, Cause.POLL, Cause.EXPIRED}:
-            here.discard(_who(statement))
-        elif cause is Cause.JOINED:
-            cause = None  # its join tells the same
-        elif _follows(statement) or (statement.kind is Kind.REVOKING and _HAS_SOME.search(statement.text)):
-            here.add(_who(statement))  # only a member hears that, or has partitions to give back
-        if first[1] is None and cause is not None:
-            first = (cause, statement)
-    return first
-
-
-_HAS_SOME = re.compile(r"-\d|partition=\d")
-"""A partition in a list of them, as Java and Python print it."""
-_FOLLOWS = re.compile(r"is (?:already )?rebalancing|rebalance in|another rebalance")
-"""Words with which a client says that its group rebalances already."""
-
-
-def _follows(statement: Evidence) -> bool:
-    """Return whether a member says that its group rebalances, which others caused."""
-    return statement.kind is Kind.REJOINING and follows(statement.text)
-
-
-def follows(reason: str) -> bool:
-    """Return whether the words of a client say that others caused a rebalance."""
-    return _FOLLOWS.search(reason) is not None
-
-
-_BY_KIND = {
-    Kind.POLL: Cause.POLL,
-    Kind.EXPIRED: Cause.EXPIRED,
-    Kind.METADATA: Cause.TOPICS,
-    Kind.BEHIND: Cause.BEHIND,
-}
-_CLIENT_REASONS = (
-    (re.compile(r"poll.*(?:timeout|exceeded|expired)"), Cause.POLL),
-    (re.compile(r"etadata.*changed"), Cause.TOPICS),
-    (re.compile(r"subscription has changed"), Cause.SUBSCRIPTION),
-    (re.compile(r"revoke|redistribute previously owned|ollow-up"), Cause.FOLLOW_UP),
-    (re.compile(r"UNKNOWN_MEMBER_ID|timed out"), Cause.EXPIRED),
-    (re.compile(r"given member-id|valid member id|MemberIdRequired"), Cause.JOINED),
-)
-"""Words of clients, tried in order, with the cause that they name."""
-
-
-def _client_cause(statement: Evidence) -> Cause | None:
-    """Return the cause that a client's line names; None if it only follows the group."""
-    if statement.kind in _BY_KIND:
-        return _BY_KIND[statement.kind]
-    if statement.kind not in {Kind.LEFT, Kind.REJOINING}:
-        return None
-    # A client that leaves causes a rebalance for whatever reason; one that joins again may only follow
-    # others.
-    named = next((cause for pattern, cause in _CLIENT_REASONS if pattern.search(statement.text)), None)
-    return named if statement.kind is Kind.REJOINING else named or Cause.LEFT
-
-
 _OPEN: dict[Cause, frozenset[Cause]] = {
     Cause.LEFT: frozenset({Cause.POLL, Cause.FENCED}),
     Cause.UNKNOWN: frozenset({Cause.TOPICS, Cause.SUBSCRIPTION, Cause.FOLLOW_UP}),
@@ -748,55 +414,3 @@ def _others(evidence: Sequence[Evidence], *, shown: bool) -> Iterator[Other]:
     for (kind, member), some in groupby(rows, key=lambda row: (row.kind, row.client or name_of(row.member))):
         first = next(some)
         yield Other(first.line.at, words[kind], member, first.line, kind in _FINDINGS)
-
-
-class Return(NamedTuple):
-    """A member that was gone from the group and joined again.
-
-    Attributes:
-        member: its name.
-        away_s: seconds from its leave, or from the end of its session, until it joined.
-        closed: whether it left by itself. If not, its session expired, and a group's log does not tell a
-            process that was paused from one that crashed and was started again.
-    """
-
-    member: str
-    away_s: float
-    closed: bool
-
-
-def returns(rebalances: Sequence[Rebalance]) -> list[Return]:
-    """Return the members that closed or fell silent and came back, in the order in which they did.
-
-    A name that several members have at a time tells nothing, and neither does one that a client library
-    gives, so their comings and goings are left out. A member of a KIP-848 group that comes back under the
-    same member id was no other process.
-
-    Args:
-        rebalances: of one group, in order.
-
-    >>> line = Line("server.log", 7)
-    >>> left = Rebalance(4, Cause.LEFT, "app-1", "", line, began=10.0)
-    >>> returns([left, Rebalance(5, Cause.JOINED, "app-1", "", line, began=12.5)])
-    [Return(member='app-1', away_s=2.5, closed=True)]
-    """
-    gone: dict[str, tuple[float, bool]] = {}
-    here: Counter[str] = Counter()
-    back = []
-    for rebalance in rebalances:
-        for cause, member in ((rebalance.cause, rebalance.member), *rebalance.also):
-            if member is None or rebalance.began is None or is_default_name(member):
-                continue
-            if cause is Cause.JOINED:
-                # Above 1 another member has the same name, so which of them came back is unknown.
-                here[member] += 1
-                since, closed = gone.pop(member, (None, False))
-                if since is not None and here[member] == 1 and not _UUID.match(member):
-                    back.append(Return(member, rebalance.began - since, closed))
-            elif cause in {Cause.LEFT, Cause.EXPIRED, Cause.POLL}:
-                here[member] = max(0, here[member] - 1)
-                gone.pop(member, None)
-                # A member that polled too late is the same process when it comes back: that is no restart.
-                if cause is not Cause.POLL:
-                    gone[member] = rebalance.began, cause is Cause.LEFT
-    return back

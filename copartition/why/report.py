@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from copartition.kit.json import attributes_of, dump, utc_time, whole_milliseconds
 from copartition.kit.page import LETTER, WIDTH, Tick, Window, render, ticks
 from copartition.kit.words import Table, count, duration, list_names, utc, visible, without_ids
+from copartition.why.client_rebalances import follows
 from copartition.why.cures import DEFAULT_HEARTBEAT_S, Cure
 from copartition.why.evidence import Line, Unread
-from copartition.why.rebalances import (
+from copartition.why.history import (
     CUT_OFF,
     ONLY_CLIENTS,
     Cause,
     GroupHistory,
     Other,
     Rebalance,
-    follows,
     is_default_name,
 )
 from copartition.why.unpack import is_dated, moment_of

@@ -75,7 +75,7 @@ def _login(rest: dict[str, str]) -> dict[str, str]:
     jaas: object = rest.pop(_JAAS)
     if not isinstance(jaas, str):
         raise _untranslatable(_JAAS, f"it is of type {type(jaas).__name__} and not text")
-    module, options = _parsed(jaas)
+    module, options = _parse_jaas(jaas)
     kind = module.rpartition(".")[2]
     if kind in {"PlainLoginModule", "ScramLoginModule"}:
         missing = [name for name in ("username", "password") if name not in options]
@@ -97,7 +97,7 @@ def _login(rest: dict[str, str]) -> dict[str, str]:
     raise _untranslatable(_JAAS, f"it names {known}; Plain, Scram and OAuthBearerLoginModule can be")
 
 
-def _parsed(jaas: str) -> tuple[str, dict[str, str]]:
+def _parse_jaas(jaas: str) -> tuple[str, dict[str, str]]:
     """Return the login module and its options: `Module required name="value" ...;`."""
     tokens = []
     end = 0

@@ -149,7 +149,7 @@ class Topics:
             topic = self._topics.setdefault(name, ClientTopic(TopicPlacer(name, self._partitioner)))
         # One lock a topic: a cluster that is slow to answer for one topic must not stop the others.
         with topic.meeting:  # another thread may be first
-            if not topic.trusted and (topic.layout is None or not self._refreshed(name, topic, ask)):
+            if not topic.trusted and (topic.layout is None or not self._refresh_now(name, topic, ask)):
                 self._keep(name, topic, self._first_layout(name, ask))
         return topic
 
@@ -183,12 +183,12 @@ class Topics:
     def _is_there(self, name: str, topic: ClientTopic, ask: Ask) -> bool:
         """Return whether a topic may still be written to by its last layout."""
         try:
-            return self._refreshed(name, topic, ask)
+            return self._refresh_now(name, topic, ask)
         # Why it is not there is told to the next caller of `meet`, who is in a thread that can raise.
         except CopartitionError:
             return False
 
-    def _refreshed(self, name: str, topic: ClientTopic, ask: Ask) -> bool:
+    def _refresh_now(self, name: str, topic: ClientTopic, ask: Ask) -> bool:
         """Return whether the topic is there.
 
         Where nobody answers, its last layout serves on for some seconds.

@@ -90,7 +90,7 @@ def topic_partition_hashes(topic_hashes: ArrayLike, partitions: ArrayLike) -> ND
 def uuid_hash(value: uuid.UUID) -> int:
     """`org.apache.kafka.common.Uuid.hashCode`: signed 32-bit."""
     half = (value.int >> 64) ^ value.int
-    return _signed((half >> 32) ^ half, 32)
+    return _to_signed((half >> 32) ^ half, 32)
 
 
 def spread(hashes: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -126,7 +126,7 @@ def rank(key: Key) -> Rank:
     if isinstance(key, str):
         return (utf16_key(key),)
     if isinstance(key, uuid.UUID):
-        return _signed(key.int >> 64, 64), _signed(key.int, 64)
+        return _to_signed(key.int >> 64, 64), _to_signed(key.int, 64)
     if isinstance(key, TaskId):
         return utf16_key(key.group), key.number
     return () if isinstance(key, TopicPartition | TopicIdPartition) else (key,)
@@ -136,7 +136,7 @@ def rank(key: Key) -> Rank:
 _known_uuid_hash = lru_cache(maxsize=1 << 17)(uuid_hash)
 
 
-def _signed(value: int, bits: int) -> int:
+def _to_signed(value: int, bits: int) -> int:
     """Return what a Java integer of so many bits keeps of a value."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value

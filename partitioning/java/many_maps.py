@@ -65,7 +65,7 @@ def iteration_order(
         rows[moving] = order
     if sizes.max() <= TREEIFY:
         return Order(rows, none)
-    crowded = _crowded(bucket if rows is None else bucket[rows], starts, TREEIFY)
+    crowded = _find_crowded(bucket if rows is None else bucket[rows], starts, TREEIFY)
     growing = np.flatnonzero((first < last) & (sizes > TREEIFY))
     if len(growing):
         # Numbers in a row fill one bin after the other.
@@ -152,7 +152,7 @@ def _tables_where(between: NDArray[np.bool_], starts: NDArray[np.integer]) -> ND
     return np.flatnonzero(np.logical_or.reduceat(np.append(between, [False]), starts))
 
 
-def _crowded(bucket: NDArray[np.integer], starts: NDArray[np.integer], most: int) -> NDArray[np.bool_]:
+def _find_crowded(bucket: NDArray[np.integer], starts: NDArray[np.integer], most: int) -> NDArray[np.bool_]:
     """Return which tables have a bin with more than `most` entries.
 
     Rows are sorted by bucket in each table.

@@ -96,7 +96,7 @@ def count_topics(
         tallies[topic].add(_records_of(own))
         tallies[topic].settle()
     for _ in range(PASSES):
-        counted = _pass(records, {topic: tally.emptied() for topic, tally in tallies.items()}, tasks)
+        counted = _pass(records, {topic: tally.empty_copy() for topic, tally in tallies.items()}, tasks)
         again = {}
         for topic, (tally, _) in counted.items():
             size = size_of(topic) or 1 + tally.highest_partition

@@ -2,7 +2,6 @@
 
 A record of the new topic is read if its place in the old topic is below the group's commit there. A group
 goes on at the first record that it has not read; what it has read behind that comes again.
-`copartition.reshape.origin.new_position` is the same rule for one partition in a loop's words.
 
 What a group has not read is at the end of each new partition, so only the ends are read: from so far back
 that all records are found that the old topic has beyond the commits.

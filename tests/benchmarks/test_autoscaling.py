@@ -6,7 +6,11 @@ import pytest
 
 from benchmarks.autoscaling.__main__ import Figures, figures, page, run_policies, trace
 from benchmarks.autoscaling.policies import by_count, fewest_consumers, slow_to_shrink
-from benchmarks.competitors.modified_fit import best_fit_decreasing, modified_best_fit, modified_worst_fit
+from benchmarks.competitors.fit_with_memory import (
+    best_fit_decreasing,
+    best_fit_with_memory,
+    worst_fit_with_memory,
+)
 
 RATES = [60.0, 50.0, 30.0, 20.0, 10.0]
 
@@ -18,11 +22,11 @@ RATES = [60.0, 50.0, 30.0, 20.0, 10.0]
         (best_fit_decreasing, [None] * 5, [0, 1, 0, 1, 0]),
         # Consumer 0, the fullest, keeps its 60 and 30. The 10 of consumer 2 goes there, and as its 50 fits
         # nowhere, consumer 2 stays. The 20 of consumer 1 goes to it.
-        (modified_worst_fit, [0, 2, 0, 1, 2], [0, 2, 0, 2, 0]),
+        (worst_fit_with_memory, [0, 2, 0, 1, 2], [0, 2, 0, 2, 0]),
         # Consumer 0 has 140 and keeps 60. A consumer more gets 50; then 30, 20 and 10 go to the fullest with
         # room, or to the emptiest.
-        (modified_best_fit, [0, 0, 0, None, None], [0, 1, 0, 1, 0]),
-        (modified_worst_fit, [0, 0, 0, None, None], [0, 1, 1, 0, 0]),
+        (best_fit_with_memory, [0, 0, 0, None, None], [0, 1, 0, 1, 0]),
+        (worst_fit_with_memory, [0, 0, 0, None, None], [0, 1, 1, 0, 0]),
         # Consumer 0 has 120, and the move of 50 is the only one after which both have at most 100.
         (fewest_consumers, [0, 0, 1, 1, 0], [0, 1, 1, 1, 0]),
         (fewest_consumers, [0, 1, 0, 2, 1], [0, 1, 0, 1, 1]),
@@ -58,9 +62,9 @@ def test_rates_change_by_no_more_than_their_setting() -> None:
 
 
 @pytest.mark.slow
-def test_ours_has_fewer_consumers_and_moves_less_than_modified_worst_fit() -> None:
+def test_ours_has_fewer_consumers_and_moves_less_than_worst_fit_with_memory() -> None:
     of = run_policies(15, 0, 40)
-    ours, theirs = of["ours, slow to shrink"], of["modified worst fit"]
+    ours, theirs = of["ours, slow to shrink"], of["worst fit with memory"]
     assert ours.consumers < theirs.consumers
     assert ours.rebalanced < theirs.rebalanced
     assert ours.beyond == theirs.beyond == 0 < of["cooperative-sticky"].beyond

@@ -36,7 +36,8 @@ def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
     # A group's name may be very long; it must not crowd out the tables.
     page.add("\n", markdown_text(" · ".join(heading(diff)), MOST_CHARACTERS // 6), "\n")
     if not diff.same:
-        page.add("\n", markdown_text(" · ".join([*movement(diff), *reason_counts(diff)])), "\n")
+        because = reason_counts(diff) if shown.view.reasons else []
+        page.add("\n", markdown_text(" · ".join([*movement(diff), *because])), "\n")
     if shown.filters:
         page.add("\n", markdown_text(shown.filters, 1_000), "\n")
     page.items([f"⚠️ {text}" for text in conflicts(shown.part, "→")], "conflict")

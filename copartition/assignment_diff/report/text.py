@@ -71,7 +71,8 @@ def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None)
     if not diff.same:
         console.print()
         style = "yellow" if diff.summary.avoidable_moves else ""
-        _fill(console, [*movement(diff), *reason_counts(diff)], style, bold=0)
+        because = reason_counts(diff) if shown.view.reasons else []
+        _fill(console, [*movement(diff), *because], style, bold=0)
     _print_remarks(shown, console)
 
 

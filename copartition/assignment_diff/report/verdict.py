@@ -29,9 +29,6 @@ _TOPICS = 4
 _SEPARATED = 3
 """Groups of topics that are no longer read together, named at most; JSON has all."""
 
-_EXPLAINED = 20_000
-"""Partitions of a group whose plan is explained without being asked to; more take longer than the plan."""
-
 
 @dataclass(frozen=True, slots=True)
 class Detail:
@@ -206,15 +203,10 @@ def _at_least(value: int | None, exact: bool) -> str:
 
 
 def reason_counts(diff: AssignmentDiff) -> list[str]:
-    """Return how many changes each reason set in motion.
+    """Return how many changes each reason set in motion; empty without a plan.
 
-    Empty without a plan, or if the group has more than `_EXPLAINED` partitions: to explain them takes
-    longer than the
-    plan.
+    The assignor decides once more for it, partition by partition, so only a user who asks for reasons waits.
     """
-    if diff.after.explainer is None or len(diff.action) > _EXPLAINED:
-        return []
-    # Every partition is explained here, which is why large groups are left out.
     reasons = Counter(change.reason for change in diff.changes())
     parts = [
         f"{times:,} {reason.value}"

@@ -53,7 +53,7 @@ _TEXTS = {
     r"(?m)^(?:CONSUMER )?GROUP\s+STATE\s+TOPIC\s+PARTITION\s": (
         "this is a list of groups of kafkactl, which names no members"
     ),
-    r"(?m)^\s*CONSUMER ID\s+PARTITION\s+TOPIC\s+LOG END OFFSET": (
+    r"(?mi)^\s*CONSUMER (?:ID\s+PARTITION\s+TOPIC\s+LOG END OFFSET|GROUP ID\s+ACTIVE MEMBERS\s)": (
         "this is the output of rhoas, whose consumers have no hosts and whose offsets are rounded"
     ),
     r"(?m)^Consumer Group\s*\|\s*Partition\s*\|": (

@@ -62,7 +62,10 @@ def join_wrapped(lines: list[str], number: int, is_remark: Sequence[bool]) -> st
     if not (lines[number].startswith(HEADERS) and _is_head(lines[number])):
         return None
     end = number
-    while end < min(len(lines), number + _MOST_LINES) and _is_piece(lines[end], first=end == number):
+    head = {*squeeze(lines[number]).split(" ")}
+    # Cut before CONSUMER-ID, a header goes on in what looks like one of its own; but no column comes twice.
+    cut = len(lines) > number + 1 and not head & {*squeeze(lines[number + 1]).split(" ")}
+    while end < min(len(lines), number + _MOST_LINES) and _is_piece(lines[end], first=end <= number + cut):
         end += 1
     # Lines of a shell or a logger between the pieces belong to no row; joined to one they would spoil it.
     places = [index for index in range(number, end) if not is_remark[index]]

@@ -341,10 +341,10 @@ class _Producer:
         )
         self._events.at(
             self._busy_until[broker] + model.latency_ms / 2,
-            lambda: self._answered(broker, request, sum(batch.buffer for batch in drained)),
+            lambda: self._take_answer(broker, request, sum(batch.buffer for batch in drained)),
         )
 
-    def _answered(self, broker: int, request: int, memory: int) -> None:
+    def _take_answer(self, broker: int, request: int, memory: int) -> None:
         """Note the answer of a request, free its memory, and send what waited for it."""
         self._acknowledged[request] = self._events.now
         self._in_flight[broker] -= 1

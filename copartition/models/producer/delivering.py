@@ -276,7 +276,7 @@ class _Run:
             return False
         if len(self._in_flight) >= self.settings.max_in_flight_requests_per_connection:
             return False
-        if self._connection > 0 and self._paused():
+        if self._connection > 0 and self._is_paused():
             return False  # nobody answers the ApiVersions request with which a new connection begins
         if self._ready:
             return True
@@ -287,7 +287,7 @@ class _Run:
         retried = head.sequence is not None
         return not (retried and self._in_flight)
 
-    def _answered(self, request: _Request, verdict: Verdict | None, *, retriable: bool) -> None:
+    def _take_answer(self, request: _Request, verdict: Verdict | None, *, retriable: bool) -> None:
         """Take the leader's answer to a request.
 
         An answer over an older connection, or for a batch that has expired, does not count.
@@ -318,9 +318,9 @@ class _Run:
         elif retriable:
             self._retry(batch)
         else:
-            self._acknowledged(batch)
+            self._acknowledge(batch)
 
-    def _acknowledged(self, batch: _Batch) -> None:
+    def _acknowledge(self, batch: _Batch) -> None:
         """Note that a batch is acknowledged."""
         self._outcomes[batch.number] = Outcome.ACKNOWLEDGED
         if batch.sequence is None:
@@ -351,7 +351,7 @@ class _Run:
         """Close the connection if a request had no answer for too long (NetworkClient, rdkafka_broker.c)."""
         self._watching = False
         if self._in_flight and self._oldest_times_out_ms() <= self._events.now:
-            self._disconnected(self._connection)
+            self._disconnect(self._connection)
         self._watch_requests()
 
     def _expires(self, batch: _Batch) -> None:
@@ -361,7 +361,7 @@ class _Run:
                 place.remove(batch)
                 self._fail(batch)
 
-    def _disconnected(self, link: int) -> None:
+    def _disconnect(self, link: int) -> None:
         """Learn, as the client, that a connection is no more; its requests fail, the oldest first."""
         if link != self._connection:
             return
@@ -416,7 +416,7 @@ class _Run:
 
     # The leader.
 
-    def _paused(self) -> bool:
+    def _is_paused(self) -> bool:
         """Return whether the leader stands still now."""
         return any(since <= self._events.now < until for since, until in self.faults.pauses)
 
@@ -429,7 +429,7 @@ class _Run:
 
     def _leader_reads(self) -> None:
         """Read a connection's requests in turn: a broker mutes it while it works (SocketServer)."""
-        while self._inbox and not self._busy and not self._paused():
+        while self._inbox and not self._busy and not self._is_paused():
             self._serve(self._inbox.popleft())
 
     def _serve(self, request: _Request) -> None:
@@ -480,7 +480,8 @@ class _Run:
             return
         self._busy = False
         self._events.at(
-            self._events.now + self.one_way_ms, partial(self._answered, request, verdict, retriable=retriable)
+            self._events.now + self.one_way_ms,
+            partial(self._take_answer, request, verdict, retriable=retriable),
         )
         self._leader_reads()
 
@@ -490,7 +491,7 @@ class _Run:
         while self._inbox and self._inbox[0].link <= link:  # requests of later connections come later
             self._inbox.popleft()
         self._busy = False
-        self._events.at(self._events.now + self.one_way_ms, partial(self._disconnected, link))
+        self._events.at(self._events.now + self.one_way_ms, partial(self._disconnect, link))
 
     def _leader_changes(self) -> None:
         """Let a follower take over, with only what was replicated.

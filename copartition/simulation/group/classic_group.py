@@ -5,8 +5,7 @@ answer, and open their partitions. An event that concerns a single member meanwh
 Sources: KIP-62 (heartbeats), KIP-134 (initial delay), KIP-345 and KIP-814 (static members), KIP-429
 (cooperative), `GroupMetadataManager`.
 
-States follow one another as in Kafka: EMPTY or STABLE, then PREPARING_REBALANCE while the barrier is open,
-then COMPLETING_REBALANCE while the leader's assignor works, then STABLE again.
+The states of the group, and what moves it from one to another, are the table in `classic_states`.
 """
 
 import math
@@ -16,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copartition.kit.words import first_of
+from copartition.simulation.group.classic_states import MOVES, ClassicGroupState, GroupEvent
 from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.group.leader import Answer, Decisions, Leader
-from copartition.simulation.group.members import ClassicGroupState, Members, RebalanceNotifier
+from copartition.simulation.group.members import Members, RebalanceNotifier
 from copartition.simulation.group.metadata import Metadata
 from copartition.simulation.group.timers import DONE, RETRY_MS, Timer, Timers
 from copartition.simulation.group.world import World
@@ -98,7 +98,7 @@ class ClassicGroup:
         self._members.joins_ms[self._members.rows] = 0.0
         self.leader.elect()
         answer = self.leader.decide(self.metadata.counts())
-        self.state = ClassicGroupState.STABLE
+        self._move(GroupEvent.FOUND)
         self._world.history.start = self.leader.apply(
             answer, self.cause, 0.0, tuple(self._causes), {}, at_rest=True
         )
@@ -119,8 +119,12 @@ class ClassicGroup:
         if rows:
             lists = [[partitions.name(partition) for partition in mine] for mine in owned]
             self.leader.adopt(lists, generation)
-            self.state = ClassicGroupState.STABLE
+            self._move(GroupEvent.FOUND)
             self.metadata.watch()
+
+    def _move(self, event: GroupEvent) -> None:
+        """Go to the state that follows from an event by the table, which has every move there is."""
+        self.state = MOVES[self.state, event].to
 
     # Messages and sessions.
 
@@ -199,7 +203,7 @@ class ClassicGroup:
             self.prepare(text, cause)
             return
         self._answer.cancel()
-        self.state = ClassicGroupState.EMPTY
+        self._move(GroupEvent.DESERTED)
         self.leader.over = True
         self.leader.gone.clear()
         self._delay_ms = None
@@ -336,7 +340,7 @@ class ClassicGroup:
             if leader is not None and members.alive[leader]:
                 asks_ms = max(now_ms, self._computed_ms)
                 members.joins_ms[leader] = asks_ms + self._network_ms(leader, asks_ms)
-            self.state = ClassicGroupState.PREPARING_REBALANCE
+            self._move(GroupEvent.REBALANCE)
             self._deadline_ms = now_ms + self._settings.max_poll_interval_ms
         self._causes.append(text)
         # The follow-up of a cooperative rebalance is no reason of its own: its pauses are due to what began
@@ -404,7 +408,7 @@ class ClassicGroup:
         far.
         """
         members, now_ms = self._members, self._world.now_ms
-        self.state = ClassicGroupState.PREPARING_REBALANCE
+        self._move(GroupEvent.REBALANCE)
         if cause != self.cause:
             self._blamed = []
         self.cause = cause
@@ -448,10 +452,10 @@ class ClassicGroup:
             members.metadata_ms[leader] = self._computed_ms
         answered_ms = now_ms + self._world.network_each(joined, now_ms) / 2
         members.restart_beats(joined, answered_ms, known_ms)
+        self._move(GroupEvent.ALL_JOINED)
         if known_ms <= now_ms:
             self._sync(answer)
             return
-        self.state = ClassicGroupState.COMPLETING_REBALANCE
         self._world.ledger.settle_all(Phase.PAUSED, now_ms, Phase.COMPUTING, self.cause)
         self._answer = self._timers.at(known_ms, lambda: self._sync(answer))
 
@@ -466,7 +470,7 @@ class ClassicGroup:
         members must give partitions up, the follow-up rebalance is planned for the first of them to be done.
         """
         now_ms = self._world.now_ms
-        self.state = ClassicGroupState.STABLE
+        self._move(GroupEvent.ASSIGNED)
         self._world.history.rebalances.append(
             self.leader.apply(answer, self.cause, self._started_ms, tuple(self._causes), self._absence)
         )

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copartition.simulation.group.classic_group import ClassicGroup
+from copartition.simulation.group.classic_states import ClassicGroupState
 from copartition.simulation.group.clients import PROFILES, draw_batches
 from copartition.simulation.group.leader import (
     Decisions,
@@ -20,7 +21,7 @@ from copartition.simulation.group.leader import (
     speaks_consumer_protocol,
     speaks_eager,
 )
-from copartition.simulation.group.members import ClassicGroupState, Members, RebalanceNotifier
+from copartition.simulation.group.members import Members, RebalanceNotifier
 from copartition.simulation.group.memberships import Handover, Process, Reason
 from copartition.simulation.group.timers import Timer, Timers, first_after
 from copartition.simulation.group.world import World

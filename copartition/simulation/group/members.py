@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from enum import Enum, auto
 
 import numpy as np
 from numpy.typing import NDArray
@@ -209,17 +208,6 @@ class Members:
             self._times = np.pad(self._times, ((0, 0), (0, more)))
             self._flags = np.pad(self._flags, ((0, 0), (0, more)))
             self._name_columns()
-
-
-class ClassicGroupState(Enum):
-    """The state of a classic group, by the names of Kafka's `ClassicGroupState`; DEAD is never reached."""
-
-    EMPTY = auto()
-    STABLE = auto()
-    PREPARING_REBALANCE = auto()
-    """Waiting at the join barrier."""
-    COMPLETING_REBALANCE = auto()
-    """Waiting for the leader's assignor."""
 
 
 class RebalanceNotifier:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from copartition.simulation.group.classic_states import ClassicGroupState
 from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.group.leader import subscription
-from copartition.simulation.group.members import ClassicGroupState, Members, RebalanceNotifier
+from copartition.simulation.group.members import Members, RebalanceNotifier
 from copartition.simulation.group.timers import DONE, Timers, first_after
 from copartition.simulation.group.world import World
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from assignors.group import Topic
-from copartition.kit.words import described, visible
+from copartition.kit.words import attribute_texts, visible
 from copartition.simulation.inputs import kinds
 from copartition.simulation.inputs.durations import Milliseconds
 from copartition.simulation.inputs.events import (
@@ -219,7 +219,7 @@ def _object(type_: type[Any]) -> dict[str, Any]:
     A field without a default is required. Only defaults that are numbers other than infinity, texts or truth
     values are written.
     """
-    descriptions = described(type_)
+    descriptions = attribute_texts(type_)
     properties, required = {}, []
     for field in fields(type_):
         schema = kinds_of(type_)[field.name].schema

@@ -239,3 +239,9 @@ def test_a_plan_goes_by_its_weights(assignor):
     assert len(set(heavy)) == 6
     assert not any("weighs the same" in each for each in made.assumed)
     assert made.explainer.explain(("orders", 1)).owner == heavy[1]
+
+
+@pytest.mark.parametrize(("assignor", "told"), [("mute", True), ("range", False)])
+def test_a_plan_says_that_a_plug_in_does_not_get_the_weights(strangers, assignor, told):
+    made = plan(SIX, assignor, weights={"orders": 1})
+    assert any("the weights are not given to mute" in each for each in made.assumed) is told

@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from copartition.audit.forms import FormCounts
-from copartition.audit.logical import LOGICAL_KEYS, logical_key, respelled
+from copartition.audit.logical import LOGICAL_KEYS, find_respelled, logical_key
 from copartition.audit.topic_audit import KeyForm, LogicalKey
 from partitioning.keys import KeyColumn, key_column
 from tests.copartition.audit.written import count_forms
@@ -182,7 +182,7 @@ SPELLED = {
 @pytest.mark.parametrize("name", SPELLED)
 def test_keys_that_say_the_same_are_found_in_two_topics(name: str) -> None:
     ours, theirs = SPELLED[name]
-    found = respelled(forms(*ours), forms(*theirs))
+    found = find_respelled(forms(*ours), forms(*theirs))
     assert found.compared >= LOGICAL_KEYS - 2
     assert found.respelled == found.compared
     said, ((one,), (other,)) = found.examples[0]
@@ -194,23 +194,24 @@ def test_keys_that_say_the_same_are_found_in_two_topics(name: str) -> None:
 @pytest.mark.parametrize("name", SPELLED)
 def test_keys_that_say_the_same_are_found_in_one_topic(name: str) -> None:
     ours, theirs = SPELLED[name]
-    found = respelled(forms(*ours, *theirs[:1500]))
+    found = find_respelled(forms(*ours, *theirs[:1500]))
     assert found.compared == LOGICAL_KEYS
     assert 0.35 < found.respelled / found.compared < 0.65
 
 
 def test_the_same_bytes_are_no_spellings() -> None:
-    found = respelled(forms(*TEXTS, *TEXTS), forms(*TEXTS))
+    found = find_respelled(forms(*TEXTS, *TEXTS), forms(*TEXTS))
     assert (found.compared, found.respelled, found.examples) == (LOGICAL_KEYS, 0, ())
 
 
 def test_topics_without_a_common_key_have_none_respelled() -> None:
-    found = respelled(forms(*TEXTS), forms(*COLUMNS["decimal"]))
+    found = find_respelled(forms(*TEXTS), forms(*COLUMNS["decimal"]))
     assert (found.compared, found.respelled) == (0, 0)
 
 
 def test_few_keys_are_compared_all() -> None:
-    assert respelled(forms(b"42", b"43", b"44444"), forms(*LONGS[:5], struct.pack(">q", 42)))[:2] == (1, 1)
+    found = find_respelled(forms(b"42", b"43", b"44444"), forms(*LONGS[:5], struct.pack(">q", 42)))
+    assert found[:2] == (1, 1)
 
 
 def test_long_json_is_named_by_its_brackets() -> None:

@@ -7,7 +7,7 @@ from confluent_kafka.schema_registry.json_schema import JSONSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from copartition.audit.decoder import KeyDecoder, registry_client
-from copartition.audit.logical import respelled
+from copartition.audit.logical import find_respelled
 from copartition.audit.topic_audit import LogicalKey
 from partitioning.errors import InvalidConfigError, RegistryError
 from partitioning.keys import key_column
@@ -29,7 +29,7 @@ def test_one_logical_key_under_two_schema_ids_is_found() -> None:
     forms = [count_forms(key_column(keys)).forms(decode) for keys in (ours, theirs)]
     assert [form.schema_ids for (form,) in forms] == [(each,) for each in ids]
     assert forms[0][0].meanings[0].kind == "json"
-    found = respelled(*forms)
+    found = find_respelled(*forms)
     assert (found.compared, found.respelled) == (100, 100)
 
 

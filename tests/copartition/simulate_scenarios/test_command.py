@@ -130,7 +130,7 @@ def test_progress_is_shown_on_a_terminal_only(run, scenario):
     assert json.loads(result.stdout)["scenarios"]
 
 
-def test_an_interrupted_command_writes_nothing(run, scenario, tmp_path, monkeypatch):
+def test_who_interrupts_gets_the_runs_that_were_made(run, scenario, monkeypatch):
     def some(scenario, seeds):
         yield simulation.simulate(scenario)
         raise KeyboardInterrupt
@@ -138,6 +138,22 @@ def test_an_interrupted_command_writes_nothing(run, scenario, tmp_path, monkeypa
     from copartition import simulation
 
     monkeypatch.setattr(simulation, "simulate_seeds", some)
+    assignors = ("--assignor", "range", "--assignor", "sticky")
+    result = run("simulate", scenario, *assignors, "--runs", 3, "-o", "json")
+    assert result.exit_code == 2
+    assert "with range has 1 of 3 runs" in result.stderr
+    (shown,) = json.loads(result.stdout)["scenarios"]
+    assert len(shown["summaries"]) == 1
+
+
+def test_a_command_that_is_interrupted_in_its_first_run_writes_nothing(run, scenario, tmp_path, monkeypatch):
+    def none(scenario, seeds):
+        raise KeyboardInterrupt
+        yield
+
+    from copartition import simulation
+
+    monkeypatch.setattr(simulation, "simulate_seeds", none)
     page = tmp_path / "page.html"
     result = run("simulate", scenario, "--runs", 3, "--html", page)
     assert (result.exit_code, result.stdout, page.exists()) == (2, "", False)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from copartition.groups.snapshot import Step, record_line
+from copartition.simulate_scenarios import size_search
 from tests.copartition.watch.groups import group
 
 
@@ -56,6 +57,25 @@ def test_where_no_number_will_do_the_nearest_are_shown(run, plan):
     assert "no number of consumers from 2 to 4 keeps every record within 5.0 s" in result.stdout
     assert "more consumers do not help: shorten what stops partitions" in result.stdout
     assert "session of worker-0 timed out" in result.stdout
+
+
+def test_who_interrupts_is_told_what_was_tried(run, plan, monkeypatch):
+    trials = size_search.size_trials
+
+    def some(*arguments):
+        yield next(trials(*arguments))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(size_search, "size_trials", some)
+    result = run("size", plan, "--assignor", "range", "--assignor", "uniform", "--max-lag", "30s")
+    assert result.exit_code == 2
+    (answer, *rows) = result.stdout.splitlines()
+    told = "interrupted after 1 of the numbers of consumers from 2 to 4; no answer yet"
+    assert answer == f"crash with range: {told}"
+    assert [row.split()[0] for row in rows[1:3]] == ["CONSUMERS", "3"]
+    assert "do not help" not in result.stdout
+    (document,) = json.loads(run("size", plan, "--max-lag", "30s", "-o", "json").stdout)["scenarios"]
+    assert (document["finished"], document["fewest"], len(document["trials"])) == (False, None, 1)
 
 
 def test_partitions_that_are_too_few_are_counted(run, plan):

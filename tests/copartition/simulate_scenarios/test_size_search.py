@@ -9,7 +9,7 @@ import pytest
 
 from assignors.group import Topic
 from copartition.simulate_scenarios import size
-from copartition.simulate_scenarios.size_search import size_trials, with_consumers
+from copartition.simulate_scenarios.size_search import size_trial, size_trials, with_consumers
 from copartition.simulation import (
     Autoscaler,
     Consumer,
@@ -28,6 +28,7 @@ from partitioning.errors import ScenarioError
 from tests.support.tiers import examples
 
 WORKER = (Consumer("worker-0"),)
+TWO = (*WORKER, Consumer("worker-1"))
 CRASH = Crash(60_000, "worker-0")
 
 
@@ -60,6 +61,21 @@ def test_where_nothing_happens_everybody_can_process_what_comes(capacity, fewest
 def test_the_number_after_it_has_to_fit_too():
     assert outcomes(size(scenario(capacity=19.0), 1_000, runs=1)) == [(3, False), (4, True)]
     assert outcomes(size(scenario(capacity=39.0), 1_000, runs=1)) == [(2, True), (3, True)]
+
+
+def test_a_number_whose_neighbour_does_not_fit_is_not_tried():
+    # Of 4 to 7 consumers for seven partitions none but one each can process what comes.
+    tried = [trial.consumers for trial in size_trials(scenario(partitions=7, capacity=19.0), 1_000, 1)]
+    assert tried == [5, 7, 6]
+
+
+def test_the_seed_that_broke_the_bound_is_the_first_for_the_next_number():
+    seeds = [0, 1, 2, 3]
+    waits = [
+        size_trial(scenario(CRASH, session_ms=15_000, consumers=TWO), 1e9, [seed]).lag_ms for seed in seeds
+    ]
+    trial = size_trial(scenario(CRASH, session_ms=15_000, consumers=TWO), max(waits) - 1, seeds)
+    assert (trial.lag_ms, seeds[0]) == (max(waits), waits.index(max(waits)))
 
 
 def test_who_is_overloaded_is_named():

@@ -11,7 +11,8 @@ import pytest
 
 from copartition.why.cures import scenario_of
 from copartition.why.evidence import LONGEST_LINE, Kind, read_evidence
-from copartition.why.rebalances import Cause, histories
+from copartition.why.history import Cause
+from copartition.why.rebalances import histories
 from partitioning.errors import SourceError
 
 if TYPE_CHECKING:

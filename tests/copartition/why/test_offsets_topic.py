@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from copartition.why.history import Cause, GroupHistory
 from copartition.why.offsets_topic import Written, topic_history
-from copartition.why.rebalances import Cause, GroupHistory
 from partitioning.errors import ProtocolError
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "offsets_topic"

@@ -12,11 +12,12 @@ import pytest
 from copartition.simulation import simulate
 from copartition.why.cures import scenario_of
 from copartition.why.evidence import read_evidence
-from copartition.why.rebalances import REPLACED, Cause, histories, returns
+from copartition.why.history import REPLACED, Cause, returns
+from copartition.why.rebalances import histories
 from partitioning.errors import SourceError
 
 if TYPE_CHECKING:
-    from copartition.why.rebalances import GroupHistory
+    from copartition.why.history import GroupHistory
 
     Pair = tuple[Cause, str | None]
 
@@ -134,13 +135,14 @@ def test_the_scenario_of_a_log_has_the_rebalances_that_it_shows() -> None:
 
 def test_a_timeout_that_cannot_have_been_is_asked_for() -> None:
     with pytest.raises(
-        SourceError, match=r"c2: session expired, .* so session\.timeout\.ms was not 45000; give --set"
+        SourceError,
+        match=r"c2: session expired, .* so session\.timeout\.ms was not 45000; give it in `changes`",
     ):
         scenario_of(history("java-range"), {"orders": 6})
 
 
 def test_a_scenario_needs_partitions_and_an_assignor() -> None:
-    with pytest.raises(SourceError, match="--topic"):
+    with pytest.raises(SourceError, match="give `topics`"):
         scenario_of(history("java-range"), {})
-    with pytest.raises(SourceError, match="--assignor"):
+    with pytest.raises(SourceError, match="give `assignor`"):
         scenario_of(history("java-range", "broker"), {"orders": 6})

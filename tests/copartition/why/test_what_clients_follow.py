@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from copartition.why.evidence import read_evidence
-from copartition.why.rebalances import Cause, histories
+from copartition.why.history import Cause
+from copartition.why.rebalances import histories
 
 if TYPE_CHECKING:
     from pathlib import Path

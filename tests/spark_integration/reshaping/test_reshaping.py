@@ -3,18 +3,17 @@
 import random
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pytest
 from confluent_kafka import murmur2
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from copartition.reshape.origin import HEADER, decode_origins, new_position
+from copartition.reshape.origin import HEADER
 from partitioning.errors import ReshapeError
 from spark_integration import CopyRound, map_positions, prove, reshape_copy
 from spark_integration.reshaping.topics import topic_bounds
@@ -135,7 +134,7 @@ def test_the_proof_holds_and_counts(spark: SparkSession, reshaped: Reshaped) -> 
     assert proof.partitions == Counter(record.partition for record in new)
 
 
-@pytest.mark.every_spark
+@pytest.mark.needs("time")
 def test_positions_are_those_of_looking_at_every_record(
     spark: SparkSession, reshaped: Reshaped, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,20 +156,7 @@ def test_positions_are_those_of_looking_at_every_record(
         found = map_positions(spark, reshaped.old, reshaped.new, config=reshaped.config, commits=asked)
         for group in groups:
             own = {place.partition: (place.offset, place.repeats) for place in found if place.group == group}
-            assert own == mapped(new, new_ends, commits[group]) == by_rule(new, new_ends, commits[group])
-
-
-def by_rule(
-    records: list[Read], ends: Mapping[int, int], commits: Mapping[int, int]
-) -> dict[int, tuple[int, int]]:
-    """The same by the rule in `copartition`, which a reader of the code finds first."""
-    positions = {}
-    for partition, end in ends.items():
-        own = [record for record in records if record.partition == partition]
-        origins = decode_origins([record.headers[-1][1] for record in own])
-        offsets = np.array([record.offset for record in own], np.int64)
-        positions[partition] = tuple(new_position(origins, offsets, end, commits))
-    return positions
+            assert own == mapped(new, new_ends, commits[group])
 
 
 def test_a_rerun_of_a_micro_batch_that_is_in_writes_nothing(spark: SparkSession, reshaped: Reshaped) -> None:

@@ -63,7 +63,7 @@ def test_every_row_arrives_once_in_its_partition(
     write(flights(spark), cluster, topic=topic)
     read = read_topic(cluster.bootstrap_servers, topic)
     expected = [(row.partition, row.key.encode(), row.value.encode()) for row in flights(spark).collect()]
-    assert sorted(record[:3] for record in read) == sorted(expected)
+    assert sorted((record.partition, record.key, record.value) for record in read) == sorted(expected)
 
 
 def test_routed_and_sorted_rows_keep_the_order_of_their_keys(

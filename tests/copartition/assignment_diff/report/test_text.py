@@ -2,10 +2,13 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
+from assignors.explanation import Explainer
 from copartition.assignment_diff import diff
+from copartition.assignment_diff.report.markdown import diff_markdown
 from copartition.assignment_diff.report.model import SHOWN, View
 from copartition.assignment_diff.report.text import print_diff, print_stat
 from tests.copartition.reported import a_crowd, orders
@@ -229,9 +232,20 @@ def test_members_are_counted_in_the_topics_that_are_shown():
     assert lines[6].split()[:5] == ["..0000", "0", "20", "+20", "0"]
 
 
-def test_reasons_are_counted_below_a_plan(planned, grown):
-    assert any(line.endswith("   because 2 over quota, 2 filled") for line in drawn(print_diff, planned))
-    assert "because" not in "".join(drawn(print_diff, grown))
+def test_reasons_are_counted_below_a_plan_for_whom_asks(planned, grown):
+    asked = View(reasons=True)
+    lines = drawn(print_diff, planned, view=asked)
+    assert any(line.endswith("   because 2 over quota, 2 filled") for line in lines)
+    assert "because" not in "".join(drawn(print_diff, grown, view=asked))
+
+
+@pytest.mark.parametrize("report", [partial(drawn, print_diff), diff_markdown])
+def test_the_assignor_is_not_asked_again_for_reasons_that_nobody_wants(planned, monkeypatch, report):
+    def refuse(*_):
+        raise AssertionError("asked")
+
+    monkeypatch.setattr(Explainer, "explain", refuse)
+    assert "because" not in "".join(report(planned))
 
 
 def test_topics_are_told_with_their_lag():

@@ -8,11 +8,12 @@ import pytest
 from assignors.group import Topic
 from copartition.simulation import Consumer, Scenario
 from copartition.simulation.group.classic_group import ClassicGroup
+from copartition.simulation.group.classic_states import ClassicGroupState
 from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.group.consumer_group import NOTHING, Answer, Error
 from copartition.simulation.group.group_coordinator import GroupCoordinator
 from copartition.simulation.group.leader import Decisions
-from copartition.simulation.group.members import ClassicGroupState, Members, RebalanceNotifier
+from copartition.simulation.group.members import Members, RebalanceNotifier
 from copartition.simulation.group.timers import Timers
 from copartition.simulation.group.world import World
 

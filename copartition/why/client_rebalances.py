@@ -1,0 +1,193 @@
+"""Find the rebalances of a group in the logs of its clients, and the causes that their lines name.
+
+The generations that members joined are the rebalances, if no coordinator's log was read.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from copartition.why.evidence import Evidence, Kind, Line
+from copartition.why.history import Cause, Rebalance, name_of
+
+_JOINS = {Kind.MEMBER_JOINED, Kind.MEMBER_EPOCH}
+"""Statements of a client that it has reached a generation or an epoch."""
+
+
+def by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
+    """Yield rebalances by the generations that clients joined.
+
+    What clients say between the last join of a generation and the last join of the next one is the reason for
+    the next one. If the logs name a cause after the last generation, one more rebalance is yielded, without a
+    generation.
+    """
+    last: dict[int, int] = {}  # of each generation, where the last client joins it
+    reached: set[tuple[str, int]] = set()
+    # Only a client's first join of a generation counts: a line that another logger repeats later would move
+    # the end of the window, and causes of the next rebalance would fall into this one.
+    for place, statement in enumerate(evidence):
+        if (
+            statement.kind in _JOINS
+            and statement.generation is not None
+            and (_who(statement), statement.generation) not in reached
+        ):
+            reached.add((_who(statement), statement.generation))
+            last[statement.generation] = place
+    here: set[str] = set()
+    since = 0
+    reached_generation: int | None = None
+    order = sorted(last.items(), key=lambda item: item[1])
+    ends = [until for _, until in order[1:]] + [len(evidence)]
+    for (generation, until), next_until in zip(order, ends, strict=False):
+        # A second member, or a second logger, says late that it joined a generation that is past.
+        window = [
+            statement
+            for statement in evidence[since : until + 1]
+            if statement.kind not in _REACHED or statement.generation in {None, generation}
+        ]
+        # An assignment may arrive after the next rebalance has begun, so it is looked for up to its last
+        # join.
+        synced = [
+            statement.line.at
+            for statement in evidence[since:next_until]
+            if statement.kind is Kind.MEMBER_SYNCED
+            and statement.generation == generation
+            and statement.line.at is not None
+        ]
+        # A member that leaves and joins again makes two generations, of which it joins the second.
+        skipped = 0 if reached_generation is None else generation - reached_generation - 1
+        if skipped > 0 and (back := _back_again(window)):
+            yield _made_by(window[:back], here, generation - 1 if skipped == 1 else None)
+            window = window[back:]
+        made = _made_by(window, here, generation)
+        yield replace(made, ended=max(synced, default=None))
+        since, reached_generation = until + 1, generation
+    # What came after the last generation has no logged end.
+    rest = [statement for statement in evidence[since:] if statement.kind not in _REACHED]
+    made = _made_by(rest, here, None)
+    if made.cause is not Cause.UNKNOWN or any(map(_follows, rest)):
+        yield replace(made, joined=None)
+
+
+def _made_by(window: Sequence[Evidence], here: set[str], generation: int | None) -> Rebalance:
+    """Return the rebalance that made a generation, by what clients said until they had joined it.
+
+    Args:
+        window: what they said, at least one statement if there is a generation.
+        here: the clients that are in the group; it is kept up to date.
+        generation: the number; None if no line has it.
+    """
+    cause, first = _first_cause(window, here)
+    follows = next(filter(_follows, window), None)
+    joins = [join for join in window if join.kind in _JOINS and join.generation == generation]
+    line = first or follows or next(iter(joins or window), None)
+    timed = [statement for statement in window if statement.line.at is not None]
+    began = [statement.line.at for statement in timed if statement.kind in _BEGINS]
+    joined = [join.line.at for join in joins if join.line.at is not None]
+    # Without a line of its beginning, how long a member took to join is unknown; an epoch has no such time.
+    known = began and joined
+    reason = first if first is not None and first.kind not in _JOINS else follows if first is None else None
+    return Rebalance(
+        generation,
+        cause,
+        None if first is None or cause is Cause.UNKNOWN else first.client or name_of(first.member),
+        (reason and reason.text) or cause.value,
+        line.line if line else Line("", 0),
+        min((at for at in began or joined if at is not None), default=None),
+        max(joined) if known else None,
+        assignor=next((join.assignor for join in joins if join.assignor), None),
+    )
+
+
+def _back_again(window: Sequence[Evidence]) -> int | None:
+    """Return where a client that left in a window begins to join again; None if none does both."""
+    gone: dict[str, float | None] = {}
+    for place, statement in enumerate(window):
+        who, at = _who(statement), statement.line.at
+        if statement.kind in {Kind.POLL, Kind.LEFT}:
+            gone.setdefault(who, at)
+        elif statement.kind is Kind.REJOINING and who in gone:
+            left = gone[who]
+            # What it says as it leaves is no return: "consumer pro-actively leaving the group".
+            if not statement.text or (at is not None and left is not None and at - left > 1.0):
+                return place
+    return None
+
+
+_REACHED = {*_JOINS, Kind.MEMBER_SYNCED}
+"""Statements of a client that has reached a generation, or its assignment."""
+_BEGINS = {Kind.REJOINING, Kind.BEHIND, Kind.LEFT, Kind.POLL, Kind.EXPIRED, Kind.METADATA}
+"""Statements of a client with which a rebalance may begin."""
+
+
+def _who(statement: Evidence) -> str:
+    """Return the client that says something; its file if its lines do not name it."""
+    return statement.client or statement.line.file
+
+
+def _first_cause(window: Sequence[Evidence], here: set[str]) -> tuple[Cause, Evidence | None]:
+    """Return the first cause among what clients said, and the statement; UNKNOWN and None if there is none.
+
+    `here` are the clients that are in the group; it is kept up to date.
+    """
+    first: tuple[Cause, Evidence | None] = (Cause.UNKNOWN, None)
+    for statement in window:
+        cause = client_cause(statement)
+        if statement.kind in _JOINS and _who(statement) not in here:
+            # A client that no earlier line shows in the group is new to it, and its join is the cause.
+            cause = Cause.JOINED
+            here.add(_who(statement))
+        elif cause in {Cause.LEFT, Cause.POLL, Cause.EXPIRED}:
+            here.discard(_who(statement))
+        elif cause is Cause.JOINED:
+            cause = None  # its join tells the same
+        elif _follows(statement) or (statement.kind is Kind.REVOKING and _HAS_SOME.search(statement.text)):
+            here.add(_who(statement))  # only a member hears that, or has partitions to give back
+        if first[1] is None and cause is not None:
+            first = (cause, statement)
+    return first
+
+
+_HAS_SOME = re.compile(r"-\d|partition=\d")
+"""A partition in a list of them, as Java and Python print it."""
+_FOLLOWS = re.compile(r"is (?:already )?rebalancing|rebalance in|another rebalance")
+"""Words with which a client says that its group rebalances already."""
+
+
+def _follows(statement: Evidence) -> bool:
+    """Return whether a member says that its group rebalances, which others caused."""
+    return statement.kind is Kind.REJOINING and follows(statement.text)
+
+
+def follows(reason: str) -> bool:
+    """Return whether the words of a client say that others caused a rebalance."""
+    return _FOLLOWS.search(reason) is not None
+
+
+_BY_KIND = {
+    Kind.POLL: Cause.POLL,
+    Kind.EXPIRED: Cause.EXPIRED,
+    Kind.METADATA: Cause.TOPICS,
+    Kind.BEHIND: Cause.BEHIND,
+}
+_CLIENT_REASONS = (
+    (re.compile(r"poll.*(?:timeout|exceeded|expired)"), Cause.POLL),
+    (re.compile(r"etadata.*changed"), Cause.TOPICS),
+    (re.compile(r"subscription has changed"), Cause.SUBSCRIPTION),
+    (re.compile(r"revoke|redistribute previously owned|ollow-up"), Cause.FOLLOW_UP),
+    (re.compile(r"UNKNOWN_MEMBER_ID|timed out"), Cause.EXPIRED),
+    (re.compile(r"given member-id|valid member id|MemberIdRequired"), Cause.JOINED),
+)
+"""Words of clients, tried in order, with the cause that they name."""
+
+
+def client_cause(statement: Evidence) -> Cause | None:
+    """Return the cause that a client's line names; None if it only follows the group."""
+    if statement.kind in _BY_KIND:
+        return _BY_KIND[statement.kind]
+    if statement.kind not in {Kind.LEFT, Kind.REJOINING}:
+        return None
+    # A client that leaves causes a rebalance for whatever reason; one that joins again may only follow
+    # others.
+    named = next((cause for pattern, cause in _CLIENT_REASONS if pattern.search(statement.text)), None)
+    return named if statement.kind is Kind.REJOINING else named or Cause.LEFT
