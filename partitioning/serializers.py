@@ -447,7 +447,7 @@ KEY_TYPES = (*_PLAIN, *WITH_REGISTRY)
 """
 
 
-def _printable(error: Exception) -> str:
+def _text_of(error: Exception) -> str:
     """Return what a library says of a value, in which half a surrogate pair is an escape.
 
     The libraries quote the value as it is, and nothing can print a text with such a half.
@@ -471,8 +471,7 @@ def _avro(schema: bytes | str) -> tuple[Callable[[str], Any], Callable[[Any], by
         try:
             schemaless_writer(payload, parsed, value, strict_allow_default=True)
         except Exception as error:  # noqa: BLE001 - fastavro raises what comes up for a value of another type
-            fault = _printable(error)
-            raise InvalidKeyError(f"{value!r:.60} does not fit the Avro schema: {fault}") from None
+            raise InvalidKeyError(f"{value!r:.60} does not fit the Avro schema: {_text_of(error)}") from None
         return payload.getvalue()
 
     kind = parsed.get("type") if isinstance(parsed, dict) else parsed
@@ -509,7 +508,7 @@ def _protobuf(descriptors: bytes | str) -> Callable[[Any], bytes]:
         try:
             written = json_format.ParseDict(value, message())
         except Exception as error:  # noqa: BLE001 - it raises what comes up for a value that is no object
-            raise InvalidKeyError(f"{value!r:.60} is no message {name}: {_printable(error)}") from None
+            raise InvalidKeyError(f"{value!r:.60} is no message {name}: {_text_of(error)}") from None
         return bytes(written.SerializeToString(deterministic=True))
 
     return write

@@ -124,6 +124,7 @@ def test_each_version_of_a_generation_is_read(version: int) -> None:
     members = [("m-1", None, "client-1"), ("m-2", None, "client-2")]
     [rebalance] = topic_history("g", [classic(version, *members)]).rebalances
     assert (rebalance.generation, rebalance.assignor, rebalance.leader) == (1, "range", "client-1")
+    assert rebalance.ended == 5.0  # seconds, of a record that was written at 5,000 ms
     assert rebalance.names == ("client-1", "client-2")
     assert (rebalance.cause, rebalance.member, rebalance.also) == (
         Cause.JOINED,
@@ -167,6 +168,16 @@ def test_a_record_that_is_cut_is_a_typed_error(protocol: str) -> None:
     for each in values:
         with pytest.raises(ProtocolError):
             topic_history(group, [each._replace(value=(each.value or b"")[:3])])
+
+
+@pytest.mark.parametrize("kind", [3, 5])
+def test_a_version_of_an_epoch_or_a_member_that_is_not_read_is_a_typed_error(kind: int) -> None:
+    group, _, records = recorded("consumer")
+    first = next(
+        each for each in records if each.key[1] == kind and group.encode() in each.key and each.value
+    )
+    with pytest.raises(ProtocolError, match="has version 1; up to 0 are read"):
+        topic_history(group, [first._replace(value=b"\0\1" + (first.value or b"")[2:])])
 
 
 def test_a_version_that_is_not_read_is_a_typed_error() -> None:
