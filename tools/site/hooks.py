@@ -115,10 +115,11 @@ def _console(block: re.Match[str]) -> str:
 
 def _words(code: re.Match[str]) -> str:
     """Code in a text or a table: browsers break at blanks only, not behind the hyphens of an option."""
-    words = code[2].split(" ")
-    if len(words) == 1 and len(words[0]) > _LONG:  # a path, which has to break somewhere
-        return code[0]
-    return code[1] + " ".join(f'<span class="whole">{word}</span>' for word in words) + code[3]
+    # A path has to break somewhere on a phone.
+    words = (
+        word if len(word) > _LONG else f'<span class="whole">{word}</span>' for word in code[2].split(" ")
+    )
+    return code[1] + " ".join(words) + code[3]
 
 
 _LONG = 40
