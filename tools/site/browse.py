@@ -34,6 +34,7 @@ LOOKED_AT = (
     "reference/commands",
     "reference/commands/simulate",
     "troubleshooting",
+    "404",
     "reference/python/partitioning",
 )
 WINDOWS = {"desktop": (1280, 900), "phone": (390, 844)}

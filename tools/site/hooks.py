@@ -5,6 +5,7 @@ import re
 import sys
 import tomllib
 from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -27,8 +28,8 @@ _BLOCK = re.compile(r'<div class="highlight">(?P<code>(?:(?!</div>).)*<span clas
 """A block of a console: commands after a prompt, and what they print."""
 _COMMAND = re.compile(r'<span class="gp">\$ </span>[^\n]*')
 _PRINTED = re.compile(r'<span class="go">(.*?)</span>', re.DOTALL)
-_CELL_CODE = re.compile(r"(<td[^>]*>)(.*?)(</td>)", re.DOTALL)
-_CODE = re.compile(r"(<code>)([^<]*)(</code>)")
+_CODE = re.compile(r"(<code>)([^<\n]*)(</code>)")
+"""Code in a line of text; a block ends with a new line."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -91,9 +92,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Make a console's button copy its commands alone, let sentences wrap, keep options in tables whole."""
+    """Make a console's button copy its commands alone, let sentences wrap, keep options whole."""
     content = _BLOCK.sub(_console, content)
-    return _CELL_CODE.sub(lambda cell: cell[1] + _CODE.sub(_words, cell[2]) + cell[3], content)
+    return _CODE.sub(_words, content)
 
 
 def _console(block: re.Match[str]) -> str:
@@ -113,21 +114,30 @@ def _console(block: re.Match[str]) -> str:
 
 
 def _words(code: re.Match[str]) -> str:
-    """Code in a table: browsers break at blanks only, not behind the hyphens of an option."""
-    words = code[2].split(" ")
-    if len(words) == 1 and len(words[0]) > _LONG:  # a path, which has to break somewhere
-        return code[0]
-    return code[1] + " ".join(f'<span class="whole">{word}</span>' for word in words) + code[3]
+    """Code in a text or a table: browsers break at blanks only, not behind the hyphens of an option."""
+    # A path has to break somewhere on a phone.
+    words = (
+        word if len(word) > _LONG else f'<span class="whole">{word}</span>' for word in code[2].split(" ")
+    )
+    return code[1] + " ".join(words) + code[3]
 
 
 _LONG = 40
-"""Characters above which a word of a table may break."""
+"""Characters above which a word of code may break."""
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Let the page for what is not found have relative links if the site has no address."""
-    if config.site_url:
-        return
+    """Say on the page for what is not found where to go; relative links if the site has no address."""
     page = Path(config.site_dir) / "404.html"
-    text = re.sub(r'(href|src)="/(?!/)', r'\1="', page.read_text(encoding="utf-8"))
-    page.write_text(text.replace('"base": "/"', '"base": "."'), encoding="utf-8")
+    go_on = _GO_ON.replace('href="/', f'href="{urlsplit(config.site_url or "/").path}')
+    text = page.read_text(encoding="utf-8").replace(_NOT_FOUND, f"{_NOT_FOUND}\n{go_on}")
+    if not config.site_url:
+        text = re.sub(r'(href|src)="/(?!/)', r'\1="', text).replace('"base": "/"', '"base": "."')
+    page.write_text(text, encoding="utf-8")
+
+
+_NOT_FOUND = "<h1>404 - Not found</h1>"
+_GO_ON = (
+    '<p>No page has this address. Begin at the <a href="/index.html">start page</a>, '
+    'with <a href="/troubleshooting.html">an error message</a>, or search above.</p>'
+)
