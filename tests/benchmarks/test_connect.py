@@ -92,7 +92,7 @@ def test_the_page_is_what_the_comparison_says(runs: list[Run]) -> None:
     assert PAGE.read_text() == page(runs)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.jvm
 def test_a_cluster_that_is_run_now_has_leaders_that_answer_as_our_rule() -> None:
     """Everything runs somewhere again after each event, else the run raises `ClusterError`."""

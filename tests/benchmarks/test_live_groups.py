@@ -115,7 +115,7 @@ def test_the_page_is_what_the_comparison_says(runs: list[Run]) -> None:
     assert PAGE.read_text() == page(runs)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.jvm
 def test_small_groups_run_now_have_one_owner_each_by_the_answers_of_ours() -> None:
     shapes: dict[str, LiveGroup] = {group.name: group for group in GROUPS}
