@@ -64,7 +64,7 @@ def _happening(diff: AssignmentDiff) -> Happening | Missing:
     leaves = tuple(number for number, member in enumerate(before.members) if member.id in ids)
     new = {member.after_id for member in diff.members if member.presence is Presence.JOINED}
     joins = tuple(member for member in after.members if member.id in new)
-    grows = _grown(diff)
+    grows = _growth(diff)
     bounces: tuple[tuple[str, ...], ...] = ()
     if diff.new_strategy:
         try:
@@ -94,7 +94,7 @@ def _happening(diff: AssignmentDiff) -> Happening | Missing:
     return happening
 
 
-def _grown(diff: AssignmentDiff) -> Mapping[str, int]:
+def _growth(diff: AssignmentDiff) -> Mapping[str, int]:
     """Return the new partition counts of topics that have grown, by name.
 
     Only topics of which a new partition has an owner after.

@@ -167,7 +167,7 @@ class AuditSummary:
         self.trusted = audit.certainty in {"sure", "likely"}
 
     @cached_property
-    def _placed(self) -> list[tuple[Span, Placement]]:
+    def _placements(self) -> list[tuple[Span, Placement]]:
         """Each range of offsets with a rule and at least one key, and that rule."""
         return [
             (span, placement_of(span.writer))
@@ -178,7 +178,7 @@ class AuditSummary:
     @cached_property
     def rules(self) -> frozenset[Placement]:
         """The rules that explain its keyed records best, over today's count or an older one."""
-        return frozenset(rule for _, rule in self._placed)
+        return frozenset(rule for _, rule in self._placements)
 
     @cached_property
     def today(self) -> frozenset[Placement]:
@@ -188,7 +188,7 @@ class AuditSummary:
     @cached_property
     def possible(self) -> frozenset[Placement]:
         """Those and their rivals over the same count."""
-        rivals = (placement_of(rival) for span, _ in self._placed for rival in span.rivals)
+        rivals = (placement_of(rival) for span, _ in self._placements for rival in span.rivals)
         return self.today | {rule for rule in rivals if rule.num_partitions == self.count}
 
     @cached_property
@@ -202,14 +202,14 @@ class AuditSummary:
     def old_counts(self) -> list[int]:
         """Partition counts other than today's over which records were placed."""
         return sorted(
-            {count for _, rule in self._placed if (count := rule.num_partitions or 0) != self.count}
+            {count for _, rule in self._placements if (count := rule.num_partitions or 0) != self.count}
         )
 
     @cached_property
     def old_rows(self) -> int:
         """Keyed records that were placed over those."""
         return sum(
-            span.rows - span.keyless for span, rule in self._placed if rule.num_partitions != self.count
+            span.rows - span.keyless for span, rule in self._placements if rule.num_partitions != self.count
         )
 
 

@@ -215,7 +215,7 @@ def trend_check(group: Examination, limits: Limits) -> Observation:
         end_unknown("no partition has a commit in both looks", "run it again once members have committed")
     text = f"the lag changed by {sum(change.values()):+,} records in {duration(group.elapsed_ms)}"
     case = "" if group.state.members else "empty"
-    total, written = sum(change.values()), _written(group, change)
+    total, written = sum(change.values()), _records_between(group, change)
     if not growing and total >= limits.written and 2 * total > written:
         often = f"members commit at least every {duration(group.elapsed_ms / 2)}"
         text = f"{text}, of {written:,} written; {_time_left(group, change, limits)}"
@@ -224,7 +224,7 @@ def trend_check(group: Examination, limits: Limits) -> Observation:
     return observe(growing, fault, text, _twice(group, change), case)
 
 
-def _written(group: Examination, places: Iterable[Place]) -> int:
+def _records_between(group: Examination, places: Iterable[Place]) -> int:
     """Return how many records were written to these partitions between the looks."""
     before, after = (look.ends for look in _looks(group))
     return sum(after[place] - before[place] for place in places if place in before and place in after)

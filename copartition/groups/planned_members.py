@@ -256,7 +256,7 @@ def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) ->
             placeholder(prefix, names),
             joiner.instance_id,
             joiner.client_id,
-            topics=_read_by(f"`joining` {joiner.client_id}", everything)
+            topics=_topics_read_by(f"`joining` {joiner.client_id}", everything)
             if joiner.topics is None
             else joiner.topics,
             rack=joiner.rack,
@@ -265,7 +265,7 @@ def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) ->
         instances.update(filter(None, [joiner.instance_id]))
         yield _seat(state, identity, everything, prefix)
     for _ in range(what_if.add_members):
-        topics = _read_by("`add_members`", everything)
+        topics = _topics_read_by("`add_members`", everything)
         if continued is None:
             name = next(name for number in count() if (name := f"new-{number}") not in names)
             identity, prefix = MemberIdentity(name, topics=topics), ""
@@ -322,7 +322,7 @@ _NUMBERED = re.compile(r"(.*?)([0-9]{1,9})")
 """A name with a number at its end; a longer number is an id, which no other name continues."""
 
 
-def _read_by(option: str, everything: tuple[str, ...]) -> tuple[str, ...]:
+def _topics_read_by(option: str, everything: tuple[str, ...]) -> tuple[str, ...]:
     """Return the topics of a member that joins without a word about them: all that the group reads.
 
     Raises:

@@ -43,12 +43,12 @@ def step_state(result: SimulationResult, step: int) -> GroupState:
         consumer = rebalance.consumers[member.id]
         # A static consumer of a scenario has its name as instance id.
         instance_id = consumer.name if consumer.static else None
-        topics = _read_by(consumer, result.scenario, assigned)
+        topics = _topics_read_by(consumer, result.scenario, assigned)
         members.append(MemberIdentity(member.id, instance_id, consumer.name, topics=topics))
     return replace(assigned, members=tuple(members), name=name, status=f"generation {rebalance.generation}")
 
 
-def _read_by(consumer: Consumer, scenario: Scenario, now: GroupState) -> tuple[str, ...]:
+def _topics_read_by(consumer: Consumer, scenario: Scenario, now: GroupState) -> tuple[str, ...]:
     """Return the topics that a simulated consumer reads.
 
     For a pattern those are the topics that exist now and match it, as Kafka resolves patterns against the

@@ -171,7 +171,7 @@ def print_migrations(
     if any(group.stops is not None for group in groups):
         console.print(note(UNIT))
     # Most groups are read in one way, so they share their assumptions: each is printed once.
-    for text in dict.fromkeys(text for group in groups for text in _assumed(group)):
+    for text in dict.fromkeys(text for group in groups for text in _assumptions(group)):
         console.print(note(f"assumed: {text}"))
 
 
@@ -202,7 +202,7 @@ def _remarks(group: GroupMigration) -> list[str]:
     return [text for text in (migration.obstacle, migration.instead, unknown, migration.warning) if text]
 
 
-def _assumed(group: GroupMigration) -> list[str]:
+def _assumptions(group: GroupMigration) -> list[str]:
     """Return what the migration, and the figures of its bounces, take for granted."""
     ground, stops = group.migration.ground, group.stops
     own = [] if isinstance(ground, Missing) else [*ground.assumed]

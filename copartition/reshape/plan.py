@@ -137,7 +137,7 @@ def plan_reshape(
         return refused_plan(topic.name, why, topic)
     summary = AuditSummary(topic.audit)
     ground = Evidence(
-        (_read_words(topic), *_seen_words(topic)), tuple(_assumed(topic, profile, copy_rate, pace))
+        (_read_words(topic), *_seen_words(topic)), tuple(_assumptions(topic, profile, copy_rate, pace))
     )
     # What is read is judged first: it does not depend on the rule, and is told also where that is not known.
     chosen = profile or _usual_profile(summary)
@@ -149,7 +149,7 @@ def plan_reshape(
             "name the rule that the writers will have with --profile; copartition profiles lists them",
         )
         reasons.append(Reason("writers", "open", missing.what, missing))
-        return ReshapePlan(topic, topic.name, None, _sorted(reasons), None, None, {}, (), ground)
+        return ReshapePlan(topic, topic.name, None, _by_weight(reasons), None, None, {}, (), ground)
     moves = topic.sample.moves(topic.partitions, partitions, chosen)
     copy = Copy(topic.records, copy_rate or ASSUMED_RATE, copy_rate is None, topic.written_per_s)
     reasons += _about_writers(summary, chosen, partitions, ground)
@@ -164,10 +164,10 @@ def plan_reshape(
         new_topic_way(topic, goal, copy, moves, switches, pace),
         in_place_way(topic, goal, moves, pace),
     )
-    return ReshapePlan(topic, topic.name, goal, _sorted(reasons), moves, copy, switches, ways, ground)
+    return ReshapePlan(topic, topic.name, goal, _by_weight(reasons), moves, copy, switches, ways, ground)
 
 
-def _sorted(reasons: Sequence[Reason]) -> tuple[Reason, ...]:
+def _by_weight(reasons: Sequence[Reason]) -> tuple[Reason, ...]:
     """Return the reasons with those in front that decide the answer."""
     return tuple(sorted(reasons, key=lambda reason: WEIGHTS.index(reason.weight)))
 
@@ -209,7 +209,9 @@ def _seen_words(topic: ObservedTopic) -> Iterator[str]:
     )
 
 
-def _assumed(topic: ObservedTopic, profile: str | None, copy_rate: float | None, pace: Pace) -> Iterator[str]:
+def _assumptions(
+    topic: ObservedTopic, profile: str | None, copy_rate: float | None, pace: Pace
+) -> Iterator[str]:
     """Yield what the plan takes for granted, a sentence each."""
     if profile is not None:
         yield f"writers place keys by the rule of {profile} on the new topic, as --profile says"

@@ -377,7 +377,7 @@ def replay_record(
         compared.append(_compare(episode, planned, strategy, changes, seeds))
     settings = with_settings(Scenario((Topic("any", 1),), ()), changes).settings
     # A strategy without protocols is one of KIP-848, which the broker runs.
-    from_looks = _assumed(compared, settings, len(seeds), consumer=not get_assignor(strategy).protocols)
+    from_looks = _assumptions(compared, settings, len(seeds), consumer=not get_assignor(strategy).protocols)
     return Replay(
         steps[settled[0]].state.name,
         strategy,
@@ -511,7 +511,7 @@ def whole_bounds(episode: Episode) -> Bounds | None:
     return bounds if usable and bounds is not None and bounds.most is not None else None
 
 
-def _assumed(compared: Sequence[Compared], settings: Settings, runs: int, *, consumer: bool) -> list[str]:
+def _assumptions(compared: Sequence[Compared], settings: Settings, runs: int, *, consumer: bool) -> list[str]:
     """Return what no record tells, for the kinds of causes that occurred.
 
     Args:

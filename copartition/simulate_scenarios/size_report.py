@@ -36,7 +36,7 @@ def sizes_json(sizes: Sequence[Size]) -> str:
                 answer, "max_lag_ms", "runs", "finished", "fewest", "autoscaler", "partitions_needed"
             ),
             "trials": [finite(asdict(trial)) for trial in answer.trials],
-            "assumed": _assumed(answer),
+            "assumed": _assumptions(answer),
             "warnings": list(answer.warnings),
         }
         for answer in sizes
@@ -59,7 +59,7 @@ def print_sizes(sizes: Sequence[Size], console: Console) -> None:
         console.print(cell(f"{scenario.name} with {scenario.assignor}: {_conclusion(answer)}", "bold"))
         if answer.trials:
             shown = table(["CONSUMERS", "LONGEST WAIT", "HIGHEST LAG", "RECOVERY", ""], right=range(4))
-            for trial in _shown(answer):
+            for trial in _rows_to_show(answer):
                 shown.add_row(*_row(trial))
             console.print(indent(shown))
         for topic, partitions in answer.partitions_needed.items():
@@ -69,12 +69,12 @@ def print_sizes(sizes: Sequence[Size], console: Console) -> None:
         if answer.autoscaler:
             settings = ", ".join(f"{name} {value}" for name, value in answer.autoscaler.items())
             console.print(note(f"KEDA: {settings}; it adds consumers only beyond the bound"))
-        console.print(note(f"assumed: {'; '.join(_assumed(answer))}"))
+        console.print(note(f"assumed: {'; '.join(_assumptions(answer))}"))
         for warning in answer.warnings:
             console.print(note(f"warning: {warning}", "yellow"))
 
 
-def _shown(answer: Size) -> Sequence[SizeTrial]:
+def _rows_to_show(answer: Size) -> Sequence[SizeTrial]:
     """Return the last trials; if none fits, those nearest to fitting, the shortest wait first.
 
     Args:
@@ -110,7 +110,7 @@ def _row(trial: SizeTrial) -> tuple[Any, ...]:
     return cell(str(trial.consumers), style), cell(wait, style), lag, recovery, cell(trial.why)
 
 
-def _assumed(answer: Size) -> list[str]:
+def _assumptions(answer: Size) -> list[str]:
     """Return what the answer rests on: events, the model's assumptions, and those of the captured group."""
     events = [occurrence(event) for event in answer.scenario.events]
     happens = f"through {first_of(events, 3)}" if events else "nothing happens: no deploy and no crash"

@@ -172,8 +172,8 @@ def numbers_to_try(scenario: Scenario) -> range:
         raise ScenarioError("one consumer can process everything; give load.capacity, records a second")
     arriving = sum(float(rates[topic.name][: topic.partitions].sum()) for topic in scenario.topics)
     # With fewer the lag grows without end, whatever else happens.
-    fewest = max(1, len(_named(scenario)), math.ceil(arriving / _largest_capacity(scenario)))
-    return range(fewest, max(sum(counts.values()), len(_named(scenario))) + 1)
+    fewest = max(1, len(_names_in_events(scenario)), math.ceil(arriving / _largest_capacity(scenario)))
+    return range(fewest, max(sum(counts.values()), len(_names_in_events(scenario))) + 1)
 
 
 def with_consumers(scenario: Scenario, consumers: int) -> Scenario:
@@ -183,7 +183,7 @@ def with_consumers(scenario: Scenario, consumers: int) -> Scenario:
         scenario: new consumers are like its last one, under names that it does not use.
         consumers: at least as many as events name.
     """
-    present, named = scenario.consumers, _named(scenario)
+    present, named = scenario.consumers, _names_in_events(scenario)
     if consumers > len(present):
         names = {consumer.name for consumer in present}
         names |= {event.consumer.name for event in scenario.events if isinstance(event, Join)}
@@ -196,7 +196,7 @@ def with_consumers(scenario: Scenario, consumers: int) -> Scenario:
     return replace(scenario, consumers=tuple(consumer for consumer in present if consumer.name in kept))
 
 
-def _named(scenario: Scenario) -> set[str]:
+def _names_in_events(scenario: Scenario) -> set[str]:
     """Return the names of the consumers at the start that an event names, and that must therefore stay."""
     names = {event.consumer for event in scenario.events if isinstance(event, ByName)}
     return names.intersection(consumer.name for consumer in scenario.consumers)

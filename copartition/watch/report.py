@@ -114,7 +114,7 @@ def _change_text(change: GroupChange) -> str:
     if change.kind is ChangeKind.STATE:
         return _state(change)
     if change.kind is ChangeKind.MOVED:
-        return _moved(change)
+        return _moved_text(change)
     if change.kind is ChangeKind.STRATEGY:
         return f"assignor {change.before} -> {change.after}"
     if change.kind is ChangeKind.GREW:
@@ -124,7 +124,7 @@ def _change_text(change: GroupChange) -> str:
     return f"{change.name} {change.kind}"
 
 
-def _moved(change: GroupChange) -> str:
+def _moved_text(change: GroupChange) -> str:
     """Return the words for partitions that moved, or for what a share or Streams member got or lost.
 
     The time follows for which they had no owner, or no member at all had them, as far as looks tell.

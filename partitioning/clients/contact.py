@@ -85,7 +85,9 @@ def quiet_client(kind: Callable[[Any], Any], config: Mapping[str, Any], errors: 
             return kind({**QUIET, **config, "error_cb": errors.append})
     except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
         fault = error.args[0].str() if isinstance(error, confluent_kafka.KafkaException) else error
-        raise InvalidConfigError(f"librdkafka refuses the settings: {_shown(str(fault), config)}") from None
+        raise InvalidConfigError(
+            f"librdkafka refuses the settings: {_without_secrets(str(fault), config)}"
+        ) from None
 
 
 _HARMLESS = re.compile(r"[\w.,-]{0,40}")
@@ -94,7 +96,7 @@ _NAME = re.compile(r"[a-z_]+(?:[.-][a-z_]+)*")
 """Names of settings: small letters alone. A part of a password that stands for a name seldom looks so."""
 
 
-def _shown(fault: str, config: Mapping[str, Any]) -> str:
+def _without_secrets(fault: str, config: Mapping[str, Any]) -> str:
     """Return librdkafka's words on settings, without names and values that may be parts of a password.
 
     A file whose lines were cut or wrongly joined brings such parts, and librdkafka shows what it refuses.

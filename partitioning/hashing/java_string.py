@@ -38,7 +38,7 @@ def java_string_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) ->
         return hash_units(data.astype(np.uint16), bounds)
     # True at the first byte of each character; bytes 10xxxxxx continue one.
     starts = (data & 0xC0) != 0x80
-    text = _decoded(data)
+    text = _decode_text(data)
     # The column may be UTF-8 as a whole although a cut between two keys falls inside a character: then
     # neither key is.
     if text is None or not starts[bounds[:-1][bounds[:-1] < bounds[1:]]].all():
@@ -61,7 +61,7 @@ def hash_units(units: NDArray[np.uint16], offsets: NDArray[np.int64]) -> NDArray
     return hash_words(_RULE, offsets * 2, units.astype("<u2", copy=False).view(np.uint8))
 
 
-def _decoded(data: NDArray[np.uint8]) -> str | None:
+def _decode_text(data: NDArray[np.uint8]) -> str | None:
     """Return the bytes as text; None if they are not UTF-8."""
     try:
         return data.tobytes().decode()
@@ -72,7 +72,7 @@ def _decoded(data: NDArray[np.uint8]) -> str | None:
 def _first_bad_row(bounds: NDArray[np.int64], data: NDArray[np.uint8]) -> int:
     """Return the first row whose bytes are not UTF-8 by themselves; there is one."""
     rows = zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
-    return next(row for row, (begin, end) in enumerate(rows) if _decoded(data[begin:end]) is None)
+    return next(row for row, (begin, end) in enumerate(rows) if _decode_text(data[begin:end]) is None)
 
 
 _16, _31, _FFFF = map(constant, (16, 31, 0xFFFF))

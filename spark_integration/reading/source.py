@@ -222,7 +222,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
         """Return where a query without a checkpoint begins."""
         with self._cluster() as cluster:
             places = self._places(cluster)
-            return _written(_resolved(cluster, places, self._options.starting, "startingOffsets"))
+            return _checkpoint_form(_resolved(cluster, places, self._options.starting, "startingOffsets"))
 
     def latestOffset(self, start: Offsets | None = None, limit: Any = None) -> Offsets:  # noqa: N802
         """Return where the next micro-batch ends.
@@ -234,7 +234,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
         latest = self._goal or self._latest()
         # Only a limit of rows is one that we gave Spark.
         most = getattr(limit, "max_rows", None)
-        return latest if most is None or start is None else _written(self._part(start, latest, most))
+        return latest if most is None or start is None else _checkpoint_form(self._part(start, latest, most))
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802
         """Return how much a micro-batch may hold, for Spark 4.2 and newer."""
@@ -268,7 +268,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
     def _latest(self) -> Offsets:
         """Return the end of each partition as it is now."""
         with self._cluster() as cluster:
-            return _written(cluster.latest(self._places(cluster)))
+            return _checkpoint_form(cluster.latest(self._places(cluster)))
 
     def _begun(self, new: set[Place]) -> dict[Place, int]:
         """Return where partitions begin that the topic got meanwhile."""
@@ -320,7 +320,7 @@ def _resolved(
     return wanted
 
 
-def _written(offsets: Mapping[Place, int]) -> Offsets:
+def _checkpoint_form(offsets: Mapping[Place, int]) -> Offsets:
     """Return a position as the checkpoint has it, in a fixed order, for Spark compares positions as texts."""
     written: Offsets = {}
     for (topic, partition), offset in sorted(offsets.items()):

@@ -147,12 +147,12 @@ def _settings(cluster: Cluster, group: str, kind: str) -> dict[str, Any]:
     """Return the group's settings and its brokers' limits, each None if this user may not see them."""
     broker = min(cluster.brokers, default=0)
     return {
-        "settings": _shown(partial(cluster.group_settings, group), f"{kind}."),
-        "limits": _shown(partial(cluster.broker_settings, broker), f"group.{kind}."),
+        "settings": _settings_of(partial(cluster.group_settings, group), f"{kind}."),
+        "limits": _settings_of(partial(cluster.broker_settings, broker), f"group.{kind}."),
     }
 
 
-def _shown(ask: Any, prefix: str) -> dict[str, str] | None:
+def _settings_of(ask: Any, prefix: str) -> dict[str, str] | None:
     """Return the settings whose names begin with a prefix; None if they are not shown to this user."""
     try:
         shown: Mapping[str, str] = ask()

@@ -66,13 +66,13 @@ def print_share(assessment: ShareAssessment, console: Console) -> None:
     for text in _advice(assessment):
         console.print(cell(text), soft_wrap=True)
     shown = table(["MEMBERS", "RECORDS/S"], right=range(2))
-    for result in _shown(assessment.by_members):
+    for result in _rows_to_show(assessment.by_members):
         shown.add_row(str(result.group.members), f"{result.per_second:,.1f}")
     console.print(indent(shown))
     console.print(note(f"assumed: {'; '.join(ASSUMED)}"))
 
 
-def _shown(by_members: Sequence[ShareResult]) -> list[ShareResult]:
+def _rows_to_show(by_members: Sequence[ShareResult]) -> list[ShareResult]:
     """Return the results with 1, 2, 4 and so on members, and with as many as help."""
     most = len(by_members)
     # `n & (n - 1)` is 0 for powers of two.
