@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import confluent_kafka.admin  # the module, since its classes cannot be pickled
@@ -106,13 +106,13 @@ def topic_pair(spark: SparkSession, config: Mapping[str, str], source: str, targ
     """
     register(spark)
     old, new = topic_bounds(config, source), topic_bounds(config, target)
-    compacted = any("compact" in policy for policy in _settings(config, (source, target), _COMPACTS))
+    compacted = any("compact" in policy for policy in _settings(config, {source, target}, _COMPACTS).values())
     return TopicPair(old, new, compacted)
 
 
 def check_keeps_times(config: Mapping[str, str], topic: str) -> None:
     """Raise ReshapeError if brokers would replace the timestamps of records that are written to a topic."""
-    (kept,) = _settings(config, (topic,), _STAMPS)
+    kept = _settings(config, {topic}, _STAMPS)[topic]
     if kept != "CreateTime":
         raise ReshapeError(
             f"topic {topic!r} has {_STAMPS}={kept}, so brokers would replace the timestamps of all copied "
@@ -120,24 +120,29 @@ def check_keeps_times(config: Mapping[str, str], topic: str) -> None:
         )
 
 
-def _settings(config: Mapping[str, str], topics: Sequence[str], name: str) -> list[str]:
-    """Return a setting of each topic, in their order; AccessError if this user may not see it."""
-    options = read_options(reader_options(config, topics[0]), os.environ, EARLIEST)
+def _settings(config: Mapping[str, str], topics: set[str], name: str) -> dict[str, str]:
+    """Return a setting by topic; AccessError if this user may not see it.
+
+    Args:
+        config: Kafka's settings for a reader.
+        topics: at least one; a set, because librdkafka cannot read the answer about a topic asked for twice.
+        name: that of the setting.
+    """
+    options = read_options(reader_options(config, min(topics)), os.environ, EARLIEST)
     admin = quiet_client(confluent_kafka.admin.AdminClient, options.config, [])
     kinds = confluent_kafka.admin.ConfigResource.Type  # type: ignore[attr-defined]
     resources = [
         confluent_kafka.admin.ConfigResource(kinds.TOPIC, topic)  # type: ignore[attr-defined]
-        for topic in topics
+        for topic in sorted(topics)
     ]
-    answers = admin.describe_configs(resources, request_timeout=ANSWER_WITHIN_S)
-    values = []
-    for topic, resource in zip(topics, resources, strict=True):
+    values = {}
+    for resource, answer in admin.describe_configs(resources, request_timeout=ANSWER_WITHIN_S).items():
         try:
-            values.append(str(answers[resource].result()[name].value))
+            values[resource.name] = str(answer.result()[name].value)
         except confluent_kafka.KafkaException as error:
             raise AccessError(
-                f"the brokers do not show the settings of topic {topic!r} ({error.args[0].str()}), of which "
-                f"{name} has to be known: allow this user DescribeConfigs on it"
+                f"the brokers do not show the settings of topic {resource.name!r} ({error.args[0].str()}), of "
+                f"which {name} has to be known: allow this user DescribeConfigs on it"
             ) from error
     return values
 

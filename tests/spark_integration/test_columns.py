@@ -160,7 +160,9 @@ def test_without_kafkas_classes_python_hashes(
     monkeypatch.setattr(hash_columns, "KAFKA_UTILS", "org.apache.kafka.NoSuchClass")
     with warnings.catch_warnings(action="error"):
         assert murmur2_expression(sf.col("binary")) is None
-    assert capfd.readouterr() == ("", "")
+    # A client that another test's sink keeps may say meanwhile that its broker is gone.
+    lines = "".join(capfd.readouterr()).splitlines()
+    assert [line for line in lines if "rdkafka#" not in line] == []
     assert keys.where("text = 'key'").select(kafka_partition("text", 12)).collect() == [(1,)]
 
 
