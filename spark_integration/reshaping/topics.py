@@ -141,8 +141,8 @@ def _settings(config: Mapping[str, str], topics: set[str], name: str) -> dict[st
             values[resource.name] = str(answer.result()[name].value)
         except confluent_kafka.KafkaException as error:
             raise AccessError(
-                f"the brokers do not show the settings of topic {resource.name!r} ({error.args[0].str()}), of "
-                f"which {name} has to be known: allow this user DescribeConfigs on it"
+                f"the brokers do not show the settings of topic {resource.name!r} ({error.args[0].str()}), "
+                f"of which {name} has to be known: allow this user DescribeConfigs on it"
             ) from error
     return values
 
