@@ -66,7 +66,7 @@ from partitioning import partition_for_key
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 df = spark.createDataFrame([(b"order-42",), (b"",), (None,), (b"key",)], "key binary")
 {snippet}
-for row in placed.collect():
+for row in placed(df).collect():
     key = None if row.key is None else bytes(row.key)
     assert row.partition == partition_for_key(key, 12, profile="jump"), row
 print("alike")

@@ -91,7 +91,7 @@ class Scheduler(LoadFileScheduling):
         that a worker ever had: with 10,000 tests that takes seconds of CPU time.
         """
         name = self._next_file(node)
-        if not name:  # what is left are files of Spark, and enough workers have a session
+        if name is None:  # what is left are files of Spark, and enough workers have a session
             node.shutdown()
             return
         self._places = self._places or {nodeid: place for place, nodeid in enumerate(self.collection)}
