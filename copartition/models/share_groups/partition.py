@@ -1,6 +1,6 @@
 """A partition of a share group on its leader, as `kafka.server.share.SharePartition` of Kafka 4.3.1.
 
-The class changed in 4.4.0; the groups of `benchmarks/share_groups` on a broker of 4.4.0 do what this model says.
+The class changed in 4.4.0; groups on a broker of 4.4.0 do what this model says (`benchmarks/share_groups`).
 Records are acquired in whole batches (`share.acquire.mode` is `batch_optimized`), and the log has no gaps.
 """
 
