@@ -217,7 +217,7 @@ the member ids that were drawn, and remembers what it answered before. A rebalan
 worker runs and stops the same things, and it comes, and delays the next one, within 20 % or a quarter of a
 heartbeat of the prediction.
 
-A test of `make slow` (`tests/benchmarks/test_connect.py`) runs a cluster anew, in which workers join and
+A test of `make nightly` (`tests/benchmarks/test_connect.py`) runs a cluster anew, in which workers join and
 crash.
 
 | | |
