@@ -48,9 +48,10 @@ class Group:
         self._thread.start()
 
     def stop(self, topic: str, count: int) -> dict[int, int]:
-        """End, and return what is committed; a partition that nothing is read of gets a commit of 0.
+        """Stop reading, and return the committed offset of each partition.
 
-        Without one nobody could know where the group begins there.
+        A partition of which no record was read gets a commit of 0. Without a commit, only
+        `auto.offset.reset` of the next member would decide where the group begins there.
         """
         assert self._thread is not None
         self._ended.set()

@@ -338,6 +338,7 @@ def _report(
     for base in captured:
         name = base.scenario.name + (f" with {base.scenario.assignor}" if several else "")
         if runs is None:
+            # A bar over one run, for its clock: a large group takes many seconds.
             results += track(
                 map(run, [base.scenario]), f"{base.scenario.name} with {base.scenario.assignor}", 1
             )
