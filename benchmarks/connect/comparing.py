@@ -232,7 +232,8 @@ What they show:
   again at once, all others at their next heartbeat, and until then what was stopped runs nowhere.
 - A worker that comes back within the delay gets nothing before the delay is over, and then all that was lost.
 - Of workers that are restarted in turn all wait for the end of the first one's delay, unless the leader is
-  restarted before: with it the delay is forgotten, and what was lost is assigned at once.
+  restarted before: with it the delay is forgotten, and what was lost is assigned at once. Which worker leads
+  next is decided by the member ids that were drawn: the coordinator takes the first of its `HashMap`.
 - A worker's session runs from its last heartbeat. A consumer's runs from its last commit, too, but workers
   commit nothing in their own group.
 

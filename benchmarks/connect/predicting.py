@@ -10,6 +10,7 @@ from assignors import Group, Member, Topic, get_assignor
 from assignors.connect import ConnectIncrementalAssignor
 from benchmarks.connect.cells import CELLS, HEARTBEAT_MS, SESSION_MS
 from copartition.simulation import Consumer, Costs, Crash, Join, Leave, Scenario, Settings, simulate
+from partitioning.java.hash_map import HashSet
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -170,19 +171,27 @@ def predicted(run: Run, window: list[tuple[float, str]], start: float, end: floa
     runs = answer.runs if answer else {}  # in the order in which workers will report it
     ids = {process: member for row in run["rounds"] for member, process, _ in row["members"]}
     leader, generation = last["leader"], last["generation"]
+    last_processes = [process for _, process, _ in last["members"]]
     to_come = _coming(run, window, start, end, last)
     rounds: list[Round] = []
     while to_come:
         at, processes, topics = to_come.pop(0)
         generation += 1
         if leader not in processes:
-            leader = processes[0]
+            leader = _next_leader([process for process in processes if process in last_processes], ids)
+        last_processes = processes
         members = {process: (ids[process], runs.get(process, [])) for process in processes}
         rounds.append(leaders.answer(leader, generation, start + (at or 0.0), topics, members, at))
         runs = rounds[-1].runs
         if rounds[-1].revoked and not to_come:  # who has to stop something joins again
             to_come.append((None, processes, topics))
     return rounds
+
+
+def _next_leader(processes: list[str], ids: Mapping[str, str]) -> str:
+    """The process that the coordinator names as the leader leaves: the first in its `HashMap` of ids."""
+    process_of = {ids[process]: process for process in processes}
+    return process_of[next(iter(HashSet(list(process_of))))]
 
 
 def _coming(
@@ -209,14 +218,20 @@ def _coming(
 def scenario_of(run: Run, window: list[tuple[float, str]], start: float, end: float, last: Row) -> Scenario:
     """What happens in a window, to workers whose next heartbeats are known; the leader comes first."""
     cell = CLUSTERS[run["cell"]]
+    ids = {process: member for row in run["rounds"] for member, process, _ in row["members"]}
     there = sorted((process for _, process, _ in last["members"]), key=lambda each: each != last["leader"])
     return Scenario(
         topics=(Topic("tasks", sum(map(len, last["assigned"].values()))),),
         consumers=[
-            Consumer(process, client="connect", beat_ms=1000 * _next_beat(run, process, start, last["at"]))
+            Consumer(
+                process,
+                client="connect",
+                beat_ms=1000 * _next_beat(run, process, start, last["at"]),
+                member_id=ids[process],
+            )
             for process in there
         ],
-        events=[_event(run, at - start, what, start) for at, what in window],
+        events=[_event(run, at - start, what, start, ids) for at, what in window],
         assignor="range" if cell.protocol == "eager" else "cooperative-sticky",
         settings=Settings(
             session_timeout_ms=SESSION_MS,
@@ -228,13 +243,12 @@ def scenario_of(run: Run, window: list[tuple[float, str]], start: float, end: fl
     )
 
 
-def _event(run: Run, at: float, what: str, start: float) -> Event:
+def _event(run: Run, at: float, what: str, start: float, ids: Mapping[str, str]) -> Event:
     verb, _, process = what.partition(" ")
     match verb:
         case "start":
-            return Join(
-                1000 * (run["joined"][process] - start - SEARCH_S), Consumer(process, client="connect")
-            )
+            worker = Consumer(process, client="connect", member_id=ids.get(process))
+            return Join(1000 * (run["joined"][process] - start - SEARCH_S), worker)
         case "leave":  # a worker stops what it runs before it says so
             return Leave(1000 * (run["left"][process] - start), process)
     return Crash(1000 * at, process)

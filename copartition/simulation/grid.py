@@ -109,8 +109,9 @@ def _with_members(scenario: Scenario, members: int) -> Scenario:
     check_members(members, ScenarioError, "the group")
     joining = [event.consumer for event in scenario.events if isinstance(event, Join)]
     names = {consumer.name for consumer in (*scenario.consumers, *joining)}
-    # Its moment of heartbeats is its own; those of the others are drawn.
-    kind = replace(scenario.consumers[-1], beat_ms=None) if scenario.consumers else Consumer("")
+    # Its moment of heartbeats and its member id are its own; those of the others are drawn.
+    last = scenario.consumers[-1] if scenario.consumers else Consumer("")
+    kind = replace(last, beat_ms=None, member_id=None)
     free = (name for number in count() if (name := f"worker-{number}") not in names)
     more = [replace(kind, name=name) for name in islice(free, max(0, members - len(scenario.consumers)))]
     return replace(scenario, consumers=(*scenario.consumers[:members], *more))

@@ -197,7 +197,7 @@ class ClassicGroup:
         if self._members.carries[member]:
             self.leader.gone.add(self._world.memberships.ids[member])
         if member == self.leader.member:
-            self.leader.member = None
+            self.leader.lose()
         self._world.ledger.notice(member, self._world.now_ms, cause)
         if len(self._members):
             self.prepare(text, cause)

@@ -32,6 +32,7 @@ from copartition.simulation.inputs.events import Consumer
 from copartition.simulation.ledger import JOINING
 from copartition.simulation.outcome.history import Change, Rebalance, Step
 from copartition.simulation.outcome.timeline import Phase
+from partitioning.java.hash_map import HashSet
 from partitioning.topic_partition import TopicPartition
 
 LIMIT = 2**26
@@ -144,6 +145,8 @@ class Leader:
         self, world: World, decisions: Decisions, members: Members, notifier: RebalanceNotifier
     ) -> None:
         self.member: int | None = None  # the membership that leads; None until one is elected
+        # The membership that the coordinator named as the last leader left; None if ids are not known.
+        self._successor: int | None = None
         self.generation = 0  # the last one
         self.strategy = ""  # of the last decision; empty before the first
         # Partitions of each topic at the last decision.
@@ -163,16 +166,29 @@ class Leader:
     def elect(self) -> None:
         """Choose the leader among the members that have joined.
 
-        The present one stays if it has, else the first in order leads.
+        The present one stays if it has, else that which `lose` named leads, else the first in order.
 
         A member has joined if its `joins_ms` is now or earlier; at least one must have. A new leader decides
         without a memory.
         """
         members, now_ms = self._members, self._world.now_ms
         if self.member is None or members.joins_ms[self.member] > now_ms:
-            rows = members.rows
-            self.member = int(rows[members.joins_ms[rows] <= now_ms][0])
+            joined = [int(member) for member in members.rows if members.joins_ms[member] <= now_ms]
+            self.member = self._successor if self._successor in joined else joined[0]
             self.new = True
+
+    def lose(self) -> None:
+        """Note that the leader is no member any more; the coordinator names another member at once.
+
+        That is the first of those left in the coordinator's `HashMap` of ids (`ClassicGroup.remove`), so ids
+        that clients drew decide who leads. Without them nobody is named, and `elect` chooses.
+        """
+        memberships = self._world.memberships
+        members = self._members.rows.tolist()
+        self.member = self._successor = None
+        if members and all(memberships.consumers[member].member_id is not None for member in members):
+            first = next(iter(HashSet([memberships.ids[member] for member in members])))
+            self._successor = memberships.serials[first]
 
     def adopt(self, owned: Sequence[Sequence[TopicPartition]], generation: int) -> None:
         """Take over the members that exist, which come from another kind of group, with what they own.

@@ -47,7 +47,7 @@ class Memberships:
     def add(self, number: int, consumer: Consumer) -> int:
         """Return the number of a new membership of consumer `number`.
 
-        Its id is the name and how often it joined.
+        Its id is the name and how often it joined, or at first `Consumer.member_id`, if that is known.
 
         The first id of consumer "worker-3" is "worker-3#1". `consumer` is kept as it is configured now;
         `ClassicProtocol` replaces it if a static member comes back with another configuration.
@@ -58,6 +58,8 @@ class Memberships:
         self._number[serial] = number
         turn = self._incarnations[number] = self._incarnations.get(number, 0) + 1
         member_id = f"{consumer.name}#{turn}"
+        if consumer.member_id is not None and turn == 1:
+            member_id = consumer.member_id
         self.ids.append(member_id)
         self.serials[member_id] = serial
         self.consumers.append(consumer)

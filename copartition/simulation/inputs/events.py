@@ -37,6 +37,9 @@ class Consumer:
         assignors: its strategies, the preferred one first, `partition.assignment.strategy`; None stands for
             the scenario's. A broker-side one ("uniform") makes it a consumer of the protocol of KIP-848.
         beat_ms: when its first heartbeat after time 0 is due; None: as `Scenario.settled_ms` has it.
+        member_id: the id that the coordinator gives it as it joins first, if that is known; None: an id made
+            from its name. A classic group whose leader leaves is led next by the member that comes first in
+            the coordinator's `HashMap` of ids, if all ids are known, else by the member that joined first.
         capacity: records a second that it can process; None: as `Load.capacity` has it.
         close: what it does about its membership when it closes, `CloseOptions` of the Java client (KIP-1092,
             4.1): "leave-group", "remain-in-group", or "default", by which a dynamic member leaves and a
@@ -51,6 +54,7 @@ class Consumer:
     client: SimulatedClient = "java"
     assignors: tuple[str, ...] | None = None
     beat_ms: Milliseconds | None = None
+    member_id: str | None = None
     capacity: Positive | None = None
     close: Literal["default", "leave-group", "remain-in-group"] = "default"
 

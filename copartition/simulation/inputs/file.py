@@ -34,7 +34,15 @@ from copartition.simulation.inputs.kinds import (
 )
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
-from copartition.simulation.inputs.values import COUNT, FLAG, SETTINGS, TEXT, change_value, read_audit
+from copartition.simulation.inputs.values import (
+    COUNT,
+    FLAG,
+    ITS_OWN,
+    SETTINGS,
+    TEXT,
+    change_value,
+    read_audit,
+)
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_TOPIC_NAME
 
@@ -170,7 +178,7 @@ _CONSUMER = {"$ref": "#/definitions/Consumer"}
 def scenario_schema() -> dict[str, Any]:
     """Return the JSON Schema of a scenario file; of draft 7, which editors know."""
     consumer, costs, load, settings, whole = map(_object, (Consumer, Costs, Load, Settings, Scenario))
-    alike = {name: of for name, of in consumer["properties"].items() if name not in {"name", "beat_ms"}}
+    alike = {name: of for name, of in consumer["properties"].items() if name not in ITS_OWN}
     several = object_of(alike | {"count": MEMBERS.schema, "prefix": TEXT.schema}, ["count"])
     load["properties"]["rate"]["anyOf"].append(
         {"type": "string", "description": "a file that copartition audit -o json wrote."}

@@ -194,13 +194,17 @@ def _consumers(value: Any, *, static: bool) -> tuple[list[Consumer], list[str]]:
     return consumers, places
 
 
+ITS_OWN = frozenset({"name", "beat_ms", "member_id"})
+"""The fields of `Consumer` in which consumers that are described together differ."""
+
+
 def _several(entry: Mapping[str, Any], path: str, others: int, *, static: bool) -> list[Consumer]:
     """Return consumers that are alike, as of `{count: 40, prefix: worker, static: true}`.
 
     `others` is the number of consumers before them, for the limit of all.
     """
     numbered = {"count": MEMBERS, "prefix": TEXT}
-    alike = {name: name for name in kinds_of(Consumer) if name not in {"name", "beat_ms"}}
+    alike = {name: name for name in kinds_of(Consumer) if name not in ITS_OWN}
     _check_keys(entry, [*numbered, *alike], (), path)
     for name, kind in numbered.items():
         if name in entry:

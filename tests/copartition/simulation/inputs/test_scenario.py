@@ -152,6 +152,8 @@ def test_what_is_uncertain_is_left_to_the_run(events):
         ({"consumers": 3}, "$.consumers", "consumers is 3"),
         ({"consumers": (Consumer("a"), Consumer("a"))}, "$.consumers[1].name",
          "consumer 'a' is in the scenario twice"),
+        ({"consumers": (Consumer("a", member_id="x"), Consumer("b", member_id="x"))},
+         "$.consumers[1].member_id", "member id 'x' is in the scenario twice"),
         ({"consumers": (Consumer(7),)}, "$.consumers[0].name",
          "name is 7; give a text of 1 to 32767 characters"),
         ({"consumers": (Consumer("a", topics=("x",)),)}, "$.consumers[0].topics[0]", "no topic 'x'"),
