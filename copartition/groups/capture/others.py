@@ -237,6 +237,9 @@ def _tool_without_members(value: Any) -> str | None:
         "a plan of kafka-reassign-partitions: replicas of partitions, no members": (
             {"version", "partitions"} <= keys and "groupId" not in keys
         ),
+        "a part of a group from Confluent's REST API, whose .../consumer-groups/GROUP/lags has all of it": (
+            str(first.get("kind")).startswith("KafkaConsumer") and "consumer_group_id" in keys
+        ),
         "the output of kt group, which has offsets and no members": {"name", "topic", "offsets"} <= keys,
     }
     return next((what for what, fits in known.items() if fits), None)
