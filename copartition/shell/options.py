@@ -39,7 +39,7 @@ class FiniteRange(click.FloatRange):
 
 
 class ClientChoice(click.Choice[str]):
-    """One of some clients; the name of a tool that is built on one leads to it, such as kcat to librdkafka."""
+    """One of some clients; the name of a tool that is built on one leads to it: kcat to librdkafka."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the client; BadParameter for a name that leads to none of them."""
