@@ -153,7 +153,7 @@ class Accumulator:
             queue[-1].try_append(payload, timestamp)
             added, buffer = queue[-1].size, 0
         if sticky is not None:
-            sticky.appended(added, self._layout, enable_switch=queue[-1].full)
+            sticky.note_append(added, self._layout, enable_switch=queue[-1].full)
         return Appended(queue[-1], added, opened, len(queue) > 1 or queue[-1].full, buffer)
 
     def opens(self, partition: int, payload: int, now: float) -> bool:
@@ -218,7 +218,7 @@ class Accumulator:
         # since then the sender may have taken that batch.
         queue = self._queues.get(sticky.peek(self._layout))
         if not queue or queue[-1].full:
-            sticky.appended(0, self._layout, enable_switch=True)
+            sticky.note_append(0, self._layout, enable_switch=True)
         return sticky.peek(self._layout)
 
     def _load(self) -> dict[int, int] | None:

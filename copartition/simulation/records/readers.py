@@ -166,7 +166,7 @@ class Readers:
         if np.count_nonzero(waiting):
             self.group_curve.jumps(at, waiting)
 
-    def _arrived(self, slots: Slots, at: Floats) -> Floats:
+    def _count_arrivals(self, slots: Slots, at: Floats) -> Floats:
         """Return the records that have come to these partitions by `at`, with the backlog at their birth.
 
         Thousandths of records, shape (len(slots),). A partition that is not born yet has its backlog only.
@@ -243,7 +243,7 @@ class Readers:
         consumers.leave()
         waiting = ((self._reader < 0) & (self._since <= at)).nonzero()[0]
         self._wait(waiting, np.full(len(waiting), at))
-        arrived = self._arrived(np.arange(len(self._rate)), np.full(len(self._rate), at))
+        arrived = self._count_arrivals(np.arange(len(self._rate)), np.full(len(self._rate), at))
         position = arrived - self._behind
         reached, again, lost = self._reached.copy(), self._again.copy(), self._lost.copy()
         for zombie in self._zombies:
@@ -386,7 +386,7 @@ class Readers:
         was processed and not committed is behind again, so the group's lag jumps up by it.
         """
         slots, consumer, at, _ = now
-        position = self._arrived(slots, at) - self._behind[slots]
+        position = self._count_arrivals(slots, at) - self._behind[slots]
         uncommitted = self._uncommitted[slots]
         keys = zip(slots.tolist(), consumer.tolist(), strict=True)
         self._left.update(zip(keys, zip(position.tolist(), uncommitted.tolist(), strict=True), strict=True))
@@ -472,7 +472,7 @@ class Readers:
         position, uncommitted = left[has_lost].T
         slots, _, at, kind = now.take(has_lost)
         rate = self._rate[slots] * (not self._before)
-        behind = -uncommitted if self._before else self._arrived(slots, at) - position
+        behind = -uncommitted if self._before else self._count_arrivals(slots, at) - position
         zombie = self._zombies[kind - HAUNTED]
         zombie.wakes(slots, behind, rate, position)
         if self._transactional:
