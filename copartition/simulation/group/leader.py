@@ -145,7 +145,7 @@ class Leader:
         self, world: World, decisions: Decisions, members: Members, notifier: RebalanceNotifier
     ) -> None:
         self.member: int | None = None  # the membership that leads; None until one is elected
-        # The membership that the coordinator named as the last leader left; None if ids are not known.
+        # The membership that the coordinator named as the last leader left; None if it named no member.
         self._successor: int | None = None
         self.generation = 0  # the last one
         self.strategy = ""  # of the last decision; empty before the first
@@ -181,7 +181,8 @@ class Leader:
         """Note that the leader is no member any more; the coordinator names another member at once.
 
         That is the first of those left in the coordinator's `HashMap` of ids (`ClassicGroup.remove`), so ids
-        that clients drew decide who leads. Without them nobody is named, and `elect` chooses.
+        that clients drew decide who leads. If the ids are not known, the seed names a worker of Connect, for
+        which this matters: with its leader a delay is forgotten. In all other groups `elect` chooses.
         """
         memberships = self._world.memberships
         members = self._members.rows.tolist()
@@ -189,6 +190,8 @@ class Leader:
         if members and all(memberships.consumers[member].member_id is not None for member in members):
             first = next(iter(HashSet([memberships.ids[member] for member in members])))
             self._successor = memberships.serials[first]
+        elif members and PROFILES[memberships.consumers[members[0]].client].keeps_lost:
+            self._successor = members[int(self._world.random.integers(len(members)))]
 
     def adopt(self, owned: Sequence[Sequence[TopicPartition]], generation: int) -> None:
         """Take over the members that exist, which come from another kind of group, with what they own.

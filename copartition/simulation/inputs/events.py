@@ -39,7 +39,8 @@ class Consumer:
         beat_ms: when its first heartbeat after time 0 is due; None: as `Scenario.settled_ms` has it.
         member_id: the id that the coordinator gives it as it joins first, if that is known; None: an id made
             from its name. A classic group whose leader leaves is led next by the member that comes first in
-            the coordinator's `HashMap` of ids, if all ids are known, else by the member that joined first.
+            the coordinator's `HashMap` of ids, if all ids are known; else by the member that joined first, or
+            by a worker of Connect that the seed draws. At time 0 the first consumer leads.
         capacity: records a second that it can process; None: as `Load.capacity` has it.
         close: what it does about its membership when it closes, `CloseOptions` of the Java client (KIP-1092,
             4.1): "leave-group", "remain-in-group", or "default", by which a dynamic member leaves and a
