@@ -28,7 +28,7 @@ import numpy as np
 import pytest
 from confluent_kafka import fnv1a, murmur2
 
-from benchmarks.caches import caches_beside, kinds, one_core
+from benchmarks.caches import caches_beside, compiled_neighbour, kinds, one_core
 from benchmarks.measured import machine, spread
 from partitioning import partition_batch, partition_for_key
 from partitioning.hashing import HASHES, words
@@ -38,7 +38,7 @@ from tests.support import jars
 from tools.oracle.clients import programs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 KEYS = 200_000
 TURNS = 8
@@ -104,6 +104,15 @@ BLOCKS_KIB = (128, 256, 512, 1024, 2048, 4096)
 ENOUGH = {"8": 1.0, "16": 1.0, "36": 1.0, "64": 0.8}
 """What share of the JVM's speed a column of NumPy is to have."""
 
+RIVALS = ("the JVM", "ClickHouse", "a plain loop in C")
+RACES = "| what | key bytes | against | theirs | ours | ratio | halves differ by |"
+ENGINES = (
+    f"| caches | left | key bytes | ours | {' | '.join(f'{name} | ratio' for name in RIVALS)} "
+    "| halves differ by | holds |"
+)
+BLOCKS = f"| caches | left | key bytes | {' | '.join(map(str, BLOCKS_KIB))} | chosen by best |"
+
+PAGE = HERE / "hashing.md"
 DECISION = "## Why there is no kernel in C"
 """The heading of the part of the page that stays."""
 
@@ -167,6 +176,7 @@ class Table:
     def __init__(self) -> None:
         self.rows: list[Row] = []
         self.of_caches: list[CacheRow] = []
+        self.saved = tables_of(PAGE.read_text().partition(DECISION)[0])
 
     def race(self, benchmark, what, shape, against, ours, theirs) -> None:
         """Our turns, each after one of theirs; a pass returns its seconds."""
@@ -183,13 +193,13 @@ class Table:
         self.rows.append(row)
 
     def __str__(self) -> str:
-        rows = sorted(self.rows, key=lambda row: (row.what, row.against))
-        of_caches = sorted(self.of_caches, key=lambda row: [*kinds()].index(row.caches))
-        rivals = [*of_caches[0].theirs] if of_caches else []
-        engines = " | ".join(f"{name} | ratio" for name in rivals)
-        races, sweeps, lines = (
-            "".join(f"{line}\n" for line in lines)
-            for lines in (map(CacheRow.race, of_caches), map(CacheRow.sweep, of_caches), rows)
+        races, engines, blocks = (
+            "".join(f"{line}\n" for line in merged(lines, self.saved.get(head, ())))
+            for head, lines in (
+                (RACES, map(str, self.rows)),
+                (ENGINES, map(CacheRow.race, self.of_caches)),
+                (BLOCKS, map(CacheRow.sweep, self.of_caches)),
+            )
         )
         return f"""# Hashing: ns a key on one core
 
@@ -198,31 +208,59 @@ Best of {TURNS * PASSES} passes, in turns of {PASSES} with the competitor. The r
 faster we are, the last column by how much the best of the first and of the second half of the passes differ,
 of them or of us, whoever differs more: a ratio is as uncertain as that.
 Load average at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.
-Again: `SAVE_TABLES=1 make bench`.
+Again: `SAVE_TABLES=1 make bench`; a run of some cells (`pytest -k`) replaces theirs and leaves the others.
 
 What bounds us: with one length, about eight NumPy passes for each 4 bytes of a key; with mixed lengths,
 sorting by length and copying keys into rows, about 20 ns a key; with a list of bytes, reading the objects.
 
-| what | key bytes | against | theirs | ours | ratio | halves differ by |
-|---|---|---|---|---|---|---|
-{lines}
+{RACES}
+{rule_of(RACES)}
+{races}
 ## Three sizes of caches
 
-murmur2 by all of them in turns, in one run, on one core; ns a key. A neighbour on the other core writes to
-one line of its buffer after the other, and a pass counts only if it ran then. "left" is the largest buffer,
-in KiB, whose lines come in any order about as fast as a small one's: what this core has of L2 then. The last
-column says whether a column has the JVM's speed up to 36 bytes, and four fifths of it at 64.
+murmur2 by all of them in turns, in one run, on one core; ns a key. A neighbour on the other core waits, or
+writes to one line of its buffer after the other, and a pass counts only if it ran then. "left" is the largest
+buffer, in KiB, whose lines come in any order about as fast as a small one's: what this core has of L2 then.
+The last column says whether a column has the JVM's speed up to 36 bytes, and four fifths of it at 64.
 
-| caches | left | key bytes | ours | {engines} | halves differ by | holds |
-|---|---|---|---|{"---|---|" * len(rivals)}---|---|
-{races}
+{ENGINES}
+{rule_of(ENGINES)}
+{engines}
 Blocks of other sizes, in KiB, in the same run; ns a key. {words.working_set() >> 10} is what this machine's
 caches choose; the last column divides its time by the best.
 
-| caches | left | key bytes | {" | ".join(map(str, BLOCKS_KIB))} | chosen by best |
-|---|---|---|{"---|" * len(BLOCKS_KIB)}---|
-{sweeps}
+{BLOCKS}
+{rule_of(BLOCKS)}
+{blocks}
 """
+
+
+def rule_of(head: str) -> str:
+    """The line under the head of a table."""
+    return "|---" * (head.count("|") - 1) + "|"
+
+
+def tables_of(page: str) -> dict[str, list[str]]:
+    """The lines of a page's tables, by their heads."""
+    tables: dict[str, list[str]] = {}
+    for block in page.split("\n\n"):
+        head, *lines = block.strip().splitlines() or [""]
+        if head.startswith("| "):
+            tables[head] = lines[1:]
+    return tables
+
+
+def merged(lines: Iterable[str], saved: Iterable[str]) -> list[str]:
+    """The lines of a table, in its order: those of this run, and saved ones of cells that it left out."""
+
+    def place(line: str) -> tuple[object, ...]:
+        first, second, third, *_ = (cell.strip() for cell in line.strip("|").split("|"))
+        if first in kinds():
+            return [*kinds()].index(first), [*SHAPES].index(third)
+        return first, third, [*SHAPES].index(second)
+
+    cells = {place(line): line for line in (*saved, *lines)}
+    return [cells[key] for key in sorted(cells)]
 
 
 @pytest.fixture(scope="module")
@@ -232,8 +270,7 @@ def table(request) -> Iterator[Table]:
     with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
         print(f"\n\n{made}")
     if os.environ.get("SAVE_TABLES"):
-        page = HERE / "hashing.md"
-        page.write_text(f"{made}\n{DECISION}{page.read_text().partition(DECISION)[2]}")
+        PAGE.write_text(f"{made}{DECISION}{PAGE.read_text().partition(DECISION)[2]}")
 
 
 def timed(call: Callable[[], object]) -> Callable[[], float]:
@@ -289,6 +326,7 @@ def clickhouse() -> list[str | Path]:
 def test_murmur2_with_other_caches(benchmark, table, kernel, tmp_path, shape, monkeypatch):
     column = key_column(keys_of(shape))
     in_c = np.empty(len(column), np.int32)
+    program = compiled_neighbour(tmp_path)
 
     def ours():
         return HASHES["murmur2"].column(column.offsets, column.data)
@@ -304,14 +342,10 @@ def test_murmur2_with_other_caches(benchmark, table, kernel, tmp_path, shape, mo
             External(command(), keys_of(shape), folder)
             for command, folder in zip((jvm, clickhouse), folders, strict=True)
         ]
-        sides = {
-            "us": timed(ours),
-            "the JVM": engines[0].seconds,
-            "ClickHouse": engines[1].seconds,
-            "a plain loop in C": timed(plain_c),
-        }
+        calls = (timed(ours), engines[0].seconds, engines[1].seconds, timed(plain_c))
+        sides = dict(zip(("us", *RIVALS), calls, strict=True))
         for name, walked in kinds().items():
-            with caches_beside(other, walked) as caches:
+            with caches_beside(program, other, walked) as caches:
                 left = caches.kib_left()
                 seconds = {side: [] for side in sides}
                 blocks = {kib: [] for kib in BLOCKS_KIB}
@@ -329,7 +363,7 @@ def test_murmur2_with_other_caches(benchmark, table, kernel, tmp_path, shape, mo
                     left,
                     shape,
                     us,
-                    dict(zip([*sides][1:], theirs, strict=True)),
+                    dict(zip(RIVALS, theirs, strict=True)),
                     max(map(spread, seconds.values())),
                     {kib: min(times) / KEYS * 1e9 for kib, times in blocks.items()},
                 )

@@ -2,20 +2,22 @@
 
 Two cores of a virtual machine are often two threads of one real core, which then share its caches. A
 neighbour that writes to one line after the other of a buffer as large as L2 takes its part of it; one whose
-buffer no cache holds also takes memory's bandwidth. What is left is measured, not assumed: where cores share
-nothing, the neighbour takes nothing, and the probe says so.
+buffer no cache holds also takes memory's bandwidth; one that only waits leaves all, and keeps others away.
+What is left is measured, not assumed: where cores share nothing, the neighbour takes nothing, and the probe
+says so.
 """
 
 from __future__ import annotations
 
 import mmap
 import os
+import shutil
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,32 +33,21 @@ PROBED_KIB = (256, 384, 512, 640, 768, 896, 1024, 1280, 1536, 1792, 2048, 3072, 
 """Sizes of the buffers that the probe reads; each is held by L2 on some machine."""
 SLOWER = 1.25
 """A buffer is in the cache if a line of it takes at most so many times what the fastest buffer's takes."""
-READS = 1 << 22
+READS = 1 << 21
 """Lines that are read in a pass of the probe: some milliseconds, so that the neighbour's share is known."""
 WALKED = 0.8
 """A pass counts if the neighbour ran in so much of its time; others may use that core, too."""
 PATIENCE = 100
 """Passes that are tried for one that counts."""
 
-WALK = """
-import mmap, os, struct, sys, time
-import numpy as np
-core, size, told = int(sys.argv[1]), int(sys.argv[2]), open(sys.argv[3], "r+b")
-os.sched_setaffinity(0, {core})
-told = mmap.mmap(told.fileno(), 8)
-lines = np.zeros((size >> 18, 1 << 16), np.uint32)[:, ::16]
-while True:
-    for part in lines:
-        np.add(part, 1, out=part)
-        struct.pack_into("d", told, 0, time.thread_time())
-"""
+SOURCE = Path(__file__).parent / "competitors" / "neighbour.c"
 
 
 class Neighbour:
     """A process that walks a buffer on another core; it tells how much of that core's time it has had."""
 
-    def __init__(self, core: int, walked: int, told: str) -> None:
-        self._process = subprocess.Popen([sys.executable, "-c", WALK, str(core), str(walked), told])
+    def __init__(self, program: Path, core: int, walked: int, told: str) -> None:
+        self._process = subprocess.Popen([program, str(core), str(walked), told])
         with open(told, "r+b") as file:  # noqa: PTH123 - a mapping keeps the file
             self._told = mmap.mmap(file.fileno(), 8)
         while not self.seconds():
@@ -73,15 +64,13 @@ class Neighbour:
 
 
 class Caches:
-    """The caches that are left to this process while a neighbour walks, or nobody does."""
+    """The caches that are left to this process beside a neighbour."""
 
-    def __init__(self, neighbour: Neighbour | None) -> None:
+    def __init__(self, neighbour: Neighbour) -> None:
         self._neighbour = neighbour
 
     def passes(self, side: Callable[[], float], count: int) -> list[float]:
-        """The seconds of so many passes during which the neighbour walked; a pass returns its seconds."""
-        if self._neighbour is None:
-            return [side() for _ in range(count)]
+        """The seconds of so many passes during which the neighbour ran; a pass returns its seconds."""
         kept = []
         for _ in range(PATIENCE * count):
             begin, walked = time.perf_counter(), self._neighbour.seconds()
@@ -107,19 +96,28 @@ class Caches:
                     buffer.take(order, out=taken, mode="clip")
                 return time.perf_counter() - start
 
-            per_line[kib] = min(self.passes(reads, 10)) / (READS // lines) / lines
+            per_line[kib] = min(self.passes(reads, 6)) / (READS // lines) / lines
         fast = min(per_line.values()) * SLOWER
         return max(kib for kib, cost in per_line.items() if cost <= fast)
 
 
 def kinds() -> dict[str, int]:
-    """How many bytes the neighbour walks, by what the table calls it; 0: there is no neighbour."""
+    """How many bytes the neighbour walks, by what the table calls it; 0: it waits."""
     l2 = cache_sizes().get("L2", "2048K")
     return {
-        "alone": 0,
+        "beside one that waits": 0,
         f"beside a walk of {l2}": int(l2.removesuffix("K")) << 10,
         "beside a walk of 512M": 512 << 20,
     }
+
+
+def compiled_neighbour(folder: Path) -> Path:
+    """`competitors/neighbour.c`, compiled into this folder."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("needs a compiler of C")
+    subprocess.run([compiler, "-O2", SOURCE, "-o", folder / "neighbour"], check=True)
+    return folder / "neighbour"
 
 
 @contextmanager
@@ -137,15 +135,12 @@ def one_core() -> Iterator[int]:
 
 
 @contextmanager
-def caches_beside(core: int, walked: int) -> Iterator[Caches]:
-    """With a neighbour on this core that walks so many bytes; 0: nobody."""
-    if not walked:
-        yield Caches(None)
-        return
+def caches_beside(program: Path, core: int, walked: int) -> Iterator[Caches]:
+    """Beside a neighbour on this core that walks so many bytes; 0: it waits."""
     with tempfile.NamedTemporaryFile() as told:
         told.write(bytes(8))
         told.flush()
-        neighbour = Neighbour(core, walked, told.name)
+        neighbour = Neighbour(program, core, walked, told.name)
         try:
             yield Caches(neighbour)
         finally:

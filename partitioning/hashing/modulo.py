@@ -14,7 +14,8 @@ SignRule: TypeAlias = Literal["mask", "unsigned", "absolute"]
 
 
 _MASK = np.uint32(0x7FFFFFFF)
-_BLOCK_ROWS = 1 << 16  # 256 KiB of hashes: NumPy's calls cost little beside it, and it stays in a core's cache
+# 256 KiB of hashes: they stay in a core's cache, and the fixed cost of NumPy's calls is small beside them.
+_BLOCK_ROWS = 1 << 16
 
 
 def partition_of(hash_value: int, num_partitions: int, sign: SignRule) -> int:
