@@ -26,6 +26,18 @@ SCENARIOS = [
         Scenario(f"6 -> 12, struck {run}", 6, 12, "java", ("librdkafka", "kafka-python"), kills=20)
         for run in range(1, 5)
     ),
+    *(
+        Scenario(
+            f"6 -> 12, struck {run}",
+            6,
+            12,
+            "java",
+            ("librdkafka", "kafka-python"),
+            kills=12,
+            struck=("back", "prove"),
+        )
+        for run in (5, 6)
+    ),
 ]
 
 

@@ -29,6 +29,10 @@ from tests.support.warm_python import warm_python
 def main() -> None:
     # In local mode a task that failed is tried again only where the master says so.
     os.environ["SPARK_TEST_MASTER"] = "local[2,4]"
+    # The JVM and Spark's workers get a stdout of their own, else whoever waits for an answer of a Python that
+    # was killed would wait for them to end, too.
+    sys.stdout = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(2, 1)
     folder = Path(sys.argv[1])
     folder.mkdir()
     # A busy machine needs more than the 10 s for which Spark waits for a Python to start.

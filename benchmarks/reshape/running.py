@@ -29,8 +29,10 @@ from tests.support.reading import Read, read_topic
 
 ROOT = Path(__file__).parents[2]
 KEYS, BEHIND = 100_000, 3_000
-STRIKING_S = 300.0
+STRIKING_S = 270.0
 """Seconds from the start of a run after which nothing is killed any more."""
+KINDS = ("driver", "python worker", "broker", "command")
+"""What is killed, one after the other."""
 PARTITIONERS = {"java": "murmur2_random", "librdkafka": "consistent_random"}
 
 
@@ -45,6 +47,7 @@ class Scenario:
         old_rule: profile of the old topic's writers; "mixed" where each client has its own default.
         writers: clients that write, beside Spark.
         kills: how many times something is killed meanwhile.
+        struck: the steps in which that happens, each as often.
         connector: whether Spark's own connector copies the same topic, too.
     """
 
@@ -54,6 +57,7 @@ class Scenario:
     old_rule: str
     writers: tuple[str, ...]
     kills: int = 0
+    struck: tuple[str, ...] = ("copy", "following", "switch")
     connector: bool = False
 
 
@@ -124,48 +128,52 @@ class Strikes:
     Args:
         job: the driver that is asked and killed.
         broker: the broker that is killed and started again.
-        seed: of the drawn times.
-        most: kills of the whole run.
-        seconds: after so many no more is killed, so that the run ends.
+        scenario: has the steps to strike in, and how often.
     """
 
-    KINDS = ("driver", "python worker", "broker", "command")
     IN_A_ROW = 4
     """The most kills for one question, after which it is left to end."""
 
-    def __init__(self, job: Job, broker: Broker, seed: int, most: int, seconds: float) -> None:
-        self._job, self._broker, self._most = job, broker, most
-        self._chance = random.Random(seed)
-        self._late = time.monotonic() + seconds
+    def __init__(self, job: Job, broker: Broker, scenario: Scenario) -> None:
+        self._job, self._broker, self._steps = job, broker, scenario.struck
+        self._most = scenario.kills // max(len(scenario.struck), 1)
+        self._chance = random.Random(crc32(scenario.name.encode()))
+        self._late = time.monotonic() + STRIKING_S
+        # Seconds within which the next kill comes, by step: what the step took when it was last asked.
+        self._usual_s = {"back": 1.0}
         self.made: list[tuple[str, str]] = []
         # One thread for the whole run: Linux ends a broker as soon as the thread that started it ends.
         self._thread = ThreadPoolExecutor(1)
 
-    def left(self, share: float = 1.0) -> bool:
-        """Whether this share of the kills, and of the time, is not yet used up."""
-        return len(self.made) < self._most * share and time.monotonic() < self._late - 120 * (share < 1)
+    def left(self, step: str) -> int:
+        """How many kills are left for a step; none once it is late."""
+        if step not in self._steps or time.monotonic() > self._late:
+            return 0
+        return self._most - sum(struck == step for struck, _ in self.made)
 
-    def ask(self, step: str, usual_s: float, **what: Any) -> dict[str, Any]:
+    def ask(self, step: str, **what: Any) -> dict[str, Any]:
         """Ask, kill something meanwhile, and ask again until an answer comes."""
-        first = len(self.made)
+        left = self.left(step) - self.IN_A_ROW
         while True:
             answered = threading.Event()
-            most = min(first + self.IN_A_ROW, self._most)
-            striking = self._thread.submit(self._strike, step, usual_s, most, answered)
+            striking = self._thread.submit(self._strike, step, max(left, 0), answered)
             answer = self._job.ask(**what)
             answered.set()
             striking.result()
             if self._job.process.poll() is not None:
                 self._job.again()
             if answer and "failed" not in answer:
+                self._usual_s[step] = answer["s"]
                 return answer
             say(step, "is asked again:", answer.get("failed", "nobody answered")[:200])
 
-    def _strike(self, step: str, usual_s: float, most: int, answered: threading.Event) -> None:
-        """Kill one thing after another, until there is an answer or there were enough."""
-        while len(self.made) < most and self.left():
-            kind = self.KINDS[len(self.made) % len(self.KINDS)]
-            if answered.wait(self._chance.uniform(0.05, 0.9) * usual_s):
+    def _strike(self, step: str, until: int, answered: threading.Event) -> None:
+        """Kill one thing after another, until there is an answer or so many are left."""
+        # The way back needs no Spark.
+        kinds = [kind for kind in KINDS if (step, kind) != ("back", "python worker")]
+        while self.left(step) > until:
+            kind = kinds[sum(struck == step for struck, _ in self.made) % len(kinds)]
+            if answered.wait(self._chance.uniform(0.05, 0.9) * self._usual_s.get(step, 6.0)):
                 return  # it was faster than usual
             if kind == "python worker":
                 workers = python_workers(self._job.process.pid)
@@ -240,10 +248,7 @@ class _Run:
         self._job = place.job
         self._job.rounds.clear()
         self._behind = max(BEHIND, records // 100)
-        # Seconds within which the next kill comes, by step; half of what the step has taken before.
-        self._usual_s = {"back": 1.0}
-        seed = crc32(scenario.name.encode())
-        self._strikes = Strikes(self._job, place.broker, seed, scenario.kills, STRIKING_S)
+        self._strikes = Strikes(self._job, place.broker, scenario)
         names = [("classic", 10**6), ("consumer", 10**6), ("classic", max(records // 200, 50))]
         self._groups = [
             Group(f"{protocol}-{number}-{uuid.uuid4().hex[:6]}", self._servers, protocol, limit)
@@ -266,7 +271,7 @@ class _Run:
         say(self._scenario.name, "copies")
         times["copy"] = self._ask("copy", **follow)
         rounds = list(self._job.rounds)
-        while self._strikes.left(0.6):
+        while self._strikes.left("following"):
             self._ask("following", **follow)
         # The switch: writers end and groups stop, then the command copies the rest and writes positions.
         say(self._scenario.name, "is switched")
@@ -277,14 +282,16 @@ class _Run:
         switch = ["--switch", "--execute", "--checkpoint", self._settings["checkpoint"], "-o", "json"]
         times["switch"] = self._ask("switch", do="command", options=switch)
         pause_s = time.monotonic() - begin
-        if self._scenario.kills:
+        times["back"] = self._ask("back", do="command", options=["--back", "--execute"])
+        again = self._ask("switch", do="command", options=switch)
+        while self._strikes.left("back"):
             self._ask("back", do="command", options=["--back", "--execute"])
-            times["switch"] = self._ask("switch", do="command", options=switch)
-        groups = {group["group"]: group for group in json.loads(times["switch"]["printed"])["groups"]}
+            again = self._ask("switch", do="command", options=switch)
+        groups = {group["group"]: group for group in json.loads(again["printed"])["groups"]}
         say(self._scenario.name, "is proven")
         times["prove"] = self._ask("prove", do="prove")
-        while self._strikes.left():
-            self._ask("prove", do="prove")
+        while self._strikes.left("prove"):
+            times["prove"] = self._ask("prove", do="prove")
         ends = dict(topic_bounds({"bootstrap.servers": self._servers}, self._new).ends)
         read = {group.name: group.read_rest(self._new, ends) for group in self._groups}
         found = {
@@ -314,13 +321,10 @@ class _Run:
         return found
 
     def _ask(self, step: str, **what: Any) -> dict[str, Any]:
-        """Ask, and kill something meanwhile if this run is one with kills."""
-        if not self._strikes.left():
+        """Ask, and kill something meanwhile if the step is to be struck."""
+        if not self._strikes.left(step):
             return self._must(self._job.ask(on=self._settings, **what))
-        begin = time.monotonic()
-        answer = self._must(self._strikes.ask(step, self._usual_s.get(step, 6.0), on=self._settings, **what))
-        self._usual_s[step] = min(max(0.5 * (time.monotonic() - begin), 1.0), 8.0)
-        return answer
+        return self._must(self._strikes.ask(step, on=self._settings, **what))
 
     def _must(self, answer: dict[str, Any]) -> dict[str, Any]:
         assert answer, self._log.read_text()[-3000:]

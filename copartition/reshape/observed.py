@@ -33,8 +33,9 @@ MOST_ROWS = 1 << 18
 """Records whose keys are kept to count which of them move, 262,144."""
 
 
-class Moves(NamedTuple):
-    """Counts of sampled records, by where the target's rule puts them.
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """Counts of sampled records, by where the target's rule puts them; the report's JSON has them, too.
 
     Attributes:
         keyed: records with a key that the rule places.

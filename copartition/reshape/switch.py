@@ -11,6 +11,13 @@ from typing import Literal, NamedTuple, TypeAlias
 from copartition.kit.words import count, list_names
 from copartition.reshape.observed import Bounds
 
+HEADER = "copartition.origin"
+"""Key of the header that the copy appends to each record.
+
+Its value is `PARTITION:OFFSET` of the old topic in ASCII digits, so that `kcat -f '%h'` and Kafka's console
+consumer show it to a person. A topic may be reshaped twice: then a record has two, and the last one counts.
+"""
+
 _NAMED = 5
 """The most names that a sentence lists."""
 

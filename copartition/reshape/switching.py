@@ -16,8 +16,7 @@ from copartition.audit.topic_state import TopicState
 from copartition.groups.live.cluster import Cluster
 from copartition.groups.live.wire import check_error, connect_to, failures
 from copartition.reshape.observed import waiting_records
-from copartition.reshape.origin import HEADER
-from copartition.reshape.switch import EndLook, GroupSwitch
+from copartition.reshape.switch import HEADER, EndLook, GroupSwitch
 from partitioning.clients.contact import quiet_client
 from partitioning.clients.ledger import PREFIX
 from partitioning.errors import BrokerUnreachableError, GroupNotFoundError, ReshapeError, SourceError

@@ -15,7 +15,7 @@ from copartition.audit.topic_audit import HotKey, KeyForm, TopicAudit
 from copartition.check.planned import GrowthPlan
 from copartition.check.verdict import JoinVerdict, KeyProof, Placement
 from copartition.kit.number_checks import NumberCheck
-from copartition.reshape.observed import Moves, ReadingGroup
+from copartition.reshape.observed import ReadingGroup
 from copartition.reshape.plan import Reason
 from copartition.reshape.ways import Copy, Way
 
@@ -35,7 +35,6 @@ READ_FROM = {
     "kit.json.CheckResult": NumberCheck,
     "reshape.report.CopyData": Copy,
     "reshape.report.GroupData": ReadingGroup,
-    "reshape.report.MovesData": Moves,
     "reshape.report.ReasonData": Reason,
     "reshape.report.WayData": Way,
 }
