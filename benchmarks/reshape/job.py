@@ -52,8 +52,8 @@ def serve(spark: SparkSession) -> None:
             answer = DO[asked["do"]](spark, asked["on"], asked)
         except Exception as error:  # noqa: BLE001 - it is said, and asked again
             answer = {"failed": str(typed_error(error) or error)[:2000]}
-        answer |= {"done": asked["do"], "s": time.monotonic() - begin, "cpu_s": cpu_s(os.getpid()) - cpu}
-        say(answer)
+        took = {"s": time.monotonic() - begin, "cpu_s": cpu_s(os.getpid()) - cpu, "load": os.getloadavg()[0]}
+        say(answer | {"done": asked["do"]} | took)
 
 
 def say(answer: dict[str, Any]) -> None:

@@ -81,8 +81,8 @@ class Job:
         return self._answer()
 
     def again(self) -> None:
-        """Start a driver in place of one that is gone, JVM and all."""
-        self.kill(signal.SIGKILL)
+        """Start a driver in place of one that is gone; if its JVM is there still, that ends by itself."""
+        self.process.wait()
         self.process = self._launch()
 
     def kill(self, by: signal.Signals) -> None:
@@ -187,7 +187,7 @@ class Strikes:
             elif kind == "driver":
                 self._job.kill(signal.SIGKILL)
             else:
-                self._job.process.kill()  # and its JVM ends by itself
+                self._job.process.kill()
             self.made.append((step, kind))
             say(len(self.made), "kills, the last one:", step, kind)
 
@@ -300,13 +300,15 @@ class _Run:
             "of": written | {"spark": "rest"},
             "rounds": rounds,
             "times": {
-                step: {name: round(answer[name], 1) for name in ("s", "cpu_s")}
+                step: {name: round(answer[name], 1) for name in ("s", "cpu_s", "load")}
                 for step, answer in times.items()
             },
             "pause_s": round(pause_s, 1),
             "stopped_s": round(stopped_s, 1),
             "proof": {
-                name: value for name, value in times["prove"].items() if name not in {"s", "cpu_s", "done"}
+                name: value
+                for name, value in times["prove"].items()
+                if name not in {"s", "cpu_s", "load", "done"}
             },
             "struck": [list(strike) for strike in self._strikes.made],
         }

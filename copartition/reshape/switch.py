@@ -132,6 +132,8 @@ def next_sentence(group: GroupSwitch, *, execute: bool) -> str:
         return f"stop its {count(group.members, 'member')}; static ones leave when their session times out"
     if group.action == "other commits":
         return "it has other commits on the new topic; --back --execute removes them"
+    if group.action == "written" and group.members:
+        return "nothing: it has its positions, or has read on from there"
     if group.action == "written" or execute:
         return "start its members on the new topic"
     return "write its positions with --execute"
