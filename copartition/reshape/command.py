@@ -113,6 +113,7 @@ _step_options = one_argument(
         metavar="N",
         help="--copy ends when no more than N records came during a round.",
     ),
+    parameters=("copy", "switch", "prove", "back", *StepChoice._fields[1:]),
 )
 """The options of the steps; the command gets them as one argument, `step`."""
 

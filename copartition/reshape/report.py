@@ -386,13 +386,9 @@ def _span(range_: Range) -> Span:
 def _step(step: Step) -> StepData:
     """Return a step as the document has it."""
     pause = step.pause_ms
-    return {
-        "text": step.text,
-        "commands": [*step.commands],
-        "stops": step.stops,
-        "pause_ms": _span(pause) if isinstance(pause, Range) else None,
-        "unknown": pause if isinstance(pause, Missing) else None,
-    }
+    unknown = pause if isinstance(pause, Missing) else None
+    span = _span(pause) if isinstance(pause, Range) else None
+    return attributes(StepData, step, commands=[*step.commands], pause_ms=span, unknown=unknown)
 
 
 def reshape_schema() -> dict[str, Any]:

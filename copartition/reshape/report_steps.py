@@ -15,14 +15,21 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION = "1.0"
 
+_TELLING = 1_000_000
+"""Records from which on a round tells how many it copies a second.
+
+A smaller one spends most of its time on what each round does whatever its size, so that a plan with its rate
+would expect days where a copy takes minutes.
+"""
+
 
 def round_sentence(number: int, copied: int, behind: int, seconds: float) -> str:
     """Return what a round of the copy did.
 
-    >>> round_sentence(1, 60_000, 12, 20.0)
-    'round 1: 60,000 records in 20.0 s, 3,000 a second; 12 came meanwhile'
+    >>> round_sentence(1, 6_000_000, 12, 200.0)
+    'round 1: 6,000,000 records in 3 min 20 s, 30,000 a second; 12 came meanwhile'
     """
-    pace = f", {copied / seconds:,.0f} a second" if seconds > 0 else ""
+    pace = f", {copied / seconds:,.0f} a second" if copied >= _TELLING else ""
     what = f"{count(copied, 'record')} in {duration(1_000 * seconds)}"
     return f"round {number}: {what}{pace}; {behind:,} came meanwhile"
 

@@ -17,7 +17,7 @@ from copartition.check.verdict import JoinVerdict, KeyProof, Placement
 from copartition.kit.number_checks import NumberCheck
 from copartition.reshape.observed import ReadingGroup
 from copartition.reshape.plan import Reason
-from copartition.reshape.ways import Copy, Way
+from copartition.reshape.ways import Copy, Step, Way
 
 FOLDER = Path(copartition.__file__).parent
 READ_FROM = {
@@ -36,6 +36,7 @@ READ_FROM = {
     "reshape.report.CopyData": Copy,
     "reshape.report.GroupData": ReadingGroup,
     "reshape.report.ReasonData": Reason,
+    "reshape.report.StepData": Step,
     "reshape.report.WayData": Way,
 }
 
