@@ -34,7 +34,7 @@ SCENARIOS = [
             12,
             "java",
             ("librdkafka", "kafka-python"),
-            kills=12,
+            kills=24,
             struck=("back", "prove"),
         )
         for run in (5, 6)

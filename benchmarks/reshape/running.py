@@ -123,11 +123,37 @@ class Job:
         return self.process
 
 
+class WayBack:
+    """`copartition reshape --back` as a person runs it: a program of its own, without Spark.
+
+    It is asked and killed as a `Job` is.
+    """
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self.process: subprocess.Popen[bytes]
+
+    def ask(self, on: dict[str, Any]) -> dict[str, Any]:
+        """Run it to its end; {} if it was killed."""
+        command = [Path(sys.executable).with_name("copartition"), "reshape", on["old"], "--to", on["new"]]
+        command += ["--partitions", str(on["new_count"]), "--profile", on["new_profile"], "-b", on["servers"]]
+        begin = time.monotonic()
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen([*command, "--back", "--execute"], stdout=log, stderr=log)
+        if (code := self.process.wait()) < 0:
+            return {}
+        if code:
+            return {"failed": f"exit code {code}: {self._log.read_text()[-300:]}"}
+        return {"s": time.monotonic() - begin, "cpu_s": 0.0, "load": os.getloadavg()[0]}
+
+    def again(self) -> None:
+        """It starts whenever it is asked."""
+
+
 class Strikes:
     """Kills at drawn times, some in a row while one question is asked, until they are enough or it is late.
 
     Args:
-        job: the driver that is asked and killed.
         broker: the broker that is killed and started again.
         scenario: has the steps to strike in, and how often.
     """
@@ -135,8 +161,8 @@ class Strikes:
     IN_A_ROW = 4
     """The most kills for one question, after which it is left to end."""
 
-    def __init__(self, job: Job, broker: Broker, scenario: Scenario) -> None:
-        self._job, self._broker, self._steps = job, broker, scenario.struck
+    def __init__(self, broker: Broker, scenario: Scenario) -> None:
+        self._broker, self._steps = broker, scenario.struck
         self._most = scenario.kills // max(len(scenario.struck), 1)
         self._chance = random.Random(crc32(scenario.name.encode()))
         self._late = time.monotonic() + STRIKING_S
@@ -152,32 +178,31 @@ class Strikes:
             return 0
         return self._most - sum(struck == step for struck, _ in self.made)
 
-    def ask(self, step: str, **what: Any) -> dict[str, Any]:
+    def ask(self, job: Job | WayBack, step: str, **what: Any) -> dict[str, Any]:
         """Ask, kill something meanwhile, and ask again until an answer comes."""
         left = self.left(step) - self.IN_A_ROW
         while True:
             answered = threading.Event()
-            striking = self._thread.submit(self._strike, step, max(left, 0), answered)
-            answer = self._job.ask(**what)
+            striking = self._thread.submit(self._strike, job, step, max(left, 0), answered)
+            answer = job.ask(**what)
             answered.set()
             striking.result()
-            if self._job.process.poll() is not None:
-                self._job.again()
+            if job.process.poll() is not None:
+                job.again()
             if answer and "failed" not in answer:
                 self._usual_s[step] = answer["s"]
                 return answer
             say(step, "is asked again:", answer.get("failed", "nobody answered")[:200])
 
-    def _strike(self, step: str, until: int, answered: threading.Event) -> None:
+    def _strike(self, job: Job | WayBack, step: str, until: int, answered: threading.Event) -> None:
         """Kill one thing after another, until there is an answer or so many are left."""
-        # The way back needs no Spark.
-        kinds = [kind for kind in KINDS if (step, kind) != ("back", "python worker")]
+        kinds = KINDS if isinstance(job, Job) else ("broker", "command")
         while self.left(step) > until:
             kind = kinds[sum(struck == step for struck, _ in self.made) % len(kinds)]
             if answered.wait(self._chance.uniform(0.05, 0.9) * self._usual_s.get(step, 6.0)):
                 return  # it was faster than usual
             if kind == "python worker":
-                workers = python_workers(self._job.process.pid)
+                workers = python_workers(job.process.pid)
                 if not workers:
                     continue  # none yet
                 with suppress(ProcessLookupError):
@@ -186,9 +211,10 @@ class Strikes:
                 self._broker.stop(by=signal.SIGKILL)
                 self._broker.start()
             elif kind == "driver":
-                self._job.kill(signal.SIGKILL)
+                assert isinstance(job, Job)
+                job.kill(signal.SIGKILL)
             else:
-                self._job.process.kill()
+                job.process.kill()
             self.made.append((step, kind))
             say(len(self.made), "kills, the last one:", step, kind)
 
@@ -249,7 +275,7 @@ class _Run:
         self._job = place.job
         self._job.rounds.clear()
         self._behind = max(BEHIND, records // 100)
-        self._strikes = Strikes(self._job, place.broker, scenario)
+        self._strikes = Strikes(place.broker, scenario)
         names = [("classic", 10**6), ("consumer", 10**6), ("classic", max(records // 200, 50))]
         names = names if scenario.writers else []
         self._groups = [
@@ -284,12 +310,17 @@ class _Run:
         switch = ["--switch", "--execute", "--checkpoint", self._settings["checkpoint"], "-o", "json"]
         times["switch"] = self._ask("switch", do="command", options=switch)
         pause_s = time.monotonic() - begin
-        times["back"] = self._ask("back", do="command", options=["--back", "--execute"])
-        again = self._ask("switch", do="command", options=switch)
+        groups = {group["group"]: group for group in json.loads(times["switch"]["printed"])["groups"]}
+        way_back = WayBack(self._log)
+        times["back"] = self._must(way_back.ask(self._settings))
+        undone = [self._commits_beside(commits)]
         while self._strikes.left("back"):
-            self._ask("back", do="command", options=["--back", "--execute"])
-            again = self._ask("switch", do="command", options=switch)
-        groups = {group["group"]: group for group in json.loads(again["printed"])["groups"]}
+            # As the switch has left them, for the next way back.
+            for group in self._groups:
+                group.commit(self._new, groups[group.name]["positions"])
+            self._must(self._strikes.ask(way_back, "back", on=self._settings))
+            undone.append(self._commits_beside(commits))
+        self._ask("switch", do="command", options=switch)
         say(self._scenario.name, "is proven")
         times["prove"] = self._ask("prove", do="prove")
         while self._strikes.left("prove"):
@@ -313,6 +344,7 @@ class _Run:
                 if name not in {"s", "cpu_s", "load", "done"}
             },
             "struck": [list(strike) for strike in self._strikes.made],
+            "undone": undone,
         }
         if not self._scenario.writers:
             return found | {"seen": {}, "groups": {}}
@@ -330,7 +362,15 @@ class _Run:
         """Ask, and kill something meanwhile if the step is to be struck."""
         if not self._strikes.left(step):
             return self._must(self._job.ask(on=self._settings, **what))
-        return self._must(self._strikes.ask(step, on=self._settings, **what))
+        return self._must(self._strikes.ask(self._job, step, on=self._settings, **what))
+
+    def _commits_beside(self, commits: dict[str, dict[int, int]]) -> int:
+        """How many commits are not what they were before the switch, of which none was on the new topic."""
+        return sum(
+            len(group.committed(self._new, self._scenario.new))
+            + len(group.committed(self._old, self._scenario.old).items() ^ commits[group.name].items())
+            for group in self._groups
+        )
 
     def _must(self, answer: dict[str, Any]) -> dict[str, Any]:
         assert answer, self._log.read_text()[-3000:]

@@ -378,10 +378,8 @@ class _Run(NamedTuple):
         from copartition.reshape.switching import group_switches  # noqa: PLC0415 - needs confluent-kafka
         from spark_integration import map_positions  # noqa: PLC0415 - see `_copy_rounds`
 
-        mapped: dict[str, dict[int, tuple[int, int]]] = {name: {} for name in commits}
-        for position in map_positions(spark, self.topic, self.target, config=self.config, commits=commits):
-            mapped[position.group][position.partition] = position.offset, position.repeats
-        return group_switches(cluster, self.target, ends, commits, mapped)
+        positions = map_positions(spark, self.topic, self.target, config=self.config, commits=commits)
+        return group_switches(cluster, self.target, ends, commits, positions)
 
     def _prove(self, cluster: Any) -> int:
         """Compare both topics key by key, and the positions of the groups that have moved.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 from copartition.check.writers import placement_of
 from copartition.deploys.answer import Range, Span, Stops
@@ -379,8 +379,7 @@ def _switch_span(stops: Stops | Missing | None) -> Span | None:
 
 def _span(range_: Range) -> Span:
     """Return a range as JSON has it: null for an end that is infinite."""
-    figures = finite(asdict(range_))
-    return {"least": figures["least"], "most": figures["most"]}
+    return cast("Span", finite(asdict(range_)))
 
 
 def _step(step: Step) -> StepData:

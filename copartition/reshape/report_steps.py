@@ -88,6 +88,8 @@ def print_switch(
 def _groups_head(groups: Sequence[GroupSwitch], target: str) -> str:
     """Return how many groups go on at the new topic, and how many of them read nothing twice."""
     exact = sum(not group.repeats for group in groups)
+    if not groups:
+        return f"no group goes on in {target} so far"
     return f"{count(len(groups), 'group')} to {target}: {exact} exactly, {len(groups) - exact} with repeats"
 
 
