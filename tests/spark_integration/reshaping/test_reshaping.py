@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from copartition.reshape.origin import HEADER
+from copartition.reshape.switch import HEADER
 from partitioning.errors import ReshapeError
 from spark_integration import CopyRound, map_positions, prove, reshape_copy
 from spark_integration.reshaping.topics import topic_bounds
