@@ -513,10 +513,5 @@ def _slots_of(member: int, slots: Slots) -> list[tuple[int, list[int]]]:
 
 
 def _rows_of(member: int, slots: Slots) -> slice:
-<<<<<<< HEAD
-    """Return the slice of a member's slots; slots are grouped by member, ascending."""
-    return slice(*slots.member.searchsorted([member, member + 1]).tolist())
-=======
     """Return the slice of a member's slots; `slots` must be sorted by member."""
-    return slice(*np.searchsorted(slots.member, [member, member + 1]).tolist())
->>>>>>> wt-english1
+    return slice(*slots.member.searchsorted([member, member + 1]).tolist())
