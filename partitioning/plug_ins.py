@@ -101,7 +101,8 @@ class PlugIns(Generic[S]):
         except CopartitionError:
             raise
         except (Exception, SystemExit) as error:
-            raise BrokenPluginError(f"{which} cannot be made: {error!r}") from error
+            # An OSError's text names the file, its repr does not.
+            raise BrokenPluginError(f"{which} cannot be made: {type(error).__name__}: {error}") from error
         # A Protocol's own public names; checked when the strategy is made, because a missing method would
         # show up only with the first record, inside the producer.
         missing = [
