@@ -146,11 +146,7 @@ class Leader:
         self, world: World, decisions: Decisions, members: Members, notifier: RebalanceNotifier
     ) -> None:
         self.member: int | None = None  # the membership that leads; None until one is elected
-<<<<<<< HEAD
-        # The membership that the coordinator named as the last leader left; None if it named no member.
-=======
-        # The membership that the coordinator named when the last leader left; None if ids are not known.
->>>>>>> wt-english2
+        # The membership that the coordinator named when the last leader left; None if it named no member.
         self._successor: int | None = None
         self.generation = 0  # the number of the last generation
         self.strategy = ""  # the strategy of the last decision; empty before the first
@@ -186,15 +182,10 @@ class Leader:
     def lose(self) -> None:
         """Record that the leader is no member any more; the coordinator names another member at once.
 
-<<<<<<< HEAD
-        That is the first of those left in the coordinator's `HashMap` of ids (`ClassicGroup.remove`), so ids
-        that clients drew decide who leads. If the ids are not known, the seed names a worker of Connect, for
-        which this matters: with its leader a delay is forgotten. In all other groups `elect` chooses.
-=======
         That is the first of the remaining members in the coordinator's `HashMap` of ids
-        (`ClassicGroup.remove`), so the ids, which clients draw at random, decide who leads. If they are
-        unknown, no member is named here, and `elect` chooses.
->>>>>>> wt-english2
+        (`ClassicGroup.remove`), so the ids, which are drawn at random, decide who leads. If they are unknown,
+        the seed names a worker of Connect, for which this matters: with its leader a delay is forgotten. In
+        all other groups no member is named here, and `elect` chooses.
         """
         memberships = self._world.memberships
         members = self._members.rows.tolist()
