@@ -214,7 +214,9 @@ def as_complete(state: GroupState) -> GroupState:
     Partitions go up to the highest one seen if counts are unknown; members are the ones that are shown.
     """
     if not state.complete:
-        state = replace(state.completed(state.counts_by_topic), assumed=(*state.assumed, COUNTS_GUESSED))
+        state = replace(
+            state.with_every_partition(state.counts_by_topic), assumed=(*state.assumed, COUNTS_GUESSED)
+        )
     if not state.members_complete:
         guess = "this source does not show members without partitions; taken for none"
         if state.unlisted:

@@ -192,9 +192,9 @@ def _described_group(topics: Sequence[tuple[str, int]], members: Sequence[Joiner
         identities[member.client_id] = MemberIdentity(
             member.client_id, member.instance_id, topics=member.topics or tuple(counts)
         )
-    # `completed` adds every partition of the topics, without an owner.
+    # `with_every_partition` adds every partition of the topics, without an owner.
     alone = GroupState.without_partitions(tuple(identities.values()), complete=True)
-    return alone.completed(counts)
+    return alone.with_every_partition(counts)
 
 
 def _print(state: GroupState, console: Console) -> None:
