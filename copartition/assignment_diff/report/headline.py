@@ -89,7 +89,7 @@ def unread_clause(diff: AssignmentDiff) -> str | None:
 def _if_whole(diff: AssignmentDiff) -> str:
     """Return the condition of a clause on partitions without a reader, some of which have no row; else "".
 
-    Kafka's tool has no row for a partition without a reader and a commit; people leave out rows of long tables.
+    Kafka's tool has no row for a partition without a reader and a commit, and people leave out rows as well.
     """
     rowless = diff.alone and not diff.summary.lag_unowned_exact and COUNTS_GUESSED in diff.assumed
     return ", if the capture is whole" if rowless else ""
