@@ -94,7 +94,9 @@ class Row(NamedTuple):
 
     def __str__(self) -> str:
         theirs, ours = (
-            f"{min(times):.2f} | {median(times):.2f}" if times else "- | -"
+            " | ".join(f"{ms:.2f}" if ms >= 0.1 else f"{ms:.4f}" for ms in (min(times), median(times)))
+            if times
+            else "- | -"
             for times in (self.theirs, self.ours)
         )
         faster = min(self.theirs) / min(self.ours) if self.theirs else None
