@@ -96,7 +96,7 @@ def sort_rows(
         lowest = [int(column.min()) for column in columns]
         highest = [int(column.max()) for column in columns]
         widths = [(most - least).bit_length() for most, least in zip(highest, lowest, strict=True)]
-        key = _packed(columns, lowest, widths)
+        key = _pack(columns, lowest, widths)
     if key is None:
         order = np.lexsort((low, middle, high))
         return high[order].astype(np.int64), middle[order].astype(np.int64), low[order].astype(np.int64)
@@ -119,7 +119,7 @@ def sort_positions(high: NDArray[np.integer], low: NDArray[np.integer]) -> NDArr
     bits = len(high).bit_length()
     widths = (int(high.max(initial=0)).bit_length(), int(low.max(initial=0)).bit_length())
     # The position is packed below the numbers: keys are all different, so any sort is stable.
-    key = _packed((high, low), (0, 0), widths, spare=bits)
+    key = _pack((high, low), (0, 0), widths, spare=bits)
     if key is None:
         return np.lexsort((low, high))
     key <<= bits
@@ -138,7 +138,7 @@ def range_numbers(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> ND
     return shifts
 
 
-def _packed(
+def _pack(
     columns: Sequence[NDArray[np.integer]], lowest: Sequence[int], widths: Sequence[int], *, spare: int = 0
 ) -> NDArray[np.int64] | None:
     """Return each row as one integer that compares as it does, or None if it would need more than 63 bits.
