@@ -40,6 +40,7 @@ HERE = Path(__file__).parent
 SAVED = HERE / "assignors.md"
 
 SIZES = {
+    "5/4/1": (5, 4, 1),
     "100/5/10": (100, 5, 10),
     "1000/10/100": (1000, 10, 100),
     "1000/50/1000": (1000, 50, 1000),
@@ -93,7 +94,9 @@ class Row(NamedTuple):
 
     def __str__(self) -> str:
         theirs, ours = (
-            f"{min(times):.2f} | {median(times):.2f}" if times else "- | -"
+            " | ".join(f"{ms:.2f}" if ms >= 0.1 else f"{ms:.4f}" for ms in (min(times), median(times)))
+            if times
+            else "- | -"
             for times in (self.theirs, self.ours)
         )
         faster = min(self.theirs) / min(self.ours) if self.theirs else None
@@ -255,9 +258,12 @@ def _place(line: str) -> tuple[object, ...]:
 
 
 def warm_ups(workload: Workload) -> int:
-    """Calls before the JVM is timed: many where a call is short, none where one takes long anyway."""
+    """Calls before the JVM is timed: many if a call is short, none if one takes long anyway.
+
+    A call of some microseconds is compiled after thousands of calls only.
+    """
     cost = workload.members * workload.ratio * (workload.topics if workload.subscriptions == "unequal" else 1)
-    return min(50, 1_000_000 // cost)
+    return min(5_000, 1_000_000 // cost)
 
 
 @pytest.fixture(scope="module")
