@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from copartition.reshape.ways import ROUND_S, Copy
@@ -187,7 +188,7 @@ def _predicted(run: dict[str, Any], rate: float) -> Iterable[list[Any]]:
     """A row a step: what the plan says with a rate that was measured, and what was."""
     first = run["rounds"][0]
     copy = Copy(first["copied"], rate, is_assumed=False, written_per_s=first["behind"] / first["s"])
-    said = {"copy": copy.seconds, "switch": copy.rest_s, "prove": copy.proof_s}
+    said = {"copy": copy.seconds or inf, "switch": copy.rest_s, "prove": copy.proof_s}
     measured = {"copy": first["s"], **{step: run["times"][step]["s"] for step in ("switch", "prove")}}
     for step, seconds in said.items():
         off = f"{measured[step] / seconds - 1:+.0%}"

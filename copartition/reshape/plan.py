@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -447,7 +446,7 @@ def _settings_of(profiles: Sequence[str], wanted: Placement) -> str:
 
 def _about_copy(topic: ObservedTopic, copy: Copy, ground: Evidence) -> Iterator[Reason]:
     """Yield whether the copy ends, and what the topic's own deletion does meanwhile."""
-    if math.isinf(copy.seconds):  # then it is no question what retention takes meanwhile
+    if copy.seconds is None:  # then it is no question what retention takes meanwhile
         text = (
             f"writers add {copy.written_per_s:,.0f} records a second and the copy makes {copy.rate:,.0f}: "
             "it never catches up; copy on more executors, or let the writers pause"

@@ -8,7 +8,6 @@ the topic grows, or writers get another rule, and the records that are there sta
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -88,10 +87,10 @@ class Copy:
     written_per_s: float
 
     @property
-    def seconds(self) -> float:
-        """Seconds until it has caught up with the writers; infinite if it never does."""
+    def seconds(self) -> float | None:
+        """Seconds until it has caught up with the writers; None if it never does."""
         gain = self.rate - self.written_per_s
-        return ROUND_S + self.records / gain if gain > 0 else math.inf
+        return ROUND_S + self.records / gain if gain > 0 else None
 
     @property
     def rest_s(self) -> float:
@@ -213,7 +212,6 @@ def new_topic_way(
             (f"{command}{rule} --back",),
         )
     )
-    waiting = [group for group in topic.groups if group.lag]
     prices = [
         (
             f"{copy.records:,} records are written a second time, and both topics take their space until "
@@ -227,7 +225,8 @@ def new_topic_way(
         *(
             f"group {group.name} has {group.lag:,} records to read; if it moves before that, some are read "
             "twice, and --switch says how many before it writes"
-            for group in waiting
+            for group in topic.groups
+            if group.lag
         ),
     ]
     # Fewer keys than partitions, or a hot key, leave partitions uneven whatever the rule.
@@ -242,7 +241,7 @@ def new_topic_way(
 
 def _copy_words(copy: Copy) -> str:
     """Return the size and time of the copy in words."""
-    if math.isinf(copy.seconds):
+    if copy.seconds is None:
         return f"{copy.records:,} records, without end at {copy.rate:,.0f} a second"
     how = "an assumed" if copy.is_assumed else "a measured"
     return f"{copy.records:,} records, {duration(1_000 * copy.seconds)} at {how} {copy.rate:,.0f} a second"
@@ -264,20 +263,18 @@ def in_place_way(topic: ObservedTopic, target: Target, moves: Moves, pace: Pace)
     steps = []
     if grows:
         alter = f"kafka-topics.sh --bootstrap-server {target.servers} --alter --topic {topic.name}"
-        stops = {
-            group.name: stops_of_group(group.state, Happening(grows={topic.name: target.partitions}), pace)
-            for group in topic.groups
-            if group.state is not None and group.members
-        }
+        growth = Happening(grows={topic.name: target.partitions})
         steps.append(Step("Grow the topic", (f"{alter} --partitions {target.partitions}",)))
         steps += [
             Step(
-                f"Group {name} takes the new partitions when it sees them",
+                f"Group {group.name} takes the new partitions when it sees them",
                 (),
-                f"group {name}",
+                f"group {group.name}",
                 found if isinstance(found, Missing) else found.longest_pause_ms,
             )
-            for name, found in stops.items()
+            for group in topic.groups
+            if group.state is not None and group.members
+            for found in [stops_of_group(group.state, growth, pace)]
         ]
     else:
         steps.append(Step(f"Start the writers with the rule of {target.profile}"))
