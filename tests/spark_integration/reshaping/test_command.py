@@ -91,6 +91,7 @@ def walk(spark: SparkSession, broker: Kafka, tmp_path_factory: pytest.TempPathFa
         yield own
 
 
+@pytest.mark.slow
 def test_the_walk(walk: Walk, broker: Kafka) -> None:
     # The plan: all is kept, and it knows both groups.
     code, told = walk.json()

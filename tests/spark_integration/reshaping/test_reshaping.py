@@ -172,6 +172,7 @@ def test_a_rerun_of_a_micro_batch_that_is_in_writes_nothing(spark: SparkSession,
     assert reshaped.read()[1] == before
 
 
+@pytest.mark.slow
 def test_a_key_may_be_made_anew_and_is_proven_so(
     spark: SparkSession, reshaped: Reshaped, broker: Kafka, tmp_path: Path
 ) -> None:
