@@ -212,9 +212,9 @@ def proof_markdown(proof: Any, groups: Sequence[GroupSwitch], topic: str, target
     page.items(lines, "line")
     rows = [(str(place), f"{copies:,}") for place, copies in sorted(proof.partitions.items())]
     page.whole_table("Partitions", Table(("partition", "copies"), rows, (0, 1)), "partition", share=2)
-    page.whole_table(_groups_head(groups, target), switch_table(groups, ()), "group", share=2)
+    page.whole_table(markdown_text(_groups_head(groups, target)), switch_table(groups, ()), "group", share=2)
     for group in groups:
-        page.whole_table(f"Group {group.name}", position_table(group), "partition", share=2)
+        page.whole_table(f"Group {markdown_text(group.name)}", position_table(group), "partition", share=2)
     page.items(ground_lines(proof.evidence), "note")
     return page.finished
 
