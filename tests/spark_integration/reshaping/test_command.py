@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import SparkSession
 
 from copartition.groups.live.cluster import Cluster
-from copartition.reshape import command as steps
+from copartition.reshape import ways
 from copartition.reshape.command import reshape
 from copartition.reshape.switching import committed_groups
 from tests.spark_integration.reshaping.written import old_place
@@ -87,7 +87,7 @@ def walk(spark: SparkSession, broker: Kafka, tmp_path_factory: pytest.TempPathFa
     # Partition 0 is behind the others, so what it holds lies among records that are read.
     own.commit(READ_SOME, {0: ends[0] - 30, 1: ends[1], 2: ends[2]})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(steps, "_LOOK_S", 0.0)
+        patch.setattr(ways, "LOOK_S", 0.0)
         yield own
 
 
