@@ -141,7 +141,9 @@ def refuse_text(text: str) -> None:
         rows = [line.split() for line in text[listed.end() :].splitlines() if len(line.split()) == 3]
         kinds = ", ".join(f"{name} ({kind.lower()})" for name, kind, _ in rows[:_NAMED]) or "none"
         more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
-        raise SourceError(f"this is a list of groups: {kinds}{more}; name one: live:GROUP with `bootstrap_servers`")
+        raise SourceError(
+            f"this is a list of groups: {kinds}{more}; name one: live:GROUP with `bootstrap_servers`"
+        )
     # A text is named by its tool, so that the error can say what to capture in its place.
     for pattern, what in _TEXTS.items():
         if re.search(pattern, text):
