@@ -270,7 +270,7 @@ class SortedSubscriptions:
 
     @property
     def difference(self) -> int:
-        """How many partitions more the last consumer has than the first one."""
+        """The number of partitions that the last consumer has more than the first one."""
         return self._sizes[-1] - self._sizes[0]
 
     def ascending(self) -> list[str]:
