@@ -51,14 +51,14 @@ class Slots(NamedTuple):
         Args:
             values: a value for each slot.
         """
-        return np.repeat(values, self.sizes)
+        return values.repeat(self.sizes)
 
     @classmethod
     def of(
         cls, member: Visit, topic: TopicRow, sizes: NDArray[np.intp], partition: NDArray[np.int32]
     ) -> Slots:
         """Return slots of these sizes, whose rows follow each other without gaps."""
-        return cls(member, topic, np.cumsum(sizes) - sizes, sizes, partition)
+        return cls(member, topic, sizes.cumsum() - sizes, sizes, partition)
 
     def in_order(self, order: NDArray[np.intp]) -> Slots:
         """Return these slots in another order, with their rows copied without gaps.
@@ -85,9 +85,9 @@ class Slots(NamedTuple):
         if (in_order[1:] != in_order[:-1]).all():
             return self
         _, first, slot = np.unique(keys, return_index=True, return_inverse=True)
-        order = np.argsort(first)
+        order = first.argsort()
         sizes = np.bincount(slot, weights=self.sizes).astype(np.intp)[order]
-        rows = self.in_order(np.argsort(first[slot], kind="stable")).partition
+        rows = self.in_order(first[slot].argsort(kind="stable")).partition
         first = first[order]
         return Slots.of(self.member[first], self.topic[first], sizes, rows)
 
@@ -231,12 +231,12 @@ def _slots_of_records(
     recorded: PartitionColumns, sizes: NDArray[np.integer], numbering: BrokerNumbering
 ) -> Slots:
     """Return the slots of the members, in the order in which the columns list them."""
-    member = np.flatnonzero(sizes)
+    member = sizes.nonzero()[0]
     if len(member) == 0:
         none = np.empty(0, np.intp)
         return Slots.of(none, none, none, np.empty(0, np.int32))
     code = recorded.topics
-    firsts = (np.cumsum(sizes) - sizes)[member]
+    firsts = (sizes.cumsum() - sizes)[member]
     changes = np.empty(len(code), np.bool_)
     np.not_equal(code[1:], code[:-1], out=changes[1:])
     # A slot also begins with a new member, even if the topic is that of the row before.
@@ -245,9 +245,7 @@ def _slots_of_records(
     slots = run_sizes(starts.searchsorted(firsts), len(starts))
     topic = np.array([numbering.index[name] for name in recorded.names], np.intp)[code[starts]]
     sizes_of_slots = run_sizes(starts, len(code))
-    return Slots(
-        np.repeat(member, slots), topic, starts, sizes_of_slots, recorded.partitions
-    ).merge_repeated()
+    return Slots(member.repeat(slots), topic, starts, sizes_of_slots, recorded.partitions).merge_repeated()
 
 
 class Move(NamedTuple):
