@@ -11,7 +11,7 @@ from docs.terminal_picture import CAPTURE
 
 PICTURE = Path(__file__).with_name("page.svg")
 ARGUMENTS = ("plan:current", "--add-members", "1")
-WIDTH, HEIGHT = 1100, 1100
+WIDTH, HEIGHT = 1100, 1130
 """Pixels that the picture shows of the page: all from its heading to who owned what."""
 HEAD = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">

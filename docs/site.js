@@ -1,4 +1,4 @@
-// A table that is wider than the window can be scrolled with the keyboard.
+// A table or a picture that is wider than the window can be scrolled with the keyboard.
 document$.subscribe(() => {
-  for (const table of document.querySelectorAll(".md-typeset__scrollwrap")) table.tabIndex = 0;
+  for (const wide of document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset p:has(> img)")) wide.tabIndex = 0;
 });

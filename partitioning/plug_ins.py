@@ -101,7 +101,8 @@ class PlugIns(Generic[S]):
         except CopartitionError:
             raise
         except (Exception, SystemExit) as error:
-            raise BrokenPluginError(f"{which} cannot be made: {error!r}") from error
+            # An OSError's text names the file, its repr does not.
+            raise BrokenPluginError(f"{which} cannot be made: {type(error).__name__}: {error}") from error
         # A Protocol's own public names; checked when the strategy is made, because a missing method would
         # show up only with the first record, inside the producer.
         missing = [
@@ -167,13 +168,15 @@ def signature_of(factory: Callable[..., object]) -> inspect.Signature | None:
 
 
 def check_config(which: str, signature: inspect.Signature | None, config: dict[str, object]) -> None:
-    """Raise InvalidConfigError if a factory of this signature does not take these settings."""
+    """Raise InvalidConfigError, which names those there are, if a factory does not take these settings."""
     try:
         # Bound before the call: a TypeError from inside the factory must not be reported as a wrong setting.
         if signature is not None:
             signature.bind(**config)
     except TypeError as error:
-        raise InvalidConfigError(f"{which}: {error}") from error
+        known = ", ".join(signature.parameters) if signature else ""
+        told = f"its settings are {known}" if known else "it has no settings"
+        raise InvalidConfigError(f"{which}: {error}; {told}") from error
 
 
 def _origins(points: list[EntryPoint]) -> str:

@@ -188,7 +188,8 @@ def plan(
     leader = leaders_rule(state, assignor, seated.all)
     # An explicit setting wins; the weights of the option are a setting of these two strategies only.
     weighed = {"weights": weights} if assignor in _WEIGHED and weights is not None else {}
-    make = partial(get_assignor, leader.rule, **(weighed | dict(settings or {})))
+    given = weighed | dict(settings or {})
+    make = partial(get_assignor, leader.rule, **given)
     strategy = make()
     # Kafka deletes such a group's assignment; a strategy would only fail with an error about itself.
     if not seated.all:
@@ -217,7 +218,12 @@ def plan(
         status="planned",
         strategy=assignor,
         protocol="consumer" if broker_side else "classic",
-        warnings=(*state.warnings, *leader.warnings, *_own_decision(state, what_if), *outcome.warnings),
+        warnings=(
+            *state.warnings,
+            *leader.warnings,
+            *_own_decision(state, what_if, given if assignor == state.strategy else {}),
+            *outcome.warnings,
+        ),
         assumed=(
             *state.assumed,
             *seated.assumed,
@@ -226,6 +232,8 @@ def plan(
             *_unknown_ids(unknown, topics.nameless, leader.rule, moves, broker_side=broker_side),
             *_switch(state, assignor, broker_side=broker_side),
             *_unknown_weights(state, assignor, weights, plug_in=not is_built_in(strategy)),
+            # The simulator knows strategies by their names.
+            *([f"what stops is simulated with {assignor} as it is without --config"] if settings else []),
         ),
         explainer=explainer,
         deploy=what_if.deploy,
@@ -386,8 +394,8 @@ _BY_SUBSCRIPTION = {"range", "roundrobin"}
 """Strategies whose answer depends on subscriptions alone, and so shows that a guess of them is wrong."""
 
 
-def _own_decision(state: GroupState, what_if: WhatIf) -> list[str]:
-    """Return a warning if the group's own strategy would decide otherwise.
+def _own_decision(state: GroupState, what_if: WhatIf, settings: Mapping[str, object]) -> list[str]:
+    """Return a warning if the group's own strategy, with these settings, would decide otherwise.
 
     The strategy is asked once more with nothing changed; an answer that differs from the present owners shows
     that something is not as it is known.
@@ -407,7 +415,7 @@ def _own_decision(state: GroupState, what_if: WhatIf) -> list[str]:
     seats = seat_members(state, WhatIf(subscribe=subscribed)).all
     rule = leaders_rule(state, own, seats).rule
     try:
-        strategy = get_assignor(rule)
+        strategy = get_assignor(rule, **settings)
     except UnknownStrategyError:
         return [f"nothing is known here of the group's own assignor, {own!r}"]
     topics = plan_topics(state, WhatIf(), seats, rule).all

@@ -301,7 +301,9 @@ class Reading:
         else:
             what = f"every record in {where}"
         left_out = ["what open and aborted transactions wrote is left out"] * self._selection.committed
-        return "; ".join([what, *left_out, *self.remarks])
+        # Without an id, a topic recreated under the same name is noticed only if it has fewer partitions.
+        assumed = ["assumed, as the cluster told no topic id: nobody made the topic anew meanwhile"]
+        return "; ".join([what, *left_out, *self.remarks, *assumed * (self._state.id is None)])
 
     def _chosen_partitions(self) -> list[int]:
         """Return the partitions to read, ascending.
@@ -438,16 +440,16 @@ class Reading:
 
         Raises:
             TopicChangedError: the topic was deleted or recreated.
+            BrokerUnreachableError: no broker tells whether it is another topic.
         """
         try:
-            count = self._state.count()
+            count, same = self._state.count(), self._state.same()
         except UnknownTopicError as error:
             raise TopicChangedError(
                 f"topic {self.topic!r} was deleted while it was read, so nothing is known of its records"
             ) from error
-        # Kafka never removes partitions. So a topic with fewer of them is another one, even without topic
-        # ids.
-        if not self._state.same() or count < self.num_partitions:
+        # Kafka never removes partitions, so a topic with fewer of them is another one, even without an id.
+        if same is False or count < self.num_partitions:
             raise TopicChangedError(f"topic {self.topic!r} was recreated while it was read: read it again")
         if count > self.num_partitions:
             grown = (

@@ -13,6 +13,7 @@ import click
 
 from copartition.shell.commands import HELP, Output, QuietGroup, examples
 from copartition.shell.options import (
+    ClientChoice,
     FiniteRange,
     count_option,
     ms_option,
@@ -85,7 +86,7 @@ def model() -> None:
 @click.option(
     "--client",
     "clients",
-    type=click.Choice(PRODUCERS),
+    type=ClientChoice(PRODUCERS),
     multiple=True,
     help="The client whose rules and defaults apply; repeatable, all clients by default.",
 )
@@ -185,7 +186,7 @@ def _share_option(name: str, text: str) -> Decorator:
 @ms_option("--delivery-timeout", "120,000 by default in Java, 300,000 in librdkafka.", "delivery_timeout_ms")
 @click.option(
     "--client",
-    type=click.Choice(PRODUCERS),
+    type=ClientChoice(PRODUCERS),
     default="java",
     show_default=True,
     help="The client whose rules and defaults apply.",

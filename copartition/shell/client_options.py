@@ -215,7 +215,7 @@ def librdkafka_settings(config: Mapping[str, str]) -> dict[str, str]:
     A setting under librdkafka's own name takes precedence over a translated one. `config` is not changed.
 
     Raises:
-            click.BadParameter: a setting decides who the user is or whom the user trusts, and cannot be
+        click.BadParameter: a setting decides who the user is or whom the user trusts, and cannot be
             translated. Without it the connection would be less secure than the user asked for.
     """
     try:

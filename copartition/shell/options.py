@@ -38,6 +38,17 @@ class FiniteRange(click.FloatRange):
         return number
 
 
+class ClientChoice(click.Choice[str]):
+    """One of several clients; a tool's name stands for the client that the tool uses: kcat for librdkafka."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the client that a name stands for; raise BadParameter if it stands for none of them."""
+        from partitioning.profiles import CLIENT_NAMES, letters_of  # noqa: PLC0415 - help does without
+
+        known = CLIENT_NAMES.get(letters_of(value))
+        return super().convert((known and known.client) or value, param, ctx)
+
+
 def one_argument(
     name: str, build: Callable[..., Any], *options: Decorator, parameters: Collection[str] = ()
 ) -> Decorator:

@@ -57,7 +57,7 @@ def runs_of(column: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.i
 def locate(column: NDArray[T], values: NDArray[T]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Return where each value is, or would be, in an ascending column, and whether it is there."""
     # A value above all others has the place after the last one, which must not be read.
-    at = np.searchsorted(column, values)
+    at = column.searchsorted(values)
     present = at < len(column)
     present[present] = column[at[present]] == values[present]
     return at, present
@@ -132,8 +132,8 @@ def sort_positions(high: NDArray[np.integer], low: NDArray[np.integer]) -> NDArr
 def range_numbers(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> NDArray[Any]:
     """Return the numbers of ranges, `sizes` from `starts`, one after the other, in the arguments' type."""
     # Counting on from 0, each row lacks its range's start minus the number of rows before the range.
-    ends = np.cumsum(sizes, dtype=sizes.dtype)
-    shifts: NDArray[Any] = np.repeat(starts - ends + sizes, sizes)
+    ends = sizes.cumsum(dtype=sizes.dtype)
+    shifts: NDArray[Any] = (starts - ends + sizes).repeat(sizes)
     shifts += np.arange(len(shifts), dtype=shifts.dtype)
     return shifts
 
@@ -192,7 +192,7 @@ def group_by_keys(
     for key in keys:
         ordered = key[rows]
         begins[1:] |= ordered[1:] != ordered[:-1]
-    starts = np.flatnonzero(begins)
+    starts = begins.nonzero()[0]
     return rows, starts, run_sizes(starts, len(rows))
 
 
@@ -229,7 +229,7 @@ def first_of_each(
     chosen: NDArray[np.bool_] = (np.bincount(group, minlength=len(quota)) <= quota)[group]
     if chosen.all():
         return chosen
-    rows = np.flatnonzero(~chosen)
+    rows = (~chosen).nonzero()[0]
     order = in_order(rows, group[rows] if rank is None else group[rows] * levels + rank[rows])
     chosen[order[ranks(group[order]) < quota[group[order]]]] = True
     return chosen

@@ -24,10 +24,12 @@ _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!\w+:|#)([^)#\s]+)(#[^
 
 _FILE = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
 """A fence that names the file it shows."""
-_BLOCK = re.compile(r'<div class="highlight">(?P<code>(?:(?!</div>).)*<span class="gp">.*?)</div>', re.DOTALL)
-"""A block of a console: commands after a prompt, and what they print."""
-_COMMAND = re.compile(r'<span class="gp">\$ </span>[^\n]*')
-_PRINTED = re.compile(r'<span class="go">(.*?)</span>', re.DOTALL)
+_BLOCK = re.compile(
+    r'<div class="language-(?P<language>console|bash|text) highlight">(?P<before>(?:(?!</div>).)*?<code>)'
+    r"(?P<code>.*?)(?P<after>\n?</code></pre></div>)",
+    re.DOTALL,
+)
+"""A block of commands, of what they print, or of other text."""
 _CODE = re.compile(r"(<code>)([^<\n]*)(</code>)")
 """Code in a line of text; a block ends with a new line."""
 
@@ -93,34 +95,54 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Make a console's button copy its commands alone, let sentences wrap, keep options whole."""
-    content = _BLOCK.sub(_console, content)
+    content = _BLOCK.sub(_block, content)
     return _CODE.sub(_words, content)
 
 
-def _console(block: re.Match[str]) -> str:
-    """A block with its commands in `data-copy`, which the theme's button copies, and lines that may wrap."""
-    code = block["code"]
-    plain = html.unescape(re.sub(r"<[^>]*>", "", re.sub(r'<span class="gp">\$ </span>', "\0", code)))
-    commands = [line[1:].partition("    #")[0].rstrip() for line in plain.splitlines() if line[:1] == "\0"]
+def _block(block: re.Match[str]) -> str:
+    """A block whose sentences wrap, and in `data-copy` what the button copies: of a console its commands."""
+    marked = block["code"].split("\n")
+    lines = [html.unescape(re.sub(r"<[^>]*>", "", line)) for line in marked]
+    commands = [line[2:].partition("    #")[0].rstrip() for line in lines if line.startswith("$ ")]
+    copied = commands if block["language"] == "console" else lines
+    shown = (
+        # A string of the shell may go on in the next line; a span around half of it would not end.
+        line if row or line.count("<span") != line.count("</span") else f'<span class="wraps">{line}</span>'
+        for line, row in zip(marked, _rows(lines), strict=True)
+    )
+    attribute = html.escape("\n".join(copied), quote=True)
+    opened = f'<div class="language-{block["language"]} highlight" data-copy="{attribute}">'
+    return opened + block["before"] + "\n".join(shown) + block["after"]
 
-    def line(printed: re.Match[str]) -> str:
-        # The columns of a table are apart by two blanks or more: a line of one is scrolled, never wrapped.
-        wraps = "  " not in html.unescape(printed[1]).strip()
-        return f'<span class="go wraps">{printed[1]}</span>' if wraps else printed[0]
 
-    copied = html.escape("\n".join(commands), quote=True)
-    shown = _COMMAND.sub(r'<span class="wraps">\g<0></span>', _PRINTED.sub(line, code))
-    return f'<div class="highlight" data-copy="{copied}">{shown}</div>'
+def _rows(lines: list[str]) -> list[bool]:
+    """Which lines are rows of a table, or empty: these are scrolled, never wrapped.
+
+    The columns of a table are apart by two blanks or more, and it has two lines or more.
+    """
+    columns = ["  " in line.strip() and not line.startswith("$ ") for line in lines]
+    return [
+        not line or (own and (above or below))
+        for line, own, above, below in zip(
+            lines, columns, [False, *columns[:-1]], [*columns[1:], False], strict=True
+        )
+    ]
 
 
 def _words(code: re.Match[str]) -> str:
-    """Code in a text or a table: browsers break at blanks only, not behind the hyphens of an option."""
+    """Code in a text or a table: it breaks at blanks and behind a bar, not behind an option's hyphens."""
     # A path has to break somewhere on a phone.
     words = (
-        word if len(word) > _LONG else f'<span class="whole">{word}</span>' for word in code[2].split(" ")
+        word
+        if len(word) > _LONG
+        else "".join(f'<span class="whole">{part}</span>' for part in _BEHIND_BAR.split(word))
+        for word in code[2].split(" ")
     )
     return code[1] + " ".join(words) + code[3]
 
+
+_BEHIND_BAR = re.compile(r"(?<=\|)|(?<=&#124;)")
+"""Where the choices of an option, as in [text|json], may go on in the next line."""
 
 _LONG = 40
 """Characters above which a word of code may break."""

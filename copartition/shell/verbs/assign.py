@@ -97,6 +97,7 @@ def assign(
     from copartition.assignment_diff.planner import plan  # noqa: PLC0415 - not for help
     from copartition.groups import read_source, snapshot_bytes  # noqa: PLC0415 - not for help
     from copartition.shell.verbs.other_kinds import OTHER_KINDS  # noqa: PLC0415 - not for help
+    from partitioning.errors import UnknownStrategyError  # noqa: PLC0415 - not for help
 
     if assignor in OTHER_KINDS:
         if source is not None or weights is not None or assignor_settings:
@@ -110,7 +111,11 @@ def assign(
         # A coordinator with a target computes the next target from it, whatever the members have reached of
         # it.
         start = source_group.state if source_group.target is None else source_group.target
-    planned = plan(start, assignor, weights=given_weights(weights, start), settings=assignor_settings)
+    try:
+        planned = plan(start, assignor, weights=given_weights(weights, start), settings=assignor_settings)
+    except UnknownStrategyError as error:
+        others = ", ".join(OTHER_KINDS)
+        raise click.ClickException(f"{error}; for share and Streams groups {others}") from error
     if output.form == "json":
         write(snapshot_bytes(planned).decode())
     else:
@@ -155,7 +160,7 @@ def _described_group(topics: Sequence[tuple[str, int]], members: Sequence[Joiner
         members: the members in the order in which they join.
 
     Raises:
-            click.BadParameter: a topic, a member id or an instance id is given twice, a name is impossible
+        click.BadParameter: a topic, a member id or an instance id is given twice, a name is impossible
             for a topic, or a member subscribes to a topic that is not given.
     """
     from assignors.state import GroupState, MemberIdentity  # noqa: PLC0415 - help does without

@@ -146,7 +146,7 @@ class Leader:
         self, world: World, decisions: Decisions, members: Members, notifier: RebalanceNotifier
     ) -> None:
         self.member: int | None = None  # the membership that leads; None until one is elected
-        # The membership that the coordinator named when the last leader left; None if ids are not known.
+        # The membership that the coordinator named when the last leader left; None if it named no member.
         self._successor: int | None = None
         self.generation = 0  # the number of the last generation
         self.strategy = ""  # the strategy of the last decision; empty before the first
@@ -183,8 +183,9 @@ class Leader:
         """Record that the leader is no member any more; the coordinator names another member at once.
 
         That is the first of the remaining members in the coordinator's `HashMap` of ids
-        (`ClassicGroup.remove`), so the ids, which clients draw at random, decide who leads. If they are
-        unknown, no member is named here, and `elect` chooses.
+        (`ClassicGroup.remove`), so the ids, which are drawn at random, decide who leads. If they are unknown,
+        the seed chooses among the workers of Connect, where this matters: a delay is forgotten with its
+        leader. In all other groups no member is named here, and `elect` chooses.
         """
         memberships = self._world.memberships
         members = self._members.rows.tolist()
@@ -192,6 +193,8 @@ class Leader:
         if members and all(memberships.consumers[member].member_id is not None for member in members):
             first = next(iter(HashSet([memberships.ids[member] for member in members])))
             self._successor = memberships.serials[first]
+        elif members and PROFILES[memberships.consumers[members[0]].client].keeps_lost:
+            self._successor = members[int(self._world.random.integers(len(members)))]
 
     def adopt(self, owned: Sequence[Sequence[TopicPartition]], generation: int) -> None:
         """Take over the members that exist, which come from another kind of group, with their partitions.

@@ -39,8 +39,8 @@ class Consumer:
         beat_ms: the time of its first heartbeat after time 0; None: `Scenario.settled_ms` decides.
         member_id: the id that the coordinator gives it when it joins first, if that is known; None: an id
             made from its name. If a classic group's leader leaves and all ids are known, the member that
-            comes first in the coordinator's `HashMap` of ids leads next; otherwise the member that joined
-            first.
+            comes first in the coordinator's `HashMap` of ids leads next. Otherwise the member that joined
+            first leads next, or a worker of Connect chosen by the seed. At time 0 the first consumer leads.
         capacity: records a second that it can process; None: `Load.capacity`.
         close: what it does about its membership when it closes, `CloseOptions` of the Java client (KIP-1092,
             4.1): "leave-group", "remain-in-group", or "default". By default a dynamic member leaves and a

@@ -128,11 +128,14 @@ def _check_keys(values: Any, allowed: Iterable[str], required: Iterable[str], pa
     """Refuse values that are no mapping, have keys outside `allowed`, or lack one of `required`."""
     if not isinstance(values, Mapping):
         raise ScenarioError(f"{excerpt(values)} is no mapping of names to values", path=path)
-    names = list(allowed)
+    names, needed = list(allowed), list(required)
+    # If no required field is there, this is another program's JSON, and "did you mean" would mislead.
+    if path == "$" and not {*needed} & values.keys():
+        raise ScenarioError(f"this is no scenario: it has no {' and no '.join(needed)}", path=path)
     for key in values:
         if key not in names:
             raise ScenarioError(f"no field {excerpt(key)} here; {name_hint(key, names)}", path=path)
-    for name in required:
+    for name in needed:
         if name not in values:
             raise ScenarioError(f"{name} is missing", path=path)
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from assignors import register_assignor
+from assignors import Assignment, RebalanceProtocol, register_assignor
+from partitioning import TopicPartition
 from tests.support.recording import MuteAssignor
 
 
@@ -343,6 +344,55 @@ def test_a_plan_tells_why(run, members, assignor, reason):
         told = run(*arguments, "-o", form, "--reasons").stdout
         assert column in told
         assert reason in told
+
+
+class LagRack:
+    """Gives each partition to the member that the file `lag` names for it."""
+
+    name = "lag-rack"
+    protocols = frozenset({RebalanceProtocol.EAGER})
+
+    def __init__(self, lag: str | None = None) -> None:
+        self._owners = json.loads(Path(lag).read_text("utf-8")) if lag else ["c-1", "b-1", "a-1", "a-1"]
+
+    def assign(self, group):
+        lists = {member.id: [] for member in group.members}
+        for number, owner in enumerate(self._owners):
+            lists[owner].append(TopicPartition("orders", number))
+        return Assignment.for_group(group, lists)
+
+
+def plan_by_file(run, tmp_path, setting, owners=()):
+    """Return what a diff prints of a group of three, whose strategy is "lag-rack", planned with a setting."""
+    register_assignor("lag-rack", LagRack)
+    (group := tmp_path / "group.txt").write_text(
+        "GROUP  COORDINATOR (ID)  ASSIGNMENT-STRATEGY  STATE   #MEMBERS\n"
+        f"g      k:9092 (1)        lag-rack             Stable  3\n\n{_THREE}"
+    )
+    (file := tmp_path / "lag.json").write_text(json.dumps(owners))
+    return run("diff", group, "plan:current", "--config", setting.format(file=file), "--width", 300).output
+
+
+@pytest.mark.usefixtures("strangers")
+@pytest.mark.parametrize("first", ["a-1", "c-1"])
+def test_a_plan_by_a_plug_in_has_its_settings_and_the_simulator_has_not(run, tmp_path, first):
+    text = plan_by_file(run, tmp_path, "lag={file}", [first, "a-1", "b-1", "c-1"])
+    assert text.startswith("Nothing would change" if first == "a-1" else "1 of 4 partitions moves.")
+    # The group's own assignor, asked with the setting, answers as the plan does.
+    assert ("asked again with nothing changed" in text) is (first != "a-1")
+    assert "assumed: what stops is simulated with lag-rack as it is without --config" in text
+
+
+@pytest.mark.usefixtures("strangers")
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("leg={file}", "got an unexpected keyword argument 'leg'; its settings are lag"),
+        ("lag={file}.old", "cannot be made: FileNotFoundError: [Errno 2] No such file or directory: '"),
+    ],
+)
+def test_a_setting_that_a_plug_in_cannot_use_is_named(run, tmp_path, setting, says):
+    assert says in plan_by_file(run, tmp_path, setting)
 
 
 @pytest.mark.usefixtures("strangers")
