@@ -14,10 +14,10 @@ from copartition.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicA
 Certainty: TypeAlias = Literal["sure", "likely", "mixed", "none", "unknown"]
 
 LIKELY = 0.9
-"""From this share of the keyed records on, their writers count as likely; the other records are strays."""
+"""If writers explain at least this share of the keyed records, they count as likely; the rest are strays."""
 
 MIXED = 0.01
-"""From this share of the keyed records on, a client that wrote beside the others counts as one of several."""
+"""Writers other than those of the ranges count only with at least this share of the keyed records."""
 
 
 def conclude(
@@ -110,8 +110,8 @@ def _certainty(tally: Tally, spans: Sequence[Span], shares: Sequence[Share]) -> 
     """Return how certain the spans and shares are.
 
     "unknown" means that there were too few keys, although they may fit a writer. "none" means that there were
-    enough keys and no writer was found. "mixed" means that writers explain too few keyed records, or that one
-    of them wrote beside the others.
+    enough keys and no writer was found. "mixed" means that writers explain too few keyed records, or that
+    several of them wrote in the same range.
 
     Args:
         tally: the counts, from which the number of keys for each writer is taken.
@@ -131,8 +131,7 @@ def _certainty(tally: Tally, spans: Sequence[Span], shares: Sequence[Share]) -> 
         return "none" if tally.vain else "unknown"
     if not all(convincing) or any(span.rivals for span in spans):
         return "unknown"
-    # Records that a writer explains, but not the writer of their range: it wrote at the same time as that
-    # one.
+    # The records that a writer explains which is not the writer of their range: two wrote at the same time.
     beside = sum(share.rows for share in shares) - explained
     if explained < LIKELY * keyed or beside >= MIXED * keyed:
         return "mixed"

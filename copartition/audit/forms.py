@@ -36,7 +36,7 @@ CHANCE = {4: 1 / 8, 8: 1 / 256, 16: 1 / 256, 0: 1 / 256}
 """Size -> share of its keys: if no more of them are text, these are numbers that look like text by chance."""
 
 TELLING = 8
-"""This many distinct keys of one size, if all of them are text, are no numbers."""
+"""This many distinct keys of one size, if all of them are text, are not numbers."""
 
 CHANCE_OF_A_UUID = 1 / 4
 """Twice the share of random sixteen bytes that are marked as a UUID."""

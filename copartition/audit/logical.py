@@ -390,7 +390,7 @@ class Sample:
         return chain.from_iterable(spellings for _, spellings in sorted(self._spellings.items()))
 
     def add(self, keys: Spans, shape: NDArray[np.int8], rank: NDArray[np.uint64]) -> None:
-        """Add those of these keys that belong to the sample; `rank` has the hashes of what they say."""
+        """Add the keys that belong to the sample; `rank` has the hashes of what they say."""
         rows = np.flatnonzero((rank <= self._limit) & (keys.sizes <= LONGEST))
         # No more than these can stay, whatever the sample has already. This spares the loop below most of a
         # batch.
@@ -408,7 +408,7 @@ class Sample:
             self._cut()
 
     def update(self, keys: Sequence[bytes]) -> None:
-        """Add those of these keys that belong to the sample."""
+        """Add the keys that belong to the sample."""
         spans = spans_of(keys)
         self.add(spans, *look(spans))
 

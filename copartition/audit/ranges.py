@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from copartition.audit.topic_audit import Records
 
 SWITCH = 12
-"""One more range must explain this many rows more than the ranges beside it would."""
+"""One more range must explain this many rows more than the ranges next to it would."""
 
 VAGUE = 0.25
 """The cost of a row explained by a candidate of half the possible count, if a missed row costs 1.

@@ -44,7 +44,8 @@ KEY_SCHEMA = "__key_schema_id"
 class Messages:
     """Turns messages into columns, up to the end of each partition.
 
-    `schemas` collects the schemas that headers name, of one record in `_TIMES` and of the ends of runs.
+    `schemas` collects the schemas that the headers of some records name: of one in `_TIMES`, and of the ends
+    of runs.
 
     Args:
         ends: for each partition, the offset after the last one to keep, 0 if it is not read; shape
@@ -72,7 +73,7 @@ class Messages:
         faults: list[Any] = []
         try:
             column = _column(keys)
-        except TypeError:  # some keys are None, as that of an error is
+        except TypeError:  # some keys are None, for example an error's
             faults = [message for message in messages if message.error() is not None]
             messages = [message for message in messages if message.error() is None]
             column = key_column([message.key() for message in messages])

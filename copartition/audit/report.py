@@ -379,9 +379,9 @@ class AuditData(TypedDict):
     """The audit of one topic: who wrote it.
 
     Attributes:
-        settled: whether one writer over the topic's own count explains what was read, but for strays.
+        settled: whether one writer over the topic's own count explains what was read, except for strays.
         verdict: the answer in a sentence.
-        remarks: what to know beside the answer, in sentences.
+        remarks: what to know besides the answer, in sentences.
         tried: how many writers were tried.
     """
 

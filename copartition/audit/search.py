@@ -188,7 +188,7 @@ def find_writer(
     """Return the writer that best explains the partitions (`places`) of these keys, none of them empty.
 
     The evidence for a writer is how improbable its hits are by chance: a count of n puts a random key into
-    its partition with a probability of 1 / n. Repeated keys are no further evidence.
+    its partition with a probability of 1 / n. Repeated keys add no evidence.
 
     Args:
         keys: the keys; a repeated key counts once for each of its partitions.

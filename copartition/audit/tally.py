@@ -278,7 +278,7 @@ class Tally:
         """Return the state, for another process.
 
         Returns:
-                A line of JSON, then arrays in the format of `np.savez`.
+            A line of JSON, then arrays in the format of `np.savez`.
         """
         kept = {f"blocks_{name}": column for name, column in self.blocks._asdict().items()}
         for number, group in enumerate(self.groups):

@@ -81,7 +81,7 @@ class Span:
         last_ms: highest timestamp of the span, None if no record has one.
         writer: the best explanation; None if the span has no keyed record.
         rows: records read.
-        keyless: how many of them have no key or an empty one; these are no evidence.
+        keyless: how many of them have no key or an empty one; these are not evidence.
         explained: keyed records that are where the writer puts them.
         missed: offsets of a few keyed records that are elsewhere.
         rivals: writers with another rule or count that explain as many records: nothing shows which of them

@@ -23,7 +23,7 @@ from partitioning.errors import (
 TIMEOUT_S = 10.0
 
 ASIDE_S = 3.0
-"""The longest time to wait for answers that an audit can do without, in seconds."""
+"""The longest time to wait for answers that an audit does not need, in seconds."""
 
 UNKNOWN_TOPIC = {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"}
 """librdkafka's names of the errors of a topic, or of a partition of it, that is not there."""

@@ -209,7 +209,7 @@ class GrowthPlan:
 
     @property
     def answer(self) -> Literal["yes", "no"]:
-        """The answer: "yes" if no join of the set is touched, else "no"."""
+        """The answer: "yes" if no topic of a join grows, else "no"."""
         return "yes" if all(join.fate == "untouched" for join in self.joins) else "no"
 
 

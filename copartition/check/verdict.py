@@ -23,11 +23,11 @@ class KeyApart(NamedTuple):
 
 
 def differing_places(low: Sequence[int | None], high: Sequence[int | None]) -> tuple[int | None, ...]:
-    """Return one partition for each topic that has a key which is apart, so that they differ.
+    """Return a partition of a key for each topic; at least two of the partitions differ.
 
     Args:
         low: the lowest partition that has the key, in each topic; None if a topic lacks it.
-        high: the highest one, likewise.
+        high: the highest partition that has the key, in each topic.
     """
     for places in (low, high):
         if len({*places} - {None}) > 1:

@@ -13,7 +13,7 @@ class Pace:
 
     Attributes:
         down_ms: how long a restarted member is away, or a new one takes to start: --down. A `Uniform` is
-            drawn for each member, as no two restarts take the same time.
+            drawn for each member, because no two restarts take the same time.
         ready_ms: how long a new member runs until the next one may be replaced: --ready.
         every_ms: time from one restart to the next, and from one kind of change to the next: --every.
         changes: name -> value as text: --set. A name is Kafka's name of a setting, a cost (`revoke_ms`) or a

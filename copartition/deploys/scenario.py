@@ -314,9 +314,9 @@ def scenarios_of_record(
 
 
 def _quiet_ms(steps: Sequence[Step], last: int) -> float | None:
-    """Return for how many milliseconds the group had been as in this step when it was last seen so.
+    """Return for how many milliseconds at least the group was in the state of this step.
 
-    It is None if the group was so before the record began, because then its duration is unknown.
+    It is None if the group was in that state before the record began, because then its start is unknown.
 
     Args:
         steps: the record.
@@ -325,7 +325,7 @@ def _quiet_ms(steps: Sequence[Step], last: int) -> float | None:
     first = last
     while first and _last_decision(steps[first - 1].state) == _last_decision(steps[last].state):
         first -= 1
-    # The group was last seen so when the look of the next step began.
+    # The group was last seen in this state when the look for the next step began.
     until = steps[last + 1].since if last + 1 < len(steps) else steps[last].at
     return None if first == 0 or until is None else 1_000 * max(until - steps[first].at, 0.0)
 

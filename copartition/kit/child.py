@@ -1,4 +1,4 @@
-"""Ask a cluster through librdkafka in a child process, which may die while the command goes on.
+"""Ask a cluster through librdkafka in a child process, which may die while the command continues.
 
 Parent and child exchange pickles. The parent sends `sys.path`, the settings, and then one pair (question,
 arguments) after the other. The child sends one outcome for each question, which is a value or an exception.
@@ -188,7 +188,7 @@ def _answer_all(
     questions: SimpleQueue[tuple[str, tuple[Any, ...]]],
     answers: IO[bytes],
 ) -> None:
-    """Answer questions one after the other, for ever, in a thread of the child.
+    """Answer questions one after the other, forever, in a thread of the child.
 
     The client is created for the first question, and again if that failed. No exception leaves this function:
     it is sent to the parent as the outcome of its question.

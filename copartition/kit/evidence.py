@@ -35,7 +35,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The knowledge that an answer would need and no source shows, and the way to get it.
+    """A fact that an answer needs and that no source shows, with the way to learn it.
 
     Attributes:
         what: what is not known, as a clause such as "the capture shows no committed offsets".

@@ -55,7 +55,7 @@ class Window(NamedTuple):
 
 
 class Tick(NamedTuple):
-    """A mark of an axis: pixels from its beginning, and the text beside it."""
+    """A mark of an axis: pixels from its beginning, and the text next to it."""
 
     x: float
     text: str
@@ -86,7 +86,7 @@ def number_ticks(window: Window, *, least: float = 0) -> tuple[Tick, ...]:
 
 
 def _steps() -> Iterator[float]:
-    """Yield ever longer steps in ms; 20 s and 100 s are missing, as they divide minutes badly."""
+    """Yield ever longer steps in ms; 20 s and 100 s are missing, because they divide minutes badly."""
     counted = (number * unit for unit in (1_000, 60_000, 3_600_000) for number in (1, 2, 5, 10, 15, 30))
     days = (number * 86_400_000.0 * 10**power for power in itertools.count() for number in (2, 5, 10))
     return chain((1, 2, 5, 10, 20, 50, 100, 200, 500), counted, days)

@@ -37,7 +37,7 @@ def _run(name: str) -> None:
         sys.exit(2)
     # By default the collector runs after a few hundred new objects, but importing modules makes no garbage.
     gc.set_threshold(50_000)
-    # These modules need click, and a command does not need those of the others.
+    # These imports need click, and a command does not need another command's modules.
     if name == "assignment-diff":
         from copartition.assignment_diff.command import diff  # noqa: PLC0415
 

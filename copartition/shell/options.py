@@ -307,7 +307,7 @@ def read_time(ctx: click.Context, option: click.Parameter, value: str | None) ->
     """Return a time with a unit in milliseconds, None for no value.
 
     Raises:
-        click.BadParameter: the text has no unit, or is no time.
+        click.BadParameter: the text has no unit, or is not a time.
     """
     if value is None:
         return None

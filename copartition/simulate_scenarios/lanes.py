@@ -148,7 +148,7 @@ _FEWEST_COLUMNS = 8
 _THINNEST = 0.7
 """The least width of a rectangle, in pixels."""
 _HAIRLINE = 0.3
-"""The least width of computing; it is small, because computing must not hide the phases beside it."""
+"""The least width of computing; it is small, because computing must not hide the phases next to it."""
 _FLATTEST = 0.5
 """The least height of an exact rectangle, in pixels."""
 _SEEN = 2.0

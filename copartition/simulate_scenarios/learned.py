@@ -42,7 +42,7 @@ def learn_costs(path: str | PathLike[str], pace: Pace) -> tuple[Pace, tuple[str,
         pace: how fast a deploy goes, and the settings and costs that the model of the record also has.
 
     Raises:
-        SourceError: the file is no record.
+        SourceError: the file is not a record.
         ScenarioError: a setting does not exist, or is impossible.
     """
     if "revoke_ms" in pace.changes:

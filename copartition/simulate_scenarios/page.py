@@ -108,7 +108,7 @@ def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
 
 
 def _label(group: list[LogEntry]) -> str:
-    """Return the words beside a mark."""
+    """Return the text next to a mark."""
     first = _event_text(group[0], longest=_LONGEST)
     if len(group) == 1:
         return first

@@ -143,7 +143,7 @@ def _is_fenced(earlier: Transaction, transaction: Transaction, transaction_versi
     if (transaction.producer, transaction.epoch) == (earlier.producer, earlier.epoch):
         return False
     # Below this level a commit does not raise the epoch of an id. While a transaction is open, only an abort
-    # raises it: for a new producer with this id, for its age, or by its own producer that begins anew after
+    # raises it: for a new producer with this id, for its age, or by its own producer that starts again after
     # an error (KIP-360).
     by_producers_only = transaction_version is not None and transaction_version < _EPOCH_PER_TRANSACTION
     return transaction.state in _ABORTED or (

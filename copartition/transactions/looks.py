@@ -134,8 +134,8 @@ def look_at(cluster: Cluster, topics: Collection[str] | None, group: str | None)
         group: a group whose partitions are shown too; None for none.
 
     Returns:
-            The look. What a broker does not answer, or does not show to this user, is in `missing_ids` or
-            `missing` and raises no error, because the rest is worth showing.
+        The look. What a broker does not answer, or does not show to this user, is in `missing_ids` or
+        `missing` and raises no error, because the rest is worth showing.
     """
     missing_ids: list[Missing] = []
     missing: list[Missing] = []

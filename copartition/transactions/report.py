@@ -1,7 +1,7 @@
 """Report on the transactions of a cluster, as text and JSON.
 
 Both show the last look, and the findings of two looks. What is unknown is null in JSON, and empty or
-"unknown" in tables; it is never 0. Offsets and lags also count transaction markers, which are no records.
+"unknown" in tables; it is never 0. Offsets and lags also count transaction markers, which are not records.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) 
         The differences in the order of the cases; empty if all answers are equal.
 
     Raises:
-        SourceError: the program cannot be run, fails, or writes a line that is no answer.
+        SourceError: the program cannot be run, fails, or writes a line that is not an answer.
     """
     # The program never sees the answers, so it cannot copy them.
     questions = ({key: value for key, value in case.items() if key != "answer"} for case in cases)

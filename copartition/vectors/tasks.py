@@ -277,7 +277,7 @@ class _Application:
         if event == "join":
             self._join()
         elif event == "leave":
-            # All threads of a process go at once.
+            # All threads of a process leave at the same time.
             gone = rng.choice(members).process_id
             self._members = [member for member in members if member.process_id != gone] or members
         elif event == "grow":

@@ -24,7 +24,7 @@ SimulatedClient: TypeAlias = Literal["java", "librdkafka", "kafka-python", "aiok
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """One consumer process, whatever member ids it has over time.
+    """One consumer process, whichever member ids it has over time.
 
     Attributes:
         name: unique in the scenario. It is also its client id, and its `group.instance.id` if it is static.
@@ -300,8 +300,8 @@ class Autoscaler:
     """A horizontal autoscaler on lag, such as KEDA's: it wants ceil(lag / `lag_per_consumer`) consumers.
 
     KEDA wants no more consumers than there are partitions. Apart from that, this does what Kubernetes does by
-    default. It changes nothing if the lag is within a tenth of what the present consumers stand for. At one
-    look it adds at most as many consumers as there are, or four if that is more. It adds and takes away
+    default. It changes nothing if the lag is within a tenth of what the present consumers can handle. At one
+    look it adds at most as many consumers as there are, or four if that is more. It adds and removes
     consumers as `ScaleTo` does.
 
     Attributes:

@@ -44,7 +44,7 @@ def replay(lines: Iterable[bytes]) -> Difference | None:
         lines: the log's lines with their line breaks; logs of several runs may follow one another.
 
     Raises:
-        ScenarioError: the text is no log, has an unknown format, or is of a run that cannot be repeated.
+        ScenarioError: the text is not a log, has an unknown format, or is of a run that cannot be repeated.
     """
     number = 0
     now: Iterator[str] = iter(())
