@@ -53,7 +53,7 @@ def _partitions(ctx: click.Context, option: click.Parameter, text: str | None) -
     Whether the topic has them is known only when it is read.
 
     Raises:
-        BadParameter: a part that is neither a number nor a range.
+        BadParameter: a part is neither a number nor a range.
     """
     if text is None:
         return None

@@ -100,7 +100,7 @@ class Messages:
         return records, finished, errors
 
     def _adapt(self, messages: Sequence[Message]) -> None:
-        """Limit how many messages are asked for next to what memory holds, with their values."""
+        """Limit the number of messages that are asked for next: with their values they must fit in memory."""
         few = messages[:: max(1, len(messages) // 50)]
         if few:
             mean = sum(len(message) + len(message.key() or b"") for message in few) / len(few)

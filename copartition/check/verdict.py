@@ -1,4 +1,4 @@
-"""Define the verdict whether topics can be joined partition by partition, and sum up audits for it."""
+"""Define the verdict on joining topics partition by partition, and sum up audits for it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

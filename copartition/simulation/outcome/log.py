@@ -69,7 +69,7 @@ def replay(lines: Iterable[bytes]) -> Difference | None:
 
 
 def _line(value: dict[str, Any]) -> str:
-    """Return a value as one line of JSON; raise `ValueError` for infinity and NaN, which it lacks."""
+    """Return a value as one line of JSON; raise `ValueError` for infinity and NaN, which JSON lacks."""
     return json.dumps(value, allow_nan=False) + "\n"
 
 
