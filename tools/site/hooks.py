@@ -25,7 +25,7 @@ _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!\w+:|#)([^)#\s]+)(#[^
 _FILE = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
 """A fence that names the file it shows."""
 _BLOCK = re.compile(
-    r'<div class="language-(?P<language>console|bash|text) highlight">(?P<before>(?:(?!</div>).)*?<code>)'
+    r'<div class="language-(?P<language>console|bash|text|json) highlight">(?P<before>(?:(?!</div>).)*?<code>)'
     r"(?P<code>.*?)(?P<after>\n?</code></pre></div>)",
     re.DOTALL,
 )
