@@ -90,7 +90,7 @@ orders-0 Reason.KEPT billing-1
 """
 
 
-def unrecorded(partition: TopicPartition, reason: Reason, member: str) -> None:
+def record_nothing(partition: TopicPartition, reason: Reason, member: str) -> None:
     """Record nothing."""
 
 

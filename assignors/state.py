@@ -208,7 +208,7 @@ class GroupState:
             complete=True,
         )
 
-    def completed(self, counts: Mapping[str, int]) -> "GroupState":
+    def with_every_partition(self, counts: Mapping[str, int]) -> "GroupState":
         """Return this state with a row for every partition of these topics; those without one are nobody's.
 
         Raises:

@@ -1,7 +1,8 @@
 """Hashing columns of keys: ours against the JVM's, ClickHouse's, a loop over C functions and a kernel in C.
 
 The competitor and we take turns of several passes, all of them timed; the table at the end divides its best
-pass by ours.
+pass by ours. murmur2 is measured with three sizes of caches (`benchmarks/caches.py`), and blocks of several
+sizes with each.
 `SAVE_TABLES=1 make bench` writes it to `benchmarks/hashing.md`, whose part about the kernel stays.
 """
 
@@ -27,19 +28,20 @@ import numpy as np
 import pytest
 from confluent_kafka import fnv1a, murmur2
 
+from benchmarks.caches import caches_beside, compiled_neighbour, kinds, one_core
 from benchmarks.measured import machine, spread
 from partitioning import partition_batch, partition_for_key
-from partitioning.hashing import HASHES
+from partitioning.hashing import HASHES, words
 from partitioning.hashing.modulo import partitions_of
 from partitioning.keys import key_column
 from tests.support import jars
 from tools.oracle.clients import programs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 KEYS = 200_000
-TURNS = 12
+TURNS = 8
 PASSES = 5
 ANY_PARTITION = 2**31 - 1
 HERE = Path(__file__).parent
@@ -96,6 +98,21 @@ class External:
         return np.fromfile(self._answer, dtype=">u4")
 
 
+BLOCKS_KIB = (128, 256, 512, 1024, 2048, 4096)
+"""Sizes of blocks that are tried in place of the one that `words.working_set` chooses."""
+
+ENOUGH = {"8": 1.0, "16": 1.0, "36": 1.0, "64": 0.8}
+"""What share of the JVM's speed a column of NumPy is to have."""
+
+RIVALS = ("the JVM", "ClickHouse", "a plain loop in C")
+RACES = "| what | key bytes | against | theirs | ours | ratio | halves differ by |"
+ENGINES = (
+    f"| caches | left | key bytes | ours | {' | '.join(f'{name} | ratio' for name in RIVALS)} "
+    "| halves differ by | holds |"
+)
+BLOCKS = f"| caches | left | key bytes | {' | '.join(map(str, BLOCKS_KIB))} | chosen by best |"
+
+PAGE = HERE / "hashing.md"
 DECISION = "## Why there is no kernel in C"
 """The heading of the part of the page that stays."""
 
@@ -118,11 +135,48 @@ class Row(NamedTuple):
         return f"| {self.what} | {self.shape} | {self.against} | {times} |"
 
 
+class CacheRow(NamedTuple):
+    """What one length of keys takes beside one neighbour; times in ns a key.
+
+    `left` is what the probe found of L2, in KiB, and `blocks` has a time for each of `BLOCKS_KIB`.
+    """
+
+    caches: str
+    left: int
+    shape: str
+    ours: float
+    theirs: dict[str, float]
+    differs: float
+    blocks: dict[int, float]
+
+    def race(self) -> str:
+        """The line of who is how fast."""
+        ratios = {name: time / self.ours for name, time in self.theirs.items()}
+        enough = ENOUGH.get(self.shape)
+        holds = "-" if enough is None else "yes" if ratios["the JVM"] >= enough else "no"
+        columns = " | ".join(f"{time:.1f} | {ratios[name]:.2f}" for name, time in self.theirs.items())
+        return (
+            f"| {self.caches} | {self.left} | {self.shape} | {self.ours:.1f} | {columns} "
+            f"| {self.differs:.0%} | {holds} |"
+        )
+
+    def sweep(self) -> str:
+        """The line of what blocks of other sizes take."""
+        chosen = words.working_set() >> 10
+        columns = " | ".join(f"{time:.1f}" for time in self.blocks.values())
+        return (
+            f"| {self.caches} | {self.left} | {self.shape} | {columns} "
+            f"| {self.blocks[chosen] / min(self.blocks.values()):.2f} |"
+        )
+
+
 class Table:
     """Runs the races and keeps what came out."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
+        self.of_caches: list[CacheRow] = []
+        self.saved = tables_of(PAGE.read_text().partition(DECISION)[0])
 
     def race(self, benchmark, what, shape, against, ours, theirs) -> None:
         """Our turns, each after one of theirs; a pass returns its seconds."""
@@ -139,7 +193,14 @@ class Table:
         self.rows.append(row)
 
     def __str__(self) -> str:
-        rows = sorted(self.rows, key=lambda row: (row.what, row.against))
+        races, engines, blocks = (
+            "".join(f"{line}\n" for line in merged(lines, self.saved.get(head, ())))
+            for head, lines in (
+                (RACES, map(str, self.rows)),
+                (ENGINES, map(CacheRow.race, self.of_caches)),
+                (BLOCKS, map(CacheRow.sweep, self.of_caches)),
+            )
+        )
         return f"""# Hashing: ns a key on one core
 
 Python {platform.python_version()}, NumPy {np.__version__}, {machine()}; columns of {KEYS:,} keys.
@@ -147,14 +208,59 @@ Best of {TURNS * PASSES} passes, in turns of {PASSES} with the competitor. The r
 faster we are, the last column by how much the best of the first and of the second half of the passes differ,
 of them or of us, whoever differs more: a ratio is as uncertain as that.
 Load average at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.
-Again: `SAVE_TABLES=1 make bench`.
+Again: `SAVE_TABLES=1 make bench`; a run of some cells (`pytest -k`) replaces theirs and leaves the others.
 
 What bounds us: with one length, about eight NumPy passes for each 4 bytes of a key; with mixed lengths,
 sorting by length and copying keys into rows, about 20 ns a key; with a list of bytes, reading the objects.
 
-| what | key bytes | against | theirs | ours | ratio | halves differ by |
-|---|---|---|---|---|---|---|
-""" + "".join(f"{row}\n" for row in rows)
+{RACES}
+{rule_of(RACES)}
+{races}
+## Three sizes of caches
+
+murmur2 by all of them in turns, in one run, on one core; ns a key. A neighbour on the other core waits, or
+writes to one line of its buffer after the other, and a pass counts only if it ran then. "left" is the largest
+buffer, in KiB, whose lines come in any order about as fast as a small one's: what this core has of L2 then.
+The last column says whether a column has the JVM's speed up to 36 bytes, and four fifths of it at 64.
+
+{ENGINES}
+{rule_of(ENGINES)}
+{engines}
+Blocks of other sizes, in KiB, in the same run; ns a key. {words.working_set() >> 10} is what this machine's
+caches choose; the last column divides its time by the best.
+
+{BLOCKS}
+{rule_of(BLOCKS)}
+{blocks}
+"""
+
+
+def rule_of(head: str) -> str:
+    """The line under the head of a table."""
+    return "|---" * (head.count("|") - 1) + "|"
+
+
+def tables_of(page: str) -> dict[str, list[str]]:
+    """The lines of a page's tables, by their heads."""
+    tables: dict[str, list[str]] = {}
+    for block in page.split("\n\n"):
+        head, *lines = block.strip().splitlines() or [""]
+        if head.startswith("| "):
+            tables[head] = lines[1:]
+    return tables
+
+
+def merged(lines: Iterable[str], saved: Iterable[str]) -> list[str]:
+    """The lines of a table, in its order: those of this run, and saved ones of cells that it left out."""
+
+    def place(line: str) -> tuple[object, ...]:
+        first, second, third, *_ = (cell.strip() for cell in line.strip("|").split("|"))
+        if first in kinds():
+            return [*kinds()].index(first), [*SHAPES].index(third)
+        return first, third, [*SHAPES].index(second)
+
+    cells = {place(line): line for line in (*saved, *lines)}
+    return [cells[key] for key in sorted(cells)]
 
 
 @pytest.fixture(scope="module")
@@ -164,8 +270,7 @@ def table(request) -> Iterator[Table]:
     with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
         print(f"\n\n{made}")
     if os.environ.get("SAVE_TABLES"):
-        page = HERE / "hashing.md"
-        page.write_text(f"{made}\n{DECISION}{page.read_text().partition(DECISION)[2]}")
+        PAGE.write_text(f"{made}{DECISION}{PAGE.read_text().partition(DECISION)[2]}")
 
 
 def timed(call: Callable[[], object]) -> Callable[[], float]:
@@ -218,20 +323,55 @@ def clickhouse() -> list[str | Path]:
 
 
 @shapes
-@pytest.mark.parametrize(
-    ("against", "command", "bits"),
-    [("kafka-clients on the JVM", jvm, 0xFFFFFFFF), ("ClickHouse, one thread", clickhouse, 0x7FFFFFFF)],
-)
-def test_a_column_against_other_engines(benchmark, table, tmp_path, shape, against, command, bits):
-    keys = keys_of(shape)
-    column = key_column(keys)
-    competitor = External(command(), keys, tmp_path)
+def test_murmur2_with_other_caches(benchmark, table, kernel, tmp_path, shape, monkeypatch):
+    column = key_column(keys_of(shape))
+    in_c = np.empty(len(column), np.int32)
+    program = compiled_neighbour(tmp_path)
 
     def ours():
         return HASHES["murmur2"].column(column.offsets, column.data)
 
-    table.race(benchmark, "murmur2", shape, against, timed(ours), competitor.seconds)
-    np.testing.assert_array_equal(competitor.hashes(), ours().view(np.uint32) & np.uint32(bits))
+    def plain_c():
+        kernel.column("murmur2 in turn", column.offsets, column.data, in_c, 0, 0)
+
+    with one_core() as other:
+        folders = [tmp_path / name for name in ("jvm", "clickhouse")]
+        for folder in folders:
+            folder.mkdir()
+        engines = [
+            External(command(), keys_of(shape), folder)
+            for command, folder in zip((jvm, clickhouse), folders, strict=True)
+        ]
+        calls = (timed(ours), engines[0].seconds, engines[1].seconds, timed(plain_c))
+        sides = dict(zip(("us", *RIVALS), calls, strict=True))
+        for name, walked in kinds().items():
+            with caches_beside(program, other, walked) as caches:
+                left = caches.kib_left()
+                seconds = {side: [] for side in sides}
+                blocks = {kib: [] for kib in BLOCKS_KIB}
+                for _ in range(TURNS):
+                    for side, call in sides.items():
+                        seconds[side] += caches.passes(call, PASSES)
+                    for kib in BLOCKS_KIB:
+                        with monkeypatch.context() as patch:
+                            patch.setattr(words, "_BLOCK_BYTES", kib << 10)
+                            blocks[kib] += caches.passes(sides["us"], 2)
+            us, *theirs = (min(times) / KEYS * 1e9 for times in seconds.values())
+            table.of_caches.append(
+                CacheRow(
+                    name,
+                    left,
+                    shape,
+                    us,
+                    dict(zip(RIVALS, theirs, strict=True)),
+                    max(map(spread, seconds.values())),
+                    {kib: min(times) / KEYS * 1e9 for kib, times in blocks.items()},
+                )
+            )
+        benchmark.pedantic(ours, rounds=1)
+        for engine, bits in zip(engines, (0xFFFFFFFF, 0x7FFFFFFF), strict=True):
+            np.testing.assert_array_equal(engine.hashes(), ours().view(np.uint32) & np.uint32(bits))
+    np.testing.assert_array_equal(in_c, ours())
 
 
 @pytest.mark.parametrize("shape", ["16"])
@@ -269,7 +409,6 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Any:
     ("name", "rule", "against"),
     [
         ("murmur2", "murmur2", "a kernel in C"),
-        ("murmur2", "murmur2 in turn", "a plain loop in C"),
         ("fnv1a", "fnv1a", "a kernel in C"),
     ],
 )

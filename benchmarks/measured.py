@@ -38,18 +38,23 @@ CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 """Linux has a folder for each cache of the first core here."""
 
 
-def machine(caches: Path = CACHES) -> str:
-    """The machine in words: its kind, its cores, and the caches of a core as the machine tells them.
-
-    A figure that was measured with one size of caches says little about a machine with others. The caches of
-    instructions are left out. What a machine does not tell is called unknown.
-    """
+def cache_sizes(caches: Path = CACHES) -> dict[str, str]:
+    """The first core's caches, as Linux names their sizes: "2048K" by "L2"; none of instructions."""
     sizes = {}
     for folder in sorted(caches.glob("index*")):
         level, kind, size = (folder.joinpath(name).read_text().strip() for name in ("level", "type", "size"))
         if kind != "Instruction":
             sizes[f"L{level}"] = size
-    told = ", ".join(f"{name} {size}" for name, size in sizes.items()) or "unknown"
+    return sizes
+
+
+def machine(caches: Path = CACHES) -> str:
+    """The machine in words: its kind, its cores, and the caches of a core as the machine tells them.
+
+    A figure that was measured with one size of caches says little about a machine with others. What a machine
+    does not tell is called unknown.
+    """
+    told = ", ".join(f"{name} {size}" for name, size in cache_sizes(caches).items()) or "unknown"
     return f"{platform.machine()}, {os.cpu_count()} cores, caches {told}"
 
 

@@ -2,7 +2,7 @@
 
 `python -m benchmarks.sink_costs` runs all; names of cases choose some (`small`, `batches`, `many`, `large`).
 One Spark session, a broker beside it on the same machine, and the competitors in turns. CPU is that of
-Spark's JVM and of all Python processes below it, not the broker's.
+Spark's JVM and of all Python processes below it, not the broker's; memory is the most that one worker held.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import statistics
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,12 +32,14 @@ if TYPE_CHECKING:
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
 LARGE = int(os.environ.get("BENCH_LARGE_ROWS", "8000000"))
 TICKS = os.sysconf("SC_CLK_TCK")
+CHOSEN = re.compile(os.environ.get("BENCH_WAYS", ""))
+"""Which ways are measured, by a part of their names."""
 FILLINGS = int(os.environ.get("BENCH_FILLINGS", "8"))
 """How often a stream's source is filled; the first two are not counted: workers begin."""
 
 
-def cpu_s() -> float:
-    """CPU seconds of all processes below this one, and of those that ended there."""
+def processes() -> dict[int, int]:
+    """Ticks of CPU of this process and each one below it, with those of their children that ended, by pid."""
     parents: dict[int, int] = {}
     used: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -50,7 +53,26 @@ def cpu_s() -> float:
     while more:
         more = {pid for pid, parent in parents.items() if parent in family} - family
         family |= more
-    return sum(used.get(pid, 0) for pid in family) / TICKS
+    return {pid: used.get(pid, 0) for pid in family}
+
+
+def cpu_s() -> float:
+    """CPU seconds of all processes below this one, and of those that ended there."""
+    return sum(processes().values()) / TICKS
+
+
+def worker_mib(*, anew: bool = False) -> int:
+    """The most MiB that a Python worker of Spark has held since it began, or since this was asked `anew`."""
+    most = 0
+    for pid in processes():
+        folder = Path(f"/proc/{pid}")
+        with suppress(OSError):  # it has just ended
+            if b"pyspark.daemon" in folder.joinpath("cmdline").read_bytes():
+                peak = re.search(r"VmHWM:\s+(\d+) kB", folder.joinpath("status").read_text())
+                most = max(most, int(peak[1]) // 1024 if peak else 0)
+                if anew:
+                    folder.joinpath("clear_refs").write_text("5")  # Linux counts the peak from here
+    return most
 
 
 class Bench:
@@ -74,18 +96,24 @@ class Bench:
         self, case: str, ways: dict[str, Callable[[], object]], rounds: int = ROUNDS, warm: bool = True
     ) -> None:
         """Run the ways in turns, and print the least of each."""
-        taken: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
+        ways = {name: run for name, run in ways.items() if CHOSEN.search(name)}
+        taken: dict[str, list[tuple[float, float, int]]] = {name: [] for name in ways}
         for number in range(rounds + warm):
             for name, run in ways.items():
+                worker_mib(anew=True)
                 cpu, begun = cpu_s(), time.perf_counter()
                 run()
+                figures = cpu_s() - cpu, time.perf_counter() - begun, worker_mib()
+                print(f"{case}, {name}: {figures}", file=sys.stderr, flush=True)
                 if number or not warm:
-                    taken[name].append((cpu_s() - cpu, time.perf_counter() - begun))
-        base = None
-        for name, figures in taken.items():
-            cpu, wall = (min(column) for column in zip(*figures, strict=True))
-            base = base or cpu
-            print(f"| {case} | {name} | {cpu:.1f} | {wall:.1f} | {cpu / base:.2f} |", flush=True)
+                    taken[name].append(figures)
+        self.tell(case, {name: tuple(map(min, zip(*rows, strict=True))) for name, rows in taken.items()})
+
+    def tell(self, case: str, taken: dict[str, tuple[float, ...]]) -> None:
+        """Print a row for each way: CPU, the clock, memory, and its CPU beside that of the first."""
+        base = next(iter(taken.values()))[0]
+        for name, (cpu, wall, mib) in taken.items():
+            print(f"| {case} | {name} | {cpu:.2f} | {wall:.1f} | {mib} | {cpu / base:.2f} |", flush=True)
 
     def writer(self, df: DataFrame, kind: str, topic: str) -> Callable[[], object]:
         return lambda: df.write.format(kind).options(**self.options, topic=topic).mode("append").save()
@@ -199,16 +227,23 @@ def batches(bench: Bench) -> None:
     ways["ours to ours, route(tasks=2)"] = straight(
         route(placed(read("copartition")), count, tasks=2), "copartition"
     )
-    chosen = re.compile(os.environ.get("BENCH_WAYS", ""))
-    for name, writer in ways.items():
-        if chosen.search(name):
-            checkpoint = f"{bench.folder}/checkpoint-{next(bench.ids)}"
-            cpu, clock = stream_costs(writer.option("checkpointLocation", checkpoint), fill)
-            print(f"| 480 records, 48 partitions | {name} | {cpu:.2f} | {clock:.2f} | |", flush=True)
+    chosen = {
+        name: writer.option("checkpointLocation", f"{bench.folder}/checkpoint-{next(bench.ids)}")
+        for name, writer in ways.items()
+        if CHOSEN.search(name)
+    }
+    # The first pass is for Java, which compiles then what all ways have in common.
+    for _ in range(2):
+        taken = {}
+        for name, writer in chosen.items():
+            taken[name] = stream_costs(writer, fill)
+            print(f"480 records, {name}: {taken[name]}", file=sys.stderr, flush=True)
+    bench.tell("480 records, 48 partitions", taken)
 
 
-def stream_costs(writer: Any, fill: Callable[[], object]) -> tuple[float, float]:
-    """CPU of a filling of the source, and the median of the clock; both without the first two."""
+def stream_costs(writer: Any, fill: Callable[[], object]) -> tuple[float, ...]:
+    """CPU of a filling of the source, the clock's median, both without the first two; a worker's memory."""
+    worker_mib(anew=True)
     query = writer.start()
     while not (query.lastProgress or query.status["message"].startswith("Waiting")):
         time.sleep(0.1)
@@ -222,7 +257,7 @@ def stream_costs(writer: Any, fill: Callable[[], object]) -> tuple[float, float]
         clock.append(time.perf_counter() - begun)
     cpu = cpu_s() - cpu
     query.stop()
-    return cpu / (FILLINGS - 2), statistics.median(clock[2:])
+    return cpu / (FILLINGS - 2), statistics.median(clock[2:]), worker_mib()
 
 
 CASES = {"small": small, "batches": batches, "many": many, "large": large}
@@ -232,7 +267,7 @@ def main(names: Iterable[str]) -> None:
     with tempfile.TemporaryDirectory() as folder, Broker() as broker:
         spark = start_spark(Path(folder), memory="3g")
         register(spark)
-        print("| case | way | CPU, s | clock, s | of the first |\n|---|---|---|---|---|")
+        print("| case | way | CPU, s | clock, s | memory, MiB | of the first |\n|---|---|---|---|---|---|")
         for name in names:
             CASES[name](Bench(spark, Kafka(broker.bootstrap_servers), Path(folder)))
         spark.stop()

@@ -134,8 +134,8 @@ class BytesAware(Protocol):
     def peek(self, layout: TopicLayout) -> int:
         """Return the partition that unkeyed records go to now."""
 
-    def appended(self, size: int, layout: TopicLayout, *, enable_switch: bool) -> None:
-        """An unkeyed record went to the current partition.
+    def note_append(self, size: int, layout: TopicLayout, *, enable_switch: bool) -> None:
+        """Note that an unkeyed record went to the current partition.
 
         Args:
             layout: the topic as it is now, for the choice of the next partition.

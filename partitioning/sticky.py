@@ -86,11 +86,14 @@ class TopicSticky(UnkeyedTopic):
         assert self._current is not None
         return self._current
 
-    def appended(self, size: int, layout: TopicLayout, *, enable_switch: bool) -> None:
-        """An unkeyed record went to the current partition; InvalidConfigError for a negative size.
+    def note_append(self, size: int, layout: TopicLayout, *, enable_switch: bool) -> None:
+        """Note that an unkeyed record went to the current partition.
 
         The current partition changes after batch.size bytes where `enable_switch`, and after twice as many in
         any case.
+
+        Raises:
+            InvalidConfigError: if the size is negative.
         """
         if size < 0:
             raise InvalidConfigError(f"{size} bytes were appended; give 0 or more")

@@ -41,13 +41,15 @@ def key_bytes(column: Column | str) -> Column:
     # By `concat` other types become text. A cast to binary would be refused with the advice to turn ANSI mode
     # off, in which Spark hashes the bytes of a number; and `try_cast` makes nulls, and so keyless rows, of a
     # variant.
-    return _typed("kafka_partition", value, ("string", "binary"), sf.concat(value).cast("binary"), advice)
+    return _require_type(
+        "kafka_partition", value, ("string", "binary"), sf.concat(value).cast("binary"), advice
+    )
 
 
 def string_key(column: Column | str) -> Column:
     """`StringSerializer`: the UTF-8 bytes of a string column."""
     value = _column(column)
-    return _typed("string_key", value, ("string",), value.cast("binary"))
+    return _require_type("string_key", value, ("string",), value.cast("binary"))
 
 
 def short_key(column: Column | str) -> Column:
@@ -80,7 +82,7 @@ def uuid_key(column: Column | str) -> Column:
     value = _column(column)
     fault = sf.raise_error(sf.concat(sf.lit(error_text(RecordError, "uuid_key() takes UUIDs, not ")), value))
     checked = sf.when(value.isNull() | value.rlike(f"^{UUID_PATTERN}$"), sf.lower(value)).otherwise(fault)
-    return _typed("uuid_key", value, ("string",), checked.cast("binary"))
+    return _require_type("uuid_key", value, ("string",), checked.cast("binary"))
 
 
 def _integer(name: str, column: Column | str, types: tuple[str, ...], size: int) -> Column:
@@ -96,7 +98,7 @@ def _integer(name: str, column: Column | str, types: tuple[str, ...], size: int)
     # Two's complement of this many bytes: -1 as an int is ffffffff, and the hex of a bigint would be twice as
     # long.
     unsigned = value.cast("bigint").bitwiseAND(2 ** (8 * size) - 1) if size < 8 else value.cast("bigint")
-    return _typed(name, value, types, sf.unhex(sf.lpad(sf.hex(unsigned), 2 * size, "0")))
+    return _require_type(name, value, types, sf.unhex(sf.lpad(sf.hex(unsigned), 2 * size, "0")))
 
 
 def _floating(name: str, column: Column | str, types: tuple[str, ...], arrow_type: pa.DataType) -> Column:
@@ -105,7 +107,7 @@ def _floating(name: str, column: Column | str, types: tuple[str, ...], arrow_typ
     number = value.cast("float" if arrow_type == pa.float32() else "double")
     to_bytes = column_function(name, _big_endian(arrow_type), arrow_type, pa.binary(), "binary")
     # pandas takes a null for NaN, so nulls are put back here.
-    return _typed(name, value, types, sf.when(value.isNotNull(), to_bytes(number)))
+    return _require_type(name, value, types, sf.when(value.isNotNull(), to_bytes(number)))
 
 
 def _big_endian(arrow_type: pa.DataType) -> ArrowFunction:
@@ -125,7 +127,7 @@ def _big_endian(arrow_type: pa.DataType) -> ArrowFunction:
     return to_bytes
 
 
-def _typed(
+def _require_type(
     name: str, value: Column, types: tuple[str, ...], serialized: Column, advice: Column | None = None
 ) -> Column:
     """Return the serialized column, or an error at the first row if the column has none of the types."""

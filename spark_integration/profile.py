@@ -189,15 +189,15 @@ def _row_of_sums(sums: Mapping[str, Any], hottest: pa.Table) -> pa.RecordBatch:
 def _profile(row: Row, *, growing: bool, sample: float) -> PartitionProfile:
     """Return the profile that a row of sums says; counts are divided by the sample's share."""
 
-    def scaled(rows: Any) -> Any:
+    def scale(rows: Any) -> Any:
         return np.rint(np.asarray(rows) / sample).astype(np.int64)
 
     return PartitionProfile(
-        sizes=scaled(row.old),
-        keyless=int(scaled(row.keyless)),
+        sizes=scale(row.old),
+        keyless=int(scale(row.keyless)),
         # Not scaled: how many keys a sample has missed cannot be told from it.
         keys=row.keys,
-        hottest=tuple(HotKey(bytes(hot.key), hot.partition, int(scaled(hot.rows))) for hot in row.hottest),
-        grown_sizes=scaled(row.new) if growing else None,
-        moved=int(scaled(row.moved)) if growing else None,
+        hottest=tuple(HotKey(bytes(hot.key), hot.partition, int(scale(hot.rows))) for hot in row.hottest),
+        grown_sizes=scale(row.new) if growing else None,
+        moved=int(scale(row.moved)) if growing else None,
     )

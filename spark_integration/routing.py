@@ -222,7 +222,7 @@ class RowRule:
     key: Column
     rule: KeyRule
 
-    def misplaced(self, value: Column, num_partitions: int) -> tuple[Column, Column]:
+    def misplacement(self, value: Column, num_partitions: int) -> tuple[Column, Column]:
         """Return whether a row with this partition is elsewhere than its key, and a text that says so."""
         profile = self.rule.profile.name
         expected = kafka_partition(self.key, num_partitions, profile=profile, nulls="null")
@@ -298,7 +298,7 @@ def checked_partition(
         ~(fits | value.isNull() if nulls else sf.coalesce(fits, sf.lit(False))), sf.raise_error(outside)
     )
     if rule is not None:
-        misplaced, fault = rule.misplaced(value, num_partitions)
+        misplaced, fault = rule.misplacement(value, num_partitions)
         checked = checked.when(misplaced, sf.raise_error(fault))
     checked = checked.otherwise(value).cast("int")
     # Of a column that may be null, Spark filters the nulls before a join, and so hashes every key twice.

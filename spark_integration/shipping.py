@@ -65,12 +65,12 @@ def _packed_once() -> Path:
     """
     folder = Path(tempfile.mkdtemp(prefix="copartition-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    packed = _packed(folder / "package.zip")
+    packed = _pack(folder / "package.zip")
     digest = hashlib.sha256(packed.read_bytes()).hexdigest()[:16]
     return packed.rename(folder / f"copartition-{digest}.zip")
 
 
-def _packed(file: Path) -> Path:
+def _pack(file: Path) -> Path:
     """Return a zip of the installed packages, the same bytes each time."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
         for package in PACKAGES:

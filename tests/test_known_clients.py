@@ -132,3 +132,11 @@ def test_nothing_may_be_lacking_that_is_there(place: str) -> None:
 def test_no_answer_is_kept_of_a_profile_that_is_gone_or_says_that_nobody_was_asked() -> None:
     assert golden_profiles() == of_asked_clients()
     assert in_table_of_answers() <= PROFILES.keys()
+
+
+def test_pages_count_the_clients_that_answered_and_their_configurations() -> None:
+    answered = {name: next(iter(golden.read(f"profiles/{name}")))["client"] for name in golden_profiles()}
+    clients = len({client.rpartition(" ")[0] for client in answered.values()})
+    counted = {f"{clients} clients", f"{len(answered)} configurations"}
+    for page in ("README.md", "docs/vectors.md", "tests/golden/README.md"):
+        assert {*re.findall(r"[0-9]+ (?:clients|configurations)\b", text_of(page))} == counted, page

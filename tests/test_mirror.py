@@ -29,6 +29,7 @@ THROUGH_OTHERS: dict[str, list[str]] = {
         "assignors/weighted/placing.py",
         "assignors/weighted/problem.py",
     ],
+    "tests/copartition/why/test_reports.py": ["copartition/why/report.py"],
     "tests/copartition/shell": [
         "copartition/audit/options.py",
         "copartition/shell/options.py",

@@ -1,8 +1,7 @@
-"""Decides as each strategy does, on whole columns at once, to be fast, for groups a coordinator can make.
+"""The fast form of each strategy: it decides for whole NumPy columns at once.
 
-Each `assign_*` has the name of its twin in `assignors.rules`. Both speak of the same things; members, topics
-and partitions are integers here (`numbering`) and names there. Groups that no coordinator makes raise
-`OddGroup`, and the rule answers instead.
-
-The twins to be read are in `assignors.rules`; a property test holds both together.
+Each `assign_*` has a twin of the same name in `assignors.rules`, which is written to be read. Members, topics
+and partitions are integers here (see `numbering`), and names there. A property test holds that both give the
+same answers. For a group that no coordinator makes, this form raises `OddGroup`, and the rule answers
+instead.
 """

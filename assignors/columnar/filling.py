@@ -1,4 +1,4 @@
-"""Gives partitions, one by one, to the members that have the fewest."""
+"""Gives partitions, one by one, to the member that has the fewest."""
 
 from collections.abc import Sequence
 from heapq import heapreplace
@@ -10,17 +10,18 @@ from partitioning.kit.columns import run_starts
 
 
 def rounds(sizes: NDArray[np.integer], partitions: int) -> list[tuple[int, int]]:
-    """Return the rounds in which members with the fewest partitions get more, one a member and round.
+    """Return the rounds in which the members with the fewest partitions get one more partition each.
 
-    The members with the fewest take part until they have as many as the next ones, which then take part too.
+    At first only the members with the fewest partitions take part. When they have as many as the members with
+    the next higher number, these take part, too, and so on.
 
     Args:
-        sizes: partitions of each member so far, ascending; not empty.
+        sizes: how many partitions each member has so far, ascending; not empty.
         partitions: how many partitions are given out.
 
     Returns:
-        (how many members from the front take part, for how many rounds), in order. The last round may be more
-        than is left: the caller cuts it short.
+        Pairs (how many members from the front take part, for how many rounds), in order. The last rounds may
+        hand out more partitions than are left; the caller cuts them off.
     """
     starts = np.concatenate([np.zeros(1, np.intp), np.flatnonzero(np.diff(sizes)) + 1])
     levels = sizes[starts].tolist()
@@ -31,8 +32,7 @@ def rounds(sizes: NDArray[np.integer], partitions: int) -> list[tuple[int, int]]
     ):
         if left <= 0:
             break
-        # Rounds that hand out everything that is left, rounded up: more rounds would be cut off by the caller
-        # anyway.
+        # So many rounds hand out all partitions that are left (rounded up). No more rounds are needed.
         most = -(-left // reached)
         taking_part.append((reached, most if following is None else min(following - level, most)))
         left -= reached * taking_part[-1][1]
@@ -40,17 +40,18 @@ def rounds(sizes: NDArray[np.integer], partitions: int) -> list[tuple[int, int]]
 
 
 def turns(need: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return the members that get the next partitions, each as often as it needs: `sum(need)` indices.
+    """Return the members that get the next partitions, in order: indices of `need`, of shape (sum(need),).
 
-    In each round every member that still needs a partition gets one, in ascending order of its index in
-    `need`, whose numbers are 0 or more.
+    In each round every member that still needs a partition gets one, in ascending order of its index.
+
+    Args:
+        need: how many partitions each member needs, 0 or more.
     """
     parts = [np.empty(0, np.intp)]
     done = 0
     goals = np.sort(need)
     for goal in goals[run_starts(goals)].tolist():
-        # Between two distinct needs the same members take part in every round, so the rounds are one repeated
-        # block.
+        # Between two neighbouring needs the same members take part in every round, so one block is repeated.
         parts.append(np.tile(np.flatnonzero(need > done), goal - done))
         done = goal
     return np.concatenate(parts)
@@ -59,9 +60,13 @@ def turns(need: NDArray[np.integer]) -> NDArray[np.intp]:
 def lightest(heap: list[int], size: Sequence[int]) -> int | None:
     """Return the member with the fewest partitions, the lowest number first; None if the heap is empty.
 
-    A key of the heap is `size * members + member`. A size that grows leaves its key as it is; the key is
-    renewed here, when it comes to the top. A size that shrinks needs a new key at once, from the caller: its
-    old key would hide it.
+    If a member's size grows, its key in the heap stays as it is; this function renews the key when it comes
+    to the top. If a size shrinks, the caller must push a new key at once: under the old, greater key the
+    member would be found too late.
+
+    Args:
+        heap: keys `size * members + member` as a heap; changed if keys are renewed.
+        size: how many partitions each member has now.
     """
     while heap:
         member = heap[0] % len(size)

@@ -1,7 +1,7 @@
-"""Numbers the members, subscriptions, topics, partitions and racks of a group, the same in all strategies.
+"""Numbers the members, subscriptions, topics, partitions and racks of a group, for all strategies.
 
 The aliases `JoinPosition`, `IdRank`, `Visit`, `TopicRow` and `PartitionId` say what the integers of an array
-count; mypy sees one type, so a function that mixes two spaces is wrong without an error.
+count. All of them are one type for mypy, so it reports no error if a function confuses two of them.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from partitioning.kit.columns import bounds, group_rows, inverse
 
 
 class OddGroup(Exception):  # noqa: N818 - not an error: the rule answers instead
-    """The group is one that the columns leave to the rule.
+    """The columns cannot decide this group, and the rule must.
 
-    Such groups hold claims of partitions that do not exist, two claims of one partition, a subscription that
-    names a topic twice or names none, no members, or maps so crowded that arithmetic cannot tell their order;
-    or the JVM fails, or never ends.
+    Such a group has no members, has a subscription that is empty or names a topic twice, or has members that
+    claim a partition twice or claim partitions that do not exist. Others have hash maps so crowded that
+    arithmetic cannot tell their order, or are groups with which the JVM's assignor fails or never ends.
     """
 
 
 def member_order(members: Sequence[Member]) -> NDArray[np.intp]:
-    """Return join positions of the members: static ones by instance id, then dynamic ones by member id.
+    """Return the members' join positions: static members by instance id, then dynamic ones by member id.
 
-    Text compares as in Java, by UTF-16 code unit. Static members that share an instance id, which no
-    coordinator lets happen, stay in the order of the leader's HashMap.
+    Ids compare as in Java, by UTF-16 code unit. Static members that share an instance id stay in the order of
+    the leader's HashMap; no coordinator admits such members.
     """
     ids = [member.id for member in members]
     instances = [member.instance_id for member in members]
@@ -52,8 +52,8 @@ def member_order(members: Sequence[Member]) -> NDArray[np.intp]:
 
 def java_order(rows: Iterable[int], names: Sequence[str]) -> list[int]:
     """Return the rows, stably sorted by their names as Java's `String.compareTo` does."""
-    # ASCII text compares alike by code point and by UTF-16 code unit; sorting by a key for each name takes
-    # longer.
+    # ASCII text has the same order by code point and by UTF-16 code unit. So it needs no key for each name,
+    # which would take longer.
     if "".join(names).isascii():
         return sorted(rows, key=names.__getitem__)
     return sorted(rows, key=lambda row: utf16_key(names[row]))
@@ -69,11 +69,12 @@ def members_by_hash(ids: Sequence[str], hashes: NDArray[np.int32] | None = None)
 
 @dataclass(frozen=True, slots=True)
 class Subscriptions:
-    """Holds the distinct subscriptions of a group, as members list them; a subscription is an index.
+    """Holds the distinct subscriptions of a group. A subscription is an index into `lists`.
 
     Attributes:
-        lists: the different lists of topic names; no list names a topic twice.
-        of_member: the index in `lists` of each member's subscription.
+        lists: the distinct lists of topic names, each in the order in which a member lists it. No list names
+            a topic twice.
+        of_member: the subscription of each member, by join position.
         are_equal: True if all members subscribe to the same topics, in any order.
     """
 
@@ -83,13 +84,18 @@ class Subscriptions:
 
     @classmethod
     def of(cls, members: Sequence[Member], order: Iterable[int] | None = None) -> Subscriptions:
-        """Return the subscriptions of these members, taken in this order (join positions).
+        """Return the subscriptions of these members.
+
+        Args:
+            members: the members, in the order in which they joined.
+            order: join positions. `of_member` is in this order, and `lists` in the order of first appearance;
+                None stands for the order of `members`.
 
         Raises:
             OddGroup: a subscription names a topic twice.
         """
         topics: Sequence[Sequence[str]] = Carried.of(members).column("topics")
-        # If all members name the same topics, the order of members cannot change which list comes first.
+        # If all members list the same topics, the order of members makes no difference.
         if order is not None and topics.count(topics[0]) < len(topics):
             topics = [topics[row] for row in order]
         lists, of_member = distinct_lists(topics)
@@ -99,11 +105,17 @@ class Subscriptions:
         return cls(lists=lists, of_member=of_member, are_equal=not any(map(ne, sets, sets[1:])))
 
     def audiences(self, topics: Sequence[str], order: NDArray[np.integer]) -> Audiences:
-        """Return the audiences of these topics, each with a subscriber; members are listed in `order`."""
-        # One subscription: all topics have the same audience, all members, and nothing is to be looked up.
+        """Return the audiences of these topics.
+
+        Args:
+            topics: topic names, each with at least one subscriber.
+            order: members, as indices of `of_member`, in the order in which an audience lists them.
+        """
+        # With one subscription all topics have the same audience: all members.
         if len(self.lists) == 1:
             return Audiences(of_topic=[0] * len(topics), members=[order], of_subscription=[[0]])
-        # Topics with the same codes have the same audience; the tuple of codes is its name.
+        # A topic's audience follows from the subscriptions that name it, so their tuple identifies the
+        # audience.
         readers: dict[str, list[int]] = {topic: [] for topic in topics}
         for code, subscription in enumerate(self.lists):
             for topic in subscription:
@@ -125,12 +137,12 @@ class Subscriptions:
 
 @dataclass(frozen=True, slots=True)
 class Audiences:
-    """Holds the different sets of subscribers that topics have; an audience is an index into `members`.
+    """Holds the distinct sets of subscribers that topics have. An audience is an index into `members`.
 
     Attributes:
         of_topic: the audience of each topic.
-        members: the members of each audience, in the order that was asked for.
-        of_subscription: the audiences that members with each subscription are in.
+        members: the members of each audience, in the `order` given to `Subscriptions.audiences`.
+        of_subscription: for each subscription, the audiences that its members belong to.
     """
 
     of_topic: list[int]
@@ -139,11 +151,11 @@ class Audiences:
 
 
 def distinct_lists(lists: Sequence[Sequence[str]]) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
-    """Return the distinct lists, in the order of their first appearance, and the index there of each list."""
-    # One list for all: to compare it with each, often the same object, is cheaper than hashing each.
+    """Return the distinct lists in the order of their first appearance, and for each list its index there."""
+    # Often all lists are equal or even one object. Comparing them costs less than hashing each of them.
     if lists and lists.count(lists[0]) == len(lists):
         return [tuple(lists[0])], np.zeros(len(lists), np.intp)
-    # Members can share one list object; each object is looked at once.
+    # Members can share one list object, so each object is examined once.
     codes: dict[tuple[str, ...], int] = {}
     by_identity: dict[int, int] = {}
     code, latest = -1, None
@@ -169,11 +181,18 @@ PartitionId: TypeAlias = "NDArray[np.integer]"
 
 @dataclass(frozen=True)
 class Numbering:
-    """Numbers a group's members and topics: everything a strategy needs besides who owns which partition.
+    """Numbers a group's members and topics: what a strategy needs to know, except for the previous owners.
 
-    A member is an index into `members`, a topic an index into `topics`. A partition is an id: partition p of
-    topic t is `starts[t] + p`. `counts` is int64 of shape (len(topics),); `starts` is int64 of shape
-    (len(topics) + 1,) and ends with the number of all partitions.
+    A member is an index into `members`, and a topic an index into `topics`. A partition has an id: partition
+    p of topic t is `starts[t] + p`.
+
+    Attributes:
+        members: the members, in the order in which they joined.
+        topics: the names of the topics.
+        counts: the partitions of each topic, int64 of shape (topics,).
+        starts: the id of each topic's first partition, int64 of shape (topics + 1,). The last value is the
+            number of all partitions.
+        subscriptions: the distinct subscriptions of the members.
     """
 
     members: Sequence[Member]
@@ -203,12 +222,12 @@ class Numbering:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Topic names to topics."""
+        """The topic of each topic name."""
         return {name: topic for topic, name in enumerate(self.topics)}
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
-        """Member ids."""
+        """The member ids, by join position."""
         return Carried.of(self.members).column("id")
 
     def sort_by_id(self, members: JoinPosition) -> JoinPosition:
@@ -233,7 +252,7 @@ class Numbering:
     @cached_property
     def by_owner_hash(self) -> JoinPosition:
         """Members in the order of a HashMap that is filled in the order of `by_hash`."""
-        # Java puts members into this map while it iterates over the other one, which decides inside a bin.
+        # Java fills this map while it iterates over the other map, whose order decides inside a bin.
         visited = self.by_hash
         return visited[members_by_hash([self.ids[row] for row in visited.tolist()])]
 
@@ -251,29 +270,34 @@ class Numbering:
 
     @cached_property
     def subscribed(self) -> NDArray[np.bool_]:
-        """True if a subscription has a topic that exists: bool of shape (subscriptions, topics)."""
+        """True if a subscription names a topic that has partitions: bool of shape (subscriptions, topics)."""
         subscribed = np.zeros((len(self.subscriptions.lists), len(self.topics)), np.bool_)
         for code, names in enumerate(self.subscriptions.lists):
             subscribed[code, [self.index[name] for name in names if name in self.index]] = True
-        # A deleted topic can still be numbered, if a target has it; it has no partitions to get.
+        # A deleted topic is numbered, too, if a target assignment still has it. It has no partitions.
         subscribed[:, self.counts == 0] = False
         return subscribed
 
     def assignment_by_owner(self, owner: JoinPosition) -> Assignment:
-        """Return the assignment in which every list has the topics in order, partitions ascending."""
+        """Return the assignment with these owners, one for each partition id.
+
+        Each member's list has the topics in the order of `topics`, and a topic's partitions ascending.
+        """
         return OwnerRows(owner, self.topic_of, self.number_of).assignment(self.ids, self.topics, self.counts)
 
 
 class OwnerRows(NamedTuple):
-    """Holds the owner of each partition, one row a partition; a member's rows are in its list order.
+    """Holds the owner of each partition, one row a partition.
+
+    The rows of a member are in the order of its list in the assignment.
 
     Attributes:
-        member: the member of each row.
-        topic: topic of each row.
-        number: partition number of each row.
-        waits: True for rows that another member has to give up first, which wait for the next round; None if
-            no row waits.
-        kept: the first so many rows are of members that had them already; 0 if that is not known.
+        member: the member of each row, a join position.
+        topic: the topic of each row.
+        number: the partition number of each row.
+        waits: True for rows whose partition another member must revoke first, so that it is transferring
+            until the next rebalance; None if no row waits.
+        kept: the first `kept` rows are partitions that their member had before; 0 if that is not known.
     """
 
     member: JoinPosition
@@ -289,10 +313,17 @@ class OwnerRows(NamedTuple):
         counts: NDArray[np.int64],
         certificate: Certificate | None = None,
     ) -> Assignment:
-        """Return the assignment of the members with these ids, of topics with so many partitions."""
+        """Return these rows as an assignment.
+
+        Args:
+            ids: the member ids, by join position.
+            topics: the names of the topics.
+            counts: the partitions of each topic.
+            certificate: the certificate of the assignment; None for none.
+        """
         member, topic, number, waits, _ = self
         transferring = None
-        # A partition that waits stands in no member's list this time; `Assignment.transferring` has it.
+        # A partition that waits is in no member's list in this rebalance, but in `Assignment.transferring`.
         if waits is not None and waits.any():
             transferring = (
                 PartitionList(topics, topic[waits].astype(np.int32), number[waits].astype(np.int32)),
@@ -326,12 +357,15 @@ def in_name_order(topics: Iterable[Topic]) -> list[Topic]:
 
 @dataclass(frozen=True, slots=True)
 class Racks:
-    """Racks of members and replicas, where they matter; a pattern is a set of racks that some partition has.
+    """Holds the racks of members and replicas, for a group in which racks change the answer.
+
+    A rack is a number; only racks of members have one. A pattern is the set of racks that the replicas of
+    some partition are in.
 
     Attributes:
-        member: rack of each member, -1 if it has none, int32 of shape (members,).
-        pattern: pattern of each partition id, int32 of shape (partitions,).
-        inside: True if a pattern has a rack, bool of shape (patterns, racks).
+        member: the rack of each member, int32 of shape (members,); -1 if it has none.
+        pattern: the pattern of each partition id, int32 of shape (partitions,).
+        inside: True if a pattern contains a rack, bool of shape (patterns, racks).
     """
 
     member: NDArray[np.int32]
@@ -340,9 +374,10 @@ class Racks:
 
     @classmethod
     def of(cls, topics: Mapping[str, Topic], numbering: Numbering) -> Racks | None:
-        """Return the racks of a group with these topics, or None if they decide nothing.
+        """Return the racks of a group with these topics, or None if they do not change the answer.
 
-        Racks decide where some member's rack has a replica, unless all partitions have replicas in all racks.
+        They change it if some member's rack has a replica, unless every partition has a replica in every
+        rack.
         """
         names: dict[str, int] = {}
         racks = Carried.of(numbering.members).column("rack")
@@ -354,7 +389,7 @@ class Racks:
         starts = numbering.starts.tolist()
         for name, start, end in zip(numbering.topics, starts, starts[1:], strict=False):
             pattern[start:end] = replica_patterns(topics[name], patterns)
-        # Racks without any replica count for nothing, so "all racks" are those of replicas.
+        # A rack without any replica does not count, so "every rack" means every rack of a replica.
         everywhere = frozenset[str]().union(*patterns)
         if everywhere.isdisjoint(names) or all(racks == everywhere for racks in patterns):
             return None
@@ -364,14 +399,14 @@ class Racks:
         return cls(member=np.array(member, np.int32), pattern=pattern, inside=inside)
 
     def mismatch(self, members: JoinPosition, ids: PartitionId) -> NDArray[np.bool_]:
-        """Return, for each member and its partition, whether the member's rack has no replica of it."""
+        """Return whether each row's member has a rack, and the row's partition has no replica in it."""
         rack = self.member[members]
         return (rack >= 0) & ~self.inside[self.pattern[ids], rack]
 
     def by_choice(self, ids: PartitionId) -> PartitionId:
-        """Return the partitions, those with the fewest members near them first; ties stay in order.
+        """Return the partitions, sorted by how many members are near them, ascending; ties stay in order.
 
-        A member is near a partition if a replica is in its rack.
+        A member is near a partition if the partition has a replica in the member's rack.
         """
         members = np.bincount(self.member[self.member >= 0], minlength=self.inside.shape[1])
         near = self.inside @ members
@@ -379,7 +414,7 @@ class Racks:
 
 
 def replica_patterns(topic: Topic, patterns: dict[frozenset[str], int]) -> list[int]:
-    """Return the pattern of each partition of a topic; new patterns get the next number in `patterns`."""
+    """Return the pattern of each partition of a topic; a new pattern gets the next number in `patterns`."""
     if topic.racks is None:
         return [patterns.setdefault(frozenset(), len(patterns))] * topic.partitions
     pattern_of: dict[Collection[str], int] = {}
@@ -397,9 +432,14 @@ def replica_patterns(topic: Topic, patterns: dict[frozenset[str], int]) -> list[
 
 @dataclass(frozen=True)
 class BrokerNumbering(Numbering):
-    """Numbers a group as `Numbering` does, but members in the order in which the coordinator visits them.
+    """Numbers a group as `Numbering` does, but with the coordinator's topic ids and with deleted topics.
 
-    Topics that are gone but still in some member's target come last and have no partitions.
+    In "uniform" a member's number is its place in the order in which the coordinator visits members
+    (`Visit`), and `subscriptions.of_member` has this order, too. Deleted topics that a target assignment
+    still has come last and have no partitions.
+
+    Attributes:
+        topic_ids: the 16 bytes of each topic's id.
     """
 
     topic_ids: list[bytes]
@@ -412,7 +452,14 @@ class BrokerNumbering(Numbering):
         subscriptions: Subscriptions,
         targeted: Collection[str] = (),
     ) -> BrokerNumbering:
-        """Return the numbering of these members and of the topics in their subscriptions or targets."""
+        """Return the numbering of these members and of the topics in their subscriptions or targets.
+
+        Args:
+            topics: the topics of the cluster.
+            members: the members, in the order in which they joined.
+            subscriptions: the subscriptions of the members.
+            targeted: names of the topics in the members' target assignments.
+        """
         wanted = set[str]().union(*subscriptions.lists, targeted)
         existing = [topic for topic in topics if topic.partitions and topic.name in wanted]
         names = [topic.name for topic in existing]
@@ -429,8 +476,8 @@ class BrokerNumbering(Numbering):
 
     @cached_property
     def has_subscriber(self) -> NDArray[np.bool_]:
-        """True for each topic that some member subscribes to, deleted topics included."""
-        # By name: a topic of a subscription that is gone still counts as subscribed.
+        """True for each topic that some member subscribes to, bool of shape (topics,)."""
+        # Names decide, so a deleted topic counts as subscribed if a subscription still names it.
         names = set[str]().union(*self.subscriptions.lists)
         return np.array([name in names for name in self.topics], np.bool_)
 
@@ -442,11 +489,11 @@ class BrokerNumbering(Numbering):
         return rows[self.counts[rows] > 0]
 
     def in_id_order(self, names: Sequence[str]) -> TopicRow:
-        """Return the same topics in the order of the HashSet of ids that is made from that of names."""
+        """Return the same topics in the order of the HashSet of their ids, filled in the order of names."""
         return self.in_map_order(self.in_set_order(names), hash_set_capacity(len(names)))
 
     def in_map_order(self, topics: TopicRow, capacity: int) -> TopicRow:
-        """Return these topics in the order of a HashMap of this capacity that their ids are put into."""
+        """Return these topics in the order of a HashMap of this capacity, into which their ids are put."""
         return topics[hash_map_order(self._hashes[topics], capacity=capacity, keys=self.halves[topics])]
 
     @cached_property
@@ -456,16 +503,19 @@ class BrokerNumbering(Numbering):
 
     @cached_property
     def halves(self) -> NDArray[np.int64]:
-        """The two halves of each id, signed, by which `Uuid.compareTo` orders them; shape (topics, 2)."""
+        """The high and the low half of each topic id, int64 of shape (topics, 2).
+
+        `Uuid.compareTo` compares these signed numbers.
+        """
         return np.frombuffer(b"".join(self.topic_ids), ">i8").astype(np.int64).reshape(-1, 2)
 
     @cached_property
     def spread_hashes(self) -> NDArray[np.int32]:
-        """Each id's hash code as a HashMap uses it."""
+        """The hash code of each topic id, spread as `HashMap.hash` spreads it."""
         return spread(self._hashes)
 
     @cached_property
     def _hashes(self) -> NDArray[np.int32]:
-        """`Uuid.hashCode` of each id."""
+        """The `Uuid.hashCode` of each topic id."""
         mixed = self.halves[:, 0] ^ self.halves[:, 1]
         return (mixed ^ (mixed >> 32)).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Assigns as "range" does (KIP-881), the client's and the broker's: every topic is cut into ranges."""
+"""Assigns as "range" and "broker-range" do: each topic is cut into one range for each member (KIP-881)."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -29,24 +29,28 @@ from partitioning.kit.columns import bounds, sort_positions
 
 
 def assign_range(group: Group) -> Assignment:
-    """Return the assignment; topics in the order of the JVM's HashMap or, where racks decide, by name."""
+    """Return the assignment of "range".
+
+    In a member's list, topics are in the order of the JVM's HashMap; if racks decide, they are sorted by
+    name.
+    """
     members = group.members
     subscriptions = Subscriptions.of(members)
     subscribed = hash_map_keys(_subscribed_topics(members, subscriptions))
     existing = topics_that_exist(group, subscribed)
-    # Java builds a second map, without the topics that have no partitions; it may be shorter and so have
-    # another order.
+    # Java builds a second map without the topics that have no partitions. With fewer topics its table can be
+    # shorter, and then its order is another one.
     names = hash_map_keys([name for name in subscribed if name in existing])
     order = member_order(members)
 
     topics = [existing[name] for name in names]
     matched: list[_CoPartitioned] = []
-    # Only if both sides have racks can one of them match; the search for co-partitioned topics is left out
-    # otherwise.
+    # Racks can match only if both members and replicas have racks. Otherwise the search for co-partitioned
+    # topics is skipped.
     if any(topic.racks is not None for topic in topics) and any(member.rack for member in members):
         matched = _group_co_partitioned(topics, members, subscriptions, order)
     racks_decide = any(group.needs_racks for group in matched)
-    # With racks the JVM goes over topics by name; without, in the order of its HashMap.
+    # If racks decide, the JVM takes topics in the order of their names; else in the order of its HashMap.
     if racks_decide:
         topics = in_name_order(topics)
     numbering = Numbering.of(members, subscriptions, topics)
@@ -59,7 +63,7 @@ def assign_range(group: Group) -> Assignment:
 
 
 def _subscribed_topics(members: Sequence[Member], subscriptions: Subscriptions) -> list[str]:
-    """Return every subscribed topic, in the order they are first seen in the HashMap of members."""
+    """Return every subscribed topic once, in the order in which the HashMap of members first yields it."""
     if len(subscriptions.lists) == 1:
         return list(subscriptions.lists[0])
     visits = members_by_hash([member.id for member in members])
@@ -70,8 +74,11 @@ def _subscribed_topics(members: Sequence[Member], subscriptions: Subscriptions) 
 def range_owners(counts: NDArray[np.int64], audiences: Audiences) -> JoinPosition:
     """Return the member that gets each partition, by partition id.
 
-    The members of an audience are in the order in which they get their ranges. Topics with the same count and
-    audience are cut once.
+    Topics with the same count and the same audience are cut only once.
+
+    Args:
+        counts: the partitions of each topic.
+        audiences: the audiences of these topics; each lists its members in the order of their ranges.
     """
     cuts: dict[tuple[int, int], JoinPosition] = {}
     handed_out: list[JoinPosition] = [np.empty(0, np.intp)]
@@ -84,9 +91,10 @@ def range_owners(counts: NDArray[np.int64], audiences: Audiences) -> JoinPositio
 
 
 def _cut(count: int, members: JoinPosition) -> JoinPosition:
-    """Return the owner of each partition of one topic: ranges of equal length, the first `extra` one longer.
+    """Return the owner of each partition of one topic.
 
-    If there are fewer partitions than members, the last members get none.
+    All ranges have the same length, but the first `extra` ranges have one partition more. If there are fewer
+    partitions than members, the last members get none.
     """
     quota, extra = divmod(count, len(members))
     if quota == 0:
@@ -96,15 +104,15 @@ def _cut(count: int, members: JoinPosition) -> JoinPosition:
 
 @dataclass(frozen=True, slots=True)
 class _CoPartitioned:
-    """Holds co-partitioned topics, which are cut alike; their counts differ only if no member has a rack.
+    """Holds topics that are cut into the same ranges, because they have the same members and partition count.
 
-    A set of racks is an integer with one bit a rack.
+    The counts may differ if no member has a rack. A set of racks is an integer with one bit for each rack.
 
     Attributes:
-        members: the members, in the order in which they get their ranges.
-        near: the rack of each member as one bit, 0 if it has none.
+        members: the join positions of the members, in the order in which they get their ranges.
+        near: the rack of each member as one bit, in the order of `members`; 0 if it has none.
         topics: the topics.
-        racks: the racks of each partition's replicas, a list for each topic.
+        racks: for each topic, the set of racks of each partition's replicas.
     """
 
     members: list[int]
@@ -114,7 +122,11 @@ class _CoPartitioned:
 
     @property
     def needs_racks(self) -> bool:
-        """True if some topic has a replica near some member, and not all its partitions in all racks."""
+        """True if racks can change the answer.
+
+        That is so if some topic has a replica in a member's rack, and at least one partition of that topic
+        lacks a rack that its other partitions have.
+        """
         members = reduce(or_, self.near)
         return any(
             members & (everywhere := reduce(or_, racks)) and any(where != everywhere for where in racks)
@@ -122,7 +134,7 @@ class _CoPartitioned:
         )
 
     def owners(self) -> Iterator[tuple[str, NDArray[np.intp]]]:
-        """Yield each topic with the members its partitions go to."""
+        """Yield each topic's name with the member of each of its partitions, by partition number."""
         members = np.array(self.members, np.intp)
         if not any(self.near):
             for topic in self.topics:
@@ -147,10 +159,10 @@ def _group_co_partitioned(
     """Return the groups of topics with the same members and, if some members have a rack, the same count.
 
     Args:
-        topics: topics with partitions, in the order of the JVM's map.
-        members: in the order in which they joined.
-        subscriptions: theirs.
-        order: join positions in the order in which members get their ranges.
+        topics: the topics that have partitions, in the order of the JVM's map.
+        members: the members, in the order in which they joined.
+        subscriptions: the subscriptions of the members.
+        order: the join positions of the members, in the order in which they get their ranges.
     """
     bits: dict[str, int] = {}
     rack = [_bit(member.rack, bits) if member.rack else 0 for member in members]
@@ -161,8 +173,8 @@ def _group_co_partitioned(
     subscribers = [members.tolist() for members in audiences.members]
     located = [any(rack[member] for member in members) for members in subscribers]
     co_partitioned: dict[tuple[int, int], list[tuple[Topic, list[int]]]] = defaultdict(list)
-    # Without a rack among the members, Java compares a count of 0 for every topic: all of them are in one
-    # group.
+    # If no member has a rack, Java compares a count of 0 for every topic, so all topics of an audience are in
+    # one group.
     for topic, audience, pattern in zip(topics, audiences.of_topic, pattern_of, strict=True):
         racks = [racks_of[number] for number in pattern]
         co_partitioned[audience, topic.partitions if located[audience] else 0].append((topic, racks))
@@ -178,10 +190,14 @@ def _group_co_partitioned(
 
 
 class _Ranges:
-    """Cuts the partitions of one topic into ranges. Members are numbered by their turn to get a range.
+    """Cuts the partitions of one topic into ranges. A member's number is its turn to get a range.
 
-    `owner` has the member of each partition number, -1 while it is free. `_assigned` is how many partitions
-    each member has; `_extra` is how many members may still get one more than `_quota`.
+    Attributes:
+        owner: the member of each partition number; -1 while the partition is free.
+        _near: the rack of each member as one bit; 0 if it has none.
+        _assigned: how many partitions each member has.
+        _quota: how many partitions each member may get.
+        _extra: how many members may still get one partition more than `_quota`.
     """
 
     def __init__(self, partitions: int, near: Sequence[int]) -> None:
@@ -191,15 +207,20 @@ class _Ranges:
         self._assigned = [0] * len(near)
 
     def match_together(self, racks: Sequence[int]) -> None:
-        """Give each partition to the first member with room that is near it, or to none."""
+        """Give each partition to the first member that has room and is near it, if there is one.
+
+        Args:
+            racks: for each partition number, the racks in which each of the co-partitioned topics has a
+                replica. A member without a rack is near every partition.
+        """
         waiting: dict[int, list[int]] = defaultdict(list)
-        # The member whose turn is first is at the end of its list, where `pop` takes it in constant time.
+        # Lists are in reverse order of turns: `pop` then removes the first member in constant time.
         for member in reversed(range(len(self._near))):
             waiting[self._near[member]].append(member)
         for partition, where in enumerate(racks):
             near = [members for rack, members in waiting.items() if not rack or rack & where]
             for members in near:
-                while members and self._room(members[-1]) <= 0:  # it will have no room later either
+                while members and self._room(members[-1]) <= 0:  # room never grows, so it stays full
                     members.pop()
             first = min((members[-1] for members in near if members), default=None)
             if first is not None:
@@ -215,9 +236,11 @@ class _Ranges:
         self._serve(dict.fromkeys(self._near, everything))
 
     def _serve(self, choice: dict[int, Iterator[int]]) -> None:
-        """Give each member in turn its room out of the choice for its rack.
+        """Give each member, in turn, as many partitions of its rack's choice as it has room for.
 
-        `choice` is by rack; members of one rack share an iterator, so what one gets is gone for the next.
+        Args:
+            choice: by rack, an iterator of free partitions. Members of one rack share it, so a partition that
+                one member gets is not offered to the next.
         """
         for member, rack in enumerate(self._near):
             room = self._room(member)
@@ -225,20 +248,20 @@ class _Ranges:
                 self._give(list(islice(choice[rack], room)), member)
 
     def _free_partitions(self, racks: Sequence[int], rack: int) -> Iterator[int]:
-        """Yield partitions near the rack that are free when they are asked for.
+        """Yield the partitions near a rack, if they are still free at the time when each is drawn.
 
-        Without a rack all are near.
+        A rack of 0 stands for none: all partitions are near.
         """
         for partition, where in enumerate(racks):
             if self.owner[partition] < 0 and (not rack or rack & where):
                 yield partition
 
     def _room(self, member: int) -> int:
-        """Return how many partitions the member may still get; it never grows."""
+        """Return how many partitions the member may still get; this number never grows."""
         return self._quota + (self._extra > 0) - self._assigned[member]
 
     def _give(self, partitions: Sequence[int], member: int) -> None:
-        """Give these partition numbers to a member; the first that passes the quota uses up one extra."""
+        """Give these partition numbers to a member; if it then exceeds the quota, one extra is used up."""
         for partition in partitions:
             self.owner[partition] = member
         self._assigned[member] += len(partitions)
@@ -252,7 +275,7 @@ def _bit(rack: str, bits: dict[str, int]) -> int:
 
 
 def assign_broker_range(group: Group) -> Assignment:
-    """Return the assignment, each member's list in the order of the broker's maps."""
+    """Return the assignment of "broker-range", with each member's list in the order of the broker's maps."""
     members = group.members
     if not members:
         return Assignment.of({})
@@ -267,7 +290,7 @@ def assign_broker_range(group: Group) -> Assignment:
         place = np.repeat(_places(first, numbering, equal=True), numbering.counts)
     else:
         places = [_places(topics, numbering, equal=False) for topics in subscriptions.lists]
-        # The place depends on the member's own subscription: its map holds its own topics only.
+        # A member's map has only the topics of its own subscription, so a topic's place depends on that.
         place = np.stack(places)[subscriptions.of_member[owner], topic]
     rows = sort_positions(owner, place)
     return Assignment(
@@ -283,12 +306,12 @@ def assign_broker_range(group: Group) -> Assignment:
 def _places(subscription: Sequence[str], numbering: BrokerNumbering, *, equal: bool) -> NDArray[np.intp]:
     """Return the place of each topic in the HashMap in which members with this subscription get their ranges.
 
-    Where all subscriptions are equal, topics that do not exist do not count for the length of its table.
+    If all subscriptions are equal, topics that do not exist do not count for the length of the map's table.
 
     Args:
-        subscription: topic names as a member lists them.
-        numbering: of the group.
-        equal: whether all members subscribe to the same topics.
+        subscription: the topic names as a member lists them.
+        numbering: the numbering of the group.
+        equal: True if all members subscribe to the same topics.
 
     Returns:
         intp of shape (topics,): a topic's place; 0 for a topic that is not in the subscription.

@@ -1,6 +1,6 @@
-"""Assigns as "roundrobin" does: the circle of members is walked a topic at a time.
+"""Assigns as "roundrobin" does: partitions go round a circle of members, one topic at a time.
 
-A seat is a place in the circle, an index into the members in the order of `member_order`.
+A seat is a member's place in the circle: an index into the result of `member_order`.
 """
 
 from bisect import bisect_left
@@ -23,7 +23,7 @@ from partitioning.kit.columns import inverse
 
 
 def assign_round_robin(group: Group) -> Assignment:
-    """Return the assignment; a member's list is sorted by topic and number."""
+    """Return the assignment of "roundrobin"; a member's list is sorted by topic name, then by number."""
     members = group.members
     if not members:
         raise OddGroup
@@ -38,9 +38,9 @@ def assign_round_robin(group: Group) -> Assignment:
 def _seats(numbering: Numbering, order: JoinPosition) -> NDArray[np.intp]:
     """Return the seat of the member that gets each partition, by partition id; seats are indices of `order`.
 
-    Members that do not subscribe to a topic are passed over; the next topic goes on behind the last seat.
+    Members that do not subscribe to a topic are skipped. The next topic continues behind the last seat used.
     """
-    # Nobody is passed over: partition ids in order take the seats in order.
+    # With one subscription no member is skipped: partition ids in order take the seats in order.
     if len(numbering.subscriptions.lists) == 1:
         return np.arange(numbering.total) % len(order)
     position = inverse(order)
@@ -51,9 +51,9 @@ def _seats(numbering: Numbering, order: JoinPosition) -> NDArray[np.intp]:
     cursor = 0
     for count, audience in zip(numbering.counts.tolist(), audiences.of_topic, strict=True):
         seats, numbers = seats_of[audience], numbers_of[audience]
-        # The first subscriber at or behind the cursor gets partition 0; past the end the circle starts again.
+        # The first subscriber at or after the cursor gets partition 0. After the last seat comes the first.
         first = bisect_left(numbers, cursor)
         turns.append(seats[np.arange(first, first + count) % len(numbers)])
-        # The next topic goes on behind the member that got the last partition.
+        # The next topic continues behind the member that got the last partition.
         cursor = numbers[(first + count - 1) % len(numbers)] + 1
     return np.concatenate(turns)

@@ -1,7 +1,7 @@
 """Assigns as the leader of a "sticky" or "cooperative-sticky" group does.
 
-The claims of members are read first; then members keep, up to their share, and free partitions are given out.
-This file has groups of equal subscriptions, `sticky_general` the others.
+First the members' claims are read; then members keep partitions up to their share; then the free partitions
+are given out. This file decides groups with equal subscriptions, and `sticky_general` decides the others.
 """
 
 from __future__ import annotations
@@ -46,13 +46,21 @@ from partitioning.kit.columns import bounds, inverse, join_columns, range_number
 
 
 def assign_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
-    """Return the assignment of "sticky", and the highest generation that the leader has seen after it."""
+    """Return the assignment of "sticky", and the highest generation that the leader knows after it.
+
+    Args:
+        group: the group.
+        highest: the highest generation that this leader knew before; -1 for none.
+    """
     numbering, claims, outcome = _decide(group, highest, recall_as_it_arrives)
     return outcome.assignment(numbering.ids, numbering.topics, numbering.counts), claims.highest
 
 
 def assign_cooperative_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
-    """Return the same for "cooperative-sticky"; partitions that another member has to give up wait."""
+    """Return the same as `assign_sticky` for "cooperative-sticky".
+
+    Partitions that another member must revoke first are transferring in the assignment.
+    """
     numbering, claims, outcome = _decide(group, highest, _recall_owned)
     outcome = with_transfers(numbering, claims, outcome)
     return outcome.assignment(numbering.ids, numbering.topics, numbering.counts), claims.highest
@@ -65,11 +73,12 @@ def _decide(
 
     Args:
         group: any group that a coordinator can make.
-        highest: the highest generation that this leader has seen before; -1 for none.
-        recall: what the members of this strategy say they had.
+        highest: the highest generation that this leader knew before; -1 for none.
+        recall: the function that reads the previous partitions of the members, as this strategy reports them.
 
     Raises:
-        OddGroup: no members, or a subscription that names no topics, or odd claims.
+        OddGroup: the group has no members, a subscription is empty while others are not, or the claims are
+            ones that `read_claims` refuses.
     """
     subscriptions = Subscriptions.of(group.members)
     if not group.members or (len(subscriptions.lists) > 1 and () in subscriptions.lists):
@@ -82,14 +91,18 @@ def _decide(
 
 
 def _recall_owned(numbering: Numbering) -> ReportedPartitions:
-    """Return what members own; the order of their reports matters only if subscriptions differ."""
+    """Return the partitions that members own, in the order of their reports if subscriptions differ.
+
+    If subscriptions are equal, that order makes no difference.
+    """
     return recall_owned(numbering.members, in_order=not numbering.subscriptions.are_equal)
 
 
 def recall_as_it_arrives(numbering: Numbering) -> ReportedPartitions:
-    """Return what the members remember, in the order in which their leader reads it where that matters.
+    """Return the partitions in the members' user data, in the order in which their leader reads them.
 
-    User data travels as a map of topics, so a member's list reaches the leader in the order of that map.
+    User data is sent as a map of topics, so a member's list reaches the leader in the order of that map. If
+    subscriptions are equal, this order makes no difference and is not computed.
     """
     memory = recall_user_data(numbering.members)
     if numbering.subscriptions.are_equal:
@@ -104,14 +117,19 @@ def recall_as_it_arrives(numbering: Numbering) -> ReportedPartitions:
 
 
 def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
-    """As `as_it_travels`, for many lists with the same names at once, unless their maps are crowded."""
+    """Return each list as `as_it_travels` does, but computed for many lists at once.
+
+    Lists whose maps are crowded are passed to `as_it_travels` one by one.
+    """
     (names, topics, partitions), sizes = join_lists(lists)
     owner = np.repeat(np.arange(len(lists)), sizes)
-    # A group is a (member, topic) pair; `first` is its first row, `group` the pair of each row.
+    # A group here is a (member, topic) pair: `first` has the first row of each pair, `group` the pair of each
+    # row.
     _, first, group = np.unique(owner * len(names) + topics, return_index=True, return_inverse=True)
 
-    # Each partition asks the map for its topic, topic after topic. Asking makes the map grow before it adds a
-    # topic, so the last topic does not count if only one partition asks for it.
+    # Java looks up each partition's topic in the map (`computeIfAbsent`). A full map grows at the start of a
+    # lookup, before a topic is added. So the last topic does not make the map grow if only one partition
+    # looks it up.
     lookups = np.bincount(owner[first], minlength=len(lists))
     filled = np.flatnonzero(sizes)
     begins = np.flatnonzero(np.diff(owner[first], prepend=-1))
@@ -119,11 +137,12 @@ def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
     lookups[filled] -= np.bincount(group)[last_topic] == 1
     lengths = grown_lengths(np.full(len(lists), DEFAULT_LENGTH), lookups)
     hashes = spread(string_hashes(names))[topics[first]]
-    # A new topic comes first in its bin, so the last one is looked at first.
+    # `computeIfAbsent` puts a new topic at the head of its bin, so topics are taken from the last to the
+    # first.
     latest = np.argsort(-first, kind="stable")
     of_latest = owner[first[latest]]
     place = inverse(latest[map_order(of_latest, hashes[latest], lengths[of_latest])])
-    # Rows by the place of their topic in the map; rows of one topic keep their order.
+    # Rows are sorted by the place of their topic in the map; rows of one topic keep their order.
     rows = np.argsort(place[group], kind="stable")
     columns = PartitionColumns(names, topics[rows], partitions[rows])
     arrived = PartitionList.parts(columns, bounds(sizes).tolist())
@@ -133,11 +152,11 @@ def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
 
 
 def with_transfers(numbering: Numbering, claims: Claims, outcome: OwnerRows) -> OwnerRows:
-    """Return the outcome with `waits` True for partitions that a member gets and another one claims.
+    """Return the outcome with `waits` True for each partition that one member gets and another one claims.
 
     Args:
-        numbering: of the group.
-        claims: what members own; every partition is claimed at most once.
+        numbering: the numbering of the group.
+        claims: the partitions that members own; each is claimed at most once.
         outcome: the owner of each partition; its first `kept` rows are claims that their member keeps.
     """
     kept = outcome.kept
@@ -146,22 +165,22 @@ def with_transfers(numbering: Numbering, claims: Claims, outcome: OwnerRows) -> 
     ids = numbering.starts[outcome.topic[kept:]] + outcome.number[kept:]
     owner = np.full(numbering.total, -1, np.int32)
     owner[claims.id] = claims.member
-    # Only rows behind the kept ones can be new to their member.
+    # Only the rows after the kept ones can be partitions that are new to their member.
     had = owner[ids]
     moving = (had >= 0) & (had != outcome.member[kept:])
     return outcome._replace(waits=join_columns(np.zeros(kept, np.bool_), moving))
 
 
 def assign_constrained(numbering: Numbering, claims: Claims, racks: Racks | None) -> OwnerRows:
-    """Return the owners if all members subscribe to the same topics: kept rows, then others.
+    """Return the owners if all members subscribe to the same topics: first kept rows, then the others.
 
-    Partitions that nobody keeps come in the order of their ids, which is by topic name and number; with
-    racks, the ones that find a member near come first.
+    Partitions that no member keeps come in the order of their ids, which is by topic name, then by number. If
+    racks decide, those that go to a member near them come first.
 
     Args:
-        numbering: of the group; its topics are in the order of their names.
-        claims: what members own; every partition is claimed at most once.
-        racks: racks of members and replicas; None if they decide nothing.
+        numbering: the numbering of the group, with topics in the order of their names.
+        claims: the partitions that members own; each is claimed at most once.
+        racks: the racks of members and replicas; None if they do not change the answer.
     """
     kept, seats = _keep(numbering, claims, racks)
     assigned = np.zeros(numbering.total, np.bool_)
@@ -169,10 +188,10 @@ def assign_constrained(numbering: Numbering, claims: Claims, racks: Racks | None
     ids = np.flatnonzero(~assigned)
     near = np.empty(0, np.int32)
     if racks is not None:
-        # Partitions that few members are near come first: later these members could be full.
+        # Partitions with few members near them are placed first, because these members could be full later.
         near, near_ids, rest = assign_nearby(racks.by_choice(ids), seats, racks)
         ids = np.concatenate([near_ids, rest])
-    everything = racks is None and len(ids) == numbering.total  # then ids count up: no need to look them up
+    everything = racks is None and len(ids) == numbering.total  # ids are 0, 1, 2 ...: no lookup is needed
     return OwnerRows(
         member=join_columns(kept.member, join_columns(near, seats.round_robin()[: len(ids) - len(near)])),
         topic=join_columns(kept.topic, numbering.topic_of if everything else numbering.topic_of[ids]),
@@ -182,31 +201,30 @@ def assign_constrained(numbering: Numbering, claims: Claims, racks: Racks | None
 
 
 def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[OwnerRows, Seats]:
-    """Return the claims that members keep, by partition and then topic (KAFKA-16277), and the seats left.
+    """Return the claims that members keep, by partition number, then topic (KAFKA-16277); and free seats.
 
-    A member that claims more than the least share keeps one more, while there are extras; members take turns
-    in the order of Java's HashMap.
+    Each member keeps up to the least share. A member that claims more keeps one extra partition as long as
+    there are extras. If there are too few, the members that come first in Java's HashMap keep one.
     """
     members = len(numbering.members)
     claimant, numbers, topics = claims.member, claims.number, claims.topic
     if racks is not None:
         near = ~racks.mismatch(claimant, claims.id)
         claimant, numbers, topics = claimant[near], numbers[near], topics[near]
-    # By number before topic: a member that gives partitions up then keeps some of every topic.
+    # Sorted by number before topic, so a member that gives partitions up keeps some of every topic.
     member, number, topic = sort_rows(claimant, numbers, topics)
 
     have = np.bincount(member, minlength=members)
     least, extras = divmod(numbering.total, members)
     quota = np.where(have < least, have, least)
     extra: JoinPosition = np.flatnonzero(have > least) if extras else np.empty(0, np.intp)
-    # If more members could keep an extra partition than there are extras, the ones that the JVM visits first
-    # keep one.
+    # If more members claim an extra partition than there are extras, those that the JVM visits first keep it.
     if len(extra) > extras:
         extra = numbering.by_owner_hash[have[numbering.by_owner_hash] > least][:extras]
     quota[extra] += 1
-    # Rows are grouped by member and sorted; what is over the quota is the end of a member's rows.
+    # Rows are grouped by member and sorted. The rows beyond the quota are the last ones of a member.
     if (have > quota).any():
-        # The rows of member m end at have.cumsum()[m]; those from its quota on are lost.
+        # The rows of member m end at have.cumsum()[m]; it loses those from its quota on.
         lost = range_numbers(have.cumsum() - have + quota, have - quota)
         member, topic, number = (np.delete(column, lost) for column in (member, topic, number))
 
@@ -221,11 +239,11 @@ class Seats:
     """Holds the members that still get partitions: up to `least` each, and some of them one extra.
 
     Attributes:
-        least: the partitions that every member gets at least.
-        extras: how many more members may get one partition more than `least`.
-        size: how many partitions each member has.
-        under: members below the share, in the order they are served.
-        exact: members at the share that may get an extra, in the order they are served.
+        least: the least share: how many partitions every member gets at least.
+        extras: how many more members may get an extra, which is one partition more than `least`.
+        size: how many partitions each member has, by join position.
+        under: the members that have fewer than `least`, in the order in which they get partitions.
+        exact: the members that have `least` and may get an extra, in the order in which they get it.
     """
 
     least: int
@@ -235,13 +253,13 @@ class Seats:
     exact: JoinPosition
 
     def round_robin(self) -> NDArray[np.int32]:
-        """Return the member that gets the next partition, the one after it, and so on.
+        """Return the members that get the next partitions, in order.
 
-        Members below the share take turns until all have it. Then members with it get an extra each: first
-        `exact`, then the others in the order in which they reached it.
+        The members of `under` take turns until all have `least` partitions. Then each member gets an extra:
+        first those of `exact`, then the others, in the order in which they reached `least`.
         """
         need = self.least - self.size[self.under]
-        # In a round each gets one, so members that need fewest reach the share first.
+        # In each round every member gets one partition, so members that need the fewest reach `least` first.
         filled = self.under[np.argsort(need, kind="stable")]
         return np.concatenate([self.under[turns(need)], self.exact, filled]).astype(np.int32)
 
@@ -249,15 +267,21 @@ class Seats:
 def assign_nearby(
     free: PartitionId, seats: Seats, racks: Racks
 ) -> tuple[NDArray[np.int32], PartitionId, PartitionId]:
-    """Give partitions to members in a rack of theirs, as far as seats last; update `seats`.
+    """Give partitions to members that have a replica in their rack, as long as there are seats.
 
-    Each partition goes to the next member below its share after the last one served, going round; else to the
-    first of the members that may get an extra. Returns the receivers, the partitions they get, and the
-    partitions left for anybody.
+    A partition goes to the next such member of `seats.under`, counted round the circle from the member that
+    got the partition before. If there is none, it goes to the first such member that may get an extra.
+
+    Args:
+        free: the ids of the free partitions, in the order in which they are placed.
+        seats: the members that still get partitions; changed to what is left.
+        racks: the racks of members and replicas.
+
+    Returns:
+        The receivers; the partitions that they get, in the same order; and the partitions that are left.
     """
     under = seats.under.tolist()
-    # A place is an index into `under`, which does not change; members that are full are skipped by the
-    # circle.
+    # A place is an index into `under`, which does not change; the circle skips members that are full.
     circle = _Circle(racks.member[seats.under].tolist())
     queues = _Queues(racks.member.tolist(), seats.exact.tolist())
     near = [[int(rack) for rack in np.flatnonzero(row)] for row in racks.inside]
@@ -277,8 +301,8 @@ def assign_nearby(
                 if seats.extras:
                     queues.append(member)
         else:
-            # Nobody near is below the share. An extra partition goes to the member that has waited longest,
-            # if any are left.
+            # No member near the partition is below the least share. If extras are left, one goes to the
+            # member near the partition that has waited longest.
             first = queues.pop(near[pattern]) if seats.extras else None
             if first is None:
                 rest.append(partition)
@@ -288,7 +312,7 @@ def assign_nearby(
             seats.extras -= 1
         receivers.append(member)
         handed_out.append(partition)
-    # What is left of `seats` is what `round_robin` goes on with, in the same order.
+    # `seats` gets what is left, in the same order: `round_robin` continues from there.
     seats.size = np.array(size, np.int64)
     seats.under = seats.under[seats.size[seats.under] < seats.least]
     seats.exact = np.array(queues.members() if seats.extras else [], np.intp)
@@ -298,11 +322,10 @@ def assign_nearby(
 class _Circle:
     """Holds members in a circle, and finds the next one of a rack in almost constant time.
 
-    For each rack, `next[place]` leads towards the first place from there on that has the rack and still takes
-    part; paths are shortened as they are followed.
-
-    A place is an index into the list of racks that the circle was made with. A place that was removed is
-    never a result again; its entry leads to the next one.
+    A place is an index into the list of racks that the circle is made with; the member of a place takes part
+    until the place is removed. For each rack, `_next[rack][place]` points to the first place at or after
+    `place` that has the rack and takes part, or to a removed place on the way there. `_follow` shortens such
+    paths, as the path compression of a disjoint-set forest does. `len(racks)` stands for the end.
     """
 
     def __init__(self, racks: list[int]) -> None:
@@ -318,9 +341,9 @@ class _Circle:
             self._next[rack] = places
 
     def seek(self, racks: list[int], cursor: int) -> int | None:
-        """Return the first place from the cursor on, going round, with one of the racks.
+        """Return the first place at or after the cursor that has one of the racks and takes part.
 
-        None if there is none.
+        After the last place comes the first one. None if no such place takes part.
         """
         end = len(self._racks)
         for start in (cursor, 0):
@@ -333,13 +356,13 @@ class _Circle:
         return None
 
     def remove(self, place: int) -> None:
-        """Take the member at this place out of the circle."""
-        # The path of a place that left begins at the next one; it is shortened when it is followed.
+        """Remove this place from the circle."""
+        # The removed place points to the next place, and `_follow` later shortens the path.
         self._next[self._racks[place]][place] = place + 1
 
     @staticmethod
     def _follow(places: list[int], place: int) -> int:
-        """Return the first place from `place` on that still takes part, and shorten the path to it."""
+        """Return the first place at or after `place` that takes part, and shorten the path to it."""
         root = place
         while places[root] != root:
             root = places[root]
@@ -349,9 +372,10 @@ class _Circle:
 
 
 class _Queues:
-    """Holds members in one queue, and finds the first one in some racks without a search.
+    """Holds members in one queue, and finds the first member of given racks without a search.
 
-    There is a queue for each rack, in which every member has its number in the whole one.
+    Each rack has a queue of its own. Its entries are (position in the whole queue, member), so the first
+    member of several racks is the least of their first entries.
     """
 
     def __init__(self, racks: list[int], members: list[int]) -> None:
@@ -362,11 +386,11 @@ class _Queues:
             self.append(member)
 
     def append(self, member: int) -> None:
-        """Add a member behind all others."""
+        """Add a member at the end of the queue."""
         self._by_rack[self._racks[member]].append((next(self._numbers), member))
 
     def pop(self, racks: list[int]) -> int | None:
-        """Take out and return the first member that is in one of these racks; None if there is none."""
+        """Remove and return the first member that is in one of these racks; None if there is none."""
         heads = [queue[0] for rack in racks if (queue := self._by_rack.get(rack))]
         if not heads:
             return None

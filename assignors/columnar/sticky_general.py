@@ -1,7 +1,8 @@
 """Assigns as the sticky strategies do if subscriptions differ.
 
-Members keep what they own; a partition that is left goes to its subscriber with the fewest; then partitions
-move until no move makes the assignment more balanced. Members are ranks here, the order that breaks ties.
+First members keep the partitions they own. Then each free partition goes to its subscriber with the fewest
+partitions. Then partitions move until no move makes the assignment more balanced. A member is its rank here
+(its position in ascending order of member id), because ranks break ties.
 """
 
 from __future__ import annotations
@@ -23,27 +24,35 @@ from assignors.rules.sticky_structures import PartitionMovements, balance_score
 from partitioning.kit.columns import group_rows
 from partitioning.topic_partition import TopicPartition
 
-# Topic -> partition ids of it, with topics in the order in which they are looked at.
+# Topic -> ids of its partitions. Topics are in the order in which they are examined.
 Batches: TypeAlias = dict[int, PartitionId]
 
 
 def assign_general(numbering: Numbering, claims: Claims, racks: Racks | None) -> OwnerRows:
     """Return the owners if members subscribe to different topics.
 
+    Args:
+        numbering: the numbering of the group.
+        claims: the partitions that members own; each is claimed at most once.
+        racks: the racks of members and replicas; None if they do not change the answer.
+
     Raises:
-        OddGroup: balancing meets a member that takes no part in it, or never ends.
+        OddGroup: a partition would move back to a member that takes no part in balancing, with which the JVM
+            fails; or balancing never ends.
     """
     readers = Subscribers.of(numbering)
     distribution = distribute(numbering, claims, racks, readers)
     reassignment = Reassignment(numbering, claims, readers, distribution)
     before = reassignment.imbalance()
     shared = [topic for topic in readers.order if readers.potential[topic] >= 2]
-    # As the JVM does: first only what was unassigned moves, unless a member had to give up a partition.
+    # As in the JVM, at first only partitions that had no owner may move; but if a member had to give up a
+    # partition, this step is skipped.
     if not distribution.revokes:
         reassignment.run((topic, distribution.unassigned[topic].tolist()) for topic in shared)
     starts = numbering.starts.tolist()
     moved = reassignment.run((topic, range(starts[topic], starts[topic + 1])) for topic in shared)
-    # As the JVM does: if moves of a group that kept partitions made it no more even, they are taken back.
+    # As in the JVM, all moves are undone if members kept partitions and the moves did not reduce the
+    # imbalance.
     if moved and distribution.kept and reassignment.imbalance() >= before:
         rank, ids = distribution.rank, distribution.id
     else:
@@ -53,16 +62,19 @@ def assign_general(numbering: Numbering, claims: Claims, racks: Racks | None) ->
 
 @dataclass(frozen=True, slots=True)
 class Subscribers:
-    """Holds the subscribers of a group's topics; an audience is an index into `members`.
+    """Holds the subscribers of a group's topics.
+
+    An audience is an index into `members`, and a subscription an index into `topics` and `of_subscription`.
 
     Attributes:
-        subscription: the subscription of each rank, an index.
-        topics: the topics of each subscription that exist.
+        subscription: the subscription of each rank.
+        topics: the existing topics of each subscription.
         members: the ranks in each audience, ascending.
         of_topic: the audience of each topic.
-        of_subscription: the audiences that members with a subscription are in.
+        of_subscription: for each subscription, the audiences that its members belong to.
         potential: how many subscribers each topic has.
-        order: topics in the order they are looked at, those with the fewest potential members first.
+        order: the topics in the order in which they are examined: those with the fewest subscribers first,
+            then by topic.
     """
 
     subscription: list[int]
@@ -75,7 +87,7 @@ class Subscribers:
 
     @classmethod
     def of(cls, numbering: Numbering) -> Subscribers:
-        """Return the readers of a group."""
+        """Return the subscribers of a group's topics."""
         subscriptions, index = numbering.subscriptions, numbering.index
         audiences = subscriptions.audiences(numbering.topics, numbering.by_id)
         members = [numbering.id_rank[subscribers] for subscribers in audiences.members]
@@ -93,14 +105,14 @@ class Subscribers:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Lists every partition beside its member, one a row; the rows of a member are in its list order.
+    """Lists every partition with its member, one a row; the rows of a member are in the order of its list.
 
     Attributes:
         rank: the member of each row.
         id: the partition of each row.
-        kept: the first so many rows are partitions that stay with their member.
+        kept: the first `kept` rows are partitions that stay with their member.
         unassigned: the partitions of the other rows, by topic.
-        revokes: True if a member lost a partition that it claims.
+        revokes: True if some member lost a partition that it claimed.
     """
 
     rank: IdRank
@@ -113,13 +125,16 @@ class Distribution:
 def distribute(
     numbering: Numbering, claims: Claims, racks: Racks | None, readers: Subscribers
 ) -> Distribution:
-    """Let members keep what they own; give the rest to the subscriber with the fewest, near ones first.
+    """Keep claimed partitions, and give each other partition to its subscriber with the fewest partitions.
+
+    A member keeps a claimed partition if it subscribes to the topic and the rack does not forbid it. If racks
+    decide, partitions first go to subscribers that are near them.
 
     Args:
-        numbering: of the group.
-        claims: what members own.
-        racks: racks of members and replicas; None if they decide nothing.
-        readers: who subscribes to what.
+        numbering: the numbering of the group.
+        claims: the partitions that members own.
+        racks: the racks of members and replicas; None if they do not change the answer.
+        readers: the subscribers of the topics.
     """
     stays = numbering.subscribed[numbering.subscriptions.of_member[claims.member], claims.topic]
     if racks is not None:
@@ -141,7 +156,7 @@ def distribute(
         near, near_ids, batches = _hand_out_nearby(unassigned, readers, racks, rack_of, size)
         ranks.append(near)
         handed_out.append(near_ids)
-    # Neighbouring topics with one audience are filled as one batch: sizes change only inside that audience.
+    # Neighbouring topics with the same audience are one batch, because sizes of no other members change.
     for audience, topics in groupby(batches, key=readers.of_topic.__getitem__):
         partitions = np.concatenate([batches[topic] for topic in topics])
         ranks.append(fill(size, readers.members[audience], len(partitions)))
@@ -158,18 +173,18 @@ def distribute(
 def fill(size: NDArray[np.int64], members: IdRank, partitions: int) -> IdRank:
     """Return the members that get the next partitions, each time the one with the fewest; update `size`.
 
-    The lowest rank wins a tie. `size` has the partitions of each rank, `members` are ranks, ascending.
+    The lowest rank wins a tie.
 
     Args:
-        size: partitions of each rank, int64 of shape (members,); updated.
-        members: ranks of the audience, ascending; not empty if `partitions` is above 0.
-        partitions: how many are given out.
+        size: how many partitions each rank has, int64 of shape (ranks,); changed in place.
+        members: the ranks of the audience, ascending; not empty if `partitions` is above 0.
+        partitions: how many partitions are given out.
 
     Returns:
-        The receiver of each partition, in order: ranks, of shape (partitions,).
+        The rank that gets each partition, in order, of shape (partitions,).
     """
     have = size[members]
-    # Ties by rank: members with equal sizes are served in the order of their ids.
+    # The sort is stable and `members` ascends, so the lowest rank comes first among equal sizes.
     order = np.argsort(have, kind="stable")
     in_rounds = [
         np.tile(np.sort(order[:reached]), times) for reached, times in rounds(have[order], partitions)
@@ -186,20 +201,21 @@ def _hand_out_nearby(
     rack_of: NDArray[np.int32],
     size: NDArray[np.int64],
 ) -> tuple[IdRank, PartitionId, Batches]:
-    """Return receivers near partitions or without a rack, what they get, and the batches left.
-
-    Updates `size`.
+    """Give each partition to the subscriber with the fewest partitions that is near it or has no rack.
 
     Args:
-        batches: unassigned partition ids by topic, topics in the order in which they are looked at.
-        readers: subscribers of each topic, as ranks.
-        racks: racks of members (by join position) and replicas.
-        rack_of: rack of each rank, -1 for none.
-        size: partitions of each rank; updated.
+        batches: the ids of unassigned partitions by topic; topics in the order in which they are examined.
+        readers: the subscribers of each topic, as ranks.
+        racks: the racks of members (by join position) and replicas.
+        rack_of: the rack of the member of each rank; -1 for none.
+        size: how many partitions the member of each rank has; changed in place.
+
+    Returns:
+        The receivers; the partitions that they get, in the same order; and the batches that are left.
     """
     members = len(size)
     sizes = size.tolist()
-    # -1 stands for members without a rack, which any partition is near.
+    # -1 stands for members without a rack. Every partition is near them.
     near = [[-1, *np.flatnonzero(row).tolist()] for row in racks.inside]
     heaps: dict[tuple[int, int], list[int]] = {}
     for audience, subscribers in enumerate(readers.members):
@@ -229,19 +245,20 @@ def _hand_out_nearby(
 
 
 _USUAL_LAPS = 8
-"""Laps after which states are remembered, to find a circle."""
+"""Laps after which states are remembered, to detect that balancing repeats itself and never ends."""
 
 
 class Reassignment:
-    """Owns the assignment while partitions move; a member is a rank, 0 to the number of members - 1.
+    """Owns the assignment while partitions move. A member is a rank, 0 to the number of members - 1.
 
     Attributes:
-        _owner: the rank that has each partition, by partition id.
-        _lists: the partitions of each rank, as keys of a dict: in list order, and removed in constant time.
-        _load: the sizes of the ranks, with the heaps that find the least loaded.
-        _previous: partition id -> rank that had it in an earlier generation.
-        _movements: the moves so far; topics and partitions by name, because Java's hash order decides there.
-        _balance: answers whether anything may still move.
+        _owner: the rank that owns each partition, by partition id.
+        _lists: the partition ids of each rank, in list order. They are keys of a dict, so that one can be
+            removed in constant time.
+        _load: how many partitions each rank has, with heaps that find the rank with the fewest.
+        _previous: partition id -> the rank that owned it in an earlier generation.
+        _movements: the moves so far. Topics have names there, because Java's hash order decides.
+        _balance: decides whether a partition may still move.
     """
 
     def __init__(
@@ -269,20 +286,23 @@ class Reassignment:
         self._balance = Balance(numbering, readers, self._load, self._owner, full.tolist())
 
     def imbalance(self) -> int:
-        """Return how far the assignment is from even sizes, as the JVM counts it."""
+        """Return the JVM's balance score: the sum of size differences over all pairs of members."""
         return self._load.imbalance()
 
     def rows(self) -> tuple[IdRank, PartitionId]:
-        """Return members and partitions as they are now, rows as in `Distribution`."""
+        """Return the current columns `rank` and `id`, as in `Distribution`."""
         sizes = [len(partitions) for partitions in self._lists]
         ids = np.fromiter(chain.from_iterable(self._lists), np.int64, sum(sizes))
         return np.repeat(np.arange(len(sizes)), sizes), ids
 
     def run(self, batches: Iterable[tuple[int, Sequence[int]]]) -> bool:
-        """Go over the partitions again and again until none moves; return whether one did.
+        """Go over the partitions again and again until none moves; return whether any partition moved.
 
-        Quirk: moves of one partition in place of another can go round in a circle, which the JVM follows for
-        ever (OddGroup). A state that comes back shows the circle.
+        Quirk: a partition can move in place of another one, and such moves can repeat without end. The JVM
+        then never returns. Here a state that occurs twice raises OddGroup.
+
+        Args:
+            batches: (topic, partition ids of it), in the order in which they are examined.
         """
         batches = list(batches)
         moved = False
@@ -300,7 +320,7 @@ class Reassignment:
         return moved
 
     def _lap(self, batches: Iterable[tuple[int, Sequence[int]]]) -> bool:
-        """Go over the partitions once, or until the assignment is balanced; return whether one moved."""
+        """Go over the partitions once, or until the assignment is balanced; return whether any moved."""
         balance, load, owner, previous = self._balance, self._load, self._owner, self._previous
         size = load.size
         if balance.is_balanced():
@@ -309,7 +329,7 @@ class Reassignment:
         for topic, partitions in batches:
             limit = balance.limit(topic)
             for partition in partitions:
-                # A partition that stays costs only this comparison.
+                # Most partitions stay, so this cheap comparison comes first.
                 if size[owner[partition]] <= limit and partition not in previous:
                     continue
                 if self._goes_back(partition):
@@ -328,9 +348,9 @@ class Reassignment:
         return moved
 
     def _goes_back(self, partition: int) -> bool:
-        """Return whether a former owner has at least two partitions less than the owner.
+        """Return whether a previous owner of the partition has at least two partitions fewer than its owner.
 
-        Quirk: the former owner need not subscribe to the topic any more.
+        Quirk: the previous owner may no longer subscribe to the topic.
         """
         previous = self._previous.get(partition)
         if previous is None:
@@ -340,7 +360,11 @@ class Reassignment:
         return self._load.size[previous] + 1 < self._load.size[self._owner[partition]]
 
     def _move(self, partition: int, topic: int, destination: int) -> None:
-        """Move this partition, or another one of its topic in its place; update all accounts."""
+        """Move this partition to `destination`, or another partition of its topic in its place.
+
+        Updates all attributes. Another partition moves if it moved the opposite way before (see
+        `PartitionMovements`).
+        """
         start = self._starts[topic]
         moved = self._movements.actual_partition_to_be_moved(
             TopicPartition(self._topics[topic], partition - start), self._owner[partition], destination
@@ -356,14 +380,14 @@ class Reassignment:
 
 
 def _full(numbering: Numbering, readers: Subscribers) -> NDArray[np.int64]:
-    """Return the most partitions each rank can have: all partitions of its topics."""
+    """Return how many partitions each rank can have at most: all partitions of its topics."""
     full = [int(numbering.counts[topics].sum()) for topics in readers.topics]
     return np.array(full)[readers.subscription]
 
 
 def _previous_owners(numbering: Numbering, claims: Claims) -> dict[int, int]:
-    """Return partition id -> rank that claims it in a generation before the highest."""
-    # `generation` is by member, so it is compared once a member and then looked up for each claim.
+    """Return partition id -> the rank that claims it with a generation below the highest one."""
+    # `generation` is by member, so each member is compared once, and claims look the result up.
     late = np.array([number < claims.highest for number in claims.generation])
     rows = np.flatnonzero(late[claims.member])
     ranks = numbering.id_rank[claims.member[rows]]
@@ -371,14 +395,16 @@ def _previous_owners(numbering: Numbering, claims: Claims) -> dict[int, int]:
 
 
 class Balance:
-    """Answers the questions that reassignment asks again and again, as the JVM does.
+    """Decides during reassignment whether a partition may still move, as the JVM does.
 
-    The last counter-example is kept: while it holds, the assignment is not balanced.
+    It remembers the last possible move that it found. As long as this move is still possible, the assignment
+    is not balanced, and no search is needed.
 
     Attributes:
-        _owners: for each audience, rank -> how many partitions of the audience's topics it owns; no zeros.
-        _counter_example: (rank that could take a partition, audience, rank that could give it); None if none
-            is known.
+        _full: the most partitions that each rank can have.
+        _owners: for each audience, rank -> how many partitions of the audience's topics it owns, 1 or more.
+        _counter_example: a possible move: (rank that could take a partition, audience of its topic, rank that
+            could give it); None if none is known.
         _searched: the audience with which the next search begins.
     """
 
@@ -394,7 +420,7 @@ class Balance:
         self._searched = 0
 
     def is_balanced(self) -> bool:
-        """Return whether no move would help."""
+        """Return whether no move would make the assignment more balanced."""
         load = self._load
         if load.most - load.least <= 1:
             return True
@@ -410,12 +436,15 @@ class Balance:
         return self._counter_example is None
 
     def limit(self, topic: int) -> int:
-        """Return the most partitions an owner may have if no other subscriber may have two less."""
+        """Return how many partitions an owner of the topic may have before one of them must move.
+
+        The limit is one more than the fewest partitions that a subscriber of the topic has.
+        """
         lightest = self._load.lightest(self._readers.of_topic[topic])
         return self._load.most if lightest is None else self._load.size[lightest] + 1
 
     def count_move(self, topic: int, source: int, destination: int) -> None:
-        """Note that a partition of the topic changed hands; sizes are up to date."""
+        """Update the counts of owners after a partition of the topic has moved; sizes are updated already."""
         owners = self._owners[self._readers.of_topic[topic]]
         owners[destination] = owners.get(destination, 0) + 1
         owners[source] -= 1
@@ -423,9 +452,9 @@ class Balance:
             del owners[source]
 
     def _search(self) -> tuple[int, int, int] | None:
-        """Return (rank that could take a partition, audience, rank that could give it); None if balanced."""
+        """Return a possible move, in the form of `_counter_example`; None if the assignment is balanced."""
         size = self._load.size
-        # Begins where the last counter-example was found, so that settled audiences do not come first again.
+        # The search begins at the audience of the last result. The audiences before it had no possible move.
         for _ in self._owners:
             audience = self._searched
             member = self._taker(audience)
@@ -437,7 +466,10 @@ class Balance:
         return None
 
     def _taker(self, audience: int) -> int | None:
-        """Return the rank in the audience that has the fewest partitions and can have more, or None."""
+        """Return the rank with the fewest partitions among those in the audience that can get more.
+
+        None if there is no such rank.
+        """
         lightest = self._load.lightest(audience)
         if lightest is None or self._load.size[lightest] != self._full[lightest]:
             return lightest
@@ -456,7 +488,14 @@ class Balance:
 def _owners(
     audience_of: NDArray[np.int64], owner: list[int], audiences: int, members: int
 ) -> list[dict[int, int]]:
-    """Return, for each audience, rank -> how many partitions of the audience's topics it owns (1 or more)."""
+    """Return, for each audience, rank -> how many partitions of the audience's topics it owns (1 or more).
+
+    Args:
+        audience_of: the audience of each partition's topic, by partition id.
+        owner: the rank that owns each partition, by partition id.
+        audiences: the number of audiences.
+        members: the number of members.
+    """
     pairs, counts = np.unique(audience_of * members + np.array(owner), return_counts=True)
     owners: list[dict[int, int]] = [{} for _ in range(audiences)]
     for pair, number in zip(pairs.tolist(), counts.tolist(), strict=True):
@@ -466,11 +505,16 @@ def _owners(
 
 
 class LoadHeaps:
-    """The sizes of members, which are ranks, with a heap of members for each audience.
+    """Counts the partitions of each member (a rank), with a heap of members for each audience.
 
-    A heap's key is size * members + rank. Keys lag behind while sizes grow and are repaired when they come to
-    the top; a size that shrinks gets a new key. `size` is how many partitions each member has, and is kept up
-    to date; `least` and `most` are the sizes among members that give or get partitions (`takes_part`).
+    A key of a heap is `size * members + rank`. If a size grows, its keys become outdated; they are renewed
+    when they come to the top (`filling.lightest`). If a size shrinks, new keys are pushed at once.
+
+    Attributes:
+        size: how many partitions each rank has.
+        takes_part: True for the ranks that can give or get partitions.
+        least: the smallest size of the ranks that take part.
+        most: the greatest size of the ranks that take part.
     """
 
     def __init__(self, size: NDArray[np.int64], takes_part: NDArray[np.bool_], readers: Subscribers) -> None:
@@ -495,29 +539,28 @@ class LoadHeaps:
         return lightest(self._heaps[audience], self.size)
 
     def move(self, source: int, destination: int) -> None:
-        """Move one partition from one member to another."""
-        # The key of `destination` lags behind its size and is repaired when it comes to the top; a lower size
-        # needs a new key at once in every heap that `source` is in.
-        # First up, then down: `most` and `least` are never taken from a size that nobody has.
+        """Update sizes and heaps after one partition moved from `source` to `destination`."""
+        # The size that grows is updated first: so `most` and `least` are always sizes that some member has.
         self._resize(destination, 1)
         self._resize(source, -1)
+        # A lower size needs a new key at once, in every heap that has `source`.
         key = self.size[source] * len(self.size) + source
         for audience in self._readers.of_subscription[self._readers.subscription[source]]:
             heappush(self._heaps[audience], key)
 
     def imbalance(self) -> int:
-        """Return the sum of size differences over all pairs that take part, as 32 bits of the JVM."""
+        """Return the sum of size differences over all pairs that take part, in the 32 bits of the JVM."""
         return balance_score(compress(self.size, self.takes_part))
 
     def _resize(self, member: int, change: int) -> None:
-        """Change a member's size by 1 or -1, and keep `least` and `most` of all members right."""
+        """Change a member's size by 1 or -1, and update `least` and `most`."""
         before = self.size[member]
         after = self.size[member] = before + change
         members = self._members_of_size
         members[before] -= 1
         members[after] += 1
-        # A size changes by one at a time, so if the last member leaves the extreme, the new extreme is its
-        # neighbour.
+        # Sizes change by one. So if the last member with the extreme size changes, its new size is the new
+        # extreme.
         if after > self.most or (before == self.most and not members[before]):
             self.most = after
         if after < self.least or (before == self.least and not members[before]):

@@ -1,4 +1,4 @@
-"""Holds the columns that sticky strategies read: what members remember, and what they claim."""
+"""Reads the columns that sticky strategies decide on: the members' previous partitions and their claims."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,12 +16,13 @@ from partitioning.kit.columns import join_columns
 
 
 class ReportedPartitions(NamedTuple):
-    """Lists the partitions that members say they had, as they say it: nothing is checked yet.
+    """Lists the partitions that members report as theirs, as they report them: nothing is checked yet.
 
     Attributes:
-        partitions: the partitions of the first member, then of the second, in JoinGroup order.
+        partitions: the partitions of the first member, then those of the second, and so on, in the order in
+            which members joined.
         sizes: how many of these rows each member has.
-        generation: the generation of each member's claim, -1 if the member does not say.
+        generation: the generation that each member reports; -1 if it reports none.
     """
 
     partitions: PartitionColumns
@@ -30,13 +31,14 @@ class ReportedPartitions(NamedTuple):
 
 
 def recall_user_data(members: Sequence[Member]) -> ReportedPartitions:
-    """Return what the members of an eager group remember in user data, in JoinGroup order.
+    """Return the partitions in the user data of an eager group's members, in the order in which they joined.
 
     User data that cannot be decoded counts as none: no partitions, generation -1.
     """
     carried = Carried.of(members)
-    # `Group.next` has not been called: every member is new to this group, and says itself what it had.
-    if carried.generation is None:  # they remember nothing
+    # Without a generation these are members whose targets a coordinator keeps (KIP-848). They carry over no
+    # user data, so each of them is read as a member that joins.
+    if carried.generation is None:
         carried = Carried.of([*members])
     partitions, generations = [PartitionList(*carried.received)], [carried.generation or 0] * carried.staying
     for data in map(attrgetter("user_data"), carried.who[carried.staying :]):
@@ -51,9 +53,14 @@ def recall_user_data(members: Sequence[Member]) -> ReportedPartitions:
 
 
 def recall_owned(members: Sequence[Member], *, in_order: bool = True) -> ReportedPartitions:
-    """Return what the members of a cooperative group own, `in_order` as they report it, else in any.
+    """Return the partitions that the members of a cooperative group own, and their generations.
 
-    The generation is in the subscription (KIP-792), or else in the user data, where it was before.
+    The generation is read from the subscription (KIP-792). If it has none, it is read from the user data,
+    where clients before KIP-792 put it.
+
+    Args:
+        members: the members, in the order in which they joined.
+        in_order: True if a member's partitions must be in the order of its report; False allows any order.
     """
     carried = Carried.of(members)
     generations = [-1 if carried.generation is None else carried.generation] * carried.staying
@@ -70,17 +77,18 @@ def recall_owned(members: Sequence[Member], *, in_order: bool = True) -> Reporte
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """Lists the claims of a group, one a row: members in JoinGroup order, claims in the order of the report.
+    """Lists the claims of a group, one a row: by join position, then in the order of the member's report.
 
-    Claims of topics that no member subscribes to are left out; no partition is claimed twice.
+    Claims on topics that no member subscribes to are left out. No partition is claimed twice, and each
+    claimed partition exists.
 
     Attributes:
         member: the member of each claim.
         topic: the topic of each claim.
-        number: the partition number of each claim, which exists.
-        id: the same as a partition id.
-        generation: the generation of each member (not of each claim), -1 if it does not say.
-        highest: the highest generation that the leader has seen, this rebalance included.
+        number: the partition number of each claim.
+        id: the partition id of each claim.
+        generation: the generation of each member (not of each claim); -1 if the member reports none.
+        highest: the highest generation that the leader knows, those of this rebalance included.
     """
 
     member: JoinPosition
@@ -92,14 +100,19 @@ class Claims:
 
 
 def read_claims(numbering: Numbering, memory: ReportedPartitions, highest: int) -> Claims:
-    """Return the claims of a group, given what its members remember.
+    """Return the claims of a group.
+
+    Args:
+        numbering: the numbering of the group.
+        memory: the partitions that the members report.
+        highest: the highest generation that the leader knew before; -1 for none.
 
     Raises:
         OddGroup: a claimed partition of a subscribed topic does not exist, or is claimed twice.
     """
     columns, sizes = memory.partitions, memory.sizes
     member = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-    # -1: a topic without a subscriber, or that is gone. Such claims count for nothing.
+    # A topic that is deleted or has no subscriber becomes -1. Claims on it do not count.
     topic = np.array([numbering.index.get(name, -1) for name in columns.names], np.int32)[columns.topics]
     number = columns.partitions
     exists = topic >= 0
@@ -107,13 +120,13 @@ def read_claims(numbering: Numbering, memory: ReportedPartitions, highest: int) 
         topic, number, member = topic[exists], number[exists], member[exists]
     ids = numbering.starts[topic]
     ids += number
-    # Read as unsigned, a negative number is beyond all counts.
+    # Read as unsigned, a negative number is greater than every count, so one comparison finds it, too.
     if len(ids) and (number.view(np.uint32) >= numbering.counts.astype(np.uint32)[topic]).any():
         raise OddGroup
     claimed = np.zeros(numbering.total, np.bool_)
     claimed[ids] = True
-    # Fewer marks than claims: some partition was claimed twice, and generations have to decide (the rule
-    # does).
+    # With fewer marks than claims, a partition is claimed twice. Then generations decide, which only the rule
+    # implements.
     if np.count_nonzero(claimed) < len(ids):
         raise OddGroup
     return Claims(

@@ -18,7 +18,15 @@ from partitioning.kit.columns import group_rows, range_numbers
 
 
 def assign_heterogeneous(numbering: BrokerNumbering, targets: Targets) -> Changes:
-    """Let members keep what they subscribe to; give free partitions, then surplus, to members with least."""
+    """Return the changes of a group whose members subscribe to different topics.
+
+    Members keep the partitions of topics that they still subscribe to. Free partitions go to the subscribers
+    with the fewest partitions. Then partitions move from members with many to members with few.
+
+    Args:
+        numbering: the numbering of the group.
+        targets: the last target assignment.
+    """
     topics = TopicTurns.of(numbering)
     slots = targets.slots
     members = len(numbering.members)
@@ -34,7 +42,7 @@ def assign_heterogeneous(numbering: BrokerNumbering, targets: Targets) -> Change
     got, got_ids = hand_out(topics, owner, sizes)
     moves = even_out(topics, owner, sizes.tolist())
 
-    # Only members that lose some and get others need an account of the single moves.
+    # Only for a member that both loses and gets partitions does the order of the moves matter: it is `mixed`.
     source, destination, moved = (
         np.array([getattr(move, what) for move in moves], np.intp) for what in ("source", "destination", "id")
     )
@@ -48,7 +56,8 @@ def assign_heterogeneous(numbering: BrokerNumbering, targets: Targets) -> Change
     copied = loses | gets
     copied[slots.member[~staying]] = True
     subscribers = np.array([len(members) for members in topics.members], np.intp)[topics.audience]
-    # As in the rule: a new set has room for an even share of its topic, which can change its order.
+    # As in the rule, a new set is made with the capacity for an even share of its topic. This can change its
+    # order.
     capacity = np.ones(len(numbering.topics), np.intp)
     capacity[topics.row] = hash_map_capacity(-(-topics.count // subscribers))
     received = np.append(got, destination[plain]), np.append(got_ids, moved[plain])
@@ -64,7 +73,14 @@ def assign_heterogeneous(numbering: BrokerNumbering, targets: Targets) -> Change
 
 
 def _in_slots(member: Visit, ids: PartitionId, members: int, numbering: BrokerNumbering) -> Slots:
-    """Return partitions in slots, grouped by member; those of a member stay in order."""
+    """Return these partitions as slots, sorted by member; the partitions of a member stay in their order.
+
+    Args:
+        member: the member of each partition.
+        ids: the partition ids.
+        members: the number of members.
+        numbering: the numbering of the group.
+    """
     order, _ = group_rows(member, members)
     member, ids = member[order], ids[order]
     topic = numbering.topic_of[ids]
@@ -79,13 +95,15 @@ def _in_slots(member: Visit, ids: PartitionId, members: int, numbering: BrokerNu
 class TopicTurns:
     """Holds the subscribed topics that exist, in the order in which they are handed out and balanced.
 
+    The first four columns have one value for each of these topics.
+
     Attributes:
-        row: each topic's index in `Numbering.topics`.
-        start: the partition id of each topic's first partition.
-        count: the partitions of each topic, 1 or more.
-        audience: the audience of each topic, an index into `members`.
+        row: the topic's index in `Numbering.topics`.
+        start: the id of the topic's first partition.
+        count: the number of the topic's partitions, 1 or more.
+        audience: the audience of the topic, an index into `members`.
         members: the members of each audience, ascending.
-        alone: True for an audience whose members are in no other.
+        alone: True for an audience whose members belong to no other audience.
     """
 
     row: TopicRow
@@ -97,7 +115,11 @@ class TopicTurns:
 
     @classmethod
     def of(cls, numbering: BrokerNumbering) -> TopicTurns:
-        """Return topics with most partitions a subscriber first, then with fewest subscribers, then by id."""
+        """Return the topics, sorted as the broker sorts them.
+
+        Topics with the most partitions for each subscriber come first; then those with the fewest
+        subscribers; then the topic id decides.
+        """
         rows = np.flatnonzero(numbering.has_subscriber & (numbering.counts > 0))
         names = [numbering.topics[row] for row in rows.tolist()]
         audiences = numbering.subscriptions.audiences(names, np.arange(len(numbering.members)))
@@ -121,9 +143,15 @@ class TopicTurns:
 def hand_out(
     topics: TopicTurns, owner: NDArray[np.intp], sizes: NDArray[np.intp]
 ) -> tuple[Visit, PartitionId]:
-    """Give free partitions (owner -1) to the least loaded subscribers; return the members and the partitions.
+    """Give the free partitions, topic by topic, to the subscribers with the fewest partitions.
 
-    `owner` (by partition id) and `sizes` (by member) are updated. It goes on topic after topic.
+    Args:
+        topics: the topics, in order.
+        owner: the member that has each partition id, -1 if it is free; changed in place.
+        sizes: how many partitions each member has; changed in place.
+
+    Returns:
+        The receivers, and the ids of the partitions that they get, in the same order.
     """
     ids = range_numbers(topics.start, topics.count)
     is_free = owner[ids] < 0
@@ -145,7 +173,15 @@ def hand_out(
 
 
 def fill_up(members: Visit, sizes: NDArray[np.intp], partitions: int) -> Visit:
-    """Return the subscribers that get so many partitions, one by one, each time one with the fewest."""
+    """Return the members that get the next partitions, one by one, each time the one with the fewest.
+
+    The first in `members` wins a tie.
+
+    Args:
+        members: the subscribers of a topic.
+        sizes: how many partitions each of them has.
+        partitions: how many partitions are given out.
+    """
     order = np.argsort(sizes, kind="stable")
     in_rounds = [
         np.tile(members[order[:reached]], times) for reached, times in rounds(sizes[order], partitions)
@@ -154,11 +190,16 @@ def fill_up(members: Visit, sizes: NDArray[np.intp], partitions: int) -> Visit:
 
 
 def _turns(topics: TopicTurns, free: Sequence[int], sizes: NDArray[np.intp]) -> Iterator[list[int]]:
-    """Yield the topics with free partitions, in turns that are given out one by one, as `sizes` follow.
+    """Yield the topics with free partitions in turns: lists of topics that are given out in one step.
 
-    Where subscribers have equal numbers of partitions, or the first ones one more, the next go to them in a
-    circle. It goes on from topic to topic as long as they have no other topics and no topic passes the end of
-    the circle unless it began there; so these topics are one turn.
+    A turn has several topics if their partitions go round the same circle of members. That is so if all of
+    the members have equal sizes, except that the first ones may have one partition more; if the members have
+    no topics of another audience; and if no topic passes the end of the circle, unless it began at seat 0.
+
+    Args:
+        topics: the topics, in order.
+        free: how many free partitions each topic has.
+        sizes: how many partitions each member has. The caller updates it after each turn.
     """
     circles: dict[int, tuple[int | None, list[int]]] = {}
     for number, (audience, count) in enumerate(zip(topics.audience, free, strict=True)):
@@ -182,7 +223,10 @@ def _turns(topics: TopicTurns, free: Sequence[int], sizes: NDArray[np.intp]) -> 
 
 
 def _seat(sizes: NDArray[np.intp]) -> int | None:
-    """Return how many members at the front have one more than the others; None if it is not like that."""
+    """Return how many members at the front have one partition more than the others.
+
+    None if sizes differ in any other way.
+    """
     if sizes[0] - sizes[-1] > 1 or (np.diff(sizes) > 0).any():
         return None
     return int(np.count_nonzero(sizes > sizes[-1]))
@@ -193,11 +237,17 @@ _MOST_SWEEPS = 16
 
 
 def even_out(topics: TopicTurns, owner: NDArray[np.intp], sizes: list[int]) -> list[Move]:
-    """Move partitions, sweep after sweep over topics, until none moves; update `owner` and `sizes`.
+    """Move partitions to members with fewer, in sweeps over the topics, and return the moves in order.
 
-    Returns the moves in order. It ends when it is back at the last topic of which a partition moved.
+    It ends at the last topic of which a partition moved, if no partition has moved since; at the latest after
+    `_MOST_SWEEPS` sweeps.
+
+    Args:
+        topics: the topics, in order.
+        owner: the member that has each partition id; changed in place.
+        sizes: how many partitions each member has; changed in place.
     """
-    # `even` has the audiences that were found balanced since the last move: they need no second look.
+    # `even` has the audiences that were found balanced since the last move; they are not examined again.
     members: dict[int, list[int]] = {}
     shared = [number for number, audience in enumerate(topics.audience) if len(topics.members[audience]) > 1]
     even: set[int] = set()
@@ -233,9 +283,16 @@ def _even_out_topic(
     owner: NDArray[np.intp],
     sizes: list[int],
 ) -> list[Move]:
-    """Even out one topic and return the moves; a member gives up its partitions, the highest number first.
+    """Balance one topic and return the moves; a member gives up its highest partition number first.
 
-    A member gives up only partitions that it had before this call: one that it got does not move on.
+    A member gives up only partitions that it had before this call, so no partition moves twice.
+
+    Args:
+        topics: the topics, in order.
+        number: the topic, an index into the columns of `topics`.
+        balancer: the order in which members give and get partitions.
+        owner: the member that has each partition id; changed in place.
+        sizes: how many partitions each member has; changed in place.
     """
     topic, start = int(topics.row[number]), int(topics.start[number])
     owners = owner[start : start + int(topics.count[number])]
@@ -266,8 +323,11 @@ def _even_out_topic(
 def _has_left(member: int, ends: dict[int, int], sorted_owners: Sequence[int]) -> bool:
     """Return whether the member has a partition left that it can give up.
 
-    `ends` has the end of each member's partitions among `sorted_owners`; it is filled in at the first
-    question and goes down as partitions move.
+    Args:
+        member: the member.
+        ends: by member, the end of its rows in `sorted_owners` that have not moved. A member is added by its
+            first call; the caller lowers the value as partitions move.
+        sorted_owners: the owners of the topic's partitions, ascending.
     """
     end = ends.setdefault(member, bisect_right(sorted_owners, member))
     return end > 0 and sorted_owners[end - 1] == member

@@ -1,8 +1,8 @@
-"""Holds the target assignment of a coordinator, as its records say, and the calls that change it.
+"""Reads a coordinator's target assignment from its records, and describes the changes that are made to it.
 
-The order inside the coordinator's maps decides which partitions a member keeps, so slots and rows are held in
-that order: members as the coordinator visits them, topics as a member's HashMap gives them, partition numbers
-as the topic's HashSet does.
+The iteration order of the coordinator's maps decides which partitions a member keeps. So slots and rows have
+that order: members as the coordinator visits them, then topics in the order of a member's HashMap, then
+partition numbers in the order of the topic's HashSet.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ _T = TypeVar("_T", bound=np.generic)
 
 
 class Slots(NamedTuple):
-    """Lists slots, the pairs of a member and a topic of which it has partitions; slots are grouped by member.
+    """Lists slots. A slot is a pair of a member and a topic of which the member has partitions.
 
     Attributes:
         member: the member of each slot, ascending, unless a method says otherwise.
         topic: the topic of each slot.
         starts: the first row of each slot in `partition`.
-        sizes: how many rows each slot has. Rows that belong to no slot may lie between slots.
+        sizes: how many rows each slot has: it has rows `starts[i]` to `starts[i] + sizes[i]`. Rows that
+            belong to no slot may lie between those of two slots.
         partition: the partition number of each row.
     """
 
@@ -45,18 +46,22 @@ class Slots(NamedTuple):
     partition: NDArray[np.int32]
 
     def per_row(self, values: NDArray[_T]) -> NDArray[_T]:
-        """Return the value of each row's slot, given a value for each slot; rows slot after slot."""
-        return np.repeat(values, self.sizes)
+        """Return each slot's value once for each row of the slot, slot after slot.
+
+        Args:
+            values: a value for each slot.
+        """
+        return values.repeat(self.sizes)
 
     @classmethod
     def of(
         cls, member: Visit, topic: TopicRow, sizes: NDArray[np.intp], partition: NDArray[np.int32]
     ) -> Slots:
         """Return slots of these sizes, whose rows follow each other without gaps."""
-        return cls(member, topic, np.cumsum(sizes) - sizes, sizes, partition)
+        return cls(member, topic, sizes.cumsum() - sizes, sizes, partition)
 
     def in_order(self, order: NDArray[np.intp]) -> Slots:
-        """Return these slots in another order (indices of slots), with their rows copied without gaps.
+        """Return these slots in another order, with their rows copied without gaps.
 
         Args:
             order: indices of slots, each at most once.
@@ -66,22 +71,23 @@ class Slots(NamedTuple):
         return Slots.of(self.member[order], self.topic[order], sizes, partition)
 
     def merge_repeated(self) -> Slots:
-        """Return the same rows with one slot for each member and topic, in the order of their first rows.
+        """Return the same rows with only one slot for each pair of a member and a topic.
 
-        A member can get partitions of a topic in several turns. Rows keep their order inside a slot.
+        Slots are in the order of each pair's first slot, and rows keep their order inside a slot. Repeated
+        pairs occur because a member can get partitions of a topic several times.
         """
         # One number for each (member, topic) pair.
         keys = self.member * (int(self.topic.max(initial=0)) + 1) + self.topic
-        # Ascending keys show without a sort that nothing is repeated.
+        # If the keys ascend, no pair is repeated. This check needs no sort.
         if (keys[1:] > keys[:-1]).all():
             return self
         in_order = np.sort(keys)
         if (in_order[1:] != in_order[:-1]).all():
             return self
         _, first, slot = np.unique(keys, return_index=True, return_inverse=True)
-        order = np.argsort(first)
+        order = first.argsort()
         sizes = np.bincount(slot, weights=self.sizes).astype(np.intp)[order]
-        rows = self.in_order(np.argsort(first[slot], kind="stable")).partition
+        rows = self.in_order(first[slot].argsort(kind="stable")).partition
         first = first[order]
         return Slots.of(self.member[first], self.topic[first], sizes, rows)
 
@@ -91,12 +97,13 @@ class Targets:
     """Holds the partitions of each member in the last target assignment.
 
     Attributes:
-        slots: one for each member and topic: members as the coordinator visits them, a member's topics as its
-            HashMap gives them, and a slot's rows as its HashSet does.
-        assigned: which partition ids some member has.
-        crowded: slots with a HashSet that has more than eight numbers in a bin or has grown for that, so that
-            a copy of it, or what is left of one, can have another order; ascending.
-        unsettled: the crowded slots of which a copy has another order.
+        slots: one slot for each pair of a member and a topic. Members are in the order in which the
+            coordinator visits them, a member's topics in the order of its HashMap, and a slot's rows in the
+            order of its HashSet.
+        assigned: True for each partition id that some member has.
+        crowded: the slots, ascending, whose HashSet has more than eight numbers in a bin, or has grown
+            because of that. A copy of such a set, or a set after removals, can have another order.
+        unsettled: the crowded slots for which a copy of the set does have another order.
     """
 
     slots: Slots
@@ -108,10 +115,15 @@ class Targets:
     def of(
         cls, recorded: PartitionColumns, sizes: NDArray[np.integer], numbering: BrokerNumbering
     ) -> Targets:
-        """Return the targets of members that own `sizes` partitions each, in the coordinator's order.
+        """Return the targets of members, given their records.
 
-        A member's partitions are `recorded` in the order of its record. Raises OddGroup if no broker made
-        these targets, or some member's map of topics is crowded.
+        Args:
+            recorded: the partitions of the members, member by member, each in the order of its record.
+            sizes: how many partitions each member has; members in the order of the coordinator's visits.
+            numbering: the numbering of the group.
+
+        Raises:
+            OddGroup: no broker can have made these targets, or a member's map of topics is crowded.
         """
         slots, assigned = read_records(recorded, sizes, numbering)
         none = np.empty(0, np.intp)
@@ -125,10 +137,13 @@ class Targets:
 
 
 def _in_number_order(slots: Slots) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]:
-    """Return slots' numbers in HashSet order, and the slots `crowded` and `unsettled` of `Targets`.
+    """Return the partition numbers of the slots in HashSet order, and `crowded` and `unsettled` of `Targets`.
 
-    A slot's numbers are given in the order of its record, in which they were put into its set. Raises
-    OddGroup if a crowded set lists a number twice.
+    Args:
+        slots: the slots, with numbers in the order of the record, in which they were added to the sets.
+
+    Raises:
+        OddGroup: a crowded set lists a number twice.
     """
     lengths = hash_set_lengths(slots.sizes)
     order = iteration_order(slots.starts, slots.sizes, spread(slots.partition), lengths, lengths)
@@ -154,7 +169,10 @@ def _set_order(numbers: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _topic_order(slots: Slots, numbering: BrokerNumbering) -> NDArray[np.intp] | None:
-    """Return the order of the slots in their members' maps of topics; None if they are in order."""
+    """Return indices of the slots in the order of the members' maps of topics; None if they are in order.
+
+    Raises OddGroup if a member's map of topics is crowded.
+    """
     first = run_starts(slots.member)
     if len(first) == len(slots.member):
         return None
@@ -168,9 +186,14 @@ def _topic_order(slots: Slots, numbering: BrokerNumbering) -> NDArray[np.intp] |
 
 
 def recall_targets(members: Carried, order: JoinPosition) -> tuple[PartitionColumns, NDArray[np.integer]]:
-    """Return what members own, one after the other in this order, and how many partitions each.
+    """Return the partitions of the members, member by member, and how many each member has.
 
-    A member's are in the order in which they were assigned: that of the coordinator's record.
+    A member's partitions are in the order in which they were assigned, which is that of the coordinator's
+    record.
+
+    Args:
+        members: the members, in the order in which they joined.
+        order: the join positions, in the order in which the result lists the members.
     """
     recorded, sizes = members.received, members.sizes
     if members.generation is not None:
@@ -183,16 +206,16 @@ def recall_targets(members: Carried, order: JoinPosition) -> tuple[PartitionColu
 def read_records(
     recorded: PartitionColumns, sizes: NDArray[np.integer], numbering: BrokerNumbering
 ) -> tuple[Slots, NDArray[np.bool_]]:
-    """Return what each member has in the order of its record, and which partition ids some member has.
+    """Return the slots of the members in the order of the records, and whether each partition id is assigned.
 
-    Raises OddGroup if a partition is listed twice or does not exist, as in no group that a broker made.
+    Raises OddGroup if a partition is listed twice or does not exist. No broker makes such records.
     """
     slots = _slots_of_records(recorded, sizes, numbering)
     assigned = np.zeros(numbering.total, np.bool_)
     counts = slots.per_row(numbering.counts.astype(np.uint32)[slots.topic])
     ids = slots.per_row(numbering.starts[slots.topic])
     ids += slots.partition
-    # Read as unsigned, a negative number is beyond all counts.
+    # Read as unsigned, a negative number is greater than every count, so one comparison finds it, too.
     exists = slots.partition.view(np.uint32) < counts
     everything = bool(exists.all())
     if not everything and (counts[~exists] > 0).any():
@@ -207,13 +230,13 @@ def read_records(
 def _slots_of_records(
     recorded: PartitionColumns, sizes: NDArray[np.integer], numbering: BrokerNumbering
 ) -> Slots:
-    """Return the slots of members, in the order in which the columns list them."""
-    member = np.flatnonzero(sizes)
+    """Return the slots of the members, in the order in which the columns list them."""
+    member = sizes.nonzero()[0]
     if len(member) == 0:
         none = np.empty(0, np.intp)
         return Slots.of(none, none, none, np.empty(0, np.int32))
     code = recorded.topics
-    firsts = (np.cumsum(sizes) - sizes)[member]
+    firsts = (sizes.cumsum() - sizes)[member]
     changes = np.empty(len(code), np.bool_)
     np.not_equal(code[1:], code[:-1], out=changes[1:])
     # A slot also begins with a new member, even if the topic is that of the row before.
@@ -222,19 +245,17 @@ def _slots_of_records(
     slots = run_sizes(starts.searchsorted(firsts), len(starts))
     topic = np.array([numbering.index[name] for name in recorded.names], np.intp)[code[starts]]
     sizes_of_slots = run_sizes(starts, len(code))
-    return Slots(
-        np.repeat(member, slots), topic, starts, sizes_of_slots, recorded.partitions
-    ).merge_repeated()
+    return Slots(member.repeat(slots), topic, starts, sizes_of_slots, recorded.partitions).merge_repeated()
 
 
 class Move(NamedTuple):
-    """Tells that a partition changes its member.
+    """Describes that a partition moves from one member to another.
 
     Attributes:
         topic: the topic, as in `Numbering.topics`.
         id: the partition id.
-        source: the member that gives the partition up, in the coordinator's order.
-        destination: the member that gets the partition, in the same order.
+        source: the member that loses the partition, by visit.
+        destination: the member that gets the partition, by visit.
     """
 
     topic: int
@@ -245,19 +266,21 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Lists the calls that turn the last target assignment into the new one.
+    """Lists the changes that turn the last target assignment into the new one.
 
-    A member without any call keeps its map as it is. Rows and slots are those of the old `Targets`.
+    A member without changes keeps its map as it is. Rows and slots are those of the old `Targets`.
 
     Attributes:
-        staying: how many rows of each old slot stay; these are the first rows of the slot.
-        gone: rows among the staying ones that go later, in the order in which they go.
-        copied: True for members whose maps were copied before they were changed; bool of shape (members,).
-        received: what members get, grouped by member and in the order in which they get it. A member may have
-            several slots of a topic.
-        capacity: the capacity that a new HashSet of each topic's partitions is made with.
-        mixed: members that lose some partitions while they get others.
-        moves: what happens to partitions after they were given out, in order.
+        staying: how many rows of each old slot stay at first; these are the first rows of the slot.
+        gone: the rows that stay at first and move away later, in the order of these moves. Rows of `mixed`
+            members are left out.
+        copied: True for members whose maps are copied before they are changed; bool of shape (members,).
+        received: the partitions that members get, sorted by member, then in the order in which they come. A
+            member may have several slots of one topic.
+        capacity: for each topic, the capacity with which a new HashSet of its partitions is made.
+        mixed: the members that get partitions and also lose some by moves. Their moves are in `moves` only,
+            neither in `gone` nor in `received`.
+        moves: the moves after free partitions were given out, in order.
     """
 
     staying: NDArray[np.intp]

@@ -20,13 +20,16 @@ from partitioning.topic_partition import TopicPartition
 
 
 class OwnerDecision(NamedTuple):
-    """Holds the answer for each partition, by flat index.
+    """Holds the owner of each partition, and the partitions that cannot move yet.
+
+    `owner` and `waits` have shape (partitions,), in the order of flat indices.
 
     Attributes:
-        reading: the group in numbers; members below are numbers of it.
-        owner: the member that gets each partition, none -1.
+        reading: the group in numbers. A member is an index into `reading.members`.
+        owner: the member that gets each partition; -1 for none.
         waits: True for a partition that another member has to give up first.
-        certificate: how near to the best the answer is; None if it is the best.
+        certificate: how near the answer is to the best one by weight; None if counts decided, and the answer
+            is the best.
     """
 
     reading: NumberedGroup
@@ -35,28 +38,32 @@ class OwnerDecision(NamedTuple):
     certificate: Certificate | None = None
 
     def assignment(self, group: Group) -> Assignment:
-        """Return the answer; partitions that wait are held back."""
+        """Return the decision as an `Assignment`; partitions that wait are in its `transferring`."""
         reading = self.reading
         ids = tuple(map(attrgetter("id"), group.members))
         rows = OwnerRows(reading.members[self.owner], *self._topics_and_numbers(), self.waits)
         return rows.assignment(ids, reading.topics, reading.counts, self.certificate)
 
     def tell(self, group: Group, record: Recorder) -> None:
-        """Tell a recorder why each partition goes where it goes: claims that do not count, then owners."""
+        """Record the reasons for each partition's owner.
+
+        First come the claims that were rejected, then, partition by partition, what happened to it.
+        """
         reading = self.reading
         ids = [group.members[row].id for row in reading.members.tolist()]
         partitions = [
             TopicPartition(reading.topics[topic], number)
             for topic, number in zip(*(number.tolist() for number in self._topics_and_numbers()), strict=True)
         ]
-        # A single claim is told below, by what became of the partition.
+        # Only claims that compete with others are recorded here. A single claim is recorded in the second
+        # loop.
         contested = np.bincount(reading.claims.partition, minlength=len(partitions)) > 1
         for member, row in zip(*(column.tolist() for column in reading.claims), strict=True):
             rightful = reading.rightful[row]
             if contested[row] and rightful != member:
                 outdated = rightful >= 0
                 record(partitions[row], Reason.OUTDATED if outdated else Reason.CONTESTED, ids[member])
-        # With a certificate weights decided, not counts, which is told in words of its own.
+        # If there is a certificate, weights decided and not counts: the reasons have other words then.
         counted = self.certificate is None
         lost, got = (Reason.GIVEN_UP, Reason.BEST) if counted else (Reason.RELIEVED, Reason.LIGHT)
         for row, (rightful, holder, owner) in enumerate(
@@ -72,19 +79,20 @@ class OwnerDecision(NamedTuple):
                 record(partitions[row], Reason.HELD_BACK, ids[owner])
 
     def _topics_and_numbers(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the topic of each partition and its number in the topic, as int32."""
+        """Return each partition's topic and its number in the topic, two int32 of shape (partitions,)."""
         topic = self.reading.topic_of
         number = np.arange(len(topic)) - self.reading.starts[topic]
         return topic.astype(np.int32), number.astype(np.int32)
 
 
 def find_held_back(reading: NumberedGroup, owner: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Return whether each partition has to wait: a member claims it that does not get it.
+    """Return whether each partition has to wait, bool of shape (partitions,).
 
-    Only the member whose claim counts need not wait for others to give it up.
+    A partition waits if a member claims it and another member gets it. One receiver need not wait: the member
+    whose claim counts (`NumberedGroup.rightful`), because the other claims are outdated.
     """
     member, partition = reading.claims
-    # A partition is here once for each member that claims it in vain, which does no harm below.
+    # `lost` has a partition once for each member that claims it and does not get it. Repeats do no harm.
     lost = partition[owner[partition] != member]
     waits = np.zeros(len(owner), np.bool_)
     waits[lost[owner[lost] != reading.rightful[lost]]] = True
@@ -92,14 +100,14 @@ def find_held_back(reading: NumberedGroup, owner: NDArray[np.intp]) -> NDArray[n
 
 
 class Deciding(ABC):
-    """An assignor whose answers are made of a `OwnerDecision`."""
+    """Base of the assignors that decide in arrays: a subclass returns an `OwnerDecision`."""
 
     def assign(self, group: Group) -> Assignment:
-        """Decide who gets what: every partition with a subscriber has an owner, or waits for its next one."""
+        """Return the group's assignment: each partition with a subscriber is owned or transferring."""
         return self._decide(group).assignment(group)
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
-        """Return the answer of `assign`, and tell `record` each step."""
+        """Return the answer of `assign`, and record the reasons for it with `record`."""
         decision = self._decide(group)
         decision.tell(group, record)
         return decision.assignment(group)
@@ -110,17 +118,19 @@ class Deciding(ABC):
 
 
 class _Optimal(Deciding):
-    """Shares between both assignors everything but the protocol.
+    """Base of both assignors: the settings, and the decision of owners. Only the protocol is left to them.
 
     Args:
-        spread: whether topics are spread over members as evenly as can be, up to 20,000 pairs of a member and
-            a topic it subscribes to; without it, beyond, and where racks matter, they are spread roughly.
-            "before-moves": as evenly as can be with the best loads, at the price of moves.
-        racks: whether the fewest partitions are far from their member's rack "after-moves", among answers
-            with the fewest moves, or "before-moves", at the price of moves; "ignore": racks do not matter.
+        spread: True spreads each topic over members as evenly as the fewest moves allow. This is exact up to
+            20,000 pairs of a member and a topic that it subscribes to. Topics are spread roughly if there are
+            more pairs, if racks matter, or if `spread` is False. "before-moves" spreads each topic as evenly
+            as the best loads allow, even if more partitions move.
+        racks: "after-moves" chooses, of the answers with the fewest moves, one with the fewest partitions
+            that have no replica in their member's rack. "before-moves" makes these partitions fewest, even if
+            more partitions move. "ignore" ignores racks.
 
     Raises:
-        InvalidConfigError: `spread` or `racks` is something else.
+        InvalidConfigError: `spread` or `racks` has another value.
     """
 
     def __init__(
@@ -138,42 +148,49 @@ class _Optimal(Deciding):
         self._racks = racks
 
     def _owners(self, group: Group, reading: NumberedGroup) -> NDArray[np.intp]:
-        """Return the owner of each partition, as a number of the reading."""
+        """Return the owner of each partition, intp of shape (partitions,); -1 for none.
+
+        Args:
+            group: the group, for the racks of members and replicas.
+            reading: the same group in numbers; owners are indices into `reading.members`.
+        """
         near = None if self._racks == "ignore" else find_kinds(group, reading)
         first = self._racks == "before-moves"
         return Task(reading, spread=self._spread, near=near, near_first=first).decide()
 
 
 class OptimalAssignor(EagerMemory, _Optimal):
-    """The best loads there are, with the fewest moves, whatever members subscribe to.
+    """An eager assignor whose loads are the best possible, and whose moves are the fewest for these loads.
 
-    Members remember in user data, in the form of "sticky"; what cannot be read counts as nothing. The answer
-    depends neither on the order of members or topics nor on earlier answers of this leader.
+    This holds whatever the members subscribe to. Members report their previous partitions in the user data of
+    "sticky"; user data that cannot be read counts as no partitions. The answer depends neither on the order
+    of members or topics nor on earlier answers of this leader.
     """
 
     name: ClassVar[str] = "optimal"
 
     def _decide(self, group: Group) -> OwnerDecision:
-        """Return a decision in which nothing waits: an eager group gives up everything first."""
+        """Return a decision without waiting partitions: eager members revoke all before they join."""
         reading = read_group(group, recall_user_data(group.members))
         owner = self._owners(group, reading)
         return OwnerDecision(reading, owner, np.zeros(len(owner), np.bool_))
 
 
 class CooperativeOptimalAssignor(CooperativeMemory, _Optimal):
-    """As "optimal", but a partition waits a round before it moves, so that its old owner can give it up.
+    """The cooperative form of "optimal": a partition that moves is unassigned for one rebalance (KIP-429).
 
-    What waits is in the assignment's `transferring`; members that lose partitions rejoin at once (KIP-429).
-    In the second round nothing moves any more.
+    In the first rebalance its old owner revokes the partition, which is in the assignment's `transferring`.
+    Members that lose partitions rejoin at once, and the second rebalance gives the partition to its new
+    owner. No further partition moves in that second rebalance.
 
-    A partition is held back if a member that does not get it says it has it. Only the member whose claim
-    counts, because it is of the latest generation, need not wait for one with an earlier claim.
+    A partition is held back if a member reports it and another member gets it. There is one exception: the
+    member with the claim of the latest generation gets the partition at once, whoever else still reports it.
     """
 
     name: ClassVar[str] = "cooperative-optimal"
 
     def _decide(self, group: Group) -> OwnerDecision:
-        """Return a decision in which partitions wait that another member has to give up."""
+        """Return a decision in which each partition waits that another member has to revoke first."""
         reading = read_group(group, recall_owned(group.members))
         owner = self._owners(group, reading)
         return OwnerDecision(reading, owner, find_held_back(reading, owner))

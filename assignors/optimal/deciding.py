@@ -23,7 +23,7 @@ from partitioning.kit.columns import first_of_each, group_by_keys, in_order, ran
 
 
 class Pairs(NamedTuple):
-    """Lists each member beside each topic it may get, one pair a row, and the bounds that must be met.
+    """Lists the pairs of a member and a topic that it may get, with the bounds on each member's load.
 
     Rows are ordered by topic, then by member. `member`, `topic`, `held` and `back` have a value for each
     pair, `size` for each topic, `low` and `high` for each member. All counts are partitions.
@@ -57,11 +57,13 @@ def spread_topics(pairs: Pairs) -> NDArray[np.int64]:
     with `before_moves` a little less. First each topic is placed as if loads did not matter; then a
     minimum-cost flow moves what is too much at one member to others.
 
-    A pair has one arc for each of the `window` partitions below and above its start, and one arc each way for
-    all partitions beyond that. The price of an arc beyond is right for its first unit only.
+    In the flow, a pair has one arc for each of the `window` partitions below its start and for each of the
+    `window` above it. One more arc in each direction stands for all partitions farther away. The cost of
+    those two arcs is right for their first unit only.
     """
     start, window = _evenly(pairs), 2
-    # The answer is exact if no arc beyond the window carries a second unit. Otherwise a wider window decides.
+    # The answer is exact if neither of the two outer arcs of a pair carries a second unit. If one does, its
+    # cost was too low, and the flow is solved again with a wider window.
     while True:
         amounts, enough = _flow(pairs, start, window)
         if enough:
@@ -70,10 +72,11 @@ def spread_topics(pairs: Pairs) -> NDArray[np.int64]:
 
 
 def _evenly(pairs: Pairs) -> NDArray[np.int64]:
-    """Return how many partitions each pair gets if members had no bounds on their loads.
+    """Return how many partitions each pair would get if loads had no bounds, int64 of shape (pairs,).
 
     Each topic is filled up to the highest level that fits its size. Without `before_moves` a pair never gets
-    less than it held, because no evenness is worth a move. The sum over a topic's pairs is its size.
+    fewer partitions than it held, because even topics are not worth a move then. The sum over a topic's pairs
+    is the topic's size.
     """
     size, topics = pairs.size, len(pairs.size)
     certain = np.zeros_like(pairs.held) if pairs.before_moves else pairs.held
@@ -86,24 +89,26 @@ def _evenly(pairs: Pairs) -> NDArray[np.int64]:
         least, most = np.where(fits, level, least), np.where(fits, most, level)
     level = least[pairs.topic]
     levels = np.maximum(certain, level)
-    # Who gets the rest, one partition each, lowest rank first: pairs that would lose a partition (0), pairs
-    # that would get an unowned one back (1), others (2). A pair above the level has its share already (3).
+    # The rest of a topic goes to its pairs, one partition each, the lowest rank first: pairs that would lose
+    # a partition (0), pairs that would get an unowned one back (1), then others (2). A pair above the level
+    # has more than its share already and comes last (3).
     last = np.where(levels < pairs.held, 0, np.where(levels < pairs.held + pairs.back, 1, 2))
     last[levels > level] = 3
     return levels + first_of_each(pairs.topic, size - sums(pairs.topic, levels, topics), last, levels=4)
 
 
 def _flow(pairs: Pairs, start: NDArray[np.int64], window: int) -> tuple[NDArray[np.int64], bool]:
-    """Return how many partitions each pair gets, and whether the window had arcs enough to be exact.
+    """Return how many partitions each pair gets, and whether the window was wide enough to be exact.
 
     Nodes are the topics, then the members, then the sink of all loads. A pair is an arc from its topic to its
     member; a member's arc to the sink keeps its load between `low` and `high`.
     """
     size, low, high = pairs.size, pairs.low, pairs.high
     topics, members = len(size), len(low)
-    # Three wishes share one integer cost, so that the weaker ones never outweigh the stronger. The weakest,
-    # 1, is to give an unowned partition to its `fresh` member. No path has more than `longest` arcs, so a
-    # factor above `longest` times the weaker cost is enough: own < evenness < move, or own < move < evenness.
+    # Three goals share one integer cost, and a weaker goal must never outweigh a stronger one. The weakest
+    # goal has weight 1: an unowned partition goes to its `fresh` member. No path has more than `longest`
+    # arcs, so each goal weighs more than `longest` times the next weaker one. The order is own < evenness <
+    # move, or own < move < evenness with `before_moves`.
     longest = 2 * (topics + members) + 2
     if pairs.before_moves:
         move = longest + 1
@@ -113,13 +118,14 @@ def _flow(pairs: Pairs, start: NDArray[np.int64], window: int) -> tuple[NDArray[
         move = even * longest * (2 * int(size.max(initial=0)) + 2)
 
     def cost(number: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the cost of each pair's `number`-th partition, counted from 1."""
+        """Return the cost of the `number`-th partition of each pair, counted from 1; shape (pairs,)."""
         kept, own = number <= pairs.held, number <= pairs.held + pairs.back
         return even * (2 * number - 1) - np.where(kept, move, np.where(own, 1, 0))
 
     tail, head = pairs.topic, topics + pairs.member
     rows, arcs = [], []
-    # Steps up to 0 are partitions that the pair has at the start: their flow can only be taken back.
+    # Partitions at steps up to 0 belong to the pair at the start. Their arcs are full: flow can only be taken
+    # back from them.
     for step in range(1 - window, window + 1):
         number = start + step
         real = np.flatnonzero(number > 0)
@@ -132,14 +138,16 @@ def _flow(pairs: Pairs, start: NDArray[np.int64], window: int) -> tuple[NDArray[
     arcs.append(Arcs.of(tail, head, UNLIMITED, 0, cost(start + window + 1)))
     rows += [some, np.arange(len(start))]
 
-    # A load beyond its bounds is an excess (or a lack) at the member's node, which the flow takes away.
+    # A load outside its bounds becomes an excess at the member's node (a negative one if the load is too
+    # small), and the flow removes it.
     load = sums(pairs.member, start, members)
     counted = np.clip(load, low, high)
     everyone = np.full(members, topics + members)
     arcs.append(Arcs.of(topics + np.arange(members), everyone, high - counted, counted - low))
     excess = np.concatenate([np.zeros(topics, np.int64), load - counted, [counted.sum() - size.sum()]])
-    # Arcs can cost less than 0 (a partition that stays). With the cheapest next partition of a topic as its
-    # potential no arc does, which the network needs for its first search.
+    # An arc for a partition that stays can have a negative cost, which `Network` does not allow in its first
+    # search. With the cost of a topic's cheapest next partition as the topic's potential, no reduced cost is
+    # negative.
     potential = np.zeros(len(excess), np.int64)
     potential[:topics] = np.iinfo(np.int64).max
     np.minimum.at(potential, pairs.topic, cost(start + 1))
@@ -147,7 +155,7 @@ def _flow(pairs: Pairs, start: NDArray[np.int64], window: int) -> tuple[NDArray[
     network.flow()
     assert not network.excess.any(), "the levels are loads that some assignment has"
 
-    # `rows` has no entry for the arcs to the sink: they are the last piece, which `zip` leaves out.
+    # `rows` has no entry for the arcs to the sink. These are the last piece of the flow, and `zip` drops it.
     used_now = np.split(network.flow_by_arc(), np.cumsum([len(arcs) for arcs in rows]))
     amounts = start.copy()
     for row, now, arc in zip(rows, used_now, arcs, strict=False):
@@ -156,26 +164,31 @@ def _flow(pairs: Pairs, start: NDArray[np.int64], window: int) -> tuple[NDArray[
 
 
 EXACT_PAIRS = 20_000
-"""The most pairs of a member and a topic that it may get for which `spread` is exact; beyond, it is rough."""
+"""The most pairs of a member and a topic that it may get for which `spread` is exact.
+
+In larger groups topics are spread roughly, because the time of the exact flow grows with the pairs.
+"""
 
 
 class Task:
     """One group and its best loads; `decide` answers who owns what. A task never changes after `__init__`.
 
-    Part: a piece of the group with best loads of its own (`Levels`). If all members of a part may get all of
-    its partitions, the part is complete and counting is enough. Other parts are open, and a flow decides
-    there. If racks matter, a part with a member that can be far from a partition is open, too.
+    A part is a piece of the group whose best loads do not depend on the other pieces (`Levels`). A part is
+    complete if all of its members may get all of its partitions; counting is enough there. Every other part
+    is open, and a flow decides there. If racks matter, a part is also open if one of its members can be far
+    from one of its partitions.
 
-    Club: members that may get the same partitions. The members of a complete part are one club, with the
-    part's number; in open parts each class of members is a club, `parts + class`.
+    A club is a set of members that may get the same partitions. The members of a complete part are one club,
+    which has the part's number. In open parts each class of members is a club of its own, with the number
+    `parts + class`.
 
     Args:
         reading: the group in numbers.
         spread: True if topics are spread over members as evenly as the fewest moves allow; "before-moves" if
             even topics are worth moves. True has no effect if racks matter, or if there are more than
             `EXACT_PAIRS` pairs of a member and a topic.
-        near: the members that are far from each kind of partition; None if racks do not matter.
-        near_first: True if fewer far partitions are worth more moves.
+        near: the kinds of partitions, which say what is far from which member; None if racks do not matter.
+        near_first: True if more moves are accepted for fewer far partitions.
 
     Raises:
         InvalidGroupError: `spread` is "before-moves", and racks matter or there are too many pairs.
@@ -226,10 +239,10 @@ class Task:
             )
 
     def decide(self) -> NDArray[np.intp]:
-        """Return the member that gets each partition, intp of shape (partitions,), none -1."""
+        """Return the member that gets each partition, intp of shape (partitions,); -1 for none."""
         holder = self._holder
-        # A holder from another part cannot keep the partition: a topic belongs to the readers of its part
-        # only.
+        # A holder from another part cannot keep the partition, because a topic's partitions go to members of
+        # its own part only.
         if len(self._levels.complete) > 1:
             holder = np.where((holder >= 0) & (self._part_of_member[holder] == self._part), holder, -1)
         held = holder >= 0
@@ -248,9 +261,10 @@ class Task:
         return self._give(holder, self._from_nothing())
 
     def _from_nothing(self) -> NDArray[np.intp]:
-        """Return the member that gets each partition if no member had any, in `fresh`'s meaning.
+        """Return the `fresh` member of each partition: the one that gets it if no member had any partition.
 
-        The answer depends on no history, so a member that restarts gets the same partitions again.
+        The answer does not depend on previous owners, so a member that restarts gets the same partitions
+        again.
         """
         nobody = np.full(len(self._holder), -1, np.intp)
         if self._spread or not self._levels.complete.all():
@@ -258,17 +272,21 @@ class Task:
         return self._fill(self._part, nobody, np.zeros(len(self._low), np.intp))
 
     def _can_be_nearer(self) -> bool:
-        """Return whether a partition is far from its holder, and nearness is worth moves (`near_first`)."""
+        """Return whether moves could make fewer partitions far: `near_first` is set and a holder is far."""
         return self._near is not None and self._near_first and bool(self._near.far_from(self._holder).any())
 
     def _loads(self, owner: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return how many of these partitions each member owns; an owner of -1 counts for no member."""
+        """Return how many of these partitions each member owns, intp of shape (members,).
+
+        An owner of -1 counts for no member.
+        """
         return np.bincount(owner + 1, minlength=len(self._low) + 1)[1:]
 
     def _give(self, holder: NDArray[np.intp], fresh: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the member that gets each partition, given its `holder` and its `fresh` member, -1 for none.
+        """Return the member that gets each partition, given its `holder` and its `fresh` member.
 
-        Members keep first; then the pool of partitions without an owner is filled in, club by club.
+        First it is decided which partitions stay with their holder or return to their `fresh` member. The
+        others form the pool, which is then given out club by club.
         """
         if self._spread:
             return self._spread_out(holder, fresh)
@@ -283,10 +301,10 @@ class Task:
     def _keep_in_parts(
         self, holder: NDArray[np.intp], fresh: NDArray[np.intp]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return the owner of each partition so far, -1 for the pool, and the club of each in the pool.
+        """Return the owner of each partition, -1 in the pool, and the club that gets each pool partition.
 
-        Complete parts are decided by counting and open parts by a flow; the clubs of open parts follow from
-        the flow too, because loads are the best only if each class gets as many partitions as the flow says.
+        Complete parts are decided by counting and open parts by a flow. In open parts the flow also says how
+        many pool partitions each class gets: with other numbers, loads would not be the best.
         """
         owner, club = np.full(len(holder), -1, np.intp), self._part.copy()
         is_open = ~self._levels.complete[self._part]
@@ -300,15 +318,15 @@ class Task:
     def _spread_out(self, holder: NDArray[np.intp], fresh: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the member that gets each partition, with topics spread as evenly as bounds and moves allow.
 
-        A cell is one (topic, member) pair that may be used, numbered in the order of `Pairs`. `holder` and
-        `fresh` are as in `_give`.
+        A cell is a (topic, member) pair such that the member may get the topic. Cells are numbered in the
+        order of `Pairs`. See `_give` for `holder` and `fresh`.
         """
         readers, topic, members = self._levels.readers, self._topic, len(self._low)
         of_class = np.argsort(readers.of_member, kind="stable")
         sizes = readers.members[readers.kind]
         member = of_class[range_numbers((np.cumsum(readers.members) - readers.members)[readers.kind], sizes)]
-        # A cell's key is `topic * members + member`; a holder of -1 finds some cell, which its mask leaves
-        # out.
+        # A cell's key is `topic * members + member`. The search finds some wrong cell for a holder or a
+        # `fresh` member of -1; such partitions are masked out wherever these cells are used.
         keys = np.sort(np.repeat(readers.topic, sizes) * members + member)
         cell_of_holder = np.searchsorted(keys, topic * members + holder)
         cell_of_fresh = np.searchsorted(keys, topic * members + fresh)
@@ -320,8 +338,7 @@ class Task:
         amounts = spread_topics(Pairs(member, of_topic, held, back, *loads, self._spread_first))
         keeps = np.minimum(amounts, held)
         gets = np.minimum(amounts - keeps, back)
-        # What a pair gets beyond what it keeps and gets back comes from other members, who give up a
-        # partition.
+        # The partitions that a pair gets beyond those that it keeps or gets back come from other members.
         left = amounts - keeps - gets
         short = sums(member, left, members) > 0
         owner = _grant(holder, fresh, (cell_of_holder, held, keeps), (cell_of_fresh, gets), short)
@@ -333,10 +350,11 @@ class Task:
         return owner
 
     def _keep_by_counting(self, holder: NDArray[np.intp], fresh: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the owner of each partition of complete parts, -1 for those that still go to the pool.
+        """Return the owner of each partition of complete parts; -1 if the partition goes to the pool.
 
-        A member keeps what it held, up to its load, and gets unowned partitions back of which it is the
-        `fresh` member, up to its load too. The rows are partitions of complete parts only.
+        A member keeps the partitions that it held, up to its load. Up to its load, it also gets unowned
+        partitions of which it is the `fresh` member. `holder` and `fresh` have a row for each partition of
+        complete parts, and no others.
         """
         has = self._loads(holder)
         back = self._loads(fresh[holder < 0])
@@ -354,12 +372,17 @@ class Task:
     def _keep_by_flow(
         self, rows: NDArray[np.intp], holder: NDArray[np.intp], fresh: NDArray[np.intp]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return the owner of each partition of open parts, -1 for the pool, and the clubs of the pool.
+        """Return the owner of each partition of open parts, -1 in the pool, and the clubs of the pool.
 
-        `rows` are the partitions; `holder` and `fresh` have their values in the same order. Costs have three
-        orders of magnitude, `unit` apart, so that no number of weaker gains outweighs a stronger loss: to
-        give an unowned partition back to its `fresh` member (1); then a move and a far owner (`unit` and
-        `unit**2`), in the order that `near_first` says.
+        Costs have three magnitudes, each `unit` times the one below, so that no number of weaker gains
+        outweighs a stronger loss. The weakest, 1, is for an unowned partition that does not return to its
+        `fresh` member. A move and a far owner cost `unit` and `unit**2`; `near_first` decides which costs
+        more.
+
+        Args:
+            rows: the flat indices of the partitions of open parts.
+            holder: the holder of each of them, in the same order; -1 for none.
+            fresh: the `fresh` member of each, in the same order; -1 for none.
         """
         topics, topic = self._readers.topics, self._topic[rows]
         unit = len(rows) + 1
@@ -371,13 +394,14 @@ class Task:
             giving = np.where(self._near.far(self._readers.topic, self._readers.kind), far, 0)
         held = holder >= 0
         wish = np.where(held, holder, fresh)
-        # A member without partitions has probably restarted. A holder that has to give up a partition gives
-        # it to such an heir first. The appended False answers for a `fresh` of -1.
+        # A member without partitions has probably restarted. If a holder has to give up a partition whose
+        # `fresh` member is such a member, that member is the partition's heir and gets it for less. The
+        # appended False is read for a `fresh` of -1.
         newcomer = np.append(self._loads(self._holder) == 0, False)
         heir = np.where(held & newcomer[fresh], fresh, -1)
         members = len(self._low)
-        # Partitions of one topic with the same heir and the same member to keep them are one claim: the flow
-        # is as large as the number of claims, not of partitions.
+        # Partitions of one topic that the same member wants to keep, and that have the same heir, are one
+        # claim: the flow then has an arc for each claim, not for each partition.
         alike, starts, amount = group_by_keys(np.flatnonzero(wish >= 0), heir + 1, topic * 2 + held, wish)
         claim = np.zeros(len(rows), np.intp)
         claim[alike] = np.repeat(np.arange(len(starts)), amount)
@@ -408,8 +432,15 @@ class Task:
     ) -> NDArray[np.intp]:
         """Return the club of each partition in `pool`: that of its `fresh` member as far as the flow allows.
 
-        `placed` is how many of a topic's partitions the flow sends to a class, one row of the readers each;
-        `topic`, `fresh` and the answer have a value for each partition of open parts.
+        Args:
+            pool: rows of partitions of open parts that have no owner yet.
+            topic: the topic of each partition of open parts.
+            fresh: the `fresh` member of each partition of open parts; -1 for none.
+            placed: for each row of `self._readers`, how many partitions of its topic the flow sends to its
+                class.
+
+        Returns:
+            A club for each partition of open parts. The values of partitions outside `pool` mean nothing.
         """
         kind, readers = self._readers.of_member, self._readers
         chosen = np.full(len(topic), -1, np.intp)
@@ -427,11 +458,15 @@ class Task:
     def _fill(
         self, club: NDArray[np.intp], fresh: NDArray[np.intp], load: NDArray[np.intp]
     ) -> NDArray[np.intp]:
-        """Return the member that gets each partition of the pool: a member of the club it goes to.
+        """Return the member that gets each partition of the pool: a member of the partition's club.
 
-        `club` and `fresh` have a value for each partition of the pool, `load` for each member: how many it
-        has already. The number of partitions for a club is what its members lack, so that all loads end
-        between `low` and `high`. A partition goes to its `fresh` member if that one still needs it.
+        A partition goes to its `fresh` member if that member is in the club and still needs partitions. A
+        club gets as many partitions as its members lack, so all loads end between `low` and `high`.
+
+        Args:
+            club: the club of each partition of the pool.
+            fresh: the `fresh` member of each partition of the pool; -1 for none.
+            load: how many partitions each member has already.
         """
         wishes = np.flatnonzero(fresh >= 0)
         wishes = wishes[self._club[fresh[wishes]] == club[wishes]]
@@ -448,8 +483,8 @@ class Task:
         own = wishes[first_of_each(fresh[wishes], need)]
         owner[own] = fresh[own]
         need -= self._loads(fresh[own])
-        # The rest goes round the members, one partition each, so that a topic's partitions, which are
-        # neighbours, go to different members.
+        # The other partitions are dealt to members in turns, one partition each. A topic's partitions are
+        # neighbours here, so they go to different members.
         rest = np.flatnonzero(owner < 0)
         seats = turns(need)
         owner[in_order(rest, club[rest])] = in_order(seats, self._club[seats])
@@ -463,26 +498,29 @@ def _grant(
     gets: tuple[NDArray[np.intp], NDArray[np.int64]],
     short: NDArray[np.bool_],
 ) -> NDArray[np.intp]:
-    """Return the owner of each partition after quotas are granted, -1 for partitions that no quota covers.
+    """Return the owner of each partition after quotas are granted; -1 for partitions that no quota covers.
 
-    A group is a set of partitions that a quota counts together, such as those of one holder. A member gives
-    up last the partitions of which it is the `fresh` member, and first those whose `fresh` member is short:
-    so most partitions end where an empty group would put them.
+    A group here is a set of partitions that one quota counts, for example the partitions of one holder. A
+    member first gives up the partitions whose `fresh` member is short, and gives up last those of which it is
+    itself the `fresh` member. So as many partitions as possible end where an empty group would have put them.
 
     Args:
         holder: the member that has each partition and may keep it; -1 for none.
         fresh: the member that would get each partition if no member had any; -1 for none.
-        keeps: for partitions with a holder: the group of each, the size of each group, and how many
-            partitions of each group are kept.
-        gets: for partitions without: the group of each, and how many of each group `fresh` members get.
-        short: True for members that get fewer partitions of their own back than they need.
+        keeps: three arrays for partitions with a holder: the group of each partition, the size of each
+            group, and how many partitions of each group are kept.
+        gets: two arrays for partitions without a holder: the group of each partition, and how many
+            partitions of each group go to their `fresh` members.
+        short: True for each member that has fewer partitions than it needs even with those that it keeps
+            and gets back.
     """
     owner = holder.copy()
     held = holder >= 0
     group, amount, quota = keeps
     loses = amount > quota
     if loses.any():
-        # Only members above their quota have to choose. A `fresh` of -1 reads the appended False: not short.
+        # Only groups above their quota have to give something up. A `fresh` of -1 reads the appended False,
+        # which means "not short".
         doubt = np.flatnonzero(loses[group] & held)
         heir = fresh[doubt]
         reluctance = np.where(heir == holder[doubt], 0, 1 + np.append(short, False)[heir])

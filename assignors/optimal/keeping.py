@@ -1,7 +1,8 @@
 """Decides how many partitions each member keeps: the fewest moves within bounds on loads.
 
-A topic may also be a kind of `racks.Kinds`; a class is a row of `ClassTopics.members`; a member is an index
-into `ClassTopics.of_member`, and -1 stands for none. All amounts are partitions.
+Index spaces: a class is an index into `ClassTopics.members`; a member is an index into
+`ClassTopics.of_member`, and -1 stands for no member. If racks matter, a "topic" in this file is a kind of
+`racks.Kinds`. All amounts count partitions.
 """
 
 from collections.abc import Collection, Sequence
@@ -16,14 +17,17 @@ from partitioning.kit.columns import sums
 
 
 class RankedClaims(NamedTuple):
-    """Lists claims, one a row: alike partitions of one topic that a member had, or should get back.
+    """Lists claims, one a row.
+
+    A claim stands for several partitions of one topic that the same member had or should get back, and for
+    which everything else in the row is equal, too. All columns have shape (claims,).
 
     Attributes:
         member: the member that claims the partitions.
-        topic: their topic.
-        amount: how many partitions, 1 or more.
+        topic: the topic of the partitions.
+        amount: how many partitions there are, 1 or more.
         cost: the cost of each partition that the member does not get, above 0.
-        heir: the member to which a partition can go for a cost of one less; -1 for none.
+        heir: a second member. A partition that goes to it, and not to `member`, costs one less; -1 for none.
     """
 
     member: Ints
@@ -34,12 +38,12 @@ class RankedClaims(NamedTuple):
 
 
 class Keeping(NamedTuple):
-    """Says how many partitions stay, are inherited, and go elsewhere.
+    """The solution of a `KeepingProblem`: how many partitions stay, are inherited, and go elsewhere.
 
     Attributes:
-        amount: how many partitions of each claim its member gets.
-        inherited: how many of each claim its heir gets; 0 without an heir.
-        placed: how many other partitions of a topic go to a class, for each row of the readers.
+        amount: how many partitions of each claim go to the claim's member, of shape (claims,).
+        inherited: how many partitions of each claim go to its heir, of shape (claims,); 0 without an heir.
+        placed: how many of a topic's other partitions go to a class, one value for each row of the readers.
     """
 
     amount: NDArray[np.int64]
@@ -48,20 +52,21 @@ class Keeping(NamedTuple):
 
 
 class KeepingProblem:
-    """Models which partitions stay as a flow from topics through classes to members and on to the sink.
+    """A minimum-cost flow from topics through classes to members, and from members to one sink.
+
+    A unit of flow is a partition, and a member's arc to the sink carries its load. A member that claims
+    nothing and is nobody's heir has no node: its arc goes from the node of its class to the sink. A claim
+    with an heir has a node of its own. From there its partitions go to the heir or back to the topic.
 
     Args:
-        size: the partitions of each topic; a topic with partitions has readers.
+        size: the partitions of each topic; a topic with partitions must have readers.
         readers: the topics that each class may get.
-        claims: the claims; members may get all that they claim, and claim no more of a topic than its size.
+        claims: the claims. A member may get every topic that it claims, and the claims on a topic are not
+            more than its size.
         low: the least load of each member.
         high: the greatest load of each member.
-        giving: the cost of a partition of a topic at a member of a class, for each row of the readers; None
-            if it costs nothing.
-
-    The sink is the sum of all loads. Members that claim nothing and are no heirs stay a part of their class:
-    their arcs go from its node right to the sink. Claims with an heir pass a node of their own, from which
-    their partitions go to the heir or back to the topic.
+        giving: for each row of the readers, the cost of a partition of its topic at a member of its class;
+            None if these costs are all 0.
     """
 
     def __init__(
@@ -80,8 +85,8 @@ class KeepingProblem:
         self._heirs = claims.heir[self._bequests]
         self._cost, self._inheriting_cost = self._costs()
 
-        # Members without claims are alike within their class, so its node stands for all of them; large
-        # groups with few claims have far fewer nodes by that.
+        # Members of a class that have no claims are interchangeable, so the node of the class stands for all
+        # of them. In a large group with few claims this saves most nodes.
         has_node = np.zeros(members, np.bool_)
         has_node[claims.member] = True
         has_node[self._heirs] = True
@@ -94,10 +99,15 @@ class KeepingProblem:
         self._claim_node[self._bequests] = self._bequest_node
 
     def _costs(self) -> tuple[Ints, Ints]:
-        """Return the cost of taking a claim's partition away, and of giving a bequest's one to its heir."""
+        """Return the costs of taking partitions away from claims, and of giving them to heirs.
+
+        Returns:
+            The cost of taking a partition away, by claim, and the cost of giving it to the heir, by bequest.
+            A bequest is a claim with an heir.
+        """
         claims, readers = self._claims, self._readers
-        # The rest, 1, is paid on the way from the claim's own node back to the topic, and not on that to the
-        # heir.
+        # For a claim with an heir the last unit of the cost is on the arc from the claim's node back to the
+        # topic. The arc to the heir has no such unit, which makes the heir cheaper by one.
         cost = claims.cost - (claims.heir >= 0)
         if self._giving is None:
             return cost, np.zeros(len(self._bequests), np.int64)
@@ -106,17 +116,18 @@ class KeepingProblem:
         return cost, self._giving[to_heir]
 
     def _network(self) -> Network:
-        """Return the network, which starts with every claim granted that is not cheaper to take away."""
+        """Return the network; at its start a claim is granted unless it costs less to take it away."""
         claims, readers = self._claims, self._readers
-        # Arcs that cost less than nothing start full, so that what is left of each arc costs 0 or more, as
-        # `Network` wants it.
+        # `Network` needs costs of 0 or more wherever an arc has capacity left. So an arc with a negative cost
+        # starts full: only its reverse has capacity, and the reverse has a positive cost.
         flow = np.where(self._cost < 0, claims.amount, 0)
         granted = claims.amount - flow
         load = sums(claims.member, granted, len(readers.of_member))
-        counted = np.clip(load, self._low, self._high)  # what already flows from each member to the sink
+        counted = np.clip(load, self._low, self._high)  # the flow from each member to the sink at the start
         with_node, without_node = self._with_node, self._without_node
 
-        # Nodes: topics, classes, members with a node, the sink, then claims with an heir.
+        # Nodes are numbered in this order: topics, classes, members with a node, the sink, claims with an
+        # heir.
         excess = np.zeros(self._sink + 1 + len(self._bequests), np.int64)
         excess[: readers.topics] = self._size - sums(claims.topic, claims.amount, readers.topics)
         excess[self._member_node[with_node]] = (load - counted)[with_node]
@@ -149,10 +160,7 @@ class KeepingProblem:
         )
 
     def solve(self) -> Keeping | None:
-        """Return the cheapest answer: what stays, is inherited and goes elsewhere.
-
-        None if no assignment has loads between `low` and `high`. A problem is solved once.
-        """
+        """Return the cheapest solution, or None if no assignment has loads between `low` and `high`."""
         network = self._network()
         network.flow()
         if network.excess.any():
@@ -170,17 +178,19 @@ def most_kept(
 ) -> int | None:
     """Return the most partitions that can stay with their holder in an assignment with these loads.
 
-    Every partition with a subscriber has to go to one of its subscribers; others do not count.
+    Every partition with a subscriber must go to one of its subscribers. Partitions without a subscriber do
+    not count.
 
     Args:
-        topic: the topic of each partition.
-        holder: the member that had each partition, -1 for none.
-        subscriptions: the topics of each member.
+        topic: the topic of each partition, of shape (partitions,).
+        holder: the member that had each partition, of shape (partitions,); -1 for none.
+        subscriptions: the numbers of the topics that each member subscribes to.
         low: the least load of a member.
         high: the greatest load of a member.
 
     Returns:
-        How many partitions, or None if no assignment has such loads.
+        The number of partitions that stay, or None if no assignment gives every member `low` to `high`
+        partitions.
     """
     readers = ClassTopics.of(subscriptions, int(topic.max(initial=-1)) + 1)
     read = np.zeros(readers.topics, np.bool_)
@@ -194,7 +204,8 @@ def most_kept(
     # A holder that no longer reads the topic cannot keep it.
     stays = stays[readers.has(readers.of_member[holder[stays]], topic[stays])]
     size = np.bincount(topic, minlength=readers.topics)
-    # All read the same: each keeps up to `high`, but room that others need to reach `low` must stay free.
+    # If all members subscribe to the same topics, no flow is needed: each keeps up to `high` partitions,
+    # minus those that other members need to reach `low`.
     if len(readers.members) == 1:
         held = np.minimum(np.bincount(holder[stays], minlength=members), high)
         return int(held.sum() - max(np.maximum(held, low).sum() - len(topic), 0))

@@ -13,12 +13,15 @@ from partitioning.kit.columns import sums
 class Levels(NamedTuple):
     """Divides a group into parts by its best loads.
 
+    A class ("kind" in these names) is an index into `readers.members`.
+
     Attributes:
-        of_kind: the load of the members of each class: this many partitions, or one less.
-        readers: the topics that each class may get: those of its own part.
+        of_kind: the greatest load of the members of each class. Each of them has this many partitions or one
+            less.
+        readers: the topics that each class may get. These are topics of the class's own part.
         part_of_kind: the part of each class.
-        part_of_topic: the part of each topic; its partitions go to readers of that part only.
-        complete: True for a part whose classes all read all of its topics; bool of shape (parts,).
+        part_of_topic: the part of each topic. The topic's partitions go to members of that part only.
+        complete: True for a part in which every class reads every topic; bool of shape (parts,).
     """
 
     of_kind: NDArray[np.int64]
@@ -31,22 +34,26 @@ class Levels(NamedTuple):
 def find_levels(size: NDArray[np.int64], readers: ClassTopics) -> Levels:
     """Return the levels of the best loads.
 
-    Topics that no reader connects, directly or through other topics, are in different parts from the start. A
-    part of the group whose members would have `mean` partitions each, rounded up, is on that level if a
-    flow finds room for all of them, and if `mean - 1` a member leaves none of its topics without too many.
-    Where that does not hold, the topics that have too many and their readers get nothing else: the best loads
-    of both sides are independent of each other, and each is looked at again. All parts are in one flow.
+    The first parts are the connected pieces of the group: topics are in one part if a member reads both, or
+    if a chain of members and topics connects them. Let `mean` be a part's partitions for each member, rounded
+    up. A flow answers two questions: do the partitions fill `mean - 1` places of each member, and do all of
+    them find room in `mean` places of each member? If both hold, `mean` is the part's level.
 
-    Each turn splits a part in two at most, and numbers all parts anew.
+    If one does not hold, the part is split. Its high side are the topics whose partitions cannot reach the
+    free room, and all members that read one of these topics. In a best answer those members get nothing from
+    the low side, so each side is examined as a part of its own. One flow serves all parts at once; each turn
+    of the loop splits a part in at most two and renumbers all parts.
 
     Args:
-        size: the partitions of each topic.
-        readers: the classes; topics without partitions may be among theirs.
+        size: the partitions of each topic, of shape (topics,).
+        readers: the topics that each class reads; some of these may have no partitions.
     """
     topics, classes = readers.topics, len(readers.members)
     real = size[readers.topic] > 0
     kind, topic = readers.kind[real], readers.topic[real]
-    part = np.zeros(topics + classes, np.intp)  # of topics, then of classes; part 0 has neither
+    # The part of each topic, then of each class. Part 0 is for topics without partitions or readers, and for
+    # classes that read no topic with partitions; it is never open.
+    part = np.zeros(topics + classes, np.intp)
     own = _connected_parts(kind, topic, topics, classes)
     part[topic] = part[topics + kind] = own[topic] + 1
     level = np.zeros(classes, np.int64)
@@ -56,7 +63,7 @@ def find_levels(size: NDArray[np.int64], readers: ClassTopics) -> Levels:
         of_topic, of_kind = part[:topics], part[topics:]
         amount = sums(of_topic, size, parts)
         members = sums(of_kind, readers.members, parts)
-        # Rounded up; 1 as divisor only avoids the division by 0 in a part without members.
+        # Rounded up. A part without members divides by 1, only to avoid a division by 0.
         mean = -(-amount // np.maximum(members, 1))
         complete = _complete(kind, of_topic[size > 0], of_kind, parts)
         looked_at = open_parts & ~complete
@@ -66,10 +73,12 @@ def find_levels(size: NDArray[np.int64], readers: ClassTopics) -> Levels:
             np.concatenate([np.where(looked_at[of_topic], size, 0), -room]),
             [Arcs.of(topic[rows], topics + kind[rows], UNLIMITED)],
         )
-        # With room for `mean - 1` a member: `low` are the topics from which some of it is still in reach.
+        # First each member has room for `mean - 1` partitions. `low` is True for the topics from which some
+        # free room can still be reached.
         low = network.flow()[:topics]
         whole = sums(of_topic, low, parts) == 0
-        # Then one more for each member of the parts that have used up all that room; what flowed stays.
+        # Then, in parts without free room, each member gets room for one more partition. The flow so far
+        # stays.
         network.excess[topics:] -= np.where((looked_at & whole)[of_kind], readers.members, 0)
         fits = network.flow()[:topics]
         over = sums(of_topic, network.excess[:topics], parts) > 0
@@ -80,7 +89,8 @@ def find_levels(size: NDArray[np.int64], readers: ClassTopics) -> Levels:
         high = splits[of_topic] & ~np.where(whole[of_topic], fits, low)
         reads_high = np.zeros(classes, np.bool_)
         reads_high[kind[high[topic]]] = True
-        # Two numbers a part, its low side and its high one, and `unique` numbers those that exist from 0 on.
+        # The low side of part p has the number 2 p and its high side 2 p + 1. `unique` then renumbers the
+        # sides that exist, from 0 on.
         sides, part = np.unique(part * 2 + np.concatenate([high, reads_high]), return_inverse=True)
         open_parts = splits[sides // 2]
         stays = part[topic] == part[topics + kind]
@@ -93,21 +103,22 @@ def find_levels(size: NDArray[np.int64], readers: ClassTopics) -> Levels:
 def _connected_parts(
     kind: NDArray[np.intp], topic: NDArray[np.intp], topics: int, classes: int
 ) -> NDArray[np.intp]:
-    """Return a number for each topic, the same for topics that readers connect, counted from 0.
+    """Return the number of each topic's connected piece, intp of shape (topics,), counted from 0.
 
     Args:
         kind: a class in each row.
-        topic: a topic that it reads.
-        topics: how many there are.
-        classes: how many there are.
+        topic: in the same row, a topic that the class reads.
+        topics: the number of topics.
+        classes: the number of classes.
     """
-    least = np.arange(topics)  # a topic that is connected with each
+    least = np.arange(topics)  # for each topic, the lowest topic that is known to be connected with it
     while True:
         of_kind = np.full(classes, topics)
         np.minimum.at(of_kind, kind, least[topic])
         before = least.copy()
         np.minimum.at(least, topic, of_kind[kind])
-        np.minimum.at(least, before, least)  # all that were known to be connected go along
+        # A topic's old representative learns of the lower one, so all topics it stands for follow.
+        np.minimum.at(least, before, least)
         least = least[least]
         if (least == before).all():
             return np.unique(least, return_inverse=True)[1]
@@ -116,7 +127,14 @@ def _connected_parts(
 def _complete(
     kind: NDArray[np.intp], of_topic: NDArray[np.intp], of_kind: NDArray[np.intp], parts: int
 ) -> NDArray[np.bool_]:
-    """Return whether each part is complete: all of its classes read all of its topics."""
+    """Return whether each part is complete (all of its classes read all of its topics), of shape (parts,).
+
+    Args:
+        kind: the class of each row; a row is a class beside a topic that it reads, both of one part.
+        of_topic: the part of each topic that has partitions.
+        of_kind: the part of each class.
+        parts: the number of parts.
+    """
     possible = np.bincount(of_topic, minlength=parts) * np.bincount(of_kind, minlength=parts)
     complete: NDArray[np.bool_] = np.bincount(of_kind[kind], minlength=parts) == possible
     return complete

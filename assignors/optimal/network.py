@@ -1,8 +1,9 @@
-"""Minimum-cost flow in whole layers, a NumPy step each.
+"""Solves minimum-cost flows layer by layer, with a few NumPy calls for each layer.
 
-Nodes and arcs are numbers from 0 on. An arc is stored twice, as itself and turned around: what the one can
-still carry, the other can take back of its flow. Rows of these 2m arcs are sorted by their heads, so that a
-search backwards from the nodes that want something finds a node's arcs side by side.
+Nodes and arcs are numbered from 0 on. An arc is stored in two rows: one for the arc itself, and one for its
+reverse, on which flow can be taken back. What flows along the arc leaves the capacity of its own row and is
+added to that of the reverse. Rows are sorted by their heads. The search goes backwards from the nodes with
+a negative excess, so it finds all arcs into a node side by side.
 """
 
 from __future__ import annotations
@@ -19,20 +20,21 @@ from partitioning.kit.columns import bounds, distinct, inverse, range_numbers, r
 Ints = NDArray[np.integer[Any]]
 
 UNLIMITED = 1 << 30
+"""The capacity of an arc that no flow fills: more than the partitions of any group."""
 
 _THIN = 16
-"""Layers with fewer arcs than this, on average, are quicker arc by arc."""
+"""If layers have fewer arcs than this on average, a wave in plain Python is faster than one in NumPy."""
 
 
 class Arcs(NamedTuple):
-    """Arcs, one a row: what each can still carry, and how much of its flow can be taken back (`used`).
+    """Lists arcs, one a row; all columns have shape (arcs,).
 
     Attributes:
-        tail: the node where each begins.
-        head: the node where it ends.
-        capacity: how much more it can carry.
-        used: how much of its flow can be taken back.
-        cost: of a unit of flow; taken back, a unit costs as much less.
+        tail: the node where the arc begins.
+        head: the node where the arc ends.
+        capacity: how many more units the arc can carry.
+        used: how many units of its flow can be taken back.
+        cost: the cost of a unit of flow. A unit that is taken back gives its cost back.
     """
 
     tail: Ints
@@ -45,29 +47,32 @@ class Arcs(NamedTuple):
     def of(
         cls, tail: Ints, head: Ints, capacity: Ints | int, used: Ints | int = 0, cost: Ints | int = 0
     ) -> Arcs:
-        """Return arcs of one sort; a single number counts for each of them."""
+        """Return arcs from each `tail` to the `head` in the same row; a single number counts for all rows."""
         size = len(tail)
         return cls(tail, head, *(np.full(size, number, np.int64) for number in (capacity, used, cost)))
 
 
 class Network:
-    """The cheapest flow from nodes with an `excess` to nodes where it is negative.
+    """The cheapest flow from nodes with a positive `excess` to nodes with a negative one.
 
-    Primal-dual: potentials say what a unit at a node costs on its way, and only arcs on cheapest ways are
-    used, so the flow is a cheapest one of its size at any time. Each wave goes down the layers of a
-    breadth-first search from the nodes that have too little. Before it flows, nodes ask for as much as can go
-    on from them, so nothing gets stuck half way and every wave brings something home. By the given
-    `potential`, no arc is cheaper than the difference between its ends; None if no arc costs less than
-    nothing.
+    The method is primal-dual. A node's potential is the cost of the cheapest path from it to a node with a
+    negative excess. Flow uses arcs of such paths only, so at any time it is a cheapest flow of its size. A
+    breadth-first search from the nodes with a negative excess finds the layers of these arcs, and a wave
+    sends units through them. Before units move, each node requests no more than can go on from it: so no unit
+    stops halfway, and each wave delivers at least one.
 
-    `_left` and `_cost` have a row for each arc of both directions; `_back` is the row of the same arc turned
-    around, and `_undo` the turned row of each arc that was given, in their order. `_cost` is reduced by
-    potentials: never negative where something is left, and 0 on cheapest ways.
+    `excess` is public: it holds what is still to be sent, and a caller may change it between two calls of
+    `flow`. `_head`, `_tail`, `_left` and `_cost` have shape (2 * arcs,), sorted by head: a row for each arc
+    and one for its reverse. `_left` is the capacity that is left. `_cost` is the reduced cost: never negative
+    in a row with capacity left, and 0 on cheapest paths. `_back` is the row of the same arc's other
+    direction, and `_undo` the reverse row of each given arc, in the order given.
 
     Args:
-        excess: of each node, what is too much there; below 0, what is wanted. They need not sum up to 0.
-        sorts: the arcs, in any number of columns.
-        potential: of each node, if some arcs cost less than nothing.
+        excess: for each node, how many units have to leave it, or how many it wants, as a negative number.
+            The sum need not be 0.
+        sorts: the arcs, in any number of pieces.
+        potential: for each node a number such that no arc with capacity left costs less than its tail's
+            number minus its head's. Needed if some arcs have a negative cost; None stands for 0 everywhere.
     """
 
     def __init__(
@@ -81,8 +86,7 @@ class Network:
         self._small = np.uint16 if nodes <= 1 << 16 else np.int32  # NumPy sorts 16 bits by radix
         head = np.concatenate([tail[size:], tail[:size]]).astype(self._small)
         order = head.argsort(kind="stable")
-        # Where each arc went by the sorting: the first half are the arcs given, the second the same turned
-        # around.
+        # `place` is the row of each arc after sorting: first of the arcs as given, then of their reverses.
         place = inverse(order)
         self._undo = place[size:]
         self._back = np.empty(len(order), np.intp)
@@ -93,36 +97,40 @@ class Network:
         self._tail = tail[order]
         self._left = np.concatenate(capacities + used)[order]
         cost = np.concatenate(costs)
-        # To take a unit back is to get its cost back.
+        # A unit that is taken back gives its cost back, so a reverse row has the negative cost.
         self._cost = np.concatenate([cost, -cost])[order]
         if potential is not None:
             self._cost += potential[self._head] - potential[self._tail]
 
     def flow_by_arc(self) -> NDArray[np.int64]:
-        """Return how much of each arc can be taken back, in the order of the arcs given."""
+        """Return the flow of each arc (what can be taken back), of shape (arcs,), in the order given."""
         return self._left[self._undo]
 
     def flow(self) -> NDArray[np.bool_]:
-        """Send all that can be sent; whether each node can still reach one that has too little."""
+        """Send as many units as possible, at the least cost; change `excess` to what is left.
+
+        Returns:
+            bool of shape (nodes,). If some positive excess is left, it is True for the nodes from which units
+            could still reach a node with a negative excess; none of these has a positive excess. If no
+            positive excess is left, the search stops at once, and only nodes with a negative excess are True.
+        """
         while True:
             layers, reached = self._layers()
             if not (reached & (self.excess > 0)).any():
                 return reached
-            # A NumPy step costs some microseconds however few its rows, so long thin ways are walked in
-            # Python.
+            # A NumPy call takes some microseconds even for a few rows, so many thin layers are faster in
+            # plain Python.
             if sum(map(len, layers)) < _THIN * len(layers):
                 self._thin_wave(layers)
             else:
                 self._wave(layers)
 
     def _layers(self) -> tuple[list[NDArray[np.intp]], NDArray[np.bool_]]:
-        """Return the arcs of each layer, nearest first, and the nodes reached.
+        """Return the rows of each layer, the one nearest to a negative excess first, and the nodes reached.
 
-        Potentials are brought up to date.
-
-        The search ends as soon as all nodes with too much are reached. The arcs of a layer come from nodes
-        that no layer before has, go to nodes that one has, and lie on cheapest ways; those to the same node
-        are next to each other.
+        Layer n has the arcs of cheapest paths that lead from a node that no earlier layer reaches to a node
+        that an earlier layer reaches. Arcs into the same node are neighbours. The search ends as soon as
+        every node with a positive excess is reached. It brings `_cost` up to date with the new potentials.
         """
         layers = []
         reached = self.excess < 0
@@ -135,7 +143,8 @@ class Network:
             starts = self._starts[frontier]
             rows = range_numbers(starts, self._starts[frontier + 1] - starts)
             rows = rows.compress(self._left[rows] > 0)
-            # Only into nodes of this layer from nodes of no layer: so arcs of a wave never form a circle.
+            # Keep only arcs from nodes that no layer has reached yet. So the arcs of a wave never form a
+            # cycle.
             rows = rows.compress(~reached[self._tail[rows]])
             cost = self._cost[rows]
             if cost.any():
@@ -151,19 +160,20 @@ class Network:
             layers.append(rows)
         if so_far:
             distance[~reached] = so_far
-            # Potentials rise by the distances, which makes the cost of arcs on cheapest ways 0 and of no arc
-            # negative.
+            # Potentials rise by the distances. Then arcs on cheapest paths have a reduced cost of 0, and no
+            # arc has a negative one.
             self._cost += distance[self._head] - distance[self._tail]
         return layers, reached
 
     def _wave(self, layers: list[NDArray[np.intp]]) -> None:
-        """Send down the layers: see what could come, ask for what can go on, then let it flow.
+        """Send units through the layers in three passes, so that no unit stops halfway.
 
-        Three passes, so that no unit is sent where it cannot go on: down from the nodes with too much, up
-        from those that want, and down again with what was asked for. What a node gets is divided by `_deal`.
+        The first pass goes from positive to negative excess and finds how much could arrive at each node. The
+        second goes back and finds how much each node should request. The third sends the requested units.
+        `_deal` divides a node's amount among its arcs. Changes `excess` and `_left`.
 
         Args:
-            layers: rows of `_layers`, nearest to the nodes that want first.
+            layers: the rows of each layer, as `_layers` returns them.
         """
         supply = np.maximum(self.excess, 0)
         most = int(supply.sum())
@@ -174,7 +184,8 @@ class Network:
             useful = coming[tail] > 0
             rows, tail = rows.compress(useful), tail.compress(useful)  # noqa: PLW2901
             head = self._head[rows]
-            # No more than all there is: with `UNLIMITED` limits the products in `_deal` would overflow.
+            # A limit is at most the sum of all supply: with `UNLIMITED` the products in `_deal` would
+            # overflow.
             limit = np.minimum(np.minimum(self._left[rows], most), coming[tail])
             np.add.at(coming, head, limit)
             limits.append((rows, tail, head, limit))
@@ -194,12 +205,13 @@ class Network:
         self.excess = np.minimum(self.excess, 0) + supply
 
     def _thin_wave(self, layers: list[NDArray[np.intp]]) -> None:
-        """Send a wave arc by arc, which is quicker if layers are thin.
+        """Send a wave in plain Python, arc by arc, which is faster if layers are thin.
 
-        The passes are those of `_wave`, though an arc takes all that it can before the next one.
+        The three passes are those of `_wave`. But an arc takes as much as it can before the next arc gets
+        anything, where `_wave` divides in proportion.
 
         Args:
-            layers: as for `_wave`.
+            layers: the rows of each layer, as `_layers` returns them.
         """
         rows = np.concatenate(layers)
         tails, heads, limits = (column[rows].tolist() for column in (self._tail, self._head, self._left))
@@ -223,19 +235,32 @@ class Network:
 
 
 class _Dearer:
-    """Arcs that are not on cheapest ways yet, by what the way from their tails costs."""
+    """Queue of arcs that the search has seen but that are not on cheapest paths yet, cheapest first.
+
+    `waiting` is a heap of (lowest path cost, serial number, rows, path costs). The path cost of an arc is the
+    cost from its tail, along the arc, to a node with a negative excess. One entry holds many arcs.
+    """
 
     def __init__(self) -> None:
         self.waiting: list[tuple[int, int, NDArray[np.intp], NDArray[np.int64]]] = []
         self._serial = 0
 
     def add(self, rows: NDArray[np.intp], cost: NDArray[np.int64], so_far: int) -> None:
-        """Add arcs into nodes from which the way costs `so_far`; not all of them cost nothing."""
+        """Add the arcs in `rows` that cost more than 0; at least one of them must.
+
+        Args:
+            rows: arcs into nodes that the search has just reached.
+            cost: the reduced cost of each arc.
+            so_far: the cost of the path from these nodes to a node with a negative excess.
+        """
         later = cost > 0
         self._push(rows.compress(later), cost.compress(later) + so_far)
 
     def take(self) -> tuple[NDArray[np.intp], int]:
-        """Return those of them that come next, and what the way from their tails costs."""
+        """Remove the arcs with the lowest path cost; return their rows and that cost.
+
+        The queue must not be empty.
+        """
         least = self.waiting[0][0]
         edges = []
         while self.waiting and self.waiting[0][0] == least:
@@ -247,17 +272,19 @@ class _Dearer:
         return np.concatenate(edges), least
 
     def _push(self, rows: NDArray[np.intp], cost: NDArray[np.int64]) -> None:
-        """Put rows into the heap under the least of their costs, so that one entry stands for many arcs."""
-        self._serial += 1  # entries of one cost are not compared any further
+        """Push one entry for all `rows`, with the lowest of their path costs as its key."""
+        self._serial += 1  # decides between entries of equal cost: arrays cannot be compared by the heap
         heapq.heappush(self.waiting, (int(cost.min()), self._serial, rows, cost))
 
 
 def _distinct(node: NDArray[np.intp], nodes: int) -> NDArray[np.intp]:
-    """Return the different ones of some nodes, which may be few of many, in order.
+    """Return each of these nodes once, in ascending order.
+
+    A few nodes are sorted; if there are more, marking them in an array of all nodes is faster.
 
     Args:
-        node: not in order, with repeats.
-        nodes: how many nodes there are.
+        node: nodes in any order, with repeats.
+        nodes: the number of nodes in the network.
     """
     if len(node) * 8 < nodes:
         return distinct(node)
@@ -267,20 +294,21 @@ def _distinct(node: NDArray[np.intp], nodes: int) -> NDArray[np.intp]:
 
 
 def _deal(amount: NDArray[np.int64], node: NDArray[np.intp], limit: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return what each row gets of the amount at its node, in proportion to its limit; taken from `amount`.
+    """Return how many units each row gets of the amount at its node, in proportion to the row's limit.
 
-    The rows of a node are next to each other. Limits are above 0, and no row gets more than its own.
+    No row gets more than its limit. The rows' units are subtracted from `amount`.
 
     Args:
-        amount: at each node of the network; it is changed.
-        node: of each row.
-        limit: of each row.
+        amount: units at each node of the network; changed in place.
+        node: the node of each row; rows of the same node are neighbours.
+        limit: the most units that each row can get, above 0.
     """
     starts, sizes = runs_of(node)
     nodes, total = node[starts], np.add.reduceat(limit, starts)
     dealt = np.minimum(amount[nodes], total)
     amount[nodes] -= dealt
-    # Shares are differences of running parts rounded down, so they sum up to what is dealt, to the unit.
+    # Each running sum is scaled and rounded down, and a share is the difference of two neighbours. So the
+    # shares of a node add up exactly to what is dealt, in spite of rounding.
     upto = np.cumsum(limit)
     upto -= np.repeat(upto[starts] - limit[starts], sizes)
     upto *= np.repeat(dealt, sizes)

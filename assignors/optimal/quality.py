@@ -1,7 +1,7 @@
 """Measures an assignment against the best possible one.
 
-The best one is decided anew for the group, by the same code as "optimal", whatever assignor made the answer
-that is measured.
+The code of "optimal" decides the best assignment of the group, whichever assignor made the assignment that is
+measured.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,9 @@ from partitioning.kit.columns import sums
 
 @dataclass(frozen=True, slots=True)
 class AssignmentQuality:
-    """An assignment against the best one for the same group; what is held back counts as given.
+    """Compares an assignment with the best one for the same group.
+
+    A partition that is held back counts as its receiver's.
 
     >>> members = [Member("a", ["orders", "clicks"]), Member("b", ["orders", "clicks"])]
     >>> group = Group([Topic("orders", 3), Topic("clicks", 3)], members)
@@ -34,21 +36,22 @@ class AssignmentQuality:
     ((4, 2), (3, 3))
 
     Attributes:
-        loads: how many partitions members have, most first.
-        best_loads: the same where the greatest is least, then the second, and so on.
-        moves: partitions whose owner is still there, still subscribes and loses them.
-        fewest_moves: of all assignments with the best loads the fewest such moves.
-        topic_excess: how many partitions of one topic a member has above that topic's fair share, at worst;
-            the share is its partitions over its subscribers, rounded up.
+        loads: how many partitions each member has, in descending order.
+        best_loads: the best loads, in descending order: the greatest load is as small as possible, then the
+            second greatest, and so on.
+        moves: how many partitions leave a previous owner that is still a member and still subscribes.
+        fewest_moves: the fewest such moves of all assignments with the best loads.
+        topic_excess: by how many partitions of one topic a member exceeds the topic's fair share, in the
+            worst case. The share is the topic's partitions divided by its subscribers, rounded up.
         topic_fullest: how many partitions of that topic this member has.
-        best_topic_fullest: how many it has where that topic is spread best.
-        far: partitions whose owner has a rack without a replica of theirs; None if no member can be far
+        best_topic_fullest: the fair share of that topic.
+        far: how many partitions have no replica in the rack of their owner; None if no member can be far
             from a partition that it reads.
-        fewest_far: of all assignments with the best loads and the fewest moves the fewest far partitions;
-            likewise.
-        unassigned: partitions that somebody subscribes to and nobody who does gets.
-        certificate: the peak by weights and capacities and what no answer can beat; None if neither is
-            given.
+        fewest_far: the fewest far partitions of all assignments with the best loads and the fewest moves;
+            None as for `far`.
+        unassigned: how many partitions have subscribers, but none of these gets them.
+        certificate: the greatest load by weights and capacities, and a proven lower bound for it; None if
+            neither weights nor capacities are given.
     """
 
     loads: tuple[int, ...]
@@ -65,7 +68,7 @@ class AssignmentQuality:
 
     @property
     def avoidable_moves(self) -> int:
-        """The moves above the fewest that best loads need; negative if worse loads saved some."""
+        """The moves beyond `fewest_moves`; negative if uneven loads saved moves."""
         return self.moves - self.fewest_moves
 
 
@@ -78,8 +81,8 @@ def quality(
 ) -> AssignmentQuality:
     """Measure an assignment's balance and moves against the best possible.
 
-    What members had is what they say they own, or where none of them owns anything what "sticky" user data
-    remembers.
+    Previous owners come from `Member.owned`; if no member owns a partition, they come from the user data of
+    "sticky".
 
     >>> group = Group([Topic("orders", 3)], [Member("a", ["orders"]), Member("b", ["orders"])])
     >>> result = quality(group, get_assignor("range").assign(group))
@@ -87,14 +90,15 @@ def quality(
     ((2, 1), (2, 1))
 
     Args:
-        group: the group it was made for.
-        assignment: who gets what.
-        weights: what partitions weigh, as the assignor "weighted" takes it.
-        capacities: what members can carry, likewise.
+        group: the group that the assignment was made for.
+        assignment: the partitions of each member.
+        weights: the weights of partitions, as for the assignor "weighted".
+        capacities: the capacity of each member, as for the assignor "weighted".
 
     Raises:
-        InvalidGroupError: the assignment gives a partition twice, or one that nobody can have.
-        InvalidConfigError: weights or capacities make no sense.
+        InvalidGroupError: the assignment gives a partition to two members, contains a partition that does
+            not exist or has no subscriber, or names a member that is not in the group.
+        InvalidConfigError: a weight or a capacity is invalid.
     """
     reading = read_group(group, recall_owned_or_user_data(group.members))
     owner = _owners(group, reading, assignment)
@@ -119,9 +123,9 @@ def quality(
 
 
 def certificate(group: Group, assignment: Assignment, weights: Weights) -> Certificate:
-    """Return the peak of an assignment by weights, and what no assignment can beat.
+    """Return an assignment's greatest load by weights, with a proven lower bound for any assignment.
 
-    Raises InvalidGroupError if the assignment gives a partition twice, or one that nobody can have.
+    Raises InvalidGroupError if the assignment is invalid, as `quality` does.
     """
     reading = read_group(group, recall_owned_or_user_data(group.members))
     return _certificate(group, reading, _owners(group, reading, assignment), weights, Capacities({}))
@@ -130,18 +134,24 @@ def certificate(group: Group, assignment: Assignment, weights: Weights) -> Certi
 def _certificate(
     group: Group, reading: NumberedGroup, owner: NDArray[np.intp], weights: Weights, capacities: Capacities
 ) -> Certificate:
-    """Return the peak of owners and the least one that is proven, both by weights over capacities."""
+    """Return the peak of these owners, and a proven lower bound for the peak.
+
+    A peak is the greatest load of a member, as the sum of weights divided by the member's capacity.
+    """
     members = [group.members[row] for row in reading.members.tolist()]
     problem = Problem.of(reading, weights.of(reading), capacities.of(members))
     return certify(problem, owner, least_peak(problem))
 
 
 def _owners(group: Group, reading: NumberedGroup, assignment: Assignment) -> NDArray[np.intp]:
-    """Return the member that gets each partition of a reading, -1 if nobody does."""
+    """Return the member that gets each partition of a reading, intp of shape (partitions,); -1 for none.
+
+    Raises InvalidGroupError if the assignment is invalid, as `quality` does.
+    """
     place = {group.members[row].id: number for number, row in enumerate(reading.members.tolist())}
     topics = {name: row for row, name in enumerate(reading.topics)}
     owner = np.full(len(reading.topic_of), -1, np.intp)
-    # A partition that waits counts as its receiver's: it will be there after the next round.
+    # A partition that is held back counts as its receiver's, which gets it in the next rebalance.
     held = [(receiver, [partition]) for partition, receiver in assignment.transferring.items()]
     for member, partitions in [*assignment.items(), *held]:
         number = place.get(member)
@@ -152,8 +162,8 @@ def _owners(group: Group, reading: NumberedGroup, assignment: Assignment) -> NDA
             )
         listed = PartitionList.of(partitions)
         topic = np.array([topics.get(name, -1) for name in listed.names], np.intp)[listed.topics]
-        # In three steps, as each is an index of the next: the topic is there, the number is, nobody else has
-        # it.
+        # Three checks, in this order because each makes the index of the next one valid: the topic exists, it
+        # has this partition, and no other list has the partition.
         fits = (topic >= 0) & (listed.partitions >= 0)
         fits[fits] = listed.partitions[fits] < reading.counts[topic[fits]]
         row = reading.starts[topic] + listed.partitions
@@ -166,23 +176,27 @@ def _owners(group: Group, reading: NumberedGroup, assignment: Assignment) -> NDA
         owner[row] = number
     assigned = np.flatnonzero(owner >= 0)
     kind = reading.readers.of_member[owner[assigned]]
-    # Who does not read a topic does nothing with its partitions, so they count as nobody's.
+    # A member that does not subscribe to a topic does not consume its partitions, so they count as
+    # unassigned.
     owner[assigned[~reading.readers.has(kind, reading.topic_of[assigned])]] = -1
     return owner
 
 
 def _loads(owner: NDArray[np.intp], members: int) -> tuple[int, ...]:
-    """Return how many partitions each member has, most first."""
+    """Return how many partitions each member has, in descending order."""
     return tuple(sorted(np.bincount(owner[owner >= 0], minlength=members).tolist(), reverse=True))
 
 
 def _moves(reading: NumberedGroup, owner: NDArray[np.intp]) -> int:
-    """Return how many partitions their holder loses although it still reads them."""
+    """Return how many partitions leave their holder, a previous owner that still reads them."""
     return int(np.count_nonzero((reading.holder >= 0) & (owner != reading.holder)))
 
 
 def _worst_topic(reading: NumberedGroup, owner: NDArray[np.intp]) -> tuple[int, int]:
-    """Return the most partitions of one topic on one member, and its fair share, for the worst such topic."""
+    """Return how many partitions of a topic a member has, and the topic's fair share, in the worst case.
+
+    The worst case is the greatest difference of the two numbers. Both are 0 if no partition is assigned.
+    """
     topics = len(reading.topics)
     assigned = owner >= 0
     pairs, amount = np.unique(owner[assigned] * topics + reading.topic_of[assigned], return_counts=True)

@@ -12,18 +12,19 @@ from assignors.optimal.reading import ClassTopics, NumberedGroup
 
 
 class Kinds(NamedTuple):
-    """Groups partitions into kinds: partitions of one topic whose replicas are in the same racks are alike.
+    """Groups partitions into kinds: partitions of one topic whose replicas are in the same racks.
 
-    A partition is far from a member that has a rack in which the partition has no replica. Where no replica's
-    rack is known, the partition is far from nobody.
+    A partition is far from a member if the member's rack is known and has no replica of the partition. A
+    partition whose replicas' racks are unknown is far from no member.
 
     Attributes:
-        of_partition: the kind of each partition.
-        size: the partitions of each kind.
-        readers: the kinds that each class may get; the members of a class have one rack and read the same.
-        rack: the rack of each class, -1 if it has none.
-        elsewhere: True if a kind is far from a rack, bool of shape (kinds, racks + 1). The last column, which
-            a rack of -1 reads too, stands for no rack: all False.
+        of_partition: the kind of each partition, by flat index.
+        size: the number of partitions of each kind.
+        readers: the kinds that each class may get. The members of a class have one rack and equal
+            subscriptions.
+        rack: the rack of each class, as an index into the second axis of `elsewhere`; -1 if it has none.
+        elsewhere: True if a kind is far from a rack, bool of shape (kinds, racks + 1). The last column stands
+            for no rack and is all False; a rack of -1 selects it.
     """
 
     of_partition: NDArray[np.intp]
@@ -33,7 +34,7 @@ class Kinds(NamedTuple):
     elsewhere: NDArray[np.bool_]
 
     def far(self, kind: Ints, readers: Ints) -> NDArray[np.bool_]:
-        """Return whether partitions of a kind are far from members of the class in the same row.
+        """Return whether each row's kind is far from its class, bool of the rows' shape.
 
         Args:
             kind: a kind in each row.
@@ -43,7 +44,7 @@ class Kinds(NamedTuple):
         return far
 
     def far_from(self, owner: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return whether each partition is far from its owner; from nobody, -1, it is not."""
+        """Return whether each partition is far from its owner; False if it has none (-1)."""
         far = np.zeros(len(owner), np.bool_)
         assigned = np.flatnonzero(owner >= 0)
         far[assigned] = self.far(self.of_partition[assigned], self.readers.of_member[owner[assigned]])
@@ -51,13 +52,14 @@ class Kinds(NamedTuple):
 
 
 def find_kinds(group: Group, reading: NumberedGroup) -> Kinds | None:
-    """Return the kinds of a group's partitions; None if no member can be far from anything it reads.
+    """Return the kinds of a group's partitions; None if no member can be far from a partition that it reads.
 
-    A class of members becomes several, one for each rack of its members.
+    Each class of `reading` is divided into one class for each rack of its members.
 
     Args:
-        group: for the racks of replicas and members.
-        reading: the same group in numbers; kinds are numbered by its topics, then by pattern.
+        group: the group, for the racks of replicas and members.
+        reading: the same group in numbers. Kinds are numbered in the order of its topics, and inside a topic
+            by pattern (the set of racks that replicas are in).
     """
     racks: dict[str, int] = {}
     members = [group.members[row].rack for row in reading.members.tolist()]
@@ -71,7 +73,7 @@ def find_kinds(group: Group, reading: NumberedGroup) -> Kinds | None:
         if topic.name in row:
             start = reading.starts[row[topic.name]]
             pattern[start : start + topic.partitions] = replica_patterns(topic, patterns)
-    # The empty pattern stands for unknown racks: with no other, nothing is far from anybody.
+    # The empty pattern stands for unknown racks. If there is no other, no partition is far from a member.
     if not any(patterns):
         return None
     pairs, of_partition, size = np.unique(
@@ -81,10 +83,10 @@ def find_kinds(group: Group, reading: NumberedGroup) -> Kinds | None:
     inside = np.zeros((len(patterns), len(racks) + 1), np.bool_)
     for names, number in patterns.items():
         inside[number, [racks[name] for name in names if name in racks]] = True
-        # Racks that are unknown may be any, so such a partition counts as near to all.
+        # An unknown rack may be any rack, so such a partition is near every member.
         inside[number] |= not names
     elsewhere = ~inside[pattern_of]
-    # A member without a rack reads this last column by its -1, and nothing is far from it.
+    # A member without a rack has the rack -1, which selects the last column: no partition is far from it.
     elsewhere[:, -1] = False
 
     classes, of_member = np.unique(

@@ -1,4 +1,4 @@
-"""Reads what a group asks for and what its members had, as numbers that do not depend on any order."""
+"""Turns a group and its previous owners into numbers that do not depend on the order of the members."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from partitioning.kit.columns import bounds, distinct, inverse, locate
 
 
 class ClassTopics(NamedTuple):
-    """Lists the topics that each class of members reads; members with equal subscriptions are one class.
+    """Lists the topics that each class of members reads. Members with equal subscriptions are one class.
+
+    `kind` and `topic` are the two columns of the (class, topic) pairs, sorted by class, then by topic.
 
     Attributes:
-        topics: how many topics there are, also those without a reader.
-        of_member: the class of each member.
-        members: how many members each class has.
-        kind: a class in each row, beside one of its topics; rows are ordered by class, then topic.
-        topic: the topic of each row.
+        topics: the number of topics, including those without a reader.
+        of_member: the class of each member, of shape (members,).
+        members: how many members each class has, of shape (classes,).
+        kind: the class of each pair.
+        topic: the topic of each pair.
     """
 
     topics: int
@@ -38,17 +40,16 @@ class ClassTopics(NamedTuple):
     def of(cls, subscriptions: Sequence[Collection[int] | Ints], topics: int) -> ClassTopics:
         """Return the classes of these subscriptions.
 
-        Topics from the number `topics` on have no partitions.
-
         Args:
-            subscriptions: of each member, the numbers of its topics.
-            topics: how many topics have partitions.
+            subscriptions: the numbers of each member's topics. An array must be ascending.
+            topics: the number of topics that have partitions. Topics with this number or a higher one are
+                left out.
         """
         index: dict[frozenset[int] | bytes, int] = {}
         lists: list[Ints] = []
         of_member = np.empty(len(subscriptions), np.intp)
         for member, subscription in enumerate(subscriptions):
-            # Arrays come in ascending order, so equal bytes are equal subscriptions, without a set of each.
+            # Arrays are ascending, so equal bytes are equal subscriptions. This saves a set for each member.
             if isinstance(subscription, np.ndarray):
                 key: frozenset[int] | bytes = subscription.tobytes()
             else:
@@ -60,12 +61,13 @@ class ClassTopics(NamedTuple):
 
     @classmethod
     def of_classes(cls, of_member: NDArray[np.intp], lists: Sequence[Ints], topics: int) -> ClassTopics:
-        """Return the classes with these topics, each in ascending order.
+        """Return classes whose topics are already known.
 
         Args:
             of_member: the class of each member.
-            lists: the topics of each class.
-            topics: how many topics have partitions; higher numbers are left out.
+            lists: the topics of each class, ascending.
+            topics: the number of topics that have partitions. Topics with this number or a higher one are
+                left out.
         """
         kind = np.repeat(np.arange(len(lists)), [len(partitions) for partitions in lists])
         topic = np.concatenate([np.empty(0, np.intp), *lists])
@@ -74,7 +76,7 @@ class ClassTopics(NamedTuple):
         return cls(topics, of_member, members, kind[real], topic[real])
 
     def rows(self, kind: NDArray[np.intp], topic: Ints) -> NDArray[np.intp]:
-        """Return the row of each pair of a class and a topic; the class must read the topic."""
+        """Return the row of each (class, topic) pair in `self`; the class must read the topic."""
         return np.searchsorted(self.kind * self.topics + self.topic, kind * self.topics + topic)
 
     def has(self, kind: NDArray[np.intp], topic: Ints) -> NDArray[np.bool_]:
@@ -89,19 +91,19 @@ def rightful_members(
     generation: NDArray[np.integer],
     partitions: int,
 ) -> NDArray[np.intp]:
-    """Return the member whose claim counts for each partition, -1 if none does.
+    """Return the member whose claim counts for each partition, of shape (partitions,); -1 if no claim counts.
 
-    The claim of the latest generation counts; if two members claim a partition in that generation, neither
-    does.
+    The claim of the latest generation counts. If two members claim a partition in that generation, neither
+    claim counts.
 
     Args:
         member: the member of each claim.
-        partition: the flat index of the partition that it claims.
+        partition: the flat index of the partition that is claimed.
         generation: the generation of the claim, -1 if unknown.
-        partitions: how many partitions there are.
+        partitions: the number of partitions.
     """
     holder = np.full(partitions, -1, np.intp)
-    # Usually every partition has one claim at most, and nothing is to be judged.
+    # Usually no partition has more than one claim, and there is nothing to decide.
     if np.bincount(partition, minlength=1).max() > 1:
         latest = np.full(partitions, -1, np.int64)
         np.maximum.at(latest, partition, generation)
@@ -114,29 +116,38 @@ def rightful_members(
 
 
 class OwnedRows(NamedTuple):
-    """Lists the members' claims, one a row: a member and the flat index of a partition that it had."""
+    """Lists the members' claims, one a row.
+
+    Attributes:
+        member: the member that reports the partition.
+        partition: the flat index of the partition.
+    """
 
     member: NDArray[np.intp]
     partition: NDArray[np.intp]
 
 
 class NumberedGroup(NamedTuple):
-    """Holds a group in numbers, in an order that does not depend on the order of its members or topics.
+    """Holds a group in numbers that do not depend on the order of its members or topics.
 
-    Members are ordered by instance id, then by client id where no other member has it, then by what they own
-    and what they read and their racks; ids decide only between members that are alike in all of that.
+    Static members come first, by instance id. Then come members whose client id no other member has, by
+    client id. The others are ordered by what they own, what they read, and their racks; only between members
+    that are equal in all of that do member ids decide.
 
     Attributes:
-        members: the position in `Group.members` of each member; an index into this array is a member's
+        members: the position in `Group.members` of each member. An index into this array is a member's
             number.
-        topics: the names of the topics that have partitions and readers, ascending.
-        counts: the partitions of each topic.
-        starts: partition p of topic t has the flat index `starts[t] + p`; the last one is the count of all.
-        topic_of: the topic of each partition.
+        topics: the names of the topics that have partitions and readers, ascending. An index into this tuple
+            is a topic's number.
+        counts: the number of partitions of each topic.
+        starts: the flat index of each topic's first partition, of shape (topics + 1,): partition p of topic t
+            is `starts[t] + p`. The last value is the number of all partitions.
+        topic_of: the topic of each partition, by flat index.
         readers: the topics that each class of members reads.
-        claims: the claims of members on partitions that exist, by member and partition; none twice.
-        rightful: the member whose claim counts for each partition, see `rightful_members`.
-        holder: the same if that member still reads the topic, else -1.
+        claims: the members' claims on partitions that exist, without repeats, sorted by member, then by
+            partition.
+        rightful: the member whose claim counts for each partition (see `rightful_members`); -1 for none.
+        holder: `rightful`, but -1 if that member no longer reads the topic.
     """
 
     members: NDArray[np.intp]
@@ -151,11 +162,11 @@ class NumberedGroup(NamedTuple):
 
 
 def read_group(group: Group, memory: ReportedPartitions) -> NumberedGroup:
-    """Return a group in numbers; `memory` is in the order of the group.
+    """Return a group in numbers.
 
     Args:
         group: the group.
-        memory: what members had, in the order of `group.members`.
+        memory: the previous partitions of each member, in the order of `group.members`.
     """
     lists, of_member = distinct_lists([member.topics for member in group.members])
     existing = topics_that_exist(group, set(chain.from_iterable(lists)))
@@ -187,19 +198,24 @@ def read_group(group: Group, memory: ReportedPartitions) -> NumberedGroup:
 def _classes(
     lists: Sequence[Sequence[str]], row: dict[str, int]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-    """Return the class of each of these lists, and every class beside each of its topics.
+    """Return the classes of these subscriptions.
 
-    Both are in order.
+    Args:
+        lists: subscriptions as lists of topic names.
+        row: the number of each topic that exists.
+
+    Returns:
+        The class of each list; then the (class, topic) pairs as two columns, sorted by class, then by topic.
     """
     number = np.repeat(np.arange(len(lists)), np.fromiter(map(len, lists), np.intp, len(lists)))
     topic = np.fromiter(map(row.get, chain.from_iterable(lists), repeat(-1)), np.intp, len(number))
-    # By class and topic, each pair once: a member may name a topic twice, or one that is not there.
+    # `distinct` and the mask are needed because a member may name a topic twice, or one that does not exist.
     pairs = distinct((number * len(row) + topic)[topic >= 0])
     number, topic = np.divmod(pairs, max(len(row), 1))
-    text = topic.astype(">u4").tobytes()  # which compares as the topics do
+    text = topic.astype(">u4").tobytes()  # big-endian bytes are ordered as the numbers are
     ends = (4 * bounds(np.bincount(number, minlength=len(lists)))).tolist()
     texts = [text[start:end] for start, end in pairwise(ends)]
-    # Classes are numbered by what they read, so that their numbers do not depend on who came first.
+    # Classes are numbered by the topics they read, so their numbers do not depend on the members' order.
     code = {text: place for place, text in enumerate(sorted(set(texts)))}
     of_list = np.fromiter(map(code.__getitem__, texts), np.intp, len(lists))
     kind = np.repeat(np.arange(len(code)), [len(text) // 4 for text in code])
@@ -209,16 +225,17 @@ def _classes(
 def _claims(
     memory: ReportedPartitions, row: dict[str, int], counts: NDArray[np.int64], starts: NDArray[np.int64]
 ) -> tuple[OwnedRows, NDArray[np.int64]]:
-    """Return what members claim, by member and partition, and the generation of each claim.
+    """Return the members' claims on partitions that exist, and the generation of each claim.
 
     Args:
-        memory: of members, in their order; topics are columns of names.
+        memory: the previous partitions of each member, in the order of the group.
         row: the number of each topic that has partitions and readers.
-        counts: the partitions of each topic.
-        starts: the flat index of each topic's first partition, then the count of all.
+        counts: the number of partitions of each topic.
+        starts: the flat index of each topic's first partition, and last the number of all partitions.
 
     Returns:
-        Claims by position in the group, not yet by the numbers of `NumberedGroup`.
+        The claims, sorted by member, then by partition; and the generation of each, -1 if unknown. A member
+        is its position in the group here, not yet its number in `NumberedGroup`.
     """
     (names, column, number), sizes = memory.partitions, memory.sizes
     member = np.repeat(np.arange(len(sizes)), sizes)
@@ -227,7 +244,7 @@ def _claims(
     if not real.all():
         member, topic, number = member[real], topic[real], number[real]
     partition = starts[topic] + number
-    # One number for both; if it does not rise throughout, a member claims a partition twice or out of order.
+    # A claim as one number. If these do not rise, a member reports a partition twice, or partitions unsorted.
     key = member * starts[-1] + partition
     if (key[1:] <= key[:-1]).any():
         key = distinct(key)
@@ -237,16 +254,17 @@ def _claims(
 
 
 def _order(members: Sequence[Member], of_member: NDArray[np.intp], claims: OwnedRows) -> NDArray[np.intp]:
-    """Return positions of the members in an order that does not depend on the order in which they come.
+    """Return the members' positions in the order that `NumberedGroup` describes.
 
     Args:
-        members: as they come.
-        of_member: the class of each.
-        claims: of members by position, ordered by member and partition.
+        members: the members, in the order of the group.
+        of_member: the class of each member.
+        claims: the claims, sorted by the member's position, then by partition.
     """
     clients = [name_in(member.id) for member in members]
     times = Counter(clients)
-    # Big-endian bytes compare as the numbers do, and a slice of bytes is cheaper than a tuple of numbers.
+    # Big-endian bytes are ordered as the numbers are, and a slice of bytes costs less than a tuple of
+    # numbers.
     owned = claims.partition.astype(">u4").tobytes()
     ends = np.searchsorted(claims.member, np.arange(len(members) + 1)) * 4
     keys = []
@@ -263,6 +281,6 @@ def _order(members: Sequence[Member], of_member: NDArray[np.intp], claims: Owned
 
 
 def recall_owned_or_user_data(members: Sequence[Member]) -> ReportedPartitions:
-    """Return what the members own, or, if no member owns a partition, what their user data remembers."""
+    """Return the partitions that members own or, if no member owns one, those in their "sticky" user data."""
     memory = recall_owned(members)
     return memory if memory.sizes.any() else recall_user_data(members)

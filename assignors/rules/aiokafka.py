@@ -10,20 +10,20 @@ from itertools import cycle
 
 from assignors.assignment import Assignment
 from assignors.group import Group, Member, StickyUserData
-from assignors.interface import Reason, Recorder, unrecorded
+from assignors.interface import Reason, Recorder, record_nothing
 from assignors.protocol import decode_sticky_user_data
 from assignors.rules import kafka_python
 from assignors.rules.librdkafka_sticky import Lists
 from partitioning.topic_partition import TopicPartition
 
 
-def assign_range(group: Group, record: Recorder = unrecorded) -> Assignment:
+def assign_range(group: Group, record: Recorder = record_nothing) -> Assignment:
     """Cut each topic into ranges, one a subscriber; the first ones are longer if it does not divide."""
     members = [replace(member, instance_id=None) for member in group.members]
     return kafka_python.assign_range(Group(group.topics, members), record)
 
 
-def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignment:
+def assign_round_robin(group: Group, record: Recorder = record_nothing) -> Assignment:
     """Hand out partitions in a circle of members; whoever does not subscribe is passed over."""
     lists: Lists = {member.id: [] for member in group.members}
     circle = cycle(sorted(group.members, key=lambda member: member.id))
@@ -34,7 +34,7 @@ def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignmen
     return Assignment.for_group(group, lists)
 
 
-def assign_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
+def assign_sticky(group: Group, record: Recorder = record_nothing) -> Assignment:
     """Return the assignment by what members remember in user data.
 
     Quirk: aiokafka gives its assignor no generation: nothing calls `on_generation_assignment`. So members

@@ -9,13 +9,13 @@ from collections import Counter
 
 from assignors.assignment import Assignment
 from assignors.group import Group
-from assignors.interface import Reason, Recorder, unrecorded
+from assignors.interface import Reason, Recorder, record_nothing
 from assignors.rules.group_spec import GroupSpec, sorted_members
 from partitioning.java import hash_map_capacity
 from partitioning.java.hash_map import HashMap
 
 
-def assign_broker_range(group: Group, record: Recorder = unrecorded) -> Assignment:
+def assign_broker_range(group: Group, record: Recorder = record_nothing) -> Assignment:
     """Return the assignment (`assign`), each member's list in the order of its map of topic ids."""
     spec = GroupSpec(group)
     member_ids = [member.id for member in sorted_members(group)]

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from assignors.assignment import Assignment
 from assignors.group import Group, Member
-from assignors.interface import Reason, Recorder, unrecorded
+from assignors.interface import Reason, Recorder, record_nothing
 from assignors.partition_list import PartitionList
 from assignors.protocol import decode_cooperative_user_data
 from assignors.rules.group_spec import members_by_id
@@ -22,7 +22,7 @@ from partitioning.topic_partition import TopicPartition
 
 
 def assign_cooperative_sticky(
-    group: Group, highest: int = DEFAULT_GENERATION, record: Recorder = unrecorded
+    group: Group, highest: int = DEFAULT_GENERATION, record: Recorder = record_nothing
 ) -> tuple[Assignment, int]:
     """Return the assignment and the leader's next `maxGeneration`.
 

@@ -22,7 +22,7 @@ from operator import attrgetter
 
 from assignors.assignment import Assignment
 from assignors.group import Group, Member, StickyUserData
-from assignors.interface import Reason, Recorder, unrecorded
+from assignors.interface import Reason, Recorder, record_nothing
 from assignors.protocol import decode_sticky_user_data
 from assignors.rules import librdkafka_sticky
 from assignors.rules.librdkafka_sticky import Lists, hand_over
@@ -31,7 +31,7 @@ from partitioning.errors import AssignorError
 from partitioning.topic_partition import TopicPartition
 
 
-def assign_range(group: Group, record: Recorder = unrecorded) -> Assignment:
+def assign_range(group: Group, record: Recorder = record_nothing) -> Assignment:
     """Cut each topic into ranges, one a subscriber; the first ones are longer if it does not divide."""
     subscribers: dict[str, list[Member]] = defaultdict(list)
     for member in group.members:
@@ -50,7 +50,7 @@ def assign_range(group: Group, record: Recorder = unrecorded) -> Assignment:
     return Assignment.for_group(group, lists)
 
 
-def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignment:
+def assign_round_robin(group: Group, record: Recorder = record_nothing) -> Assignment:
     """Hand out partitions one by one, topic after topic, to the members in a circle.
 
     Quirk: it fails where the member whose turn it is does not subscribe to the topic (KeyError).
@@ -87,7 +87,7 @@ def _in_order(members: Iterable[Member]) -> list[Member]:
     return static + sorted(runs.get(False, ()), key=attrgetter("id"))
 
 
-def assign_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
+def assign_sticky(group: Group, record: Recorder = record_nothing) -> Assignment:
     """Return the assignment by what members remember in user data."""
     return eager_answer(KafkaPythonLeader(group, record, [recall(member) for member in group.members]), group)
 
@@ -98,7 +98,7 @@ def eager_answer(leader: KafkaPythonLeader, group: Group) -> Assignment:
     return Assignment.for_group(group, {name: sorted(mine) for name, mine in leader.current.items()})
 
 
-def assign_cooperative_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
+def assign_cooperative_sticky(group: Group, record: Recorder = record_nothing) -> Assignment:
     """Return this round's assignment by what members own.
 
     What waits for the next one is in its `transferring`.

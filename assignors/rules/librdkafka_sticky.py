@@ -21,7 +21,7 @@ from typing import ClassVar, NamedTuple
 
 from assignors.assignment import Assignment
 from assignors.group import Group, Member
-from assignors.interface import Reason, Recorder, unrecorded
+from assignors.interface import Reason, Recorder, record_nothing
 from assignors.partition_list import PartitionList
 from assignors.rules.sticky_structures import RackInfo, balance_score
 from partitioning.errors import AssignorError
@@ -31,7 +31,7 @@ Lists = dict[str, list[TopicPartition]]
 """The partitions of each member, by id."""
 
 
-def assign_librdkafka_cooperative_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
+def assign_librdkafka_cooperative_sticky(group: Group, record: Recorder = record_nothing) -> Assignment:
     """Return this round's assignment; what waits for the next one is in its `transferring`.
 
     The group's topics are in the order in which the broker lists them to the leader, which decides. Quirk: a

@@ -11,7 +11,7 @@ from itertools import islice
 
 from assignors.assignment import Assignment
 from assignors.group import Group, Topic
-from assignors.interface import Reason, Recorder, unrecorded
+from assignors.interface import Reason, Recorder, record_nothing
 from assignors.rules.group_spec import (
     partitions_per_topic,
     racks_of_partitions,
@@ -22,7 +22,7 @@ from partitioning.java import utf16_key
 from partitioning.topic_partition import TopicPartition
 
 
-def assign_range(group: Group, record: Recorder = unrecorded) -> Assignment:
+def assign_range(group: Group, record: Recorder = record_nothing) -> Assignment:
     """Return the assignment (`assignPartitions`); `record` is called with the reason of each partition."""
     # 1. Each subscribed topic with its consumers and what they may get of it.
     topics = {topic.name: topic for topic in group.topics}

@@ -9,14 +9,14 @@ from collections import defaultdict
 
 from assignors.assignment import Assignment
 from assignors.group import Group
-from assignors.interface import Reason, Recorder, unrecorded
+from assignors.interface import Reason, Recorder, record_nothing
 from assignors.rules.group_spec import partitions_per_topic, sorted_members
 from partitioning.errors import AssignorError
 from partitioning.java import utf16_key
 from partitioning.topic_partition import TopicPartition
 
 
-def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignment:
+def assign_round_robin(group: Group, record: Recorder = record_nothing) -> Assignment:
     """Return the assignment (`assign`); AssignorError if the group has no members."""
     # 1. The circle; Java's CircularIterator refuses an empty one.
     if not group.members:

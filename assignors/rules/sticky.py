@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from assignors.assignment import Assignment
 from assignors.group import Group, Member, StickyUserData
-from assignors.interface import Reason, Recorder, unrecorded
+from assignors.interface import Reason, Recorder, record_nothing
 from assignors.protocol import as_it_travels, decode_sticky_user_data
 from assignors.rules.sticky_general import GeneralAssignmentBuilder
 from assignors.rules.sticky_structures import (
@@ -53,7 +53,7 @@ class StickyDecision(NamedTuple):
 
 
 def assign_sticky(
-    group: Group, highest: int = DEFAULT_GENERATION, record: Recorder = unrecorded
+    group: Group, highest: int = DEFAULT_GENERATION, record: Recorder = record_nothing
 ) -> tuple[Assignment, int]:
     """Return the assignment and the leader's next `maxGeneration`.
 

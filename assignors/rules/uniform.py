@@ -13,7 +13,7 @@ from itertools import islice
 
 from assignors.assignment import Assignment
 from assignors.group import Group
-from assignors.interface import Reason, Recorder, unrecorded
+from assignors.interface import Reason, Recorder, record_nothing
 from assignors.rules.group_spec import (
     GroupSpec,
     TargetAssignment,
@@ -107,7 +107,7 @@ class MemberAssignmentBalancer:
         return self._sizes[self._sorted_members[place]]
 
 
-def assign_uniform(group: Group, record: Recorder = unrecorded) -> Assignment:
+def assign_uniform(group: Group, record: Recorder = record_nothing) -> Assignment:
     """Return the assignment (`assign`), each member's list in the order of the broker's maps.
 
     A member's `owned` is its target assignment so far. Raises AssignorError if some member owns a

@@ -20,11 +20,24 @@ CLIENTS = ("java", "librdkafka", "kafka-python")
 SCENARIOS = [
     Scenario("48 -> 12", 48, 12, "java", CLIENTS),
     Scenario("librdkafka's rule -> Java's", 12, 12, "librdkafka", ("librdkafka",)),
-    Scenario("12 -> 48", 12, 48, "java", CLIENTS, connector=True),
+    Scenario("12 -> 48", 12, 48, "java", CLIENTS),
+    Scenario("12 -> 48, only Spark writes", 12, 48, "java", (), connector=True),
     Scenario("writers with two rules", 12, 12, "mixed", CLIENTS),
     *(
         Scenario(f"6 -> 12, struck {run}", 6, 12, "java", ("librdkafka", "kafka-python"), kills=20)
         for run in range(1, 5)
+    ),
+    *(
+        Scenario(
+            f"6 -> 12, struck {run}",
+            6,
+            12,
+            "java",
+            ("librdkafka", "kafka-python"),
+            kills=24,
+            struck=("back", "prove"),
+        )
+        for run in (5, 6)
     ),
 ]
 

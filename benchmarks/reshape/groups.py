@@ -56,15 +56,23 @@ class Group:
         assert self._thread is not None
         self._ended.set()
         self._thread.join()
+        offsets = dict.fromkeys(range(count), 0) | self.committed(topic, count)
+        self.commit(topic, offsets)
+        return offsets
+
+    def committed(self, topic: str, count: int) -> dict[int, int]:
+        """The committed offset of each partition that has one."""
         consumer = Consumer(self._settings)
-        places = [TopicPartition(topic, partition) for partition in range(count)]
-        offsets = {place.partition: max(place.offset, 0) for place in consumer.committed(places, 60)}
+        places = consumer.committed([TopicPartition(topic, partition) for partition in range(count)], 60)
         consumer.close()
-        places = [TopicPartition(topic, partition, offset) for partition, offset in offsets.items()]
+        return {place.partition: place.offset for place in places if place.offset >= 0}
+
+    def commit(self, topic: str, offsets: Mapping[int, int] | Mapping[str, int]) -> None:
+        """Write the group's position in each partition, while it has no members."""
+        places = [TopicPartition(topic, int(partition), offset) for partition, offset in offsets.items()]
         admin = AdminClient({"bootstrap.servers": self._settings["bootstrap.servers"]})
         for done in admin.alter_consumer_group_offsets([GroupOffsets(self.name, places)]).values():
             done.result()
-        return offsets
 
     def read_rest(self, topic: str, ends: Mapping[int, int]) -> list[tuple[int, int]]:
         """Join, read the new topic to its end from what is committed, and return where each record was."""

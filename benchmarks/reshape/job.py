@@ -29,6 +29,10 @@ from tests.support.warm_python import warm_python
 def main() -> None:
     # In local mode a task that failed is tried again only where the master says so.
     os.environ["SPARK_TEST_MASTER"] = "local[2,4]"
+    # The JVM and Spark's workers get a stdout of their own, else whoever waits for an answer of a Python that
+    # was killed would wait for them to end, too.
+    sys.stdout = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(2, 1)
     folder = Path(sys.argv[1])
     folder.mkdir()
     # A busy machine needs more than the 10 s for which Spark waits for a Python to start.
@@ -48,8 +52,8 @@ def serve(spark: SparkSession) -> None:
             answer = DO[asked["do"]](spark, asked["on"], asked)
         except Exception as error:  # noqa: BLE001 - it is said, and asked again
             answer = {"failed": str(typed_error(error) or error)[:2000]}
-        answer |= {"done": asked["do"], "s": time.monotonic() - begin, "cpu_s": cpu_s(os.getpid()) - cpu}
-        say(answer)
+        took = {"s": time.monotonic() - begin, "cpu_s": cpu_s(os.getpid()) - cpu, "load": os.getloadavg()[0]}
+        say(answer | {"done": asked["do"]} | took)
 
 
 def say(answer: dict[str, Any]) -> None:

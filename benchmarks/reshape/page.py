@@ -99,9 +99,9 @@ def page(runs: list[dict[str, Any]]) -> str:
                 ([step, *(str(counts[step, kind]) for kind in kinds)] for step in steps),
             ),
             "",
-            "*driver* is Python and the JVM at once, *command* Python alone, whose JVM ends by itself. A",
-            "step is *following* if a copy was there already. What became of the records is in the tables",
-            "above.",
+            "*driver* is Python and the JVM at once, *command* Python alone, whose JVM ends by itself, maybe",
+            "while the next command runs. A step is *following* if a copy was there already. What became of",
+            "the records is in the tables above.",
             "",
         ]
     return "\n".join(parts)

@@ -29,8 +29,10 @@ from tests.support.reading import Read, read_topic
 
 ROOT = Path(__file__).parents[2]
 KEYS, BEHIND = 100_000, 3_000
-STRIKING_S = 300.0
+STRIKING_S = 270.0
 """Seconds from the start of a run after which nothing is killed any more."""
+KINDS = ("driver", "python worker", "broker", "command")
+"""What is killed, one after the other."""
 PARTITIONERS = {"java": "murmur2_random", "librdkafka": "consistent_random"}
 
 
@@ -43,8 +45,10 @@ class Scenario:
         old: partitions of the old topic.
         new: partitions of the new one.
         old_rule: profile of the old topic's writers; "mixed" where each client has its own default.
-        writers: clients that write, beside Spark.
+        writers: clients that write, beside Spark; if there are none, no group reads either, and `prove` alone
+            judges: so a topic can be large.
         kills: how many times something is killed meanwhile.
+        struck: the steps in which that happens, each as often.
         connector: whether Spark's own connector copies the same topic, too.
     """
 
@@ -54,6 +58,7 @@ class Scenario:
     old_rule: str
     writers: tuple[str, ...]
     kills: int = 0
+    struck: tuple[str, ...] = ("copy", "following", "switch")
     connector: bool = False
 
 
@@ -77,8 +82,8 @@ class Job:
         return self._answer()
 
     def again(self) -> None:
-        """Start a driver in place of one that is gone, JVM and all."""
-        self.kill(signal.SIGKILL)
+        """Start a driver in place of one that is gone; if its JVM is there still, that ends by itself."""
+        self.process.wait()
         self.process = self._launch()
 
     def kill(self, by: signal.Signals) -> None:
@@ -118,57 +123,86 @@ class Job:
         return self.process
 
 
+class WayBack:
+    """`copartition reshape --back` as a person runs it: a program of its own, without Spark.
+
+    It is asked and killed as a `Job` is.
+    """
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self.process: subprocess.Popen[bytes]
+
+    def ask(self, on: dict[str, Any]) -> dict[str, Any]:
+        """Run it to its end; {} if it was killed."""
+        command = [Path(sys.executable).with_name("copartition"), "reshape", on["old"], "--to", on["new"]]
+        command += ["--partitions", str(on["new_count"]), "--profile", on["new_profile"], "-b", on["servers"]]
+        begin = time.monotonic()
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen([*command, "--back", "--execute"], stdout=log, stderr=log)
+        if (code := self.process.wait()) < 0:
+            return {}
+        if code:
+            return {"failed": f"exit code {code}: {self._log.read_text()[-300:]}"}
+        return {"s": time.monotonic() - begin, "cpu_s": 0.0, "load": os.getloadavg()[0]}
+
+    def again(self) -> None:
+        """It starts whenever it is asked."""
+
+
 class Strikes:
     """Kills at drawn times, some in a row while one question is asked, until they are enough or it is late.
 
     Args:
-        job: the driver that is asked and killed.
         broker: the broker that is killed and started again.
-        seed: of the drawn times.
-        most: kills of the whole run.
-        seconds: after so many no more is killed, so that the run ends.
+        scenario: has the steps to strike in, and how often.
     """
 
-    KINDS = ("driver", "python worker", "broker", "command")
     IN_A_ROW = 4
     """The most kills for one question, after which it is left to end."""
 
-    def __init__(self, job: Job, broker: Broker, seed: int, most: int, seconds: float) -> None:
-        self._job, self._broker, self._most = job, broker, most
-        self._chance = random.Random(seed)
-        self._late = time.monotonic() + seconds
+    def __init__(self, broker: Broker, scenario: Scenario) -> None:
+        self._broker, self._steps = broker, scenario.struck
+        self._most = scenario.kills // max(len(scenario.struck), 1)
+        self._chance = random.Random(crc32(scenario.name.encode()))
+        self._late = time.monotonic() + STRIKING_S
+        # Seconds within which the next kill comes, by step: what the step took when it was last asked.
+        self._usual_s = {"back": 1.0}
         self.made: list[tuple[str, str]] = []
         # One thread for the whole run: Linux ends a broker as soon as the thread that started it ends.
         self._thread = ThreadPoolExecutor(1)
 
-    def left(self, share: float = 1.0) -> bool:
-        """Whether this share of the kills, and of the time, is not yet used up."""
-        return len(self.made) < self._most * share and time.monotonic() < self._late - 120 * (share < 1)
+    def left(self, step: str) -> int:
+        """How many kills are left for a step; none once it is late."""
+        if step not in self._steps or time.monotonic() > self._late:
+            return 0
+        return self._most - sum(struck == step for struck, _ in self.made)
 
-    def ask(self, step: str, usual_s: float, **what: Any) -> dict[str, Any]:
+    def ask(self, job: Job | WayBack, step: str, **what: Any) -> dict[str, Any]:
         """Ask, kill something meanwhile, and ask again until an answer comes."""
-        first = len(self.made)
+        left = self.left(step) - self.IN_A_ROW
         while True:
             answered = threading.Event()
-            most = min(first + self.IN_A_ROW, self._most)
-            striking = self._thread.submit(self._strike, step, usual_s, most, answered)
-            answer = self._job.ask(**what)
+            striking = self._thread.submit(self._strike, job, step, max(left, 0), answered)
+            answer = job.ask(**what)
             answered.set()
             striking.result()
-            if self._job.process.poll() is not None:
-                self._job.again()
+            if job.process.poll() is not None:
+                job.again()
             if answer and "failed" not in answer:
+                self._usual_s[step] = answer["s"]
                 return answer
             say(step, "is asked again:", answer.get("failed", "nobody answered")[:200])
 
-    def _strike(self, step: str, usual_s: float, most: int, answered: threading.Event) -> None:
-        """Kill one thing after another, until there is an answer or there were enough."""
-        while len(self.made) < most and self.left():
-            kind = self.KINDS[len(self.made) % len(self.KINDS)]
-            if answered.wait(self._chance.uniform(0.05, 0.9) * usual_s):
+    def _strike(self, job: Job | WayBack, step: str, until: int, answered: threading.Event) -> None:
+        """Kill one thing after another, until there is an answer or so many are left."""
+        kinds = KINDS if isinstance(job, Job) else ("broker", "command")
+        while self.left(step) > until:
+            kind = kinds[sum(struck == step for struck, _ in self.made) % len(kinds)]
+            if answered.wait(self._chance.uniform(0.05, 0.9) * self._usual_s.get(step, 6.0)):
                 return  # it was faster than usual
             if kind == "python worker":
-                workers = python_workers(self._job.process.pid)
+                workers = python_workers(job.process.pid)
                 if not workers:
                     continue  # none yet
                 with suppress(ProcessLookupError):
@@ -177,9 +211,10 @@ class Strikes:
                 self._broker.stop(by=signal.SIGKILL)
                 self._broker.start()
             elif kind == "driver":
-                self._job.kill(signal.SIGKILL)
+                assert isinstance(job, Job)
+                job.kill(signal.SIGKILL)
             else:
-                self._job.process.kill()  # and its JVM ends by itself
+                job.process.kill()
             self.made.append((step, kind))
             say(len(self.made), "kills, the last one:", step, kind)
 
@@ -240,11 +275,9 @@ class _Run:
         self._job = place.job
         self._job.rounds.clear()
         self._behind = max(BEHIND, records // 100)
-        # Seconds within which the next kill comes, by step; half of what the step has taken before.
-        self._usual_s = {"back": 1.0}
-        seed = crc32(scenario.name.encode())
-        self._strikes = Strikes(self._job, place.broker, seed, scenario.kills, STRIKING_S)
+        self._strikes = Strikes(place.broker, scenario)
         names = [("classic", 10**6), ("consumer", 10**6), ("classic", max(records // 200, 50))]
+        names = names if scenario.writers else []
         self._groups = [
             Group(f"{protocol}-{number}-{uuid.uuid4().hex[:6]}", self._servers, protocol, limit)
             for number, (protocol, limit) in enumerate(names)
@@ -266,7 +299,7 @@ class _Run:
         say(self._scenario.name, "copies")
         times["copy"] = self._ask("copy", **follow)
         rounds = list(self._job.rounds)
-        while self._strikes.left(0.6):
+        while self._strikes.left("following"):
             self._ask("following", **follow)
         # The switch: writers end and groups stop, then the command copies the rest and writes positions.
         say(self._scenario.name, "is switched")
@@ -277,14 +310,21 @@ class _Run:
         switch = ["--switch", "--execute", "--checkpoint", self._settings["checkpoint"], "-o", "json"]
         times["switch"] = self._ask("switch", do="command", options=switch)
         pause_s = time.monotonic() - begin
-        if self._scenario.kills:
-            self._ask("back", do="command", options=["--back", "--execute"])
-            times["switch"] = self._ask("switch", do="command", options=switch)
         groups = {group["group"]: group for group in json.loads(times["switch"]["printed"])["groups"]}
+        way_back = WayBack(self._log)
+        times["back"] = self._must(way_back.ask(self._settings))
+        undone = [self._commits_beside(commits)]
+        while self._strikes.left("back"):
+            # As the switch has left them, for the next way back.
+            for group in self._groups:
+                group.commit(self._new, groups[group.name]["positions"])
+            self._must(self._strikes.ask(way_back, "back", on=self._settings))
+            undone.append(self._commits_beside(commits))
+        self._ask("switch", do="command", options=switch)
         say(self._scenario.name, "is proven")
         times["prove"] = self._ask("prove", do="prove")
-        while self._strikes.left():
-            self._ask("prove", do="prove")
+        while self._strikes.left("prove"):
+            times["prove"] = self._ask("prove", do="prove")
         ends = dict(topic_bounds({"bootstrap.servers": self._servers}, self._new).ends)
         read = {group.name: group.read_rest(self._new, ends) for group in self._groups}
         found = {
@@ -293,16 +333,21 @@ class _Run:
             "of": written | {"spark": "rest"},
             "rounds": rounds,
             "times": {
-                step: {name: round(answer[name], 1) for name in ("s", "cpu_s")}
+                step: {name: round(answer[name], 1) for name in ("s", "cpu_s", "load")}
                 for step, answer in times.items()
             },
             "pause_s": round(pause_s, 1),
             "stopped_s": round(stopped_s, 1),
             "proof": {
-                name: value for name, value in times["prove"].items() if name not in {"s", "cpu_s", "done"}
+                name: value
+                for name, value in times["prove"].items()
+                if name not in {"s", "cpu_s", "load", "done"}
             },
             "struck": [list(strike) for strike in self._strikes.made],
+            "undone": undone,
         }
+        if not self._scenario.writers:
+            return found | {"seen": {}, "groups": {}}
         old, new = (read_topic(self._servers, topic) for topic in (self._old, self._new))
         found["seen"] = compare(old, new)
         places = {(record.partition, record.offset) for record in old}
@@ -314,13 +359,18 @@ class _Run:
         return found
 
     def _ask(self, step: str, **what: Any) -> dict[str, Any]:
-        """Ask, and kill something meanwhile if this run is one with kills."""
-        if not self._strikes.left():
+        """Ask, and kill something meanwhile if the step is to be struck."""
+        if not self._strikes.left(step):
             return self._must(self._job.ask(on=self._settings, **what))
-        begin = time.monotonic()
-        answer = self._must(self._strikes.ask(step, self._usual_s.get(step, 6.0), on=self._settings, **what))
-        self._usual_s[step] = min(max(0.5 * (time.monotonic() - begin), 1.0), 8.0)
-        return answer
+        return self._must(self._strikes.ask(self._job, step, on=self._settings, **what))
+
+    def _commits_beside(self, commits: dict[str, dict[int, int]]) -> int:
+        """How many commits are not what they were before the switch, of which none was on the new topic."""
+        return sum(
+            len(group.committed(self._new, self._scenario.new))
+            + len(group.committed(self._old, self._scenario.old).items() ^ commits[group.name].items())
+            for group in self._groups
+        )
 
     def _must(self, answer: dict[str, Any]) -> dict[str, Any]:
         assert answer, self._log.read_text()[-3000:]

@@ -509,7 +509,7 @@ def _state(
 ) -> GroupState:
     """Return the assignment as a state, with the identities, topic ids and racks that are known."""
     counts = {topic.name: topic.partitions for topic in topics}
-    planned = GroupState.of(assignment).completed(counts)
+    planned = GroupState.of(assignment).with_every_partition(counts)
     of_id = {seat.member.id: seat.identity for seat in seats}
     # Ids that were made of names decide nothing outside the plan, but they are the ones it was made with.
     ids = {topic.name: topic.id for topic in topics}

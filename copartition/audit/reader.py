@@ -302,7 +302,9 @@ class Reading:
         else:
             what = f"every record in {where}"
         left_out = ["what open and aborted transactions wrote is left out"] * self._selection.committed
-        return "; ".join([what, *left_out, *self.remarks])
+        # Without an id only fewer partitions would show that another topic has the name now.
+        assumed = ["assumed, as the cluster told no topic id: nobody made the topic anew meanwhile"]
+        return "; ".join([what, *left_out, *self.remarks, *assumed * (self._state.id is None)])
 
     def _chosen_partitions(self) -> list[int]:
         """Return the partitions to read, ascending.
@@ -435,19 +437,20 @@ class Reading:
             )
 
     def _look_again(self) -> None:
-        """Note that the topic has grown; raise where it is another one now.
+        """Note that the topic has grown; raise if it is another one now.
 
         Raises:
             TopicChangedError: it was deleted or made anew.
+            BrokerUnreachableError: no broker tells whether it is another one.
         """
         try:
-            count = self._state.count()
+            count, same = self._state.count(), self._state.same()
         except UnknownTopicError as error:
             raise TopicChangedError(
                 f"topic {self.topic!r} was deleted while it was read, so nothing is known of its records"
             ) from error
         # Kafka never takes partitions away, so fewer of them are another topic, even without topic ids.
-        if not self._state.same() or count < self.num_partitions:
+        if same is False or count < self.num_partitions:
             raise TopicChangedError(f"topic {self.topic!r} was recreated while it was read: read it again")
         if count > self.num_partitions:
             grown = (

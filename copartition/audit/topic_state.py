@@ -31,6 +31,8 @@ UNKNOWN_TOPIC = {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"
 NO_RIGHT = "TOPIC_AUTHORIZATION_FAILED"
 
 _NO_TIMES = -1
+_NO_ID = "A" * 22
+"""The id of every topic of a cluster before Kafka 2.8: sixteen bytes of 0 in base64."""
 
 
 class TopicState:
@@ -150,26 +152,41 @@ class TopicState:
             return self._no_right(right)
         if error.name() in UNKNOWN_TOPIC:
             return UnknownTopicError(f"{where}: {error.str()}")
-        return BrokerUnreachableError(f"{where}: {error.str()}; has the partition a leader that answers?")
+        advice = "try again" if partition is None else "has the partition a leader that answers?"
+        return BrokerUnreachableError(f"{where}: {error.str()}; {advice}")
 
-    def same(self) -> bool:
-        """Return whether it is still the topic that it was.
+    def same(self) -> bool | None:
+        """Return whether it is still the topic that it was; None if the cluster told no id at the beginning.
 
-        True if that cannot be told: a cluster before topic ids, or one that does not answer now.
+        Raises:
+            BrokerUnreachableError: no broker tells the id now. Taking that for "the same" would pass off the
+                records of another topic as those of this one.
+            UnknownTopicError: the topic is gone.
+            TopicAccessError: the right to describe it is gone.
         """
-        return self.id is None or self._topic_id() in {self.id, None}
+        if self.id is None:
+            return None
+        try:
+            return self.id == str(self._describe(TIMEOUT_S).result().topic_id)
+        except KafkaException as error:
+            raise self.error_of(error.args[0], "DESCRIBE") from error
 
     def _topic_id(self) -> str | None:
-        """Return the topic's id; None if the cluster does not tell it."""
+        """Return the topic's id; None if the cluster has none, or does not tell it."""
         try:
-            return str(self._describe().result().topic_id)
+            topic_id = str(self._describe().result().topic_id)
         except KafkaException:
             return None
+        return None if topic_id == _NO_ID else topic_id
 
-    def _describe(self) -> Future[Any]:
-        """Return the answer to a question about this very topic, which may be a refusal."""
-        topics = TopicCollection([self.topic])
-        answer: Future[Any] = self._admin.describe_topics(topics, request_timeout=ASIDE_S)[self.topic]
+    def _describe(self, within_s: float | None = None) -> Future[Any]:
+        """Return the answer to a question about this very topic, which may be a refusal.
+
+        Args:
+            within_s: the longest time to wait, in seconds; None for that of what an audit can do without.
+        """
+        topics, within_s = TopicCollection([self.topic]), within_s or ASIDE_S
+        answer: Future[Any] = self._admin.describe_topics(topics, request_timeout=within_s)[self.topic]
         return answer
 
     def _no_right(self, right: str) -> TopicAccessError:

@@ -10,6 +10,7 @@ from copartition.kit.words import count, list_names
 from partitioning.errors import InvalidConfigError
 from partitioning.growth import check_growth, expected_share
 from partitioning.kit.near import near
+from partitioning.profiles import letters_of
 from partitioning.topic_partition import checked_partition_count
 
 _ASSUMED = (
@@ -57,6 +58,13 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
         f"{name} places keys as its source says; its rule was not compared with the client itself"
         for name in unchecked
     ]
+    # Profiles are named by the client that was asked: a tool that is built on it, or an alias, was not.
+    assumed += dict.fromkeys(
+        f"{writer.client} places keys by the rule of {writer.profile.name}"
+        for writer in writers
+        if writer.profile is not None
+        and not letters_of(writer.client).startswith(writer.profile.name.partition("-")[0])
+    )
     if count is None:
         assumed.append(_MANY_PARTITIONS)
     answer = answer_of(reasons)

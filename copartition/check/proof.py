@@ -211,7 +211,7 @@ class KeyComparison:
         self._places[topic] = self._places[topic].merge(fresh)
         if len(self._examples) < EXAMPLES:
             self._keep_examples(hashes[starts], order[starts], waiting)
-        self._bound()
+        self._limit_keys()
 
     def _keep_examples(
         self, hashes: NDArray[np.uint64], rows: NDArray[np.intp], waiting: Sequence[_Waiting]
@@ -231,7 +231,7 @@ class KeyComparison:
                 keys.offsets[row] : keys.offsets[row + 1]
             ].tobytes()
 
-    def _bound(self) -> None:
+    def _limit_keys(self) -> None:
         """Leave out keys with high hashes, of every topic, where one has more keys than fit."""
         while max(len(places.hashes) for places in self._places) > self._most:
             # Half of all hashes go, and with them about half of the keys of every topic.

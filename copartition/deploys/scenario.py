@@ -320,14 +320,14 @@ def _quiet_ms(steps: Sequence[Step], last: int) -> float | None:
         last: the number of the step, from 0 on.
     """
     first = last
-    while first and _decided(steps[first - 1].state) == _decided(steps[last].state):
+    while first and _last_decision(steps[first - 1].state) == _last_decision(steps[last].state):
         first -= 1
     # The group was last seen so when the next step's look began.
     until = steps[last + 1].since if last + 1 < len(steps) else steps[last].at
     return None if first == 0 or until is None else 1_000 * max(until - steps[first].at, 0.0)
 
 
-def _decided(state: GroupState) -> tuple[object, ...]:
+def _last_decision(state: GroupState) -> tuple[object, ...]:
     """Return what the last rebalance of a group has decided.
 
     A group has stayed as it is between two states if these values are equal.

@@ -211,7 +211,7 @@ def as_complete(state: GroupState) -> GroupState:
     """
     if not state.complete:
         guess = "partition counts are unknown; taken from the highest partition seen"
-        state = replace(state.completed(state.counts_by_topic), assumed=(*state.assumed, guess))
+        state = replace(state.with_every_partition(state.counts_by_topic), assumed=(*state.assumed, guess))
     if not state.members_complete:
         guess = "this source does not show members without partitions; taken for none"
         if state.unlisted:

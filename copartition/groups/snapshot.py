@@ -181,7 +181,7 @@ def _state(
     for topic, total in snapshot.topics.items():
         lags = snapshot.lag.get(topic, {})
         add(topic, [lag for lag in lags if lag < total and lag not in listed[topic]], None, "$.topics")
-    state = rows.state(name=snapshot.group, status=snapshot.state).completed(snapshot.topics)
+    state = rows.state(name=snapshot.group, status=snapshot.state).with_every_partition(snapshot.topics)
     return replace(
         state,
         complete=complete,

@@ -10,7 +10,7 @@ import click
 from copartition.kit.words import list_names, visible
 from copartition.shell.client_options import client_options
 from copartition.shell.commands import Output, command, write
-from copartition.shell.options import group_option, output_options, pace_options
+from copartition.shell.options import ClientChoice, group_option, output_options, pace_options
 from partitioning.errors import AssignorError, SourceError
 
 if TYPE_CHECKING:
@@ -30,15 +30,6 @@ _NAMED = 5
 """The most members that a line names; JSON has all."""
 
 
-def _complete_client(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the clients whose names begin with `incomplete`, for completion in a shell.
-
-    Args:
-        incomplete: what has been typed; "" for all clients.
-    """
-    return [name for name in CLIENTS if name.startswith(incomplete)]
-
-
 @command(
     "copartition migrate billing.txt cooperative-sticky",
     "copartition migrate range cooperative-sticky --client librdkafka",
@@ -53,7 +44,7 @@ def _complete_client(_context: click.Context, _parameter: click.Parameter, incom
 @click.option(
     "--client",
     "clients",
-    shell_complete=_complete_client,
+    type=ClientChoice(CLIENTS),
     metavar="|".join(CLIENTS),
     multiple=True,
     help="A kind of client in the group; repeatable. By default what the source shows, else java. "
@@ -100,7 +91,7 @@ def migrate(
     from copartition.migrate.migration import plan_migration  # noqa: PLC0415 - likewise
 
     # A tool and its client may both be named: the client must not stand in the answer twice.
-    clients = tuple(dict.fromkeys(_client(name) for name in clients))
+    clients = tuple(dict.fromkeys(clients))
     if all_groups:
         # With --all-groups the one argument that is left is TO, although it arrives as `before`.
         if after is not None or group is not None:
@@ -216,14 +207,6 @@ def _migrate_all(
     groups.sort(key=lambda group: group.rank)
     output.show(partial(print_migrations, groups, unread), json=partial(migrations_json, groups, unread))
     return migrations_exit_code(groups, unread)
-
-
-def _client(name: str) -> str:
-    """Return the client that a tool's name leads to, such as librdkafka for kcat; any other name as it is."""
-    from partitioning.profiles import CLIENT_NAMES, letters_of  # noqa: PLC0415 - help does without
-
-    known = CLIENT_NAMES.get(letters_of(name))
-    return name if known is None or known.client is None else known.client
 
 
 def _state(name: str, config: dict[str, str], group: str | None) -> GroupState | None:

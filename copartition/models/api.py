@@ -1,4 +1,4 @@
-"""The names that the package has for everybody."""
+"""Import the public names of the package."""
 
 from copartition.models.producer.assessing import BatchTally as BatchTally
 from copartition.models.producer.assessing import DeliveryAssessment as DeliveryAssessment

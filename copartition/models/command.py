@@ -13,6 +13,7 @@ import click
 
 from copartition.shell.commands import HELP, Output, QuietGroup, examples
 from copartition.shell.options import (
+    ClientChoice,
     FiniteRange,
     count_option,
     ms_option,
@@ -85,7 +86,7 @@ def model() -> None:
 @click.option(
     "--client",
     "clients",
-    type=click.Choice(PRODUCERS),
+    type=ClientChoice(PRODUCERS),
     multiple=True,
     help="The client whose rules and defaults apply; repeatable, all clients by default.",
 )
@@ -134,7 +135,7 @@ def batching(
         assert rate is not None
         assert value_bytes is not None
         stream = chance_stream(rate, value_bytes, key_bytes, limit_ms=limit, seed=seed)
-    # All clients in the order of `PRODUCERS`, however the options are ordered.
+    # Clients are in the order of `PRODUCERS`, whatever the order of the options.
     tunings = [
         tune_producer(
             stream.times_ms,
@@ -185,7 +186,7 @@ def _share_option(name: str, text: str) -> Decorator:
 @ms_option("--delivery-timeout", "120,000 by default in Java, 300,000 in librdkafka.", "delivery_timeout_ms")
 @click.option(
     "--client",
-    type=click.Choice(PRODUCERS),
+    type=ClientChoice(PRODUCERS),
     default="java",
     show_default=True,
     help="The client whose rules and defaults apply.",
@@ -210,7 +211,7 @@ def _share_option(name: str, text: str) -> Decorator:
 @click.pass_context
 def delivery(
     ctx: click.Context,
-    /,  # `given` would take a name like it, says mypy
+    /,  # else mypy says that `given` may have a key of that name
     *,
     client: Client,
     refused: float,
@@ -259,7 +260,10 @@ def delivery(
 def _special_record(text: str, option: str) -> tuple[int, float | Ending]:
     """Return a value OFFSET=KIND as an offset and what is special about its record.
 
-    A number is the milliseconds that a member takes for it. Any other kind raises `BadParameter`.
+    A KIND that is a number is the milliseconds that a member takes for the record.
+
+    Raises:
+        BadParameter: the value has another form.
     """
     offset, _, kind = text.partition("=")
     number = parse_number(offset, MAX_OFFSET)

@@ -1,4 +1,4 @@
-"""Keep the events of a model in the order of time: the clock and the queue that every model runs by."""
+"""Keep the events of a model in the order of time: the clock and the queue that drive every model."""
 
 from collections.abc import Callable
 from heapq import heappop, heappush
@@ -6,9 +6,10 @@ from itertools import count
 
 
 class EventQueue:
-    """Events that will happen, and the clock in ms, which never goes back.
+    """Events that will happen, and the clock in milliseconds, which never goes back.
 
-    Events of one time happen in the order in which they were planned: heaps keep no such order by themselves.
+    Events of one time happen in the order in which they were planned. A counter sees to that, since a heap
+    does not keep the order of equal entries.
     """
 
     def __init__(self) -> None:
@@ -20,7 +21,7 @@ class EventQueue:
         return bool(self._heap)
 
     def at(self, time: float, event: Callable[[], object]) -> None:
-        """Plan an event at a time in ms."""
+        """Plan an event at a time in milliseconds."""
         heappush(self._heap, (time, next(self._turn), event))
 
     def is_due(self, time: float) -> bool:

@@ -1,4 +1,4 @@
-"""The records of a producer: recorded ones, or ones that come by chance."""
+"""Read or draw the records of a producer: recorded ones, or ones that come at random times."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ if TYPE_CHECKING:
 MOST_RECORDS = 200_000
 """The most records of a stream.
 
-A model takes a second for some ten thousand of them with each pair of settings.
+For each pair of settings a model takes a second for some ten thousand of them.
 """
 
 _FEWEST = 2_000
-"""The fewest records of a stream by chance."""
+"""The fewest records of a random stream."""
 _USUAL = 5_000
-"""The records of a stream by chance that is long enough with so many."""
+"""The most records of a random stream, unless the latency needs more."""
 _SECONDS = 2
-"""The seconds that such a stream lasts, between `_FEWEST` and `_USUAL` records."""
+"""The seconds that a random stream lasts, if that gives between `_FEWEST` and `_USUAL` records."""
 _LIMITS = 20
-"""The least length of a stream, as a multiple of the latency that it has to show."""
+"""The least length of a random stream, as a multiple of the latency that it must show."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordStream:
-    """Records in the order of their times, in columns of shape (n,)."""
+    """Records in the order of their times, as columns of shape (n,)."""
 
-    times_ms: NDArray[np.float64]  # when each is sent, from 0 on
+    times_ms: NDArray[np.float64]  # when each record is sent, from 0 on
     value_bytes: NDArray[np.int64]  # bytes of each value
     key_bytes: NDArray[np.int64]  # bytes of each key, -1 for null
-    keys: list[bytes | None] | None = None  # where they are known
-    partitions: NDArray[np.int64] | None = None  # -1 if the producer chose
+    keys: list[bytes | None] | None = None  # None if they are not known
+    partitions: NDArray[np.int64] | None = None  # -1 if the producer chose; None if they are not known
     assumed: tuple[str, ...] = ()
 
     def placed(self, partitions: int, client: str, seed: int) -> NDArray[np.int64]:
-        """Return the partition of each record with a key, by the client's rule; -1 of the others.
+        """Return the partition of each record with a key, by the client's rule; -1 for the others.
 
-        Keys that are not known spread evenly, by chance.
+        Keys that are not known are spread evenly at random.
 
         Args:
-            partitions: of the topic.
-            client: the profile of keys.
-            seed: of the chance.
+            partitions: the partition count of the topic.
+            client: the profile by which keys are placed.
+            seed: the seed of the random spread.
         """
         if self.partitions is not None:
             return self.partitions
@@ -71,21 +71,22 @@ class RecordStream:
 def chance_stream(
     rate: float, value_bytes: int, key_bytes: int | None, *, limit_ms: float, seed: int
 ) -> RecordStream:
-    """Return records that come by chance, for long enough to show a latency of `limit_ms`.
+    """Return records at random times, for long enough to show a latency of `limit_ms`.
 
-    Each comes independently of the others, so that the times between them are exponential.
+    The records come independently of one another, so the times between them are exponentially distributed.
 
     Args:
         rate: records a second, above 0.
         value_bytes: bytes of each value.
         key_bytes: bytes of each key; None for null keys.
-        limit_ms: the latency that is of interest.
-        seed: of the times.
+        limit_ms: the latency that the stream must show.
+        seed: the seed of the times.
 
     Raises:
-        SourceError: that takes more than `MOST_RECORDS`.
+        SourceError: this would take more than `MOST_RECORDS`.
     """
-    # Two seconds, but between `_FEWEST` and `_USUAL` records; more if the latency needs a longer stream.
+    # The stream lasts two seconds, but has between `_FEWEST` and `_USUAL` records; more if the latency needs
+    # it.
     records = int(max(min(max(rate * _SECONDS, _FEWEST), _USUAL), rate * limit_ms * _LIMITS / 1000))
     if records > MOST_RECORDS:
         raise SourceError(
@@ -105,11 +106,11 @@ def chance_stream(
 def read_stream(path: str | Path) -> RecordStream:
     """Return the records of a CSV file with the columns `time_ms`, `value_bytes`, and `key` or `partition`.
 
-    An empty key is null; an empty partition is one that the producer chose. Times may begin anywhere but
-    never go back.
+    An empty key is null; an empty partition means that the producer chose. Times may begin anywhere but must
+    not go back.
 
     Raises:
-        SourceError: the file is no such CSV, has no or too many records, or a cell is no number.
+        SourceError: the file is no such CSV, has no records or too many, or a cell is no number.
     """
     rows = _rows(path)
 
@@ -126,7 +127,7 @@ def read_stream(path: str | Path) -> RecordStream:
 
     times = column("time_ms", float)
     if np.any(np.diff(times) < 0):
-        # Rows count from 1, the header is the first, and `diff` is one behind: together 3.
+        # Rows count from 1, the header is the first one, and `diff` is one element behind: this adds up to 3.
         place = int(np.argmax(np.diff(times) < 0)) + 3
         raise SourceError(f"{path}: row {place} is earlier than the one before; sort the rows by time_ms")
     partitions = (
@@ -137,7 +138,7 @@ def read_stream(path: str | Path) -> RecordStream:
     if "key" in rows[0]:
         if short := [place for place, row in enumerate(rows, 2) if row["key"] is None]:
             raise SourceError(f"{path}: row {short[0]} has no key; leave it empty for null, after its comma")
-        # CSV knows no null, so an empty cell stands for it; a key of no bytes cannot be given.
+        # CSV has no null, so an empty cell means null; an empty key cannot be given.
         keys = [row["key"].encode() or None for row in rows]
         key_bytes = np.array([-1 if key is None else len(key) for key in keys])
     return RecordStream(
@@ -150,16 +151,16 @@ def read_stream(path: str | Path) -> RecordStream:
 
 
 def _rows(path: str | Path) -> list[dict[str, Any]]:
-    """Return the lines of a file; a line that ends too soon has None for what it lacks.
+    """Return the rows of a file; a row that ends early has None for the missing columns.
 
     Raises:
-        SourceError: the file is no CSV in UTF-8, lacks a column, or has no or too many records.
+        SourceError: the file is no CSV in UTF-8, lacks a column, or has no records or too many.
     """
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123 - a path may be text
             reader = csv.DictReader(file)
             names = set(reader.fieldnames or ())
-            # One row more than allowed tells that there are too many, without reading them all.
+            # One row more than allowed shows that there are too many, without reading them all.
             rows = list(islice(reader, MOST_RECORDS + 1))
     except (UnicodeDecodeError, csv.Error) as error:
         raise SourceError(f"{path}: is not UTF-8 text in columns (CSV): {error}") from error

@@ -31,31 +31,23 @@ class StepChoice(NamedTuple):
 
     Attributes:
         mode: "copy", "switch", "prove" or "back"; None for the plan.
+        key: the new topic's key, an expression of Spark's SQL over the old record; None: it stays.
         checkpoint: folder of the copy.
         until_behind: where the copy stops.
-        groups: groups at the switch and on the way back; empty for all.
+        groups: groups at the switch, in the proof and on the way back; empty for all.
         execute: whether positions are written, or removed.
     """
 
     mode: str | None
+    key: str | None
     checkpoint: str | None
     until_behind: int
     groups: tuple[str, ...]
     execute: bool
 
 
-def _choose_step(
-    *,
-    copy: bool,
-    switch: bool,
-    prove: bool,
-    back: bool,
-    checkpoint: str | None,
-    until_behind: int,
-    groups: tuple[str, ...],
-    execute: bool,
-) -> StepChoice:
-    """Return the step that the options ask for together.
+def _choose_step(*, copy: bool, switch: bool, prove: bool, back: bool, **others: Any) -> StepChoice:
+    """Return the step that the options ask for together; `others` are those that a `StepChoice` keeps.
 
     Raises:
         UsageError: two steps at once, or an option that the step does not take.
@@ -64,15 +56,22 @@ def _choose_step(
     chosen = [mode for mode, is_asked in asked.items() if is_asked]
     if len(chosen) > 1:
         raise click.UsageError(f"--{chosen[0]} and --{chosen[1]} are two steps; take one after the other")
-    mode = chosen[0] if chosen else None
-    if mode in {"copy", "switch"} and checkpoint is None:
+    choice = StepChoice(chosen[0] if chosen else None, **others)
+    mode = choice.mode
+    if mode in {"copy", "switch"} and choice.checkpoint is None:
         raise click.UsageError(
             f"--{mode} needs --checkpoint FOLDER, in which the copy notes how far it is: the same one "
             "each time"
         )
-    if execute and mode not in {"switch", "back"}:
+    if choice.execute and mode not in {"switch", "back"}:
         raise click.UsageError("--execute goes with --switch or --back")
-    return StepChoice(mode, checkpoint, until_behind, groups, execute)
+    if choice.key is not None and mode not in {"copy", "switch", "prove"}:
+        # The plan's sample has keys only, of which a new key need not be made.
+        raise click.UsageError(
+            "--key goes with --copy, --switch and --prove. The plan reads no values, so it cannot tell "
+            "whether records of a new key lie in several partitions; --prove counts such keys"
+        )
+    return choice
 
 
 _step_options = one_argument(
@@ -92,7 +91,13 @@ _step_options = one_argument(
         "groups",
         multiple=True,
         metavar="NAME",
-        help="This group only, at --switch and --back; repeatable.",
+        help="This group only, at --switch, --prove and --back; repeatable.",
+    ),
+    click.option(
+        "--key",
+        metavar="SQL",
+        help="The new topic's key, made of key, value, headers and timestamp of the old one; in Spark's SQL, "
+        "the same at --copy, --switch and --prove.",
     ),
     click.option(
         "--checkpoint",
@@ -108,6 +113,7 @@ _step_options = one_argument(
         metavar="N",
         help="--copy ends when no more than N records came during a round.",
     ),
+    parameters=("copy", "switch", "prove", "back", *StepChoice._fields[1:]),
 )
 """The options of the steps; the command gets them as one argument, `step`."""
 
@@ -303,9 +309,16 @@ class _Run(NamedTuple):
             config=self.config,
             checkpoint=checkpoint,
             profile=self.profile,
+            key=self._key(),
             until_behind=until_behind,
             on_round=tell,
         )
+
+    def _key(self) -> Any:
+        """Return the column of the new topic's key; None if the key stays."""
+        from pyspark.sql.functions import expr  # noqa: PLC0415 - only Spark's steps need it
+
+        return None if self.choice.key is None else expr(self.choice.key)
 
     def _copy(self, _cluster: Any) -> int:
         """Copy what is there, round after round."""
@@ -321,7 +334,6 @@ class _Run(NamedTuple):
         from copartition.reshape import switching  # noqa: PLC0415 - needs confluent-kafka
         from copartition.reshape.report_steps import print_switch, switch_json  # noqa: PLC0415 - help does without
         from copartition.reshape.switch import switch_exit_code, why_not_still  # noqa: PLC0415 - likewise
-        from spark_integration import map_positions  # noqa: PLC0415 - see `_copy_rounds`
 
         # Two looks at the whole topic, not one a partition: a writer may be slow in one and quick in another.
         first = switching.look_at_ends(self.topic, self.config)
@@ -341,10 +353,7 @@ class _Run(NamedTuple):
             raise click.ClickException(
                 f"group {absent[0]} has no commit for {self.topic}; let it commit first"
             )
-        mapped: dict[str, dict[int, tuple[int, int]]] = {name: {} for name in commits}
-        for position in map_positions(spark, self.topic, self.target, config=self.config, commits=commits):
-            mapped[position.group][position.partition] = position.offset, position.repeats
-        groups = switching.group_switches(cluster, self.target, second, commits, mapped)
+        groups = self._group_switches(cluster, spark, second, commits)
         wanted = [group for group in groups if group.action == "write"] if self.choice.execute else []
         self.output.show(
             partial(print_switch, groups, self.target, [group.name for group in wanted]),
@@ -355,18 +364,48 @@ class _Run(NamedTuple):
             cluster.commit(group.name, self.target, group.positions)
         return switch_exit_code([group for group in groups if group not in wanted])
 
-    def _prove(self, _cluster: Any) -> int:
-        """Compare both topics key by key."""
+    def _group_switches(
+        self, cluster: Any, spark: Any, ends: Any, commits: Mapping[str, Mapping[int, int]]
+    ) -> list[Any]:
+        """Return where each group is and is to go on, from its commits in the old topic as they are now.
+
+        Args:
+            cluster: the cluster.
+            spark: the session.
+            ends: the old topic's ends, an `EndLook`.
+            commits: group -> partition of the old topic -> committed offset.
+        """
+        from copartition.reshape.switching import group_switches  # noqa: PLC0415 - needs confluent-kafka
+        from spark_integration import map_positions  # noqa: PLC0415 - see `_copy_rounds`
+
+        positions = map_positions(spark, self.topic, self.target, config=self.config, commits=commits)
+        return group_switches(cluster, self.target, ends, commits, positions)
+
+    def _prove(self, cluster: Any) -> int:
+        """Compare both topics key by key, and the positions of the groups that have moved.
+
+        Returns:
+            0 if the new topic holds what the old one holds and all these positions are a switch's; else 1.
+        """
+        from copartition.reshape import switching  # noqa: PLC0415 - needs confluent-kafka
         from copartition.reshape.report_steps import print_proof, proof_json, proof_markdown  # noqa: PLC0415
         from spark_integration import prove  # noqa: PLC0415 - see `_copy_rounds`
 
-        proof = prove(self._spark(), self.topic, self.target, config=self.config, profile=self.profile)
-        self.output.show(
-            partial(print_proof, proof, self.topic, self.target),
-            json=partial(proof_json, proof, self.topic, self.target),
-            markdown=partial(proof_markdown, proof, self.topic, self.target),
+        spark = self._spark()
+        proof = prove(
+            spark, self.topic, self.target, config=self.config, profile=self.profile, key=self._key()
         )
-        return int(not proof.holds)
+        # A group that has not moved has no position yet that could be proven.
+        moved = switching.committed_groups(cluster, self.target, self.choice.groups)
+        commits = switching.committed_groups(cluster, self.topic, moved) if moved else {}
+        ends = switching.look_at_ends(self.topic, self.config)
+        groups = self._group_switches(cluster, spark, ends, commits)
+        self.output.show(
+            partial(print_proof, proof, groups, self.topic, self.target),
+            json=partial(proof_json, proof, groups, self.topic, self.target),
+            markdown=partial(proof_markdown, proof, groups, self.topic, self.target),
+        )
+        return int(not proof.holds or any(group.action == "other commits" for group in groups))
 
     def _back(self, cluster: Any) -> int:
         """Remove what a switch has written, unless writers have moved."""

@@ -33,8 +33,9 @@ MOST_ROWS = 1 << 18
 """Records whose keys are kept to count which of them move, 262,144."""
 
 
-class Moves(NamedTuple):
-    """Counts of sampled records, by where the target's rule puts them.
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """Counts of sampled records, by where the target's rule puts them; the report's JSON has them, too.
 
     Attributes:
         keyed: records with a key that the rule places.
@@ -73,9 +74,8 @@ class KeySample:
         self._most, self._step, self._read = most, 1, 0
         self._keys: KeyColumn = key_column([])
         self._partition: NDArray[np.int32] = np.empty(0, np.int32)
-        self.gaps = (
-            0  # offsets that were skipped between two records of one partition that were read in a row
-        )
+        # Offsets that were skipped between two records of one partition that were read in a row.
+        self.gaps = 0
 
     def add(self, records: Records) -> None:
         """Count gaps of a batch and keep some of its keys."""

@@ -221,7 +221,7 @@ def _assumptions(
     if copy_rate is None:
         yield (
             f"the copy makes {ASSUMED_RATE:,.0f} records a second, which nobody measured; a round of "
-            "--copy prints what it made, and --copy-rate takes it"
+            "--copy with a million records or more prints what it made, and --copy-rate takes it"
         )
     yield f"a round of the copy takes {ROUND_S:.0f} s beside its records"
     yield f"writers and members start {duration(pace.longest_down_ms)} after they were stopped"
@@ -424,9 +424,7 @@ def _about_writers(
     for share in summary.audit.shares:
         writer = share.writer
         # A rule over an older count is that of records before a growth; who wrote them writes by today's.
-        if writer.num_partitions != summary.count or wanted is None:
-            continue
-        if profile in writer.same_rule:
+        if writer.num_partitions != summary.count or wanted is None or profile in writer.same_rule:
             continue
         settings = _settings_of(writer.same_rule, wanted)
         text = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 from copartition.check.writers import placement_of
 from copartition.deploys.answer import Range, Span, Stops
@@ -16,6 +16,7 @@ from copartition.kit.evidence import Missing
 from copartition.kit.json import attributes, dump, finite, ground_fields, json_schema
 from copartition.kit.markdown import Page, markdown_text
 from copartition.kit.words import Table, count, number, visible
+from copartition.reshape.observed import Moves
 from copartition.reshape.plan import ReshapePlan
 from copartition.reshape.ways import Step, Way
 
@@ -167,18 +168,6 @@ def plan_markdown(plan: ReshapePlan) -> str:
     return page.finished
 
 
-class MissingData(TypedDict):
-    """Hold what is not known.
-
-    Attributes:
-        what: what it is.
-        remedy: how to get it.
-    """
-
-    what: str
-    remedy: str
-
-
 class ReasonData(TypedDict):
     """A fact that the reshape depends on.
 
@@ -194,7 +183,7 @@ class ReasonData(TypedDict):
     weight: Literal["lost", "open", "told"]
     text: str
     evidence: list[str]
-    missing: MissingData | None
+    missing: Missing | None
 
 
 class StepData(TypedDict):
@@ -212,7 +201,7 @@ class StepData(TypedDict):
     commands: list[str]
     stops: str
     pause_ms: Span | None
-    unknown: MissingData | None
+    unknown: Missing | None
 
 
 class WayData(TypedDict):
@@ -269,24 +258,6 @@ class WriterData(TypedDict):
     records: int
 
 
-class MovesData(TypedDict):
-    """Counts of sampled records, by where the target's rule puts them.
-
-    Attributes:
-        keyed: with a key that the rule places.
-        keyless: without.
-        moved: of the keyed ones, those that get another partition number.
-        added: of the keyed ones, those that get a number the old topic does not have.
-        largest: keyed records of the fullest new partition.
-    """
-
-    keyed: int
-    keyless: int
-    moved: int
-    added: int
-    largest: int
-
-
 class CopyData(TypedDict):
     """Size and time of the copy.
 
@@ -338,7 +309,7 @@ class PlanDocument(TypedDict):
     reasons: list[ReasonData]
     writers: list[WriterData]
     groups: list[GroupData]
-    moves: MovesData | None
+    moves: Moves | None
     copy: CopyData | None
     ways: list[WayData]
     evidence: list[str]
@@ -382,7 +353,7 @@ def plan_json(plan: ReshapePlan) -> str:
             )
             for group in (topic.groups if topic else ())
         ],
-        "moves": None if plan.moves is None else attributes(MovesData, plan.moves),
+        "moves": plan.moves,
         "copy": None
         if plan.copy is None
         else attributes(CopyData, plan.copy, seconds=_finite(plan.copy.seconds)),
@@ -408,23 +379,15 @@ def _switch_span(stops: Stops | Missing | None) -> Span | None:
 
 def _span(range_: Range) -> Span:
     """Return a range as JSON has it: null for an end that is infinite."""
-    figures = finite(asdict(range_))
-    return {"least": figures["least"], "most": figures["most"]}
+    return cast("Span", finite(asdict(range_)))
 
 
 def _step(step: Step) -> StepData:
     """Return a step as the document has it."""
     pause = step.pause_ms
-    missing: MissingData | None = None
-    if isinstance(pause, Missing):
-        missing = {"what": pause.what, "remedy": pause.remedy}
-    return {
-        "text": step.text,
-        "commands": [*step.commands],
-        "stops": step.stops,
-        "pause_ms": _span(pause) if isinstance(pause, Range) else None,
-        "unknown": missing,
-    }
+    unknown = pause if isinstance(pause, Missing) else None
+    span = _span(pause) if isinstance(pause, Range) else None
+    return attributes(StepData, step, commands=[*step.commands], pause_ms=span, unknown=unknown)
 
 
 def reshape_schema() -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from copartition.kit.json import dump, ground_fields
+from copartition.kit.json import attributes_of, dump, ground_fields
 from copartition.kit.words import Table, count, duration, number_ranges
 from copartition.reshape.switch import GroupSwitch, next_sentence
 
@@ -15,14 +15,21 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION = "1.0"
 
+_TELLING = 1_000_000
+"""Records from which on a round tells how many it copies a second.
+
+A smaller one spends most of its time on what each round does whatever its size, so that a plan with its rate
+would expect days where a copy takes minutes.
+"""
+
 
 def round_sentence(number: int, copied: int, behind: int, seconds: float) -> str:
     """Return what a round of the copy did.
 
-    >>> round_sentence(1, 60_000, 12, 20.0)
-    'round 1: 60,000 records in 20.0 s, 3,000 a second; 12 came meanwhile'
+    >>> round_sentence(1, 6_000_000, 12, 200.0)
+    'round 1: 6,000,000 records in 3 min 20 s, 30,000 a second; 12 came meanwhile'
     """
-    pace = f", {copied / seconds:,.0f} a second" if seconds > 0 else ""
+    pace = f", {copied / seconds:,.0f} a second" if copied >= _TELLING else ""
     what = f"{count(copied, 'record')} in {duration(1_000 * seconds)}"
     return f"round {number}: {what}{pace}; {behind:,} came meanwhile"
 
@@ -69,45 +76,54 @@ def print_switch(
         written: groups whose positions were written in this run.
         console: where it is printed.
     """
-    from copartition.kit.grid import cell, note, print_table  # noqa: PLC0415 - needs rich
+    from copartition.kit.grid import note  # noqa: PLC0415 - needs rich
 
-    exact = sum(not group.repeats for group in groups)
-    head = f"{count(len(groups), 'group')} to {target}: {exact} exactly, {len(groups) - exact} with repeats"
-    console.print(cell(head, "bold"), soft_wrap=True)
-    if groups:
-        print_table(switch_table(groups, written), console)
-    for group in groups:
-        console.print()
-        console.print(cell(f"group {group.name}"), soft_wrap=True)
-        print_table(position_table(group), console)
+    _print_groups(groups, target, written, console)
     for name in written:
         console.print(note(f"written: the positions of group {name} on {target}"), soft_wrap=True)
     if not written:
         console.print(note("nothing was written"), soft_wrap=True)
 
 
+def _groups_head(groups: Sequence[GroupSwitch], target: str) -> str:
+    """Return how many groups go on at the new topic, and how many of them read nothing twice."""
+    exact = sum(not group.repeats for group in groups)
+    if not groups:
+        return f"no group goes on in {target} so far"
+    return f"{count(len(groups), 'group')} to {target}: {exact} exactly, {len(groups) - exact} with repeats"
+
+
+def _print_groups(
+    groups: Sequence[GroupSwitch], target: str, written: Sequence[str], console: Console
+) -> None:
+    """Print a table of the groups, and for each one a table of its positions; arguments as `print_switch`."""
+    from copartition.kit.grid import cell, print_table  # noqa: PLC0415 - needs rich
+
+    console.print(cell(_groups_head(groups, target), "bold"), soft_wrap=True)
+    if groups:
+        print_table(switch_table(groups, written), console)
+    for group in groups:
+        console.print()
+        console.print(cell(f"group {group.name}"), soft_wrap=True)
+        print_table(position_table(group), console)
+
+
 def switch_json(groups: Sequence[GroupSwitch], target: str, written: Sequence[str]) -> str:
     """Return the same as JSON."""
-    return dump(
+    document = {"format_version": FORMAT_VERSION, "target": target, "written": [*written]}
+    return dump({**document, "groups": _groups_json(groups)})
+
+
+def _groups_json(groups: Sequence[GroupSwitch]) -> list[dict[str, Any]]:
+    """Return the groups as JSON has them, with offsets by partition in both topics."""
+    return [
         {
-            "format_version": FORMAT_VERSION,
-            "target": target,
-            "written": [*written],
-            "groups": [
-                {
-                    "group": group.name,
-                    "action": group.action,
-                    "members": group.members,
-                    "left": group.left,
-                    "repeats": group.repeats,
-                    "old": _by_text(group.old),
-                    "positions": _by_text(group.positions),
-                    "now": _by_text(group.now),
-                }
-                for group in groups
-            ],
+            "group": group.name,
+            **attributes_of(group, "action", "members", "left", "repeats"),
+            **{name: _by_text(getattr(group, name)) for name in ("old", "positions", "now")},
         }
-    )
+        for group in groups
+    ]
 
 
 def _by_text(offsets: Mapping[int, int]) -> dict[str, int]:
@@ -151,8 +167,16 @@ def proof_lines(proof: Any, topic: str, target: str) -> list[str]:
     return [*lines, *(f"example: {text}" for text in proof.examples)]
 
 
-def print_proof(proof: Any, topic: str, target: str, console: Console) -> None:
-    """Print the proof, its faults and what it stands on."""
+def print_proof(proof: Any, groups: Sequence[GroupSwitch], topic: str, target: str, console: Console) -> None:
+    """Print the proof, its faults, where the groups that have moved are, and what it stands on.
+
+    Args:
+        proof: a `spark_integration.Proof`.
+        groups: those with commits on both topics.
+        topic: the old topic.
+        target: the new one.
+        console: where it is printed.
+    """
     from copartition.kit.grid import cell, note  # noqa: PLC0415 - needs rich
 
     head, *lines = proof_lines(proof, topic, target)
@@ -160,13 +184,15 @@ def print_proof(proof: Any, topic: str, target: str, console: Console) -> None:
     for line in lines:
         console.print(cell(f"  {line}"), soft_wrap=True)
     console.print()
+    _print_groups(groups, target, (), console)
+    console.print()
     for source in proof.evidence.sources:
         console.print(note(f"read from: {source}"), soft_wrap=True)
     for text in proof.evidence.assumed:
         console.print(note(f"assumed: {text}"), soft_wrap=True)
 
 
-def proof_markdown(proof: Any, topic: str, target: str) -> str:
+def proof_markdown(proof: Any, groups: Sequence[GroupSwitch], topic: str, target: str) -> str:
     """Return the proof as a page that a team can keep."""
     from copartition.kit.markdown import Page, markdown_text  # noqa: PLC0415 - only Markdown needs it
 
@@ -176,12 +202,15 @@ def proof_markdown(proof: Any, topic: str, target: str) -> str:
     page.items(lines, "line")
     rows = [(str(place), f"{copies:,}") for place, copies in sorted(proof.partitions.items())]
     page.whole_table("Partitions", Table(("partition", "copies"), rows, (0, 1)), "partition", share=2)
+    page.whole_table(_groups_head(groups, target), switch_table(groups, ()), "group", share=2)
+    for group in groups:
+        page.whole_table(f"Group {group.name}", position_table(group), "partition", share=2)
     notes = [f"read from: {source}" for source in proof.evidence.sources]
     page.items([*notes, *(f"assumed: {text}" for text in proof.evidence.assumed)], "note")
     return page.finished
 
 
-def proof_json(proof: Any, topic: str, target: str) -> str:
+def proof_json(proof: Any, groups: Sequence[GroupSwitch], topic: str, target: str) -> str:
     """Return the proof as JSON."""
     figures = {name: value for name, value in asdict(proof).items() if name not in {"evidence", "partitions"}}
     ground = ground_fields(proof.evidence)
@@ -193,7 +222,8 @@ def proof_json(proof: Any, topic: str, target: str) -> str:
             "holds": proof.holds,
             **figures,
             "examples": [*proof.examples],
-            "partitions": {str(place): proof.partitions[place] for place in sorted(proof.partitions)},
+            "partitions": _by_text(proof.partitions),
+            "groups": _groups_json(groups),
             "evidence": ground["evidence"],
             "assumed": ground["assumed"],
         }

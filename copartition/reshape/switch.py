@@ -11,6 +11,13 @@ from typing import Literal, NamedTuple, TypeAlias
 from copartition.kit.words import count, list_names
 from copartition.reshape.observed import Bounds
 
+HEADER = "copartition.origin"
+"""Key of the header that the copy appends to each record.
+
+Its value is `PARTITION:OFFSET` of the old topic in ASCII digits, so that `kcat -f '%h'` and Kafka's console
+consumer show it to a person. A topic may be reshaped twice: then a record has two, and the last one counts.
+"""
+
 _NAMED = 5
 """The most names that a sentence lists."""
 
@@ -125,6 +132,8 @@ def next_sentence(group: GroupSwitch, *, execute: bool) -> str:
         return f"stop its {count(group.members, 'member')}; static ones leave when their session times out"
     if group.action == "other commits":
         return "it has other commits on the new topic; --back --execute removes them"
+    if group.action == "written" and group.members:
+        return "nothing: it has its positions, or has read on from there"
     if group.action == "written" or execute:
         return "start its members on the new topic"
     return "write its positions with --execute"

@@ -7,7 +7,7 @@ OffsetDelete, which confluent-kafka does not pass on.
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -16,8 +16,7 @@ from copartition.audit.topic_state import TopicState
 from copartition.groups.live.cluster import Cluster
 from copartition.groups.live.wire import check_error, connect_to, failures
 from copartition.reshape.observed import waiting_records
-from copartition.reshape.origin import HEADER
-from copartition.reshape.switch import EndLook, GroupSwitch
+from copartition.reshape.switch import HEADER, EndLook, GroupSwitch
 from partitioning.clients.contact import quiet_client
 from partitioning.clients.ledger import PREFIX
 from partitioning.errors import BrokerUnreachableError, GroupNotFoundError, ReshapeError, SourceError
@@ -94,7 +93,7 @@ def group_switches(
     target: str,
     ends: EndLook,
     commits: Mapping[str, Mapping[int, int]],
-    mapped: Mapping[str, Mapping[int, tuple[int, int]]],
+    positions: Sequence[Any],
 ) -> list[GroupSwitch]:
     """Return each group at the switch.
 
@@ -103,7 +102,7 @@ def group_switches(
         target: the new topic.
         ends: the old topic's ends.
         commits: group -> old partition -> offset.
-        mapped: group -> new partition -> (offset to go on at, records read twice).
+        positions: a `spark_integration.MappedPosition` for each group and partition of the new topic.
     """
     switches = []
     for name, old in commits.items():
@@ -112,6 +111,7 @@ def group_switches(
         except GroupNotFoundError:
             members = 0  # commits outlive the last member's group for a while
         now = {place: offset for (read, place), offset in cluster.committed(name).items() if read == target}
+        own = [position for position in positions if position.group == name]
         # Both topics' commits are read now, and not taken from an earlier run: they may have changed since.
         switches.append(
             GroupSwitch(
@@ -119,8 +119,8 @@ def group_switches(
                 members,
                 dict(old),
                 now,
-                {place: offset for place, (offset, _) in mapped[name].items()},
-                sum(again for _, again in mapped[name].values()),
+                {position.partition: position.offset for position in own},
+                sum(position.repeats for position in own),
                 waiting_records(ends.bounds, old) or 0,
             )
         )

@@ -36,6 +36,7 @@ COULD_NOT = 2
 _FLAGS = {
     "add_members": "--add-members",
     "assignor": "--assignor",
+    "bootstrap_servers": "-b HOST:PORT",
     "changes": "--set",
     "crash_member": "--crash-member",
     "deploy": "--deploy",

@@ -38,6 +38,17 @@ class FiniteRange(click.FloatRange):
         return number
 
 
+class ClientChoice(click.Choice[str]):
+    """One of some clients; the name of a tool that is built on one leads to it: kcat to librdkafka."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the client; BadParameter for a name that leads to none of them."""
+        from partitioning.profiles import CLIENT_NAMES, letters_of  # noqa: PLC0415 - help does without
+
+        known = CLIENT_NAMES.get(letters_of(value))
+        return super().convert((known and known.client) or value, param, ctx)
+
+
 def one_argument(
     name: str, build: Callable[..., Any], *options: Decorator, parameters: Collection[str] = ()
 ) -> Decorator:

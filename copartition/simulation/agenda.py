@@ -1,9 +1,9 @@
 """Plan what happens to a group, in order: each event of a scenario as the single steps it consists of.
 
-`Event` is what a scenario says, `Step` is a start, close or crash of one consumer at one time, into which
-`unfolding` takes events apart, and `Agenda` has both in one queue. A step is checked against the group only
-when it is due, since a condition or an earlier step may have changed who runs. Times are milliseconds of the
-run.
+`Event` is what a scenario says. `Step` is one start, close or crash of one consumer at one time; `unfolding`
+takes events apart into steps. `Agenda` has both in one queue. A step is checked against the group only when
+it is due, since a condition or an earlier step may have changed which consumers run. Times are milliseconds
+of the run.
 """
 
 import math
@@ -73,13 +73,13 @@ from partitioning.kit.limits import check_members
 class Watched(Protocol):
     """A group as the agenda sees it; see `copartition.simulation.run.Run`.
 
-    Reading `unread` or a lag brings the records up to the present, which costs time; the agenda reads one
-    only for an event that depends on it.
+    Reading `unread` or a lag brings the records up to the present, which takes time. So the agenda reads one
+    of them only for an event that depends on it.
     """
 
     @property
     def now_ms(self) -> float:
-        """The time."""
+        """The present time, in milliseconds of the run."""
 
     @property
     def log(self) -> Sequence[LogEntry]:
@@ -101,30 +101,30 @@ class Watched(Protocol):
         """Return whether a process of this consumer runs."""
 
     def lag(self) -> float:
-        """Return the records behind, over all partitions."""
+        """Return the number of records behind, summed over all partitions."""
 
     def partition_lag(self) -> float:
-        """Return the records behind of the partition that is most behind."""
+        """Return the number of records behind in the partition that is most behind."""
 
 
 class _Entry(NamedTuple):
     """An event or step in the future; entries sort in the order in which they happen.
 
-    The fields before `what` are unique together, as every entry has its own turn; so two events are never
-    compared, which they could not be.
+    Each entry has its own `turn`, so no two entries are equal in all fields before `what`. Sorting therefore
+    never compares two events, which have no order.
     """
 
     at_ms: float
-    rank: float  # order at one time: the place of the event in the scenario, or behind all
-    turn: int  # order of entries of one event
-    number: int  # the place of the event in the scenario
+    rank: float  # order of entries of one time: the event's index in the scenario, or infinite for the last
+    turn: int  # order of entries of one time and rank: a number that grows with each entry
+    number: int  # the index of the event in the scenario
     what: Event | Step
 
 
 class _Watch:
     """An event that waits for its condition.
 
-    `_since_ms` is when its figure went beyond the limit, or infinite.
+    `_since_ms` is the time of the first look at which its figure was beyond the limit, or infinite.
     """
 
     def __init__(self, number: int, event: Event, condition: Condition) -> None:
@@ -136,8 +136,8 @@ class _Watch:
     def holds(self, now_ms: float, group: Watched) -> bool:
         """Return whether the figure has been beyond the limit for `for_ms`, as seen by the looks so far.
 
-        The time is counted from the first look at which the figure was beyond the limit, not from the moment
-        at which it crossed it; a single look within the limit begins it anew.
+        The time counts from the first look at which the figure was beyond the limit, not from the moment at
+        which it crossed the limit. One look at which the figure is within the limit starts the time anew.
         """
         condition = self.condition
         match condition.figure:
@@ -156,15 +156,15 @@ class _Watch:
 
 
 class Agenda:
-    """The events of a scenario as single steps in the order of time, which the simulated cluster knows.
+    """The events of a scenario, taken apart into single steps and kept in the order of time.
 
-    Events that consist of others are unfolded when they begin, among the consumers that run then. Steps that
-    have become impossible by then, as another event stopped the consumer, are left out; an event that the
-    scenario itself says and that is impossible is refused.
+    An event that consists of several steps is unfolded when it begins, for the consumers that run then. A
+    step that has become impossible by the time it is due, because another event stopped its consumer, is left
+    out. An event that stands in the scenario itself is refused if it is impossible.
 
-    Between two calls: `_planned` counts the steps of each consumer in `_queue`. An event with a condition is
-    in `_watches`, or in `_on_refusal` if it waits for a refused commit, and in `_unmet` until the condition
-    held.
+    Between two calls, `_planned` counts the steps of each consumer in `_queue`. An event with a condition is
+    in `_watches`, or in `_on_refusal` if it waits for a refused commit. It is also in `_unmet` until the
+    condition has held.
     """
 
     def __init__(self, scenario: Scenario) -> None:
@@ -177,14 +177,14 @@ class Agenda:
         self._turns = count()
         self._queue: list[_Entry] = []
         self._planned: Counter[str] = Counter()
-        self._ends_ms = -math.inf  # of the last change of the whole group
+        self._ends_ms = -math.inf  # the time of the last step of the latest change of the whole group
         self._scalers: dict[int, Scaler] = {}
         self._watches: list[_Watch] = []
         # The time of the next look at conditions; looks are at whole multiples of `LOOK_MS`.
         self._look_ms = 0.0
         self._on_refusal: dict[int, ByName] = {}  # events that wait for a refused commit
         self._unmet: dict[int, Event] = {}  # events whose condition has not held so far
-        self._read = 0  # how much of the log has been looked at for such commits
+        self._read = 0  # how many lines of the log have been searched for refused commits
         for number, event in enumerate(scenario.events):
             if not isinstance(event.at_ms, Condition):
                 self._add(event.at_ms, number, event)
@@ -206,12 +206,13 @@ class Agenda:
         return min(look_ms, self._queue[0].at_ms) if self._queue else look_ms
 
     def due(self, now_ms: float, group: Watched) -> Iterator[Primitive]:
-        """Yield the steps due by now; each must be made before the next is asked for.
+        """Yield the events due by now; the caller must make each of them before it asks for the next.
 
         Raises:
             ScenarioError: an event cannot happen as things are.
         """
-        # Looks come before the steps of the same time, and what they begin is queued for this time.
+        # Looks at conditions come before the steps of the same time. An event that they begin is queued for
+        # now.
         if self._watches and self._look_ms <= now_ms:
             self._look(now_ms, group)
         while self._queue and self._queue[0].at_ms <= now_ms:
@@ -222,16 +223,16 @@ class Agenda:
                 yield from self._begin(entry.what, entry.at_ms, entry.number, group)
 
     def reactions(self, group: Watched) -> Iterator[Primitive]:
-        """Yield the steps that refused commits lead to now, before their consumers do anything else.
+        """Yield the events that a refused commit sets off, before its consumer does anything else.
 
-        Each must be made before the next is asked for.
+        The caller must make each of them before it asks for the next.
         """
         if not self._on_refusal:
             return
         now_ms, entries = group.now_ms, group.log[self._read :]
         self._read = len(group.log)
-        # The names are listed first: a step that is yielded here makes the caller write more lines to this
-        # log.
+        # The names are listed first, since the caller makes each yielded event, and that writes more lines to
+        # this log.
         for name in [entry.subject for entry in entries if entry.what == REFUSED]:
             for number, event in self._on_refusal.items():
                 if name and event.consumer in {name, ANYONE}:
@@ -247,7 +248,7 @@ class Agenda:
     def _look(self, now_ms: float, group: Watched) -> None:
         """Begin the events whose condition holds now, and set the time of the next look.
 
-        An event whose condition held is no longer watched: a condition sets its event off once.
+        An event whose condition held is no longer watched: a condition starts its event only once.
         """
         waiting = []
         for watch in self._watches:
@@ -260,16 +261,16 @@ class Agenda:
         self._look_ms = (now_ms // LOOK_MS + 1) * LOOK_MS
 
     def _lengths(self, number: int) -> Length:
-        """Return the function that gives the durations of an event their lengths."""
+        """Return a function that turns a duration of this event into milliseconds, by a draw if needed."""
         return lambda duration: (
             draw(duration, self._stream(number)) if isinstance(duration, Distribution) else float(duration)
         )
 
     def _stream(self, number: int) -> np.random.Generator:
-        """Return the random numbers of one event.
+        """Return the random number generator of one event.
 
-        They depend on the seed and the event only, so it takes as long under every assignor, whatever came
-        before it.
+        Its numbers depend on the seed and the event only. So the event lasts equally long under every
+        assignor, whatever came before it.
 
         The counter-based generator gives each event number a stream far from all others, without any draw in
         between. The second word of the key is 1, so that these streams differ from `World.random`, whose key
@@ -283,7 +284,7 @@ class Agenda:
     def _begin(self, event: Event, now_ms: float, number: int, group: Watched) -> Iterator[Primitive]:
         """Begin an event: yield it if it is a single step, else plan the steps that it consists of.
 
-        An autoscaler plans its next look itself, so it never ends; the run's `until_ms` ends it.
+        An autoscaler plans its next look itself, so it never ends by itself; the run's `until_ms` ends it.
         """
         if isinstance(event, Autoscaler):
             self._scale_by_lag(event, now_ms, number, group)
@@ -299,10 +300,14 @@ class Agenda:
             yield self._single(event, number, group)
 
     def _single(self, event: Primitive, number: int, group: Watched) -> Primitive:
-        """Return an event of the scenario that the cluster knows as it is, with its length drawn.
+        """Return an event of the scenario that is a single step, with its length drawn.
 
-        The checks are those of `inputs.course`, made again on what has really happened. A consumer that
-        leaves or crashes loses its planned steps: a restart under way must not bring it back.
+        The checks are those of `inputs.course`, made again against what has really happened in the run. If a
+        consumer leaves or crashes, its planned steps are dropped, because a restart under way must not bring
+        it back.
+
+        Raises:
+            ScenarioError: the event is impossible now.
         """
         if isinstance(event, ByName):
             self._running(event, number, group)
@@ -322,7 +327,7 @@ class Agenda:
         return event
 
     def _running(self, event: ByName, number: int, group: Watched) -> Consumer:
-        """Return the consumer of an event, which must run; else raise `ScenarioError`."""
+        """Return the consumer that an event names; raise `ScenarioError` if it does not run."""
         if event.consumer not in self._consumers:
             raise no_consumer(event, number, self._consumers)
         if not group.is_running(event.consumer):
@@ -332,21 +337,21 @@ class Agenda:
         return consumer
 
     def _starts(self, consumer: Consumer, number: int) -> None:
-        """Note a consumer that starts; raise `ScenarioError` if the run has too many then."""
+        """Record a consumer that starts; raise `ScenarioError` if the run then has too many consumers."""
         self._consumers[consumer.name] = consumer
         check_members(len(self._consumers), partial(ScenarioError, path=f"$.events[{number}]"), "the run")
 
     def _plan(self, steps: Iterable[Step], number: int) -> None:
-        """Put steps of an event into the queue."""
+        """Put the steps of an event into the queue, and count them for their consumers."""
         for step in steps:
             self._planned[step.name] += 1
             self._add(step.at_ms, number, step)
 
     def _step(self, step: Step, number: int, group: Watched) -> Iterator[Primitive]:
-        """Yield a step that is due, unless others have made it impossible.
+        """Yield a step that is due, unless other steps have made it impossible.
 
-        A start is made only if the consumer does not run, a close or crash only if it does; anything else was
-        overtaken by another event, and is dropped without a message.
+        A start is made only if the consumer does not run; a close or a crash only if it runs. Any other step
+        came too late because of another event, and is dropped without a message.
         """
         self._planned[step.name] -= 1
         if not self._planned[step.name]:
@@ -359,8 +364,7 @@ class Agenda:
     def _forget(self, name: str) -> None:
         """Drop the planned steps of a consumer.
 
-        The queue is built anew, which takes linear time; it happens only if the consumer has planned steps at
-        all.
+        This builds the queue anew, in linear time, but only if the consumer has planned steps.
         """
         if self._planned.pop(name, 0):
             self._queue = [
@@ -371,17 +375,17 @@ class Agenda:
             heapify(self._queue)
 
     def _roll_out(self, event: Rollout, now_ms: float, number: int, group: Watched) -> None:
-        """Plan a change of the whole group, or wait with it until the one before has ended.
+        """Plan a change of the whole group, or put it off until the change before it has ended.
 
-        Two changes of the whole group never overlap: the second one begins when the last step of the first is
-        due, behind that step. It then sees the consumers as the first one left them.
+        Two changes of the whole group never overlap. The second begins when the last step of the first is
+        due, right after that step. So it sees the consumers as the first change left them.
         """
         if now_ms < self._ends_ms:
             self._add(self._ends_ms, number, event, last=True)
             return
         length = self._lengths(number)
-        # In the order in which consumers first started, which a restart does not change; a Deployment takes
-        # the order in which the running processes started.
+        # These are in the order in which consumers first started, which a restart does not change. A
+        # Deployment takes the order in which the running processes started.
         people = [consumer for name, consumer in self._consumers.items() if group.is_running(name)]
         match event:
             case RollingRestart():
@@ -396,7 +400,7 @@ class Agenda:
         self._ends_ms = max((step.at_ms for step in steps), default=now_ms)
 
     def _scale_by_lag(self, event: Autoscaler, now_ms: float, number: int, group: Watched) -> None:
-        """Plan what an autoscaler decides now, and its next look."""
+        """Plan the changes that an autoscaler decides on now, and its next look."""
         self._add(now_ms + event.polling_ms, number, event)
         present, partitions = len(self._future(group)), sum(self._cluster.counts.values())
         scaler = self._scalers.setdefault(number, Scaler(event))
@@ -406,10 +410,10 @@ class Agenda:
     def _scale(
         self, wanted: int, event: ScaleTo | Autoscaler, now_ms: float, number: int, group: Watched
     ) -> list[Step]:
-        """Return the steps that bring the group to `wanted` consumers, those of the future counted.
+        """Return the steps that bring the group to `wanted` consumers after all planned steps.
 
-        The youngest of the future close first. A consumer that has not started yet is only struck off the
-        plan: its close is left out when it is due, since it does not run.
+        The youngest consumers close first. A consumer that has not started yet loses its planned start. Its
+        close is left out when it is due, since the consumer does not run.
         """
         future = self._future(group)
         if wanted < len(future):
@@ -428,10 +432,10 @@ class Agenda:
         ]
 
     def _future(self, group: Watched) -> dict[str, Consumer]:
-        """Return the consumers that will run after all planned steps, by name, in the order they start.
+        """Return the consumers that will run after all planned steps, by name, in the order of their starts.
 
         Planned steps are applied in the order in which they will happen. A consumer that is about to close
-        and start again is in the result, behind all that stay.
+        and start again is in the result, after all consumers that stay.
         """
         future = {consumer.name: consumer for consumer in group.running}
         for entry in sorted(self._queue) if self._planned else ():

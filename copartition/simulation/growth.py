@@ -1,10 +1,10 @@
 """Estimate the records that a group skips when its topic grows, as they come before the partitions are read.
 
-A consumer that gets a partition without a committed offset starts where `auto.offset.reset` says. The default
-of the Java client, librdkafka, kafka-python and aiokafka is "latest": the end of the partition at that
-moment, so that what was written to a new partition before is never read. Tried on brokers 4.3.1 and 4.4.0
-with the Java client and librdkafka, under both protocols: each skipped what was written until it had the
-partition, and nothing under "earliest".
+A consumer that gets a partition without a committed offset starts where `auto.offset.reset` says. Its default
+in the Java client, librdkafka, kafka-python and aiokafka is "latest", which is the end of the partition at
+that moment. So the records that were written to a new partition before are never read. This was tried on
+brokers 4.3.1 and 4.4.0 with the Java client and librdkafka, under both protocols: under "latest" each client
+skipped the records written until it had the partition, and under "earliest" none.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ CURE = (
     "set auto.offset.reset=earliest (by_duration:PT1H on Java 4.0 and later) on all members before the topic "
     "grows, or let producers write to the new partitions only when the members have them"
 )
-"""The advice that keeps a group from skipping records of new partitions, in the imperative."""
+"""The advice that keeps a group from skipping records of new partitions, as an imperative clause."""
 
 
 class Discovery(NamedTuple):
@@ -31,7 +31,7 @@ class Discovery(NamedTuple):
     Attributes:
         protocol: "classic" or "consumer" (KIP-848).
         at_most_ms: the longest time until the group notices them, in milliseconds; a rebalance follows.
-        setting: which setting that is, by Kafka's name.
+        setting: Kafka's names of the settings that make up this time.
     """
 
     protocol: str
@@ -45,9 +45,10 @@ class Discovery(NamedTuple):
 def find_discoveries(protocol: str | None, settings: Settings) -> tuple[Discovery, ...]:
     """Return the discovery under each protocol the group may have; one if `protocol` is known, else both.
 
-    A classic group notices new partitions when its leader refreshes its metadata (librdkafka: when any member
-    does). In a group of the consumer protocol a member's heartbeat makes the coordinator look, which assigns
-    at most once in an assignment interval, and the next heartbeat of the new owner brings the partition.
+    A classic group notices new partitions when its leader refreshes its metadata; with librdkafka, when any
+    member does. In a group of the consumer protocol a member's heartbeat makes the coordinator look for new
+    partitions. The coordinator assigns at most once in an assignment interval, and the next heartbeat of the
+    new owner brings it the partition.
 
     >>> [found.at_most_ms for found in find_discoveries(None, Settings())]
     [300000, 11000]
@@ -65,7 +66,7 @@ def find_discoveries(protocol: str | None, settings: Settings) -> tuple[Discover
 
 
 def skipped_records(protocol: str | None, settings: Settings) -> tuple[str, Evidence]:
-    """Say how many records are skipped in each new partition, as a formula, and what that stands on.
+    """Return a sentence that says by a formula how many records each new partition skips, with its evidence.
 
     Args:
         protocol: "classic" or "consumer"; None if that is unknown.
@@ -82,13 +83,13 @@ def skipped_records(protocol: str | None, settings: Settings) -> tuple[str, Evid
 
 
 def skipped_in_run(timeline: Timeline, rates: Mapping[str, NDArray[np.float64]] | None) -> Iterator[str]:
-    """Say of each topic that got partitions how many records of these a run skips under "latest".
+    """Yield, for each topic that got partitions, a sentence on the records in them that "latest" would skip.
 
-    A run itself reads new partitions from their beginning, as under "earliest".
+    The run itself reads new partitions from their beginning, as under "earliest".
 
     Args:
-        timeline: every partition's life.
-        rates: records a second that come to each partition of every topic; None if the run has no load.
+        timeline: the phases of every partition.
+        rates: topic -> records a second that come to each of its partitions; None if the run has no load.
     """
     rows = np.flatnonzero(np.diff(timeline.partition, prepend=-1))  # the first one of each partition
     consumed = timeline.phase == Phase.CONSUMING

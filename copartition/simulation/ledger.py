@@ -1,9 +1,10 @@
 """Keep the ledger of a run: every transition of every partition, in the order in which it was decided.
 
-A group (`copartition.simulation.group`) decides and writes; nobody else changes a partition. What a partition
-is doing now, how long it stood still, how many records wait in it and its timeline are folds over the ledger:
-`PartitionStates` reads the transitions in their order, `Flow` reads who reads what since when. They are
-brought up to the ledger's end when somebody looks, as many transitions together take less time.
+A group (`copartition.simulation.group`) makes the decisions and writes them here; nothing else changes a
+partition. Everything else is computed from the ledger: what a partition is doing now, how long it stood
+still, how many records wait in it, and its timeline. `PartitionStates` reads the transitions in their order,
+and `Flow` keeps who reads which partition since when. Both are brought up to the ledger's end only when they
+are read, because many transitions together take less time than one by one.
 
 A partition has a number within its topic, and a flat index over the partitions of all topics (`Partitions`).
 The ledger and its folds know flat indexes only.
@@ -45,30 +46,32 @@ def rows_of(partitions: Collection[int]) -> NDArray[np.int32]:
 class Partitions:
     """The topics of a run, and their partitions by flat index, `first[topic] + number`.
 
-    `counts` says which partitions exist now; topics keep room for all they will ever get.
+    `counts` says how many partitions of each topic exist now. Flat indexes leave room for all partitions that
+    a topic will ever get.
     """
 
     def __init__(self, scenario: Scenario) -> None:
         """Number the topics and partitions of a scenario.
 
-        Room is kept for the largest number of partitions that any event gives a topic, so flat indexes never
-        change while the run goes on.
+        Each topic gets room for the largest number of partitions that any event gives it, so flat indexes
+        never change during the run.
         """
         counts = {topic.name: topic.partitions for topic in scenario.topics}
         most = dict(counts)
         for event in scenario.events:
             if isinstance(event, Create | Grow):
-                # A topic that an event creates has a number from the start, and no partition until then.
+                # A topic that an event creates has a number from the start, but no partition until that
+                # event.
                 counts.setdefault(event.topic, 0)
                 most[event.topic] = max(most.get(event.topic, 0), event.partitions)
         self.topics = tuple(counts)  # names; topics created later at the end
         self.counts = list(counts.values())  # how many partitions each topic has now; 0 before it is created
-        # Index of each topic's first partition, and the number of all.
+        # Flat index of each topic's first partition, then the number of all; shape (topics + 1,).
         self.first = bounds(np.array([most[name] for name in self.topics], np.int64))
         self.total = int(self.first[-1])  # how many partitions there will ever be
         self._number = {name: number for number, name in enumerate(self.topics)}
-        # Racks of the replicas of each partition, of topics whose replicas have moved; and the topics of
-        # which nothing else has changed since.
+        # `racks`: topic -> racks of the replicas of each partition, for topics whose replicas have moved.
+        # `_moved`: numbers of topics whose last change was such a move.
         self.racks: dict[str, tuple[tuple[str, ...], ...]] = {}
         self._moved: set[int] = set()
 
@@ -86,12 +89,10 @@ class Partitions:
         return TopicPartition(self.topics[topic], partition - int(self.first[topic]))
 
     def matching(self, pattern: str, counts: Sequence[int]) -> tuple[str, ...]:
-        """Return the existing topics that a pattern matches as a whole.
+        """Return the existing topics whose whole name matches a pattern, in the order of `topics`.
 
-        A topic exists if `counts` is not 0 for it.
-
-        `counts` has one element for each topic, in the order of `topics`; a leader may know older counts than
-        those of the cluster. Names are returned in the order of `topics`.
+        `counts` has the number of partitions of each topic, in the order of `topics`; a topic exists if its
+        count is not 0. A leader may know older counts than those of the cluster.
         """
         return tuple(
             name
@@ -102,7 +103,7 @@ class Partitions:
     def growth(self, topics: Iterable[int]) -> str:
         """Return a cause in words: the group has noticed that these topics have changed.
 
-        They have more partitions, or replicas in other racks.
+        A topic has changed if it has more partitions, or replicas in other racks. `topics` are topic numbers.
         """
         numbers = [*topics]
         grown = [
@@ -113,14 +114,14 @@ class Partitions:
         return ", ".join(text for text, changed in zip(texts, (grown, moved), strict=True) if changed)
 
     def reassign(self, topic: str, racks: tuple[tuple[str, ...], ...]) -> int:
-        """Move the replicas of a topic to these racks, one list for each partition; return its number."""
+        """Move a topic's replicas to these racks, a tuple for each partition; return the topic's number."""
         number = self._number[topic]
         self.racks[topic] = racks
         self._moved.add(number)
         return number
 
     def grow(self, topic: str, count: int) -> NDArray[np.int32]:
-        """Create a topic, or give it more partitions; return the flat indexes of these, ascending."""
+        """Create a topic or add partitions, up to `count`; return their flat indexes, ascending."""
         number = self._number[topic]
         start = int(self.first[number])
         new = np.arange(start + self.counts[number], start + count, dtype=np.int32)
@@ -132,29 +133,31 @@ class Partitions:
 class Ledger:
     """The transitions of a run, and what follows from them.
 
-    Partitions are flat indexes, members numbers of `Memberships`, causes numbers of `causes`, times
-    milliseconds. Transitions must be in the order of time for each partition; about different partitions they
-    may come in any order. A transition about a collection of partitions waits until somebody looks, and then
-    happens together with others like it; so a group that speaks of a few partitions at a time gives
-    collections, and one that speaks of many gives columns.
+    Partitions are flat indexes, members are numbers of `Memberships`, causes are indexes into `causes`, and
+    times are milliseconds. Transitions of one partition must come in the order of time; transitions of
+    different partitions may come in any order.
+
+    A transition may name its partitions as a collection or as a column (a NumPy array). Collections wait
+    until the state is read, and are then folded together. So a group that changes a few partitions at a time
+    passes collections, and one that changes many passes columns.
     """
 
     def __init__(self, scenario: Scenario, partitions: Partitions, memberships: Memberships) -> None:
-        """Begin with all partitions of time 0 born, and nobody to read them.
+        """Begin with all partitions of time 0, none of which has a reader.
 
-        `partitions` and `memberships` are shared with the group, which adds to them while the run goes on;
-        the ledger reads them only.
+        `partitions` and `memberships` are shared with the group, which adds to them during the run; the
+        ledger only reads them.
         """
-        # What pauses are for, by number; a text may be bettered while the run goes on.
+        # The causes of pauses in words, by number. The text of a cause may be made more exact during the run.
         self.causes: list[str] = []
         self._partitions = partitions
         self._memberships = memberships
         self._partition_ms = scenario.costs.partition_ms
         self.transitions: list[Transition] = []  # all of them; only methods of this class append
-        self._folded = 0  # how many of them `_states` and `_flow` have
+        self._folded = 0  # how many of `transitions` have been applied to `_states` and `_flow`
         self._flow = None if scenario.load is None else Flow(scenario, partitions.first, partitions.topics)
         self._states = PartitionStates(partitions.total, memberships, self._partition_ms, flow=self._flow)
-        # Every second reader there has been. Those under way may be cut short, if their process ends.
+        # All second readers so far. The end of one that still reads is moved forward if its process ends.
         self._zombies: list[Zombie] = []
         self.born(partitions.present(), 0.0, Phase.PAUSED, self.cause("nobody in the group"))
 
@@ -162,8 +165,8 @@ class Ledger:
     def now(self) -> PartitionStates:
         """The state of every partition after all transitions so far.
 
-        Waiting transitions are folded first, so reading this in a loop that also writes costs one fold for
-        each turn.
+        Waiting transitions are folded first. So a loop that writes and reads this in turn pays for one fold
+        each time.
         """
         if self._folded < len(self.transitions):
             self._fold()
@@ -179,7 +182,7 @@ class Ledger:
     def cause(self, text: str) -> int:
         """Return the number of a new cause for which partitions are not read.
 
-        `causes[number]` may be reworded later.
+        The text in `causes[number]` may be reworded later.
         """
         self.causes.append(text)
         return len(self.causes) - 1
@@ -187,14 +190,14 @@ class Ledger:
     def owned(self, member: int) -> NDArray[np.int32]:
         """Return the partitions that a member was given last, ascending; they may not be read yet.
 
-        A partition stays with a member that is silent or gone until the group gives it to another one.
+        The partitions of a silent or dead member stay its own until the group gives them to another member.
         """
         return rows_where(self.now.owner == member)
 
-    # The seven kinds of transitions, as `TransitionKind` defines them.
+    # The methods that write the seven kinds of transitions, as `TransitionKind` defines them.
 
     def born(self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int) -> None:
-        """Let partitions exist from now on; no consumer reads them."""
+        """Add partitions that exist from now on and have no reader."""
         self._write(TransitionKind.SETTLE, partitions, at_ms, phase, cause)
 
     def own(
@@ -205,24 +208,22 @@ class Ledger:
         at_ms: float,
         cause: int,
     ) -> None:
-        """Give partitions to other members, or other places in their lists; who loses one stops for `cause`.
+        """Give partitions to other members, or other positions in their owners' lists.
 
-        `owner` has the member of each partition, -1 for none; `position` its place in that member's list.
-
-        Partitions that keep their owner and only change places do not stop. The three columns have equal
-        length. The stop is written first, since the row that ends with it names the reader by the old owner.
+        The three columns have equal length: `owner` has the member of each partition, -1 for none, and
+        `position` has its index in that member's list. A partition that changes its owner stops for `cause`;
+        one that only changes its position does not. The stop is written first, because the timeline row that
+        the stop ends takes its reader from the old owner.
         """
         moved = partitions[self.now.owner[partitions] != owner].astype(np.int32)
         self._write(TransitionKind.STOP, moved, at_ms, Phase.PAUSED, cause)
         self._write(TransitionKind.OWN, partitions, at_ms, member=owner, position=position)
 
     def open(self, partitions: Collection[int], member: int, at_ms: float, begins_ms: float | None) -> None:
-        """Give a member these unread partitions, which it opens in the order of their numbers.
+        """Let a member open these partitions, which are not read, in the order of their flat indexes.
 
-        It begins to read at `begins_ms`; None: at once.
-
-        Opening takes `Costs.partition_ms` for each partition, one after another, from `begins_ms` on; each is
-        read as soon as it is open, not only when all are.
+        It begins at `begins_ms`; None means at once. Opening takes `Costs.partition_ms` for each partition,
+        one after another. Each partition is read as soon as it is open, not only when all are.
         """
         self._write(
             TransitionKind.OPEN, partitions, at_ms, Phase.HANDOVER, member=member, begins_ms=begins_ms
@@ -231,15 +232,14 @@ class Ledger:
     def open_all(
         self, members: NDArray[np.int32], at_ms: float, begins_ms: NDArray[np.float64] | None, cause: int
     ) -> None:
-        """Let members open the partitions that they were given and that nobody reads, for this cause.
+        """Let members open the partitions that they were given and that are not read, for this cause.
 
-        `begins_ms` is the time at which each member begins to read; None: at once.
+        `begins_ms` has the time at which each member begins; None means at once.
         """
         now = self.now
         partitions = now.waiting_for(members)
         if len(partitions) and begins_ms is not None:
-            # From one time for each member to one for each of its partitions; a partition without an owner is
-            # not among these.
+            # Turn one time for each member into one for each partition. All these partitions have an owner.
             begins_ms = now.by_member(members, begins_ms)[now.owner[partitions]]
         self._write(TransitionKind.OPEN, partitions, at_ms, Phase.HANDOVER, cause, begins_ms=begins_ms)
 
@@ -249,7 +249,7 @@ class Ledger:
         """Let the owners of these partitions read them again, if they stand still in one of these phases.
 
         Partitions in any other phase are left alone, so a caller may pass everything that a member owns. They
-        are read at once, without callbacks, as nothing was taken from their owner.
+        are read at once, without callbacks, because nothing was taken from their owner.
         """
         again = rows[np.isin(self.now.phase[rows], phases)] if len(rows) else rows
         self._write(TransitionKind.READ, again, at_ms)
@@ -262,11 +262,11 @@ class Ledger:
             self.flow.readers.has_read(rows, self._memberships.consumer[self.now.owner[rows]])
 
     def stop(self, members: NDArray[np.int32], at_ms: NDArray[np.float64], cause: int) -> None:
-        """Stop the partitions of members that rejoin, those of each member at its time."""
+        """Stop the partitions of members that rejoin, each member's at the time in `at_ms`."""
         now = self.now
         until = now.by_member(members, at_ms)
-        # NaN marks members that do not rejoin, and the last element, which index -1 of unowned partitions
-        # finds.
+        # `until` is NaN for members that do not rejoin. Its last element, found by index -1 of partitions
+        # without an owner, is NaN too.
         partitions = (~np.isnan(until[now.owner])).nonzero()[0]
         self._write(TransitionKind.STOP, partitions, until[now.owner[partitions]], Phase.PAUSED, cause)
 
@@ -275,20 +275,20 @@ class Ledger:
     ) -> None:
         """Stop these partitions, also those that are being opened, and move all of them into this phase.
 
-        `committed` is True if the reader could commit before, False if it could not, None if it stands still
-        and may go on.
+        `committed` is True if the reader could commit before it stopped, and False if it could not. It is
+        None if the reader only stands still and may go on where it was.
         """
         self._halt(partitions, at_ms, phase, cause, committed, settles=True)
 
     def halt_member(
         self, member: int, at_ms: float, phase: Phase, cause: int, *, committed: bool | None
     ) -> NDArray[np.int32]:
-        """Stop what a member reads, and return that, with what it would read if it did not stand still.
+        """Stop what a member reads; return the partitions that it reads, or would if it did not stand still.
 
-        The arguments are as in `halt`; what stands still already keeps its phase.
+        The arguments are as in `halt`, but a partition that stands still already keeps its phase.
         """
         had = self.owned(member)
-        # Looked at before the stop is written: afterwards nobody reads them.
+        # This must be read before the stop is written: afterwards the member reads none of them.
         read = had[self.now.read_by_owner(had, at_ms)]
         self._halt(had, at_ms, phase, cause, committed, settles=False)
         return read
@@ -300,10 +300,10 @@ class Ledger:
     def settle_all(
         self, old: Phase, at_ms: float, phase: Phase, cause: int, *, member: int | None = None
     ) -> None:
-        """Move everything that stands still in one phase into another one; with `member`, what that has.
+        """Move all partitions that stand still in phase `old` into another phase.
 
-        Phases are those of now, so everything written before counts; with `member` -1 the partitions of
-        nobody are meant.
+        With `member`, only the partitions of that member are moved; -1 means those without an owner. `old` is
+        compared with the present phases, so everything written before counts.
         """
         still = self.now.phase == old
         if member is not None:
@@ -311,10 +311,11 @@ class Ledger:
         self._write(TransitionKind.SETTLE, rows_where(still), at_ms, phase, cause)
 
     def notice(self, member: int, at_ms: float, cause: int, *, committed: bool = False) -> None:
-        """Let the group learn that the unread partitions of a member (-1: of no member) are not read.
+        """Let the group learn that the unread partitions of a member (-1: those of no member) are not read.
 
-        Their phase changes from UNNOTICED to PAUSED, which moves the rest of their pause from detection to
-        the barrier; partitions in any other phase are known to the group already.
+        Their phase changes from UNNOTICED to PAUSED, so the rest of their pause counts as waiting at the
+        barrier and no longer as detection. Partitions in any other phase are left alone: the group knows of
+        them already.
         """
         unnoticed = rows_where((self.now.owner == member) & (self.now.phase == Phase.UNNOTICED))
         self._halt(unnoticed, at_ms, Phase.PAUSED, cause, committed, settles=True)
@@ -324,15 +325,16 @@ class Ledger:
     def zombie(
         self, partitions: NDArray[np.int32], member: int, start_ms: float, end_ms: float, *, reads: bool
     ) -> None:
-        """Let a member read on what is no longer its own.
+        """Let a member go on reading partitions that are no longer its own, from `start_ms` to `end_ms`.
 
-        If not `reads`, it gets no new records and is only busy with the ones in its hands. Nothing happens
-        unless `end_ms` is later than `start_ms`.
+        If `reads` is False, the member gets no new records and only processes the ones it has fetched.
+        Nothing happens unless `end_ms` is later than `start_ms`.
         """
         if len(partitions) == 0 or start_ms >= end_ms:
             return
         consumer = int(self._memberships.consumer[member])
-        # Rows of these partitions are kept from here on: `finish` compares them with what the zombie reads.
+        # From here on the reads of these partitions are kept, so that `finish` can compare them with the
+        # zombie's.
         self.now.watch(partitions)
         zombie = Zombie(partitions, consumer, start_ms, end_ms)
         if reads and self.flow is not None:
@@ -340,7 +342,7 @@ class Ledger:
         self._zombies.append(zombie)
 
     def end_process(self, consumer: int, at_ms: float) -> None:
-        """End a consumer's process; what it reads on without owning it, it no longer does."""
+        """End a consumer's process, and with it all its reads as a zombie."""
         for zombie in self._zombies:
             if zombie.consumer == consumer and zombie.end_ms > at_ms:
                 zombie.end_ms = at_ms
@@ -354,10 +356,10 @@ class Ledger:
             self.flow.advance(now_ms)
 
     def finish(self, now_ms: float) -> float:
-        """End the run; return the time for which partitions had two readers, in milliseconds, summed.
+        """End the run; return the milliseconds for which partitions had two readers, summed over them.
 
-        A stretch counts for each partition in which a zombie and the owner read it at the same time. Two
-        zombies of one partition are counted apart.
+        A stretch of time counts for each partition that a zombie and the owner read during it. Two zombies of
+        one partition count separately.
         """
         self.now.finish(now_ms)
         if not self._zombies:
@@ -371,11 +373,11 @@ class Ledger:
         return twice
 
     def timeline(self, consumers: tuple[str, ...], until_ms: float) -> Timeline:
-        """Return the life of every partition up to the end of the run; `consumers` are names by number.
+        """Return the phases of every partition up to the end of the run; `consumers` are names by number.
 
-        It folds all transitions once more from the beginning, this time with rows kept, since most runs are
-        asked for their summary only. The caller must have ended the run; `until_ms` is that time in
-        milliseconds.
+        This folds all transitions once more from the beginning, now with rows kept. They are not kept during
+        the run, because most callers ask for the summary only. The caller must have ended the run; `until_ms`
+        is its end in milliseconds.
         """
         rows: Rows = []
         states = PartitionStates(self._partitions.total, self._memberships, self._partition_ms, rows=rows)
@@ -386,11 +388,12 @@ class Ledger:
         rows.clear()
 
         def column() -> NDArray[Any]:
-            # There may be millions of rows: parts are let go of as soon as they are joined.
+            # There may be millions of rows, so parts are freed as soon as they are joined.
             joined: NDArray[Any] = np.concatenate(parts.pop(0))
             return joined
 
-        partition = column()  # rows are in the order in which they ended: when the partition's next one began
+        # Rows come in the order in which they ended; a stable sort brings each partition's rows together.
+        partition = column()
         order = np.argsort(partition, kind="stable")
         partition, start, phase, cause = partition[order], column()[order], column()[order], column()[order]
         del order
@@ -399,7 +402,8 @@ class Ledger:
         # the run.
         end[:-1] = start[1:]
         end[:-1][partition[1:] != partition[:-1]] = until_ms
-        # The fourth column is a membership in rows of CONSUMING and a cause in all others; here they part.
+        # The fourth column has a membership in rows of CONSUMING and a cause in all others. Separate the two
+        # here.
         read = phase == Phase.CONSUMING
         consumer = np.full(len(start), -1, np.int32)
         consumer[read] = self._memberships.consumer[cause[read]]
@@ -415,8 +419,8 @@ class Ledger:
     def _second_readers(self, until_ms: float) -> Zombies:
         """Return the stretches in which consumers read partitions that were not theirs.
 
-        Stretches are cut at the end of the run, and there is one row for each partition of each zombie, in
-        the order in which zombies began.
+        Stretches are cut at the end of the run. There is one row for each partition of each zombie, in the
+        order in which the zombies began.
         """
         reading = [zombie for zombie in self._zombies if zombie.start_ms < min(zombie.end_ms, until_ms)]
         sizes = np.array([len(zombie.partitions) for zombie in reading], np.intp)
@@ -438,7 +442,7 @@ class Ledger:
         *,
         settles: bool,
     ) -> None:
-        """Write that readers stall (`committed` None) or lose these partitions; see `halt`."""
+        """Write that readers stall (`committed` is None) or lose these partitions; see `halt`."""
         kind = TransitionKind.STALL if committed is None else TransitionKind.LOSE
         self._write(kind, partitions, at_ms, phase, cause, committed=bool(committed), settles=settles)
 
@@ -451,11 +455,11 @@ class Ledger:
         cause: int | None = None,
         **more: Any,
     ) -> None:
-        """Append a transition, if it is about any partition."""
+        """Append a transition, unless it names no partition."""
         if len(partitions):
             self.transitions.append(Transition(kind, partitions, at_ms, phase, cause, **more))
 
     def _fold(self) -> None:
-        """Bring the folds up to the ledger's end."""
+        """Apply the transitions that `_states` and `_flow` have not seen yet."""
         new, self._folded = self.transitions[self._folded :], len(self.transitions)
         fold(new, self._states, self._flow)

@@ -1,8 +1,8 @@
 """Run a scenario: the kind of group it has, its upgrade or downgrade (KIP-848), and its events in order.
 
-The main loop knows two sources of steps: the agenda, with what people and machines do to the group, and the
-engine, with what the group does by itself. It always takes the earlier of the two; at one time the group
-comes first. Times are milliseconds of the run.
+The main loop takes steps from two sources. The agenda has what people and machines do to the group; the
+engine has what the group does by itself. The loop always takes the earlier step of the two. If both are due
+at one time, the engine's step comes first. Times are milliseconds of the run.
 """
 
 import gc
@@ -41,42 +41,45 @@ from partitioning.errors import ScenarioError
 
 STEPS = 1_000
 STEPS_EACH = 10
-"""A group comes to rest within so many steps, and so many for each consumer and event, or it never does.
+"""A group must come to rest within `STEPS` steps and `STEPS_EACH` more for each consumer and each event.
 
-A step is a barrier passed, a session ended or growth noticed, without an event of the scenario in between.
+A step is one barrier passed, one session ended or one growth noticed, without an event of the scenario in
+between. A group that takes more steps is taken to move for ever, and the run is refused.
 """
 MOST_STEPS = 2**20
 """The most steps of a run that `until_ms` ends, whether its group comes to rest or not."""
 MINUTE_MS = 60_000
-"""A run that `until_ms` ends may make so many steps once more for each minute of its time.
+"""Each minute of time adds the allowed steps once more to a run that `until_ms` ends.
 
-Without this pace a group that rebalances every few milliseconds for hours would take many minutes to run.
+Without this limit on the pace, a group that rebalances every few milliseconds for hours would take many
+minutes to simulate.
 """
 
 
 class Run:
     """A scenario under way: its world, its agenda, and the engine of the kind of group that it is at present.
 
-    `to_end` is the main loop, which sets `world.now_ms`; that never goes back. The agenda sees the group
-    through the properties and figures here, which are brought up to the present when somebody looks.
+    `to_end` is the main loop. It sets `world.now_ms`, which never goes back. The agenda sees the group
+    through the properties and methods of this class, which bring the ledger and the records up to the present
+    when they are read.
     """
 
     def __init__(self, scenario: Scenario, decisions: Decisions) -> None:
         """Make a group that is stable at time 0.
 
-        One member of the consumer protocol makes it a consumer group; without members, the scenario's
-        assignor decides.
+        If one consumer speaks the consumer protocol, the group is a consumer group. Without consumers, the
+        scenario's assignor decides which kind of group it is.
 
-        `decisions` may be shared with runs of the same scenario under other seeds, whose assignors then need
-        not be asked again.
+        `decisions` may be shared with runs of the same scenario under other seeds. Their assignors are then
+        not called again for a question that was answered before.
         """
         world = self.world = World(scenario)
         self._decisions = decisions
         if consumers := scenario.consumers:
             modern = any(speaks_consumer_protocol(consumer, world) for consumer in consumers)
         else:
-            # Without a member nobody has spoken yet. A broker-side strategy has no client protocol, so the
-            # scenario means a consumer group by it.
+            # Without consumers no member has chosen a protocol yet. A strategy that only the broker has does
+            # not belong to the classic protocol, so a scenario that names it means a consumer group.
             modern = not world.protocols(scenario.assignor)
         self.engine: Engine = (
             ConsumerProtocol(world, decisions, self._downgrade)
@@ -89,9 +92,9 @@ class Run:
     def to_end(self) -> SimulationResult:
         """Make all steps, those of the scenario's events and those of the group by itself; return the result.
 
-        Of an event and a step of the group at the same time, the group's step is made first: what falls due
-        at a time is done with what was known before it. `steps` counts the group's own steps since the last
-        event, so only a group that keeps moving by itself is refused.
+        If an event and a step of the group are due at the same time, the group's step is made first: the
+        group decided on that step before it knew of the event. `steps` counts the group's own steps since the
+        last event, so the run is refused only if the group keeps moving by itself.
 
         Raises:
             ScenarioError: the group does not come to rest.
@@ -100,8 +103,8 @@ class Run:
         until_ms = math.inf if scenario.until_ms is None else scenario.until_ms
         steps, last_event_ms = 0, 0.0
         while True:
-            # Events that wait for a refused commit come first, as they may end the process before it does
-            # anything else.
+            # Events that wait for a refused commit come first: they may end a process before it does anything
+            # else.
             for event in agenda.reactions(self):
                 self.happen(event)
             event_ms, own_ms = agenda.next_ms(), self.engine.next_ms()
@@ -119,28 +122,29 @@ class Run:
                 self.engine.advance()
                 steps += 1
                 continue
-            # The events of one time are made one after the other, since the first may make the second
+            # Events of the same time are made one after the other, since the first may make the second
             # impossible.
             steps, last_event_ms = 0, now_ms
             for event in agenda.due(now_ms, self):
                 self.happen(event)
 
     def _most_steps(self, since_ms: float) -> int:
-        """Return how many steps a group may make by itself within so many ms after the last event."""
+        """Return how many steps a group may make by itself within `since_ms` after the last event."""
         scenario = self.world.scenario
         most = STEPS + STEPS_EACH * (len(scenario.consumers) + len(scenario.events))
         if scenario.until_ms is None:
             return most
-        # A group may be meant never to rest until `until_ms`; one that rebalances faster than this goes round
-        # in a circle, as one of librdkafka does whose members give a partition to each other.
+        # A scenario with `until_ms` may describe a group that never rests. A group that rebalances faster
+        # than this goes round in a circle, as a group of librdkafka does whose members pass a partition to
+        # each other.
         return min(most * (1 + int(since_ms / MINUTE_MS)), MOST_STEPS)
 
     def happen(self, event: Primitive) -> None:
-        """Let an event happen at the present time: write it to the log, and tell the engine.
+        """Let an event happen at the present time: write it to the log, and notify the engine.
 
-        The log line is written before the engine acts, so that what the group makes of an event follows it.
-        Partitions of a topic that grows are born here, read by nobody, and the engine only hears that they
-        are there.
+        The log line is written before the engine acts, so that the engine's own lines about the event follow
+        it. New partitions are added to the ledger here, without a reader; the engine is only notified that
+        they exist.
         """
         world, now_ms, engine = self.world, self.now_ms, self.engine
         match event:
@@ -185,8 +189,8 @@ class Run:
     def _upgrade(self, handover: Handover, consumer: int, since_ms: float) -> None:
         """Go on as a consumer group, which a consumer joins that has been ready since `since_ms`.
 
-        The engine of the classic group is left to itself: its timers are never run again. The consumer joins
-        the new group last, after the members that come from the old one.
+        The engine of the classic group is dropped, and its timers never run again. The consumer joins the new
+        group last, after the members that come from the old one.
         """
         self.world.note("upgrade", generation=handover.generation)
         engine = self.engine = ConsumerProtocol(self.world, self._decisions, self._downgrade)
@@ -196,8 +200,9 @@ class Run:
     def _downgrade(self, handover: Handover, reason: Reason | None) -> Engine:
         """Go on as a classic group, which rebalances now if there is a reason; return its engine.
 
-        A reason is given if a member left or was dropped, and its partitions need owners; None if the group
-        goes on with what each member has, as after the last member of the consumer protocol was replaced.
+        There is a reason if a member left or was dropped, because its partitions need owners. `reason` is
+        None if the group goes on with the assignment it has, as after the last member of the consumer
+        protocol was replaced.
         """
         self.world.note("downgrade", generation=handover.generation)
         engine = self.engine = ClassicProtocol(self.world, self._decisions, self._upgrade)
@@ -206,7 +211,7 @@ class Run:
 
     @property
     def now_ms(self) -> float:
-        """The time."""
+        """The present time, in milliseconds of the run."""
         return self.world.now_ms
 
     @property
@@ -225,9 +230,9 @@ class Run:
 
     @property
     def members(self) -> int:
-        """The number of members of the group, with dead ones that are not missed yet.
+        """The number of members of the group, including dead ones whose session has not ended yet.
 
-        It is the figure `members` of conditions (`copartition.simulation.inputs.events.Condition`).
+        Conditions call it `members` (`copartition.simulation.inputs.events.Condition`).
         """
         return self.engine.members
 
@@ -238,22 +243,23 @@ class Run:
         return self.world.ledger.now.unread
 
     def lag(self) -> float:
-        """Return the records behind, over all partitions; NaN without a load."""
+        """Return the number of records behind, summed over all partitions; NaN without a load."""
         flow = self.settle()
         return math.nan if flow is None else flow.lag()
 
     def partition_lag(self) -> float:
-        """Return the records behind of the partition that is most behind; NaN without a load."""
+        """Return the number of records behind in the partition that is most behind; NaN without a load."""
         flow = self.settle()
         return math.nan if flow is None else flow.partition_lag()
 
     def at_rest_ms(self) -> float:
         """Return the time at which the last partition is open and has caught up, if nothing else happens.
 
-        An open transaction is waited for, too; a partition that never catches up is not.
+        An open transaction counts too: the time is not before its end. A partition that never catches up does
+        not count.
 
-        The clock of the world is moved to the time at which the last handover is over, and no timer of the
-        engine runs any more. Call this only when neither the agenda nor the engine has anything left.
+        This moves the clock of the world to the end of the last handover, and no timer of the engine runs any
+        more. Call it only if neither the agenda nor the engine has anything left to do.
         """
         world = self.world
         world.now_ms = max(world.now_ms, world.ledger.now.open_at_ms())
@@ -264,8 +270,8 @@ class Run:
     def settle(self) -> Flow | None:
         """Bring the ledger and the records up to now; return the records, None without a load.
 
-        The engine comes first, since it may still have stops to write for members that wait at the barrier;
-        the ledger's folds then see all that has happened up to now.
+        The engine comes first, since it may still have to write stops of members that wait at the barrier.
+        The ledger's folds then see everything that has happened up to now.
         """
         self.engine.settle(self.now_ms)
         self.world.ledger.catch_up(self.now_ms)
@@ -276,13 +282,14 @@ def simulate(scenario: Scenario | str | PathLike[str]) -> SimulationResult:
     """Run a scenario, or a scenario file, until nothing is left to happen; one seed gives one result.
 
     The model: a rebalance starts when the coordinator hears of its cause. Members learn of it at their next
-    heartbeat, join as soon as their application polls, and the barrier waits for the last of them, or for the
-    session of one that is gone. Heartbeats are in step after a rebalance, and drift apart as clients of their
-    kind do. Under eager everybody stands still from then on until the assignment, and so does kafka-python
-    always; otherwise under cooperative only what must be given away does, until the follow-up rebalance.
-    Under the consumer protocol (KIP-848) nobody waits for all: the coordinator assigns, and each member gives
-    up and is given at heartbeats of its own. The strategy itself is the real one. What else takes time is
-    `Scenario.costs`.
+    heartbeat and join as soon as their application polls. The barrier waits for the last member to join, or
+    for the session of a dead member to end. Heartbeats are in step after a rebalance, and drift apart as
+    clients of their kind do. Under the eager protocol, and always with kafka-python, a member stops reading
+    all its partitions when it rejoins, until it has its assignment. Under the cooperative protocol it stops
+    reading only the partitions that it must give up, until the follow-up rebalance. Under the consumer
+    protocol (KIP-848) there is no barrier: the coordinator assigns, and each member gives up and gets
+    partitions at its own heartbeats. The strategy itself is the real one. `Scenario.costs` says what else
+    takes time.
 
     >>> crash = {"event": "crash", "at_ms": "1 min", "consumer": "worker-1"}
     >>> scenario = Scenario.from_dict({"topics": {"orders": 4}, "consumers": 2, "events": [crash]})
@@ -290,10 +297,10 @@ def simulate(scenario: Scenario | str | PathLike[str]) -> SimulationResult:
     46621
 
     Raises:
-        ScenarioError: the strategy belongs to a protocol that is not modelled, or never lets the group
-            come to rest; or the file is at fault, see `Scenario.from_file`.
-        UnknownStrategyError: no strategy of that name.
-        AssignorError: the strategy cannot assign such a group.
+        ScenarioError: the strategy belongs to a protocol that is not modelled, or the group never comes to
+            rest under it; or the file is at fault, see `Scenario.from_file`.
+        UnknownStrategyError: there is no strategy of that name.
+        AssignorError: the strategy cannot assign partitions in such a group.
     """
     plan = scenario if isinstance(scenario, Scenario) else Scenario.from_file(scenario)
     return _run(plan, Decisions(shared=False))
@@ -302,11 +309,11 @@ def simulate(scenario: Scenario | str | PathLike[str]) -> SimulationResult:
 def simulate_seeds(scenario: Scenario, seeds: Iterable[int]) -> Iterator[SimulationResult]:
     """Run a scenario once for each seed, as `simulate` does, in a fraction of the time of separate calls.
 
-    Runs that come to the same point of the same history share the assignor's answer, so an assignor that is
-    not deterministic does not belong here.
+    Runs that come to the same point of the same history share the assignor's answer. Do not use this with an
+    assignor that is not deterministic.
 
-    Results are made one by one as they are asked for, in the order of `seeds`, so a caller that keeps only
-    the summaries never holds more than one result in memory.
+    Results are computed one by one, as the caller asks for them, in the order of `seeds`. So a caller that
+    keeps only the summaries never holds more than one result in memory.
 
     >>> crash = {"event": "crash", "at_ms": "1 min", "consumer": "worker-1"}
     >>> scenario = Scenario.from_dict({"topics": {"orders": 4}, "consumers": 2, "events": [crash]})
@@ -322,22 +329,22 @@ def simulate_seeds(scenario: Scenario, seeds: Iterable[int]) -> Iterator[Simulat
 def simulate_moments(scenario: Scenario, moments: Iterable[tuple[int, float]]) -> Iterator[SimulationResult]:
     """Run a scenario once for each pair of a seed and a `settled_ms`, in order, as `simulate_seeds` does.
 
-    Neither of the two decides who joins or leaves, so the runs share the assignor's answers all the same.
+    Neither the seed nor `settled_ms` changes who joins or leaves, so the runs share the assignor's answers.
 
     Raises:
         ScenarioError, UnknownStrategyError, AssignorError: see `simulate`.
     """
-    # An answer that is not computed anew takes no time that could be measured.
+    # An answer that is taken from an earlier run takes no time, so "measured" would measure nothing.
     decisions = Decisions(shared=scenario.costs.assignor_ms != "measured")
     for seed, settled_ms in moments:
         yield _run(scenario.at_moment(seed, settled_ms), decisions)
 
 
 def _run(scenario: Scenario, decisions: Decisions) -> SimulationResult:
-    """Return one run, without garbage collection; a rebalance makes thousands of objects, none in cycles.
+    """Return one run, made without garbage collection: it makes thousands of objects, none in cycles.
 
-    Collection is switched off for the whole process and on again afterwards, if it was on before; other
-    threads go without it meanwhile.
+    Collection is switched off for the whole process, so other threads go without it too. It is switched on
+    again afterwards if it was on before.
     """
     collects = gc.isenabled()
     gc.disable()

@@ -1,7 +1,7 @@
-"""Unfold an event that concerns many consumers, or one for some time, into starts, closes and crashes.
+"""Unfold an event of many consumers, or one that lasts for some time, into starts, closes and crashes.
 
-The functions here do not look at the group or draw at random: `length` gives each duration its length. Times
-are milliseconds of the run.
+The functions here neither look at the group nor draw at random. The argument `length` is a function that
+turns each duration into milliseconds. Times are milliseconds of the run.
 """
 
 import re
@@ -26,15 +26,15 @@ from copartition.simulation.inputs.events import (
 
 Length = Callable[[Duration], float]
 
-# Names that the package made itself: "worker-3", "worker-3-r2". Other names are not taken apart.
+# Names that the package made itself, such as "worker-3" and "worker-3-r2". Other names are kept whole.
 _NUMBERED = re.compile("(.*)-[0-9]+(-r[0-9]+)?", re.DOTALL)
 _REVISED = re.compile("(.*)-r([0-9]{1,9})", re.DOTALL)
 
 
 class Step(NamedTuple):
-    """A single event that another one is unfolded into.
+    """A single event that is a part of another event.
 
-    `at_ms` is in milliseconds of the run and equals the event's own time.
+    `at_ms` is in milliseconds of the run, and equals the time in `event`.
     """
 
     at_ms: float
@@ -49,7 +49,7 @@ class Step(NamedTuple):
 def starts(at_ms: float, consumer: Consumer, assignors: tuple[str, ...] | None = None) -> Step:
     """Return the step in which a consumer starts, with these strategies if they are given.
 
-    Without `assignors` the consumer keeps the strategies it has; a rollout passes those that it brings.
+    Without `assignors` the consumer keeps its strategies; a rollout passes the strategies that it introduces.
     """
     return Step(at_ms, Join(at_ms, replace(consumer, assignors=assignors) if assignors else consumer))
 
@@ -62,16 +62,16 @@ def closes(at_ms: float, name: str) -> Step:
 def restart(
     event: Restart | RollingRestart | StatefulSetRoll, at_ms: float, consumer: Consumer, length: Length
 ) -> list[Step]:
-    """Return the steps in which one consumer closes and comes back, the second one at its return.
+    """Return the two steps in which one consumer closes and comes back, in the order of time.
 
-    A drawn `down_ms` gets its length here, once for each call; so consumers that are restarted by one event
-    are away for different lengths.
+    A drawn `down_ms` gets its length here, once for each call. So consumers that are restarted by one event
+    are away for different lengths of time.
 
     Args:
         event: the event that says how long a consumer is away, and which strategies it comes back with.
         at_ms: the time at which it closes, in milliseconds.
         consumer: the consumer as it runs now.
-        length: gives each duration its length.
+        length: turns a duration into milliseconds.
     """
     back_ms = at_ms + length(event.down_ms)
     return [closes(at_ms, consumer.name), starts(back_ms, consumer, event.assignors)]
@@ -89,7 +89,7 @@ def rolling_restart(
         event: the rolling restart.
         at_ms: the time of the first close, in milliseconds.
         running: the consumers that run now, in the order in which they are restarted.
-        length: gives each duration its length.
+        length: turns a duration into milliseconds.
     """
     return [
         step
@@ -103,16 +103,14 @@ def stateful_set_roll(
 ) -> list[Step]:
     """Return the steps in which each consumer is restarted, the last one first.
 
-    Each waits until the one before is ready.
-
-    At most one consumer is away at a time, and the highest ordinal goes first, as a Kubernetes StatefulSet
-    does it.
+    Each waits until the one before is ready, so at most one consumer is away at a time. The highest ordinal
+    goes first, as in a Kubernetes StatefulSet.
 
     Args:
         event: the roll.
         at_ms: the time of the first close, in milliseconds.
         running: the consumers that run now, the lowest ordinal first.
-        length: gives each duration its length.
+        length: turns a duration into milliseconds.
     """
     steps: list[Step] = []
     for consumer in reversed(running):
@@ -131,20 +129,21 @@ def deployment(
     """Return the steps in which all consumers are replaced by new ones, as a Kubernetes Deployment rolls.
 
     An old consumer closes as soon as enough others are available, and a new one is created as soon as there
-    is room: `event.surge` may run beyond their number, `event.unavailable` may be missing from it. A consumer
-    that closes is gone at once.
+    is room. At most `event.surge` consumers more than their number exist at a time, and at most
+    `event.unavailable` fewer are available. A consumer that closes is gone at once.
 
     Args:
         event: the deployment.
         at_ms: when it begins.
         running: the consumers to replace, the oldest first.
         names_in_use: names that no new consumer gets.
-        length: gives each duration its length.
+        length: turns a duration into milliseconds.
     """
     steps: list[Step] = []
     names = set(names_in_use)
-    # `available` counts old consumers that run and new ones that are ready; `ready` is a heap of the times at
-    # which started ones will be. `closed` and `created` are how far each list has been worked off.
+    # `available` counts old consumers that run and new ones that are ready. `ready` is a heap of the times at
+    # which new consumers will be ready. `closed` and `created` count the old consumers that have been closed
+    # and replaced, from the start of `running`.
     size = available = len(running)
     ready: list[float] = []
     closed = created = 0
@@ -154,15 +153,15 @@ def deployment(
             steps.append(closes(at_ms, running[closed].name))
             closed += 1
             available -= 1
-        # A consumer that starts counts against the surge from its creation on, not only when it is ready.
+        # A new consumer counts against the surge from its creation on, not only when it is ready.
         while created < size and created - closed < event.surge:
             start_ms = at_ms + length(event.start_ms)
             name = _next_revision(running[created].name, names)
             steps.append(starts(start_ms, replace(running[created], name=name), event.assignors))
             heappush(ready, start_ms + length(event.ready_ms))
             created += 1
-        # Nothing is pending: all are replaced. At least one of surge and unavailable is above 0
-        # (`scenario._check_event`), so the loop cannot end before.
+        # If no new consumer is awaited, all are replaced. At least one of surge and unavailable is above 0
+        # (`scenario._check_event`), so the loop cannot end before that.
         if not ready:
             return steps
         at_ms = heappop(ready)
@@ -172,14 +171,14 @@ def deployment(
 def crash_loop(event: CrashLoop, at_ms: float, consumer: Consumer, length: Length) -> list[Step]:
     """Return the steps in which a consumer crashes and comes back, each time later than the time before.
 
-    As in Kubernetes, a consumer that ran for twice the longest delay begins again with the shortest one.
+    As in Kubernetes, the delay is the shortest again after the consumer ran for twice the longest delay.
     """
     steps: list[Step] = []
     away_ms = min(event.backoff_ms, event.most_ms)
     for _ in range(event.times):
         back_ms = at_ms + away_ms
         steps += [Step(at_ms, Crash(at_ms, consumer.name)), starts(back_ms, consumer)]
-        # The length of this stay decides the next delay, so it is drawn before that.
+        # The time that the consumer now runs decides the next delay, so it is drawn first.
         up_ms = length(event.up_ms)
         away_ms = min(event.backoff_ms if up_ms >= 2 * event.most_ms else 2 * away_ms, event.most_ms)
         at_ms = back_ms + up_ms
@@ -189,16 +188,16 @@ def crash_loop(event: CrashLoop, at_ms: float, consumer: Consumer, length: Lengt
 def newcomers(
     number: int, like: Consumer, present: Collection[str], all_so_far: Mapping[str, Consumer]
 ) -> list[Consumer]:
-    """Return `number` more consumers like this one, with the first free numbers in their names.
+    """Return `number` more consumers like `like`, with the first free numbers in their names.
 
-    A consumer of `all_so_far` comes back as it was, but for its strategies, which are those of `like`.
+    A name of `all_so_far` gets that consumer's configuration, but the strategies of `like`.
 
     >>> [consumer.name for consumer in newcomers(2, Consumer("worker-1"), {"worker-0", "worker-1"}, {})]
     ['worker-2', 'worker-3']
     """
     named = _NUMBERED.fullmatch(like.name)
     stem, end = (named[1], named[2] or "") if named else (like.name, "")
-    # Numbers are tried from 0, so a consumer that left makes room for one with its name.
+    # Numbers are tried from 0, so the name of a consumer that left is used again.
     free = (name for turn in count() if (name := f"{stem}-{turn}{end}") not in present)
     return [
         replace(all_so_far.get(name, like), name=name, assignors=like.assignors)
@@ -207,7 +206,7 @@ def newcomers(
 
 
 def _next_revision(name: str, names: set[str]) -> str:
-    """Return the name of the consumer that takes another one's place, and add it to `names`."""
+    """Return the name of the consumer that takes another one's place, as "-r2"; add it to `names`."""
     named = _REVISED.fullmatch(name)
     stem, revision = (named[1], int(named[2])) if named else (name, 1)
     new = next(new for turn in count(revision + 1) if (new := f"{stem}-r{turn}") not in names)

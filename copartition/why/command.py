@@ -117,7 +117,7 @@ def why(
         for group, logged in zip(groups, logged_or_not, strict=True)
     ]
     if html is not None:
-        from copartition.why.report import why_html  # noqa: PLC0415 - needs the extra "report"
+        from copartition.why.page import why_html  # noqa: PLC0415 - needs the extra "report"
 
         write(why_html(answers), html)
     output.show(partial(print_why, answers, unread, full=full), json=partial(why_json, answers, unread))

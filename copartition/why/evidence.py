@@ -179,7 +179,7 @@ class Reading:
     groups: set[str] = field(default_factory=set)
 
 
-HINTS = tuple(b'roup|eartbeat| exceeded|FencedInstance| has changed| poll |ommit (|MESSAGE":['.split(b"|"))
+HINTS = tuple(b'roup|eartbeat| exceeded|FencedInstance| has changed| poll |ommit |MESSAGE":['.split(b"|"))
 """Parts of lines, searched in gigabytes: each line that has a message has one."""
 WORDS = frozenset(
     b"group generation epoch rebalance rebalancing rebalancing; re-balance balancing member members joins "

@@ -1,19 +1,16 @@
-"""Report on rebalances: text, JSON, and a page with a lane for each member over time.
+"""Report on rebalances as text and as JSON; `page.py` draws the same as a page.
 
 All tell the same; text and page leave out the earliest rebalances of a group that has many.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import datetime
-from math import ceil, inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from copartition.kit.json import attributes_of, dump, utc_time, whole_milliseconds
-from copartition.kit.page import LETTER, WIDTH, Tick, Window, render, ticks
-from copartition.kit.words import Table, count, duration, list_names, utc, visible, without_ids
+from copartition.kit.words import count, duration, list_names, visible
 from copartition.why.client_rebalances import follows
 from copartition.why.cures import DEFAULT_HEARTBEAT_S, Cure
 from copartition.why.evidence import Line, Unread
@@ -185,6 +182,10 @@ _BECAUSE = {
     Cause.GONE: "{who} left or failed",
 }
 """Causes in words; the others are not known."""
+
+
+GOES = {Cause.LEFT, Cause.GONE, Cause.EXPIRED, Cause.POLL, Cause.LATE}
+"""Causes after which a member is in the group no more."""
 
 
 def verdict(history: GroupHistory, cures: Sequence[Cure]) -> str:
@@ -388,10 +389,10 @@ def notes_of(history: GroupHistory) -> list[str]:
         {
             member
             for rebalance in history.rebalances
-            for cause, member in _events(rebalance)
+            for cause, member in events_of(rebalance)
             if cause in causes
         }
-        for causes in ({Cause.JOINED}, _GOES)
+        for causes in ({Cause.JOINED}, GOES)
     )
     shared = sorted(member for member in came & went if member and is_default_name(member))
     if shared:
@@ -410,7 +411,7 @@ def notes_of(history: GroupHistory) -> list[str]:
     return notes
 
 
-def _events(rebalance: Rebalance) -> tuple[tuple[Cause, str | None], ...]:
+def events_of(rebalance: Rebalance) -> tuple[tuple[Cause, str | None], ...]:
     """Return who came and went in a rebalance, and how; its own cause is the first."""
     return ((rebalance.cause, rebalance.member), *rebalance.also)
 
@@ -427,7 +428,7 @@ def _waited(history: GroupHistory) -> int:
         # Each condition takes away one other reason to wait. A client's log is left out, as it shows how long
         # that client waited, not how long the coordinator did. If as many joined as there are members, the
         # group was empty before.
-        causes = [cause for cause, _ in _events(rebalance)]
+        causes = [cause for cause, _ in events_of(rebalance)]
         waited += (
             history.protocol == "classic"
             and ONLY_CLIENTS not in history.assumed
@@ -449,172 +450,3 @@ def _length(seconds: float | None) -> str:
 def _source(line: Line) -> dict[str, Any]:
     """Return the place of a line in the logs, as the fields `file` and `line` of JSON."""
     return {"file": line.file, "line": line.number}
-
-
-MOST_ROWS, MOST_LANES, MOST_OTHERS = 200, 40, 20
-"""The most rebalances of a group (the last ones), members and other events that are shown."""
-_MARKS = 4
-"""The most marks of the axis, which must fit on a phone."""
-_PHONE = WIDTH / 350
-"""The pixels of an axis that are one on a phone."""
-_GOES = {Cause.LEFT, Cause.GONE, Cause.EXPIRED, Cause.POLL, Cause.LATE}
-"""Causes after which a member is in the group no more."""
-
-
-class Lane(NamedTuple):
-    """A member: when it was in the group, in seconds since 1970, and what it did in which rebalance.
-
-    Attributes:
-        name: the member; None for the lane of what no member caused.
-        stays: when it was there, as (from, until), in order.
-        marks: the rebalances that it had a part in, each with what it did.
-    """
-
-    name: str | None  # None of what no member caused
-    stays: Sequence[tuple[float, float]]
-    marks: Sequence[tuple[Rebalance, Cause]]
-
-
-class Picture(NamedTuple):
-    """Members as lanes over time; some rebalances with their generation.
-
-    `window` and positions are in the units of `copartition.kit.page`: milliseconds, and pixels of a page.
-
-    Attributes:
-        window: the time from a little before the first rebalance to a little after the last.
-        lanes: the members, in the order in which they first did something; at most `MOST_LANES`.
-        rebalances: all rebalances that have a time.
-        generations: the numbers that have room on the axis.
-        ticks: the marks of the axis, with their time in words.
-        left_out: how many members have no lane.
-    """
-
-    window: Window
-    lanes: Sequence[Lane]
-    rebalances: Sequence[Rebalance]
-    generations: Sequence[Tick]
-    ticks: Sequence[Tick]
-    left_out: int  # members without a lane
-
-
-def why_html(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]]) -> str:
-    """Return a page of the groups' rebalances; the last ones of a group that has many.
-
-    Args:
-        groups: each with its cures.
-    """
-    return render("why/page.html.j2", sections=[_section(*group) for group in groups], moment=moment)
-
-
-def _section(history: GroupHistory, cures: Sequence[Cure]) -> dict[str, object]:
-    """Return what the page says of one group, by the names of the template.
-
-    The page has at most `MOST_ROWS` rebalances and `MOST_OTHERS` other events, the last ones of each.
-    """
-    shown = history.rebalances[-MOST_ROWS:]
-    titles = [*(title.lower() or "meanwhile" for title in COLUMNS), "line of the log"]
-    rows = [
-        (*rebalance_row(rebalance), f"{rebalance.line.file.rpartition('/')[2]}:{rebalance.line.number}")
-        for rebalance in shown
-    ]
-    return {
-        "history": history,
-        "head": head_of(history, ", "),
-        "verdict": verdict(history, cures),
-        "causes": Counter(rebalance.cause for rebalance in history.rebalances).most_common(),
-        "picture": picture_of(shown),
-        "table": Table(titles, rows, {0, 4, 5, 6}),
-        "others": describe_others(history.others[-MOST_OTHERS:]),
-        "cures": cures,
-        "notes": notes_of(history),
-    }
-
-
-def picture_of(rebalances: Sequence[Rebalance]) -> Picture | None:
-    """Return who was in the group when, and what began each rebalance; None if no time is known.
-
-    A member that leaves before it joins was there from the beginning; one without a leave in the logs stays.
-    """
-    timed = [(rebalance, rebalance.began) for rebalance in rebalances if rebalance.began is not None]
-    if not timed:
-        return None
-    first, last = timed[0][1], max(rebalance.ended or rebalance.joined or began for rebalance, began in timed)
-    # Marks at both ends stay whole, and a window of one moment has a width.
-    margin = max(last - first, 1) / 40
-    window = Window(1000 * (first - margin), 1000 * (last + margin))
-    marks: dict[str | None, list[tuple[Rebalance, Cause]]] = defaultdict(list)
-    steps: dict[str | None, list[tuple[float, float]]] = defaultdict(list)
-    for rebalance, began in timed:
-        for cause, member in _events(rebalance):
-            marks[member].append((rebalance, cause))
-            steps[member].append((began, 1 if cause is Cause.JOINED else -(cause in _GOES)))
-        # A rebalance without members ends the stay of all, also of those whose leave no line shows.
-        for row in steps.values() if rebalance.members == 0 else ():
-            row.append((began, -inf))
-    # What no member caused comes first, then members with most marks: these lanes are never cut.
-    drawn = sorted(marks, key=lambda name: (name is not None, -len(marks[name])))[:MOST_LANES]
-    names = without_ids({name: name for name in drawn if name is not None})
-    ends = window.start / 1000, window.end / 1000
-    lanes = [
-        Lane(names.get(name or ""), [*_stays(steps[name], *ends)] if name else [], marks[name])
-        for name in marks
-        if name in drawn
-    ]
-    axis = ticks(window)
-    texts = [
-        Tick(tick.x, moment(window.at(tick.x) / 1000, ends[1] - ends[0]))
-        for tick in axis[:: ceil(len(axis) / _MARKS)]
-    ]
-    shown = [rebalance for rebalance, _ in timed]
-    return Picture(window, lanes, shown, [*_generations(window, timed)], texts, len(marks) - len(drawn))
-
-
-def _stays(steps: Sequence[tuple[float, float]], start: float, end: float) -> Iterator[tuple[float, float]]:
-    """Yield when members of a name were in the group, as (from, until) in seconds since 1970.
-
-    Args:
-        steps: moments, each with how many members of the name there are more from then on; -inf empties it.
-        start: the beginning of the picture.
-        end: its end.
-    """
-    # A first step that is no join shows that a member was there before the picture begins.
-    here, since = (0.0, None) if steps[0][1] > 0 else (1.0, start)
-    for at, step in (*steps, (end, -inf)):
-        here = max(0.0, here + step)
-        if here and since is None:
-            since = at
-        elif not here and since is not None:
-            yield since, at
-            since = None
-
-
-def _generations(window: Window, timed: Sequence[tuple[Rebalance, float]]) -> Iterator[Tick]:
-    """Yield the generations that have room for their number on a phone, too."""
-    free = 0.0
-    for rebalance, began in timed:
-        x, text = float(window.x(1000 * began)), str(rebalance.generation or "")
-        # A number that has no room is left out: two numbers over each other cannot be read.
-        half = _PHONE * LETTER * (len(text) + 1) / 2
-        if text and x - half >= free:
-            yield Tick(x, text)
-            free = x + half
-
-
-def moment(seconds: float, span_s: float = 0) -> str:
-    """Return a time of day; on an axis of more than a day with the date, of less than ten seconds exactly.
-
-    Args:
-        seconds: since 1970.
-        span_s: the length of the axis; 0 for a time that stands alone.
-
-    >>> moment(0.25), moment(0.25, span_s=5)
-    ('00:00:00', '00:00:00.250')
-    """
-
-    def write(at: datetime) -> str:
-        if span_s > 86_400:
-            return at.strftime("%b %d %H:%M")
-        return at.strftime("%H:%M:%S") + (f".{at.microsecond // 1000:03d}" if 0 < span_s < 10 else "")
-
-    # Rounded first, as `write` cuts digits off: 0.2999999 would become .299.
-    return utc(round(seconds, 3), write)

@@ -3,7 +3,7 @@
 from itertools import cycle
 
 from assignors import Assignment, Group, Reason, RebalanceProtocol, Recorder
-from assignors.interface import unrecorded
+from assignors.interface import record_nothing
 from partitioning import TopicPartition
 
 
@@ -15,7 +15,7 @@ class InTurnsAssignor:
 
     def assign(self, group: Group) -> Assignment:
         """The partitions of every member."""
-        return self.assign_recorded(group, unrecorded)
+        return self.assign_recorded(group, record_nothing)
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
         """The same, with each step recorded."""

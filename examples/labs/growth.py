@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from confluent_kafka import Producer
 
-from copartition.reshape.origin import HEADER
+from copartition.reshape.switch import HEADER
 from examples.labs.kit import Between, Lab, Picture
 from examples.labs.kit.segments import read
 from partitioning import expected_share, grow, partition_batch

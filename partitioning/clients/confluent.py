@@ -20,7 +20,7 @@ from partitioning.clients.contact import machine_faults
 from partitioning.clients.delivery import WAIT_S, Deliveries
 from partitioning.clients.java_settings import librdkafka_security
 from partitioning.clients.placing import check_explicit
-from partitioning.clients.topics import ANY_PARTITION, ClientTopic, Topics, encoded
+from partitioning.clients.topics import ANY_PARTITION, ClientTopic, Topics, encode_text
 from partitioning.interface import Partitioner
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class PartitioningProducer(Producer):
             check_explicit(topic, partition)
         elif not (key and topic in self._hashed):
             current = self._current_topic(topic)
-            partition = current.place(encoded(key))
+            partition = current.place(encode_text(key))
         own = on_delivery or callback
         try:
             # Any other argument that is passed costs time in C for each record, so the common call passes
@@ -138,7 +138,7 @@ class PartitioningProducer(Producer):
             raise
         # Only a record that is in the queue counts: one that was refused filled no batch.
         if current is not None:
-            current.sent(partition, encoded(key), encoded(value))
+            current.note_sent(partition, encode_text(key), encode_text(value))
 
     def produce_batch(
         self,
@@ -167,10 +167,10 @@ class PartitioningProducer(Producer):
         for message in messages:
             chosen = message.get("partition", partition)
             if chosen == ANY_PARTITION:
-                key = encoded(message.get("key"))
+                key = encode_text(message.get("key"))
                 current = self._current_topic(topic)
                 chosen = current.place(key)
-                current.sent(chosen, key, encoded(message.get("value")))
+                current.note_sent(chosen, key, encode_text(message.get("value")))
             else:
                 check_explicit(topic, chosen)
             groups.setdefault(chosen, []).append(message)

@@ -29,7 +29,7 @@ from partitioning.clients.contact import machine_faults
 from partitioning.clients.delivery import TAKEN_ALONG, Deliveries, describe_error
 from partitioning.clients.java_settings import librdkafka_security
 from partitioning.clients.placing import check_explicit
-from partitioning.clients.topics import ANY_PARTITION, Ask, Topics, encoded
+from partitioning.clients.topics import ANY_PARTITION, Ask, Topics, encode_text
 from partitioning.errors import DeliveryError
 from partitioning.interface import Partitioner
 
@@ -109,12 +109,12 @@ class PartitioningAIOProducer(AIOProducer):
             # A known topic costs no change of threads; an unknown one is asked for in another thread, as it
             # may block.
             ask = self._from_another_thread()
-            current = self._topics.trusted(topic, ask)
+            current = self._topics.known_topic(topic, ask)
             if current is None:
                 current = await asyncio.to_thread(self._topics.meet, topic, ask)
-            key, value = encoded(key), encoded(value)
+            key, value = encode_text(key), encode_text(value)
             partition = current.place(key)
-            current.sent(partition, key, value)
+            current.note_sent(partition, key, value)
         future: Future[Message] = await super().produce(topic, value, key, partition=partition)
         if current is not None:  # to librdkafka's own choice its errors mean nothing
             future.add_done_callback(partial(self._on_resolved, topic))

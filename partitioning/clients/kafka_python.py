@@ -60,7 +60,7 @@ class KafkaPythonPartitioner(ClientPartitioner):  # type: ignore[misc]
         # new record.
         if chosen != refused:
             size = -1 if serialized_value is None else len(serialized_value)
-            placer.appended(chosen, key_bytes, size, layout, enable_switch=False)
+            placer.note_append(chosen, key_bytes, size, layout, enable_switch=False)
         return chosen
 
     def on_new_batch(self, topic: str, cluster: Any, prev_partition: int) -> None:

@@ -115,10 +115,10 @@ class TopicPlacer:
             )
         return int(chosen)
 
-    def appended(
+    def note_append(
         self, partition: int, key: bytes | None, value_size: int, layout: TopicLayout, *, enable_switch: bool
     ) -> None:
-        """A record went where `place` said; a strategy that counts bytes counts its current partition's.
+        """Note that a record went where `place` said, for a strategy that counts its partition's bytes.
 
         Only the strategy knows whether the key decided, so a keyed record counts too where its key leads
         to the current partition. `value_size` is -1 for no value; headers, if any, go uncounted.
@@ -127,11 +127,11 @@ class TopicPlacer:
         if self._bytes_aware is None:
             return
         with self._lock:
-            # `peek` is asked under the same lock as `appended`: another thread could move the partition in
+            # `peek` is asked under the same lock as `note_append`: another thread could move the partition in
             # between.
             if self._bytes_aware.peek(layout) == partition:
                 size = record_size(payload_size(-1 if key is None else len(key), value_size), 0, 0)
-                self._bytes_aware.appended(size, layout, enable_switch=enable_switch)
+                self._bytes_aware.note_append(size, layout, enable_switch=enable_switch)
 
     def batch_ended(self, partition: int, layout: TopicLayout) -> None:
         """An unkeyed record, put into this partition, found no batch with room; `place` is asked again."""
@@ -139,7 +139,7 @@ class TopicPlacer:
             if self._bytes_aware is not None:
                 # No bytes, but the batch is full: a strategy that has passed its size may leave the partition
                 # now.
-                self._bytes_aware.appended(0, layout, enable_switch=True)
+                self._bytes_aware.note_append(0, layout, enable_switch=True)
             if self._batch_aware is not None:
                 self._batch_aware.new_batch(partition, layout)
 
@@ -170,5 +170,5 @@ class TopicCallable:
         """
         layout = layout_of(self._topic, tuple(all_partitions), tuple(available))
         partition = self._placer.place(key_bytes, layout)
-        self._placer.appended(partition, key_bytes, self._value_bytes, layout, enable_switch=True)
+        self._placer.note_append(partition, key_bytes, self._value_bytes, layout, enable_switch=True)
         return partition

@@ -39,7 +39,7 @@ _IS_GONE = (KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC, KafkaError
 _MAYBE_SOON = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE)
 
 
-def encoded(part: str | bytes | None) -> bytes | None:
+def encode_text(part: str | bytes | None) -> bytes | None:
     """Return a key or value as confluent-kafka sends it."""
     return part.encode() if isinstance(part, str) else part
 
@@ -67,11 +67,11 @@ class ClientTopic:
         assert self.layout is not None
         return self.placer.place(key, self.layout)
 
-    def sent(self, partition: int, key: bytes | None, value: bytes | None) -> None:
+    def note_sent(self, partition: int, key: bytes | None, value: bytes | None) -> None:
         """Tell the strategy that a record is on its way to where it was placed."""
         assert self.layout is not None
         size = -1 if value is None else len(value)
-        self.placer.appended(partition, key, size, self.layout, enable_switch=True)
+        self.placer.note_append(partition, key, size, self.layout, enable_switch=True)
 
 
 class Topics:
@@ -112,7 +112,7 @@ class Topics:
         self.hashing = {} if native is None else {"partitioner": native}
         self.hashed: set[str] = set()
 
-    def trusted(self, name: str, ask: Ask) -> ClientTopic | None:
+    def known_topic(self, name: str, ask: Ask) -> ClientTopic | None:
         """Return a topic that needs no question before a record is placed; None for one that does.
 
         A layout that is due is asked for in the background; arguments as of `current`.
@@ -131,7 +131,7 @@ class Topics:
             UnknownTopicError: the cluster has no such topic, or hides it from us.
             BrokerUnreachableError: no broker answers, and none ever told this topic's layout.
         """
-        return self.trusted(name, ask) or self.meet(name, ask)
+        return self.known_topic(name, ask) or self.meet(name, ask)
 
     def on_error(self, name: str, error: KafkaError) -> None:
         """A record of this topic was refused; where the topic or a partition is gone, it is met anew."""

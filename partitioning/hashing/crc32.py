@@ -37,21 +37,27 @@ def _before_zeros(state: int, count: int) -> int:
     return state
 
 
-def _after_zeros(count: int) -> Words:
-    """Return the states after so many zero bytes, from each state of 16 bits.
+class _AfterZeros:
+    """The states after `count` zero bytes, from each state of 16 bits, for `take` (see `numpy.ndarray.take`).
 
-    Those of its two bytes, by XOR.
+    Pickled it is the count alone: Spark sends hashes to its tasks, and a table has 256 KiB.
     """
-    low, high = np.arange(256, dtype=np.uint32), np.arange(0, 1 << 16, 256, dtype=np.uint32)
-    for _ in range(count):
-        low, high = (np.right_shift(states, _8) ^ _BYTE[states & _FF] for states in (low, high))
-    return (high[:, np.newaxis] ^ low).ravel()
+
+    def __init__(self, count: int) -> None:
+        low, high = np.arange(256, dtype=np.uint32), np.arange(0, 1 << 16, 256, dtype=np.uint32)
+        for _ in range(count):
+            low, high = (np.right_shift(states, _8) ^ _BYTE[states & _FF] for states in (low, high))
+        # The state after those of its two bytes, by XOR.
+        self._count, self.take = count, (high[:, np.newaxis] ^ low).ravel().take
+
+    def __reduce__(self) -> tuple[type, tuple[int]]:
+        return _AfterZeros, (self._count,)
 
 
 _8, _16, _FF, _FFFF = map(constant, (8, 16, 0xFF, 0xFFFF))
 _BYTE = _byte_table()
-_HIGH = _after_zeros(2)  # the state after a word's last two bytes, from a zero state
-_LOW = _after_zeros(4)  # and its first two, with the other two still to come
+_HIGH = _AfterZeros(2)  # the state after a word's last two bytes, from a zero state
+_LOW = _AfterZeros(4)  # and its first two, with the other two still to come
 # For keys whose length is 0, 1, 2 or 3 modulo 4: zeros fill their first word.
 _STARTS = np.array([_before_zeros(0xFFFFFFFF, -length % 4) for length in range(4)], dtype=np.uint32)
 

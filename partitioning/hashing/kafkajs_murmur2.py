@@ -25,17 +25,17 @@ def kafkajs_murmur2(key: bytes) -> int:
     if length % 4:
         state = _rounded_product(state ^ int.from_bytes(key[length & ~3 :], "little"))
     state = _rounded_product(state ^ state >> 13)
-    return _signed(state ^ state >> 15)
+    return _as_signed(state ^ state >> 15)
 
 
-def _signed(value: int) -> int:
+def _as_signed(value: int) -> int:
     """Return the value of 32 bits read as a signed number."""
     return value - (1 << 32) if value >= 1 << 31 else value
 
 
 def _rounded_product(value: int) -> int:
     """JavaScript's `value * M | 0` as unsigned bits: a product of signed numbers, rounded to a double."""
-    return int(_signed(value) * _MULTIPLIER) & 0xFFFFFFFF
+    return int(_as_signed(value) * _MULTIPLIER) & 0xFFFFFFFF
 
 
 _3, _13, _15, _24 = map(constant, (3, 13, 15, 24))

@@ -13,6 +13,11 @@ SignRule: TypeAlias = Literal["mask", "unsigned", "absolute"]
 """Clear the sign bit; read the hash as unsigned; or drop the sign of the signed remainder."""
 
 
+_MASK = np.uint32(0x7FFFFFFF)
+# 256 KiB of hashes: they stay in a core's cache, and the fixed cost of NumPy's calls is small beside them.
+_BLOCK_ROWS = 1 << 16
+
+
 def partition_of(hash_value: int, num_partitions: int, sign: SignRule) -> int:
     """Return the partition, 0 to `num_partitions` - 1, of one hash."""
     if sign == "absolute":
@@ -21,17 +26,21 @@ def partition_of(hash_value: int, num_partitions: int, sign: SignRule) -> int:
 
 
 def partitions_of(hashes: NDArray[np.int32], num_partitions: int, sign: SignRule) -> NDArray[np.int32]:
-    """Return the partition of each hash: int32 of the same shape."""
-    if sign == "absolute":
+    """Return the partition of each hash: int32, shape (n,), as `hashes` has.
+
+    Works on blocks, so that nothing but the answer is as long as the column.
+    """
+    out = np.empty(len(hashes), np.uint32)
+    count = np.uint32(num_partitions)
+    for first in range(0, len(hashes), _BLOCK_ROWS):
+        block, quotient = hashes[first : first + _BLOCK_ROWS], out[first : first + _BLOCK_ROWS]
         # Go's and C's remainder has the sign of the hash; without its sign it is the remainder of the
-        # absolute value.
-        dividend = np.abs(hashes).view(np.uint32)  # -(2**31) stays as it is, which is right as unsigned
-    elif sign == "mask":
-        dividend = hashes.view(np.uint32) & np.uint32(0x7FFFFFFF)
-    else:
-        dividend = hashes.view(np.uint32)
-    # NumPy divides by a constant with multiplications, but takes remainders one division at a time.
-    quotient = dividend // np.uint32(num_partitions)
-    quotient *= np.uint32(num_partitions)
-    np.subtract(dividend, quotient, out=quotient)
-    return quotient.view(np.int32)
+        # absolute value. -(2**31) stays as it is, which is right as unsigned.
+        dividend = (np.abs(block) if sign == "absolute" else block).view(np.uint32)
+        if sign == "mask":
+            dividend = dividend & _MASK
+        # NumPy divides by a constant with multiplications, but takes remainders one division at a time.
+        np.floor_divide(dividend, count, out=quotient)
+        np.multiply(quotient, count, out=quotient)
+        np.subtract(dividend, quotient, out=quotient)
+    return out.view(np.int32)

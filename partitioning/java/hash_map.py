@@ -48,13 +48,15 @@ def table_length(capacity: int) -> int:
 
 def table_lengths(capacities: NDArray[np.integer]) -> NDArray[np.int64]:
     """`table_length` of each."""
-    if capacities.max(initial=0) < len(_LENGTHS):
-        tabulated: NDArray[np.int64] = _LENGTHS[capacities]
-        return tabulated
-    lengths: NDArray[np.int64] = np.ones_like(capacities, np.int64)
-    # The exponent of capacity - 1/2 is the number of bits of capacity - 1, which is what `table_length`
-    # shifts by.
-    lengths <<= np.frexp(np.maximum(capacities, 1) - 0.5)[1]
+    lengths: NDArray[np.int64]
+    # Too short a table says so itself; to look for the largest capacity first takes as long as the answer.
+    try:
+        lengths = _LENGTHS[capacities]
+    except IndexError:
+        lengths = np.ones_like(capacities, np.int64)
+        # The exponent of capacity - 1/2 is the number of bits of capacity - 1, which is what `table_length`
+        # shifts by.
+        lengths <<= np.frexp(np.maximum(capacities, 1) - 0.5)[1]
     return lengths
 
 

@@ -37,7 +37,7 @@ def iteration_order(
     codes.
     """
     none = np.empty(0, np.intp)
-    several = np.flatnonzero(sizes > 1)
+    several = (sizes > 1).nonzero()[0]
     if len(several) == 0:
         return Order(None, none)
     # Tables with one entry have no order to find. If most are such, the others are picked out and solved
@@ -45,14 +45,14 @@ def iteration_order(
     if 2 * len(several) < len(sizes):
         picked = range_numbers(starts[several], sizes[several])
         some = sizes[several]
-        inner = iteration_order(np.cumsum(some) - some, some, hashes[picked], first[several], last[several])
+        inner = iteration_order(some.cumsum() - some, some, hashes[picked], first[several], last[several])
         rows = None
         if inner.rows is not None:
             rows = np.arange(len(hashes))
             rows[picked] = picked[inner.rows]
         return Order(rows, several[inner.crowded])
     # Inside a bin, entries stay in the order of their coming: a stable sort by bin is the order of iteration.
-    bucket = hashes & np.repeat((last - 1).astype(np.int32), sizes)
+    bucket = hashes & ((last - 1).astype(np.int32)).repeat(sizes)
     # Tables whose bins rise already keep their rows, as tables of partition numbers in order mostly do.
     changed = _tables_where(bucket[1:] < bucket[:-1], starts)
     rows = None
@@ -60,13 +60,13 @@ def iteration_order(
         rows = sort_positions(np.repeat(np.arange(len(sizes)), sizes), bucket)
     elif len(changed):
         moving = range_numbers(starts[changed], sizes[changed])
-        order = moving[sort_positions(np.repeat(changed, sizes[changed]), bucket[moving])]
+        order = moving[sort_positions(changed.repeat(sizes[changed]), bucket[moving])]
         rows = np.arange(len(hashes))
         rows[moving] = order
     if sizes.max() <= TREEIFY:
         return Order(rows, none)
     crowded = _find_crowded(bucket if rows is None else bucket[rows], starts, TREEIFY)
-    growing = np.flatnonzero((first < last) & (sizes > TREEIFY))
+    growing = ((first < last) & (sizes > TREEIFY)).nonzero()[0]
     if len(growing):
         # Numbers in a row fill one bin after the other.
         leaping = np.zeros(len(sizes), np.bool_)
@@ -79,7 +79,7 @@ def iteration_order(
                 )
             ]
         ] = True
-    return Order(rows, np.flatnonzero(crowded))
+    return Order(rows, crowded.nonzero()[0])
 
 
 def map_order(
@@ -106,14 +106,14 @@ def crowded_maps(
     bins = np.bincount(maps * TREEIFY + (hashes & (TREEIFY - 1)), minlength=len(lengths) * TREEIFY)
     bins = bins.reshape(-1, TREEIFY)
     # A bin of the shortest table with fewer than eight keys stays below eight in every longer one, too.
-    suspects = np.unique(np.flatnonzero(bins >= TREEIFY) // TREEIFY)
+    suspects = np.flatnonzero((bins >= TREEIFY).any(axis=1))
     if len(suspects) == 0:
         return suspects
     sizes = bins.sum(axis=1)
     crowded = _crowded_while_growing(
-        (np.cumsum(sizes) - sizes)[suspects],
+        (sizes.cumsum() - sizes)[suspects],
         sizes[suspects],
-        hashes[np.argsort(maps, kind="stable")],
+        hashes[maps.argsort(kind="stable")],
         np.full(len(suspects), TREEIFY),
         lengths[suspects] * 2,
         TREEIFY - 1,  # `computeIfAbsent` counts the new key
@@ -133,11 +133,11 @@ def _crowded_while_growing(
     crowded = np.zeros(len(sizes), np.bool_)
     length = TREEIFY  # a shorter table has grown before a bin is crowded
     while length < last.max(initial=0):
-        tables = np.flatnonzero((first <= length) & (length < last) & (sizes > most))
+        tables = ((first <= length) & (length < last) & (sizes > most)).nonzero()[0]
         prefix = np.minimum(sizes[tables], threshold(length) + 2)  # it grows after that
-        bins = np.repeat(np.arange(len(tables)) * length, prefix)
+        bins = (np.arange(len(tables)) * length).repeat(prefix)
         bins += hashes[range_numbers(starts[tables], prefix)] & (length - 1)
-        full = np.flatnonzero(np.bincount(bins) > most)
+        full = (np.bincount(bins) > most).nonzero()[0]
         crowded[tables[full // length]] = True
         length *= 2
     return crowded
@@ -149,7 +149,7 @@ def _tables_where(between: NDArray[np.bool_], starts: NDArray[np.integer]) -> ND
     between[starts[1:] - 1] = False
     if not between.any():
         return np.empty(0, np.intp)
-    return np.flatnonzero(np.logical_or.reduceat(np.append(between, [False]), starts))
+    return np.logical_or.reduceat(np.append(between, [False]), starts).nonzero()[0]
 
 
 def _find_crowded(bucket: NDArray[np.integer], starts: NDArray[np.integer], most: int) -> NDArray[np.bool_]:
@@ -159,9 +159,9 @@ def _find_crowded(bucket: NDArray[np.integer], starts: NDArray[np.integer], most
     """
     crowded = np.zeros(len(starts), np.bool_)
     # Rows are sorted by bin: if the row `most` places later has the same bin, so have all between.
-    together = np.flatnonzero(bucket[most:] == bucket[:-most])
+    together = (bucket[most:] == bucket[:-most]).nonzero()[0]
     if len(together):
-        table = np.searchsorted(starts, together, side="right")
-        same = table == np.searchsorted(starts, together + most, side="right")
+        table = starts.searchsorted(together, side="right")
+        same = table == starts.searchsorted(together + most, side="right")
         crowded[table[same] - 1] = True
     return crowded

@@ -47,11 +47,11 @@ class TreeBin(Generic[H]):
         return len(self._nodes)
 
     def __iter__(self) -> Iterator[H]:
-        return (node.key for node in self._listed())
+        return (node.key for node in self._in_list_order())
 
     def state(self) -> Hashable:
         """Return everything that its order depends on, now and later."""
-        return tuple((node.key, node.red, node.parent and node.parent.key) for node in self._listed())
+        return tuple((node.key, node.red, node.parent and node.parent.key) for node in self._in_list_order())
 
     def add(self, key: H, spread: int) -> None:
         """Puts a new key, with its hash."""
@@ -79,7 +79,7 @@ class TreeBin(Generic[H]):
             self._unlist(root)
             self._list(root, None)
 
-    def _listed(self) -> Iterator[_Node[H]]:
+    def _in_list_order(self) -> Iterator[_Node[H]]:
         """Yield the nodes in the order of the list."""
         node = self._first
         while node is not None:

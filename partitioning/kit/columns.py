@@ -57,7 +57,7 @@ def runs_of(column: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.i
 def locate(column: NDArray[T], values: NDArray[T]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Return where each value is, or would be, in an ascending column, and whether it is there."""
     # A value above all others has the place after the last one, which must not be read.
-    at = np.searchsorted(column, values)
+    at = column.searchsorted(values)
     present = at < len(column)
     present[present] = column[at[present]] == values[present]
     return at, present
@@ -96,7 +96,7 @@ def sort_rows(
         lowest = [int(column.min()) for column in columns]
         highest = [int(column.max()) for column in columns]
         widths = [(most - least).bit_length() for most, least in zip(highest, lowest, strict=True)]
-        key = _packed(columns, lowest, widths)
+        key = _pack(columns, lowest, widths)
     if key is None:
         order = np.lexsort((low, middle, high))
         return high[order].astype(np.int64), middle[order].astype(np.int64), low[order].astype(np.int64)
@@ -119,7 +119,7 @@ def sort_positions(high: NDArray[np.integer], low: NDArray[np.integer]) -> NDArr
     bits = len(high).bit_length()
     widths = (int(high.max(initial=0)).bit_length(), int(low.max(initial=0)).bit_length())
     # The position is packed below the numbers: keys are all different, so any sort is stable.
-    key = _packed((high, low), (0, 0), widths, spare=bits)
+    key = _pack((high, low), (0, 0), widths, spare=bits)
     if key is None:
         return np.lexsort((low, high))
     key <<= bits
@@ -132,13 +132,13 @@ def sort_positions(high: NDArray[np.integer], low: NDArray[np.integer]) -> NDArr
 def range_numbers(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> NDArray[Any]:
     """Return the numbers of ranges, `sizes` from `starts`, one after the other, in the arguments' type."""
     # Counting on from 0, each row lacks its range's start minus the number of rows before the range.
-    ends = np.cumsum(sizes, dtype=sizes.dtype)
-    shifts: NDArray[Any] = np.repeat(starts - ends + sizes, sizes)
+    ends = sizes.cumsum(dtype=sizes.dtype)
+    shifts: NDArray[Any] = (starts - ends + sizes).repeat(sizes)
     shifts += np.arange(len(shifts), dtype=shifts.dtype)
     return shifts
 
 
-def _packed(
+def _pack(
     columns: Sequence[NDArray[np.integer]], lowest: Sequence[int], widths: Sequence[int], *, spare: int = 0
 ) -> NDArray[np.int64] | None:
     """Return each row as one integer that compares as it does, or None if it would need more than 63 bits.
@@ -192,7 +192,7 @@ def group_by_keys(
     for key in keys:
         ordered = key[rows]
         begins[1:] |= ordered[1:] != ordered[:-1]
-    starts = np.flatnonzero(begins)
+    starts = begins.nonzero()[0]
     return rows, starts, run_sizes(starts, len(rows))
 
 
@@ -229,7 +229,7 @@ def first_of_each(
     chosen: NDArray[np.bool_] = (np.bincount(group, minlength=len(quota)) <= quota)[group]
     if chosen.all():
         return chosen
-    rows = np.flatnonzero(~chosen)
+    rows = (~chosen).nonzero()[0]
     order = in_order(rows, group[rows] if rank is None else group[rows] * levels + rank[rows])
     chosen[order[ranks(group[order]) < quota[group[order]]]] = True
     return chosen

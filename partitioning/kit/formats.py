@@ -89,7 +89,7 @@ def decode_yaml(text: str) -> Any:
             return value
 
     try:
-        _bound(yaml, base, text)
+        _check_size(yaml, base, text)
         return yaml.load(text, Loader)  # noqa: S506 - its base is a safe loader
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
@@ -99,7 +99,7 @@ def decode_yaml(text: str) -> Any:
         raise ValueError(" ".join(str(error).split())) from error
 
 
-def _bound(yaml: Any, loader: Any, text: str) -> None:
+def _check_size(yaml: Any, loader: Any, text: str) -> None:
     """Read the events of a YAML text, which takes no stack, and refuse what would take too much as a tree."""
     sizes: dict[str, int] = {}
     unfinished: list[tuple[str | None, int]] = []

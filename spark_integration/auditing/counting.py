@@ -64,7 +64,7 @@ class Counted(NamedTuple):
         return {"tally": self.tally.dump(), "forms": self.forms.dump()}
 
     @classmethod
-    def merged(cls, rows: Iterable[Any]) -> Counted:
+    def merge(cls, rows: Iterable[Any]) -> Counted:
         """Return what all of some rows with these columns say of one topic."""
         parts = (cls(Tally.load(bytes(row.tally)), FormCounts.load(bytes(row.forms))) for row in rows)
         whole = next(parts)
@@ -142,7 +142,7 @@ def _pass(records: DataFrame, tallies: Mapping[str, Tally], tasks: int) -> dict[
     rows_of: dict[str, list[Any]] = defaultdict(list)
     for row in parts.collect():
         rows_of[row.topic].append(row)
-    return {topic: Counted.merged(rows) for topic, rows in rows_of.items()}
+    return {topic: Counted.merge(rows) for topic, rows in rows_of.items()}
 
 
 def _records_of(rows: Sequence[Any]) -> Records:
@@ -213,6 +213,6 @@ def _counting(started: Mapping[str, bytes], most_blocks: int) -> Batches:
 
 def _merge(parts: pd.DataFrame) -> pd.DataFrame:
     """Return one row for all rows of a topic that one worker merges."""
-    whole = Counted.merged(parts.itertuples())
+    whole = Counted.merge(parts.itertuples())
     whole.tally.shrink()
     return parts.iloc[:1].assign(**whole.dump())

@@ -112,7 +112,7 @@ def _topics(own: Mapping[str, str]) -> tuple[tuple[str, ...], frozenset[Place] |
         )
     if text is None:
         return topics, None
-    assigned = _assigned(text)
+    assigned = _parse_assign(text)
     if not assigned:
         raise InvalidConfigError(
             f"option 'assign' is {text[:80]!r}; give the partitions to read of each topic, for example "
@@ -121,7 +121,7 @@ def _topics(own: Mapping[str, str]) -> tuple[tuple[str, ...], frozenset[Place] |
     return tuple(sorted({topic for topic, _ in assigned})), assigned
 
 
-def _assigned(text: str) -> frozenset[Place]:
+def _parse_assign(text: str) -> frozenset[Place]:
     """`{"topic": [0, 7]}`, or nothing if it is something else."""
     try:
         named = [(topic, number) for topic, numbers in json.loads(text).items() for number in numbers]

@@ -180,8 +180,8 @@ class _BatchReader(_Reader, datasource.DataSourceReader):
                 raise InvalidConfigError(
                     "option 'startingOffsets' of a batch cannot be 'latest': nothing is read"
                 )
-            starts = _resolved(cluster, places, self._options.starting, "startingOffsets")
-            ends = _resolved(cluster, places, self._options.ending, "endingOffsets")
+            starts = _exact_offsets(cluster, places, self._options.starting, "startingOffsets")
+            ends = _exact_offsets(cluster, places, self._options.ending, "endingOffsets")
             return self._split(self.wanted.ranges(cluster, starts, ends))
 
 
@@ -222,7 +222,9 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
         """Return where a query without a checkpoint begins."""
         with self._cluster() as cluster:
             places = self._places(cluster)
-            return _checkpoint_form(_resolved(cluster, places, self._options.starting, "startingOffsets"))
+            return _checkpoint_form(
+                _exact_offsets(cluster, places, self._options.starting, "startingOffsets")
+            )
 
     def latestOffset(self, start: Offsets | None = None, limit: Any = None) -> Offsets:  # noqa: N802
         """Return where the next micro-batch ends.
@@ -255,7 +257,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
         starts, ends = _places(start), _places(end)
         for topic, partition in sorted(starts.keys() - ends.keys()):
             self._report_data_loss(f"topic {topic!r} no longer has partition {partition}")
-        starts |= self._begun(ends.keys() - starts.keys())
+        starts |= self._new_starts(ends.keys() - starts.keys())
         for place, offset in ends.items():
             # An end below the start: the topic was deleted and made anew under its name.
             if offset < starts[place]:
@@ -270,7 +272,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
         with self._cluster() as cluster:
             return _checkpoint_form(cluster.latest(self._places(cluster)))
 
-    def _begun(self, new: set[Place]) -> dict[Place, int]:
+    def _new_starts(self, new: set[Place]) -> dict[Place, int]:
         """Return where partitions begin that the topic got meanwhile."""
         if not new:
             return {}
@@ -286,7 +288,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
     def _part(self, start: Offsets, latest: Offsets, most: int) -> dict[Place, int]:
         """At most so many records more, from each partition in proportion to what it holds."""
         starts, ends = _places(start), _places(latest)
-        starts |= self._begun(ends.keys() - starts.keys())
+        starts |= self._new_starts(ends.keys() - starts.keys())
         backlog = {place: max(end - starts[place], 0) for place, end in ends.items()}
         total = sum(backlog.values())
         if total <= most:
@@ -298,7 +300,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
         }
 
 
-def _resolved(
+def _exact_offsets(
     cluster: Cluster, places: list[Place], offsets: int | Mapping[Place, int], option: str
 ) -> dict[Place, int]:
     """Return the offsets that an option means, asked of the cluster where it says "earliest" or "latest".

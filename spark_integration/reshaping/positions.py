@@ -132,12 +132,8 @@ def _checked(group: str, commits: Mapping[int, int], source: str, old: Bounds) -
                 "and created anew, or is a transaction open in it?"
             )
     # An empty partition needs no commit: it has no record that the group could miss.
-    missing = [
-        partition
-        for partition, end in old.ends.items()
-        if partition not in commits and end > old.starts[partition]
-    ]
-    if missing:
+    holding = {partition for partition, end in old.ends.items() if end > old.starts[partition]}
+    if missing := sorted(holding - commits.keys()):
         raise ReshapeError(
             f"group {group!r} has no commit for partition {missing[0]} of topic {source!r}, which has "
             "records: auto.offset.reset of its members, which no broker shows, decides whether they read "

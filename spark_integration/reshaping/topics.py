@@ -15,7 +15,7 @@ import confluent_kafka.admin  # the module, since its classes cannot be pickled
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from copartition.reshape.origin import HEADER
+from copartition.reshape.switch import HEADER
 from partitioning.clients.contact import quiet_client
 from partitioning.errors import AccessError, ReshapeError
 from spark_integration.reading.cluster import ANSWER_WITHIN_S, Cluster

@@ -124,7 +124,7 @@ def deliver(
     try:
         # Before the first record: after it rows would be in the topic already.
         wait_s = first_wait_s(config)
-        _check_growth(lease, _unasked(lease, topics), expected, within_s=wait_s, must_answer=True)
+        _check_growth(lease, _topics_to_ask(lease, topics), expected, within_s=wait_s, must_answer=True)
         for batch in chain([first], filled):
             topics |= _topics(batch, topic, counts)
             send(producer, deliveries, records(batch, counts, topic, computed_for, rule))
@@ -153,7 +153,7 @@ def deliver(
             _close(producer, deliveries)
 
 
-def _unasked(lease: Lease, topics: Iterable[str]) -> list[str]:
+def _topics_to_ask(lease: Lease, topics: Iterable[str]) -> list[str]:
     """Return the topics of which this producer has said nothing for `ASKED_S`, in the tasks before.
 
     Of many small tasks each would ask what the one before has just been told.

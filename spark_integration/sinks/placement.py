@@ -132,7 +132,7 @@ def key_rule(
         if name is None:
             return None  # records without keys: no partition of theirs is wrong
         raise ColumnError(
-            f"column 'partition' was computed from {_hashed(notes)} with profile '{name}', and no key is "
+            f"column 'partition' was computed from {_hash_input(notes)} with profile '{name}', and no key is "
             f"written: name that column 'key', or write keyless records with partition='{AS_IT_IS}'"
         )
     return rule_of(name, notes)
@@ -191,7 +191,7 @@ def _origin(notes: Mapping[str, Any]) -> str:
     """Return a sentence, without its full stop, on where a partition column comes from by its metadata."""
     if PROFILE in notes:
         return (
-            f"column 'partition' was computed from {_hashed(notes)}, and the rows' key or partition was "
+            f"column 'partition' was computed from {_hash_input(notes)}, and the rows' key or partition was "
             "changed since or comes from elsewhere (a union keeps the notes of its left side)"
         )
     if SOURCE in notes:
@@ -205,6 +205,6 @@ def _origin(notes: Mapping[str, Any]) -> str:
     )
 
 
-def _hashed(notes: Mapping[str, Any]) -> str:
+def _hash_input(notes: Mapping[str, Any]) -> str:
     """Return the name of what a noted partition column was computed from."""
     return f"column '{notes[KEY]}'" if KEY in notes else "a key"

@@ -148,7 +148,7 @@ def as_batches(
         while size < most_bytes and len(rows) < most_rows and (row := next(items, None)) is not None:
             rows.append(row)
             size += _size(row)
-        yield _gathered(rows)
+        yield _gather(rows)
 
 
 def _size(row: Any) -> int:
@@ -168,7 +168,7 @@ def _parts(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
         yield batch.slice(begin, end - begin)
 
 
-def _gathered(rows: Sequence[Any]) -> pa.RecordBatch:
+def _gather(rows: Sequence[Any]) -> pa.RecordBatch:
     """Return rows as one batch, with the types of a record."""
     dicts = [row.asDict(recursive=True) for row in rows]  # headers are rows, too
     columns = {name: [record[name] for record in dicts] for name in dicts[0]}

@@ -57,7 +57,7 @@ class KafkaSink(datasource.DataSource):
         destination = _destination(schema, self.options)
         if destination.sink.once is not None:
             return OnceBatchWriter(destination.target(stream=False))
-        return _BatchWriter(destination.checked(first_wait_s(destination.sink.config)))
+        return _BatchWriter(destination.with_topics(first_wait_s(destination.sink.config)))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> datasource.DataSourceStreamWriter:  # noqa: ARG002, N802
         """Called by Spark on the driver, twice a micro-batch; every output mode appends."""
@@ -85,7 +85,7 @@ class _Destination:
     rule: KeyRule | None
     topics: Topics = field(default=Topics({}, {}))
 
-    def checked(self, within_s: float) -> _Destination:
+    def with_topics(self, within_s: float) -> _Destination:
         """Return the same with the topics of the cluster; arguments and errors as of `checked_topics`."""
         return replace(self, topics=checked_topics(self.sink, self.noted, within_s))
 
@@ -142,7 +142,7 @@ class _StreamWriter(StreamWriter):
         # The driver asks once a micro-batch: this instance is pickled for each of its tasks.
         if not self._destination.topics.counts:
             destination = self._destination
-            self._destination = destination.checked(first_wait_s(destination.sink.config))
+            self._destination = destination.with_topics(first_wait_s(destination.sink.config))
 
     def _take(self, items: Iterator[Any]) -> datasource.WriterCommitMessage:
         return self._destination.take(items)

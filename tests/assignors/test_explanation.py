@@ -13,7 +13,7 @@ from assignors import (
     Topic,
     explain,
 )
-from assignors.interface import Step, unrecorded
+from assignors.interface import Step, record_nothing
 from partitioning.errors import AssignorError, UnknownStrategyError
 from partitioning.topic_partition import TopicPartition
 from tests.support.recording import EvenAssignor, MuteAssignor, strangers
@@ -45,7 +45,7 @@ class Scripted:
         self.left = iter(self.rounds)
 
     def assign(self, group):
-        return self.assign_recorded(group, unrecorded)
+        return self.assign_recorded(group, record_nothing)
 
     def assign_recorded(self, group, record):
         steps = next(self.left)
@@ -270,7 +270,7 @@ def test_steps_that_do_not_lead_to_the_owner_are_not_believed(told):
                 record(ASKED, reason, member)
             return Scripted("filled b").assign(group)
 
-    explanation = explain(GROUP, Liar().assign_recorded(GROUP, unrecorded), ASKED, assignor=Liar())
+    explanation = explain(GROUP, Liar().assign_recorded(GROUP, record_nothing), ASKED, assignor=Liar())
     assert (explanation.reason, explanation.owner, explanation.steps) == (Reason.NOT_TOLD, "b", ())
 
 

@@ -15,9 +15,9 @@ from copartition.audit.topic_audit import HotKey, KeyForm, TopicAudit
 from copartition.check.planned import GrowthPlan
 from copartition.check.verdict import JoinVerdict, KeyProof, Placement
 from copartition.kit.number_checks import NumberCheck
-from copartition.reshape.observed import Moves, ReadingGroup
+from copartition.reshape.observed import ReadingGroup
 from copartition.reshape.plan import Reason
-from copartition.reshape.ways import Copy, Way
+from copartition.reshape.ways import Copy, Step, Way
 
 FOLDER = Path(copartition.__file__).parent
 READ_FROM = {
@@ -35,8 +35,8 @@ READ_FROM = {
     "kit.json.CheckResult": NumberCheck,
     "reshape.report.CopyData": Copy,
     "reshape.report.GroupData": ReadingGroup,
-    "reshape.report.MovesData": Moves,
     "reshape.report.ReasonData": Reason,
+    "reshape.report.StepData": Step,
     "reshape.report.WayData": Way,
 }
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from docs import deploy_picture, page_picture, terminal_picture
+from docs import deploy_picture, page_picture, states_picture, terminal_picture
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
@@ -45,3 +45,7 @@ def test_a_picture_shows_what_the_command_gives_today(picture):
 def test_the_words_for_a_picture_are_its_own(picture):
     [words] = re.findall(rf"!\[([^\]]*)\]\(docs/{picture.PICTURE.name}\)", README)
     assert f'aria-label="{words}"' in picture.PICTURE.read_text(encoding="utf-8")
+
+
+def test_the_diagram_of_states_is_that_of_the_table():
+    assert states_picture.draw() == states_picture.PICTURE.read_text(encoding="utf-8")

@@ -61,7 +61,7 @@ class JavaBuiltIn:
             case {"append": size, "switch": switch}:
                 partition = self.topic.peek(self.layout)
                 before = self.source.drawn
-                self.topic.appended(size, self.layout, enable_switch=switch)
+                self.topic.note_append(size, self.layout, enable_switch=switch)
                 return {
                     "partition": partition,
                     "switched": self.source.drawn > before,
@@ -84,7 +84,7 @@ class JavaBuiltIn:
 
     def pick(self):
         self.topic.peek(self.layout)
-        self.topic.appended(2 * self.batch_size, self.layout, enable_switch=False)
+        self.topic.note_append(2 * self.batch_size, self.layout, enable_switch=False)
         return self.topic.peek(self.layout)
 
 
@@ -128,7 +128,7 @@ def test_a_shorter_queue_is_drawn_more_often():
     picks = []
     for _ in range(8):
         picks.append(topic.peek(TopicLayout(3)))
-        topic.appended(1, TopicLayout(3), enable_switch=True)
+        topic.note_append(1, TopicLayout(3), enable_switch=True)
     assert picks == [0, 0, 0, 0, 1, 2, 2, 2]
 
 
@@ -220,7 +220,7 @@ def test_an_unknown_profile_is_refused_at_once(name):
 
 def test_a_negative_byte_count_is_refused():
     with pytest.raises(InvalidConfigError, match="-1 bytes"):
-        Sticky().for_topic("topic").appended(-1, SIX, enable_switch=True)
+        Sticky().for_topic("topic").note_append(-1, SIX, enable_switch=True)
 
 
 def test_sticky_by_time_draws_for_each_record_until_a_partition_has_a_leader() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from assignors import Assignment, Reason, RebalanceProtocol, registry
-from assignors.interface import unrecorded
+from assignors.interface import record_nothing
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class EvenAssignor:
         self.protocols = frozenset({RebalanceProtocol(cooperative)})
 
     def assign(self, group: Group) -> Assignment:
-        return self.assign_recorded(group, unrecorded)
+        return self.assign_recorded(group, record_nothing)
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
         free = [TopicPartition(topic.name, n) for topic in group.topics for n in range(topic.partitions)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assignors import get_assignor
-from assignors.interface import unrecorded
+from assignors.interface import record_nothing
 
 if TYPE_CHECKING:
     from assignors import Assignment, Group
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class RuleLeader:
     """A leader that asks the rule of the assignor of this name."""
 
-    def __init__(self, assignor: str, record: Recorder = unrecorded) -> None:
+    def __init__(self, assignor: str, record: Recorder = record_nothing) -> None:
         self._leader = get_assignor(assignor)
         self._record = record
 

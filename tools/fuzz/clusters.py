@@ -52,7 +52,7 @@ OFFSETS = [None, 0, 1, 7, 2**63 - 1]
 FOLDER = TemporaryDirectory(prefix="copartition-clusters-")
 
 
-def _unseen(text: str) -> list[str]:
+def unseen(text: str) -> list[str]:
     return [line for line in text.split("\n") if not line.isprintable()]
 
 
@@ -89,7 +89,7 @@ def check_looks(case: tuple[Look, Look]) -> None:
     assert transactions_json(last, answer, "g").isascii()
     console = visible_console()(file=StringIO(), width=120)
     print_transactions(last, answer, console, full=True)
-    assert not _unseen(console.file.getvalue())  # type: ignore[attr-defined]
+    assert not unseen(console.file.getvalue())  # type: ignore[attr-defined]
 
 
 class _Stream:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from copartition.simulation import Scenario
+from copartition.simulation.inputs.file import scenario_yaml
 from copartition.why.cures import cures, scenario_of, scenario_or_why_not
 from copartition.why.evidence import read_evidence
 from copartition.why.rebalances import histories
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 RECORDED = Path(__file__).parents[2] / "tests/golden/logs"
 FOLDER = TemporaryDirectory(prefix="copartition-logs-")
 _MOST_LINES = 60
+_SETTINGS = {"session.timeout.ms": "6000", "heartbeat.interval.ms": "2000", "max.poll.interval.ms": "7000"}
+"""Those with which the logs were recorded: with others no scenario can have their causes."""
 _ODD = [b"\r", b"\x1b[31m", b"\0", b"\xff\xfe", b"x" * 5_000, "Grupo «ß»".encode()]
 
 
@@ -58,7 +62,7 @@ def make_logs(rng: Random) -> list[bytes]:
 
 
 def check_logs(logs: Sequence[bytes]) -> None:
-    """Every form of the answer, and the scenario."""
+    """Every form of the answer, and the scenario, which is the same when it is written and read again."""
     paths = [Path(FOLDER.name, f"{number}.log") for number in range(len(logs))]
     for path, content in zip(paths, logs, strict=True):
         path.write_bytes(content)
@@ -68,7 +72,11 @@ def check_logs(logs: Sequence[bytes]) -> None:
     why_json(answers, reading.unread)
     print_why(answers, reading.unread, Console(file=StringIO(), width=100), full=True)
     for group in groups:
-        scenario_of(group, {"orders": 6}, "range", {})
+        logged = scenario_of(group, {"orders": 6}, "range", _SETTINGS)
+        # A file that says something else than the scenario it was made of would be simulated instead of it.
+        written = Path(FOLDER.name, "scenario.yaml")
+        written.write_text(scenario_yaml(logged.scenario, logged.assumed), encoding="utf-8")
+        assert Scenario.from_file(written) == logged.scenario
 
 
 TARGETS = {"logs": (make_logs, check_logs)}

@@ -6,6 +6,7 @@ from tools.fuzz import (
     groups,
     keys,
     logs,
+    reshapes,
     scenarios,
     serializing,
     settings,
@@ -29,6 +30,7 @@ TARGETS: dict[str, Target] = (
     | logs.TARGETS
     | serializing.TARGETS
     | clusters.TARGETS
+    | reshapes.TARGETS
 )
 SHARES = {
     "captures": 8,
@@ -61,4 +63,5 @@ SHARES = {
     "tools": 3,
     "share-groups": 1,
     "settings-files": 3,
+    "reshapes": 1,
 }

@@ -32,8 +32,8 @@ ROWS = [
     ),
     (
         "partitioning/hashing/modulo.py",
-        "hashes.view(np.uint32) & np.uint32(0x7FFFFFFF)",
-        "np.abs(hashes).view(np.uint32)",
+        "dividend = dividend & _MASK",
+        "dividend = np.abs(block).view(np.uint32)",
         f"{HASHING} {PLACEMENT}",
     ),
     (
@@ -90,8 +90,8 @@ ROWS = [
     ),
     (
         "partitioning/keys.py",
-        "KeyColumn(offsets - offsets[0], data,",
-        "KeyColumn(offsets, data,",
+        "KeyColumn(np.subtract(offsets, offsets[0], dtype=np.int64), data,",
+        "KeyColumn(offsets.astype(np.int64), data,",
         KEYS,
     ),
     (

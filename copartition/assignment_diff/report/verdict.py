@@ -56,7 +56,7 @@ def details(diff: AssignmentDiff) -> list[Detail]:
         *(Detail(text, Evidence(_COMPARED)) for text in compared),
         *_without_reader(diff),
         *_of_numbers(diff),
-        *_unknown(diff),
+        *_unknown_details(diff),
     ]
 
 
@@ -159,7 +159,7 @@ def _of_numbers(diff: AssignmentDiff) -> Iterator[Detail]:
         yield Detail(text, Evidence(_COMPARED))
 
 
-def _unknown(diff: AssignmentDiff) -> Iterator[Detail]:
+def _unknown_details(diff: AssignmentDiff) -> Iterator[Detail]:
     """Say what cannot be known; of lag the line of numbers tells, as many sources carry none."""
     numbers = diff.summary
     sides = {"before": numbers.members_before, "after": numbers.members_after}

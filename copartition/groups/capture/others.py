@@ -30,7 +30,7 @@ from partitioning.kit.near import listing
 ASK_FOR_MEMBERS = (
     "capture the group with kafka-consumer-groups.sh --describe --group GROUP > group.txt and "
     "kafka-consumer-groups.sh --describe --members --verbose --group GROUP >> group.txt, or ask the cluster: "
-    "live:GROUP -b HOST:PORT"
+    "live:GROUP with `bootstrap_servers`"
 )
 """The ways to a capture that shows who has which partition."""
 
@@ -141,7 +141,9 @@ def refuse_text(text: str) -> None:
         rows = [line.split() for line in text[listed.end() :].splitlines() if len(line.split()) == 3]
         kinds = ", ".join(f"{name} ({kind.lower()})" for name, kind, _ in rows[:_NAMED]) or "none"
         more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
-        raise SourceError(f"this is a list of groups: {kinds}{more}; name one: live:GROUP -b HOST:PORT")
+        raise SourceError(
+            f"this is a list of groups: {kinds}{more}; name one: live:GROUP with `bootstrap_servers`"
+        )
     # A text is named by its tool, so that the error can say what to capture in its place.
     for pattern, what in _TEXTS.items():
         if re.search(pattern, text):
@@ -236,6 +238,9 @@ def _tool_without_members(value: Any) -> str | None:
         ),
         "a plan of kafka-reassign-partitions: replicas of partitions, no members": (
             {"version", "partitions"} <= keys and "groupId" not in keys
+        ),
+        "a part of a group from Confluent's REST API, whose .../consumer-groups/GROUP/lags has all of it": (
+            str(first.get("kind")).startswith("KafkaConsumer") and "consumer_group_id" in keys
         ),
         "the output of kt group, which has offsets and no members": {"name", "topic", "offsets"} <= keys,
     }

@@ -87,7 +87,7 @@ def connect(group: str, config: Mapping[str, str]) -> Cluster:
         SourceError: the settings name no cluster, or it cannot be reached.
     """
     if not config.get("bootstrap.servers"):
-        raise SourceError(f"live:{group} needs a cluster; name it with -b HOST:PORT")
+        raise SourceError(f"live:{group} needs a cluster; name it with `bootstrap_servers`")
     return Cluster(f"live:{group}", config)
 
 
@@ -98,7 +98,7 @@ def connect_to_all(config: Mapping[str, str]) -> Cluster:
         SourceError: the settings name no cluster, or it cannot be reached.
     """
     if not config.get("bootstrap.servers"):
-        raise SourceError("all groups are those of a cluster; name it with -b HOST:PORT")
+        raise SourceError("all groups are those of a cluster; name it with `bootstrap_servers`")
     return Cluster("all groups", config)
 
 
@@ -357,7 +357,7 @@ class Ledgers(Cluster):
 
     def __init__(self, config: Mapping[str, str]) -> None:
         if not config.get("bootstrap.servers"):
-            raise SourceError("a ledger is kept by a cluster; name it with -b HOST:PORT")
+            raise SourceError("a ledger is kept by a cluster; name it with `bootstrap_servers`")
         super().__init__("ledger", config)
 
     def applications(self) -> list[str]:

@@ -1,6 +1,6 @@
-"""The batches that wait in the Java client's `RecordAccumulator`, uncompressed, for one topic.
+"""Keep the batches that wait in the Java client's `RecordAccumulator`, uncompressed, for one topic.
 
-Times are milliseconds, sizes bytes; partitions and brokers are numbers from 0 on.
+Times are milliseconds, sizes are bytes; partitions and brokers are numbers from 0 on.
 """
 
 from collections import deque
@@ -15,10 +15,10 @@ from partitioning.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, record
 
 @dataclass(slots=True, eq=False)
 class Batch:
-    """A batch of one partition; it is full when closed or filled to its buffer.
+    """A batch of one partition; it is full if it is closed or its buffer is filled.
 
-    `buffer` and `size` are bytes of memory it holds and fills; times are in ms; `number` is its place among
-    the batches sent, -1 before.
+    `buffer` is the bytes of memory that it holds, and `size` how many of them are filled. Times are
+    milliseconds. `number` is its place among the batches sent, -1 before it is sent.
     """
 
     partition: int
@@ -32,18 +32,18 @@ class Batch:
 
     @property
     def full(self) -> bool:
-        """True if the batch can go at once."""
+        """True if the batch can be sent at once."""
         return self.closed or self.size >= self.buffer
 
     def has_room(self, payload: int, timestamp: int) -> bool:
-        """Return whether the record fits; a first one always does.
+        """Return whether the record fits; the first record of a batch always does.
 
-        A batch that is too full for one is closed, as the client closes it: a smaller record later opens a
-        new batch.
+        If a record does not fit, the batch is closed, as the client closes it: a smaller record that comes
+        later opens a new batch.
 
         Args:
             payload: the record's `payload_size`.
-            timestamp: of the record, whole milliseconds.
+            timestamp: the time of the record, in whole milliseconds.
         """
         if self.records and self.size + self._bytes_of(payload, timestamp) > self.buffer:
             self.closed = True
@@ -59,9 +59,9 @@ class Batch:
         return added
 
     def _bytes_of(self, payload: int, timestamp: int) -> int:
-        """Return the bytes of the record as the next one of this batch.
+        """Return the bytes that the record takes as the next one of this batch.
 
-        They depend on the batch: varints hold the record's place in it and its time after the first record.
+        They depend on the batch: varints hold the record's index in it, and its time after the first record.
         """
         return record_size(payload, self.records, timestamp - self.base_timestamp)
 
@@ -71,10 +71,10 @@ class Appended(NamedTuple):
 
     Attributes:
         batch: the batch that took the record.
-        added: bytes by which the batches grew.
+        added: the bytes by which the batch grew.
         opened: whether the batch is new.
-        full: whether its partition has a full batch now.
-        unused: bytes of memory that were taken for a batch which was not needed.
+        full: whether its partition now has a full batch.
+        unused: bytes of memory that were allocated for a batch and not needed after all.
     """
 
     batch: Batch
@@ -85,14 +85,15 @@ class Appended(NamedTuple):
 
 
 class Accumulator:
-    """One queue of batches a partition.
+    """One queue of batches for each partition.
 
-    `leaders` are the brokers that lead each partition (None: no leader); a broker's are drained in the order
-    of `layout.available`. `strategy` chooses for unkeyed records; it is asked here if that depends on the
-    bytes appended (`BytesAware`), and sees the queues if it wants to (`LoadAware`). `allocate` takes memory
-    for a new batch, and says when it had it; None if it timed out.
+    `leaders` has the broker that leads each partition (None: no leader). The partitions of a broker are
+    drained in the order of `layout.available`. `strategy` chooses the partition of unkeyed records; it is
+    called here if its choice depends on the bytes appended (`BytesAware`), and it is given the lengths of the
+    queues if it is `LoadAware`. `allocate` allocates memory for a new batch and returns the time at which it
+    had it, or None if it timed out.
 
-    Between calls only the last batch of a queue may be open. `_drain_from` has for each broker the place in
+    Between calls only the last batch of a queue may be open. `_drain_from` has, for each broker, the index in
     `_partitions_of` at which its next request begins.
     """
 
@@ -111,7 +112,7 @@ class Accumulator:
         self._balancing = strategy if isinstance(strategy, LoadAware) else None
         self._allocate = allocate
         self._queues: dict[int, deque[Batch]] = {}
-        # The order counts: a request that is full leaves out the partitions that come late in it.
+        # The order matters: a request that is full leaves out the partitions at the end.
         order = range(layout.partitions) if layout.available is None else layout.available
         self._partitions_of: dict[int, list[int]] = {}
         for partition in order:
@@ -125,10 +126,10 @@ class Accumulator:
     def append(self, placed: int, payload: int, now: float) -> Appended | None:
         """Put a record into a batch; return None if `max.block.ms` passed before there was memory for one.
 
-        `payload` is the record's `payload_size`; if `placed` is -1, `strategy` chooses the partition.
-        `now` is in ms.
+        `payload` is the record's `payload_size`. If `placed` is -1, `strategy` chooses the partition. `now`
+        is in milliseconds.
         """
-        # The record keeps the time of the call, also if it waits for memory below and enters its batch later.
+        # The record keeps the time of this call, even if it waits for memory and enters its batch later.
         timestamp = int(now)
         sticky = self._sticky if placed < 0 else None
         buffer = 0
@@ -138,37 +139,37 @@ class Accumulator:
             added = queue[-1].try_append(payload, timestamp) if queue else 0
             if added or buffer:
                 break
-            # The wait for memory may change which partition is best, so choose again after it.
+            # The wait for memory may change which partition is best, so the strategy chooses again after it.
             buffer = max(self._settings.batch_size, 1, payload + MAX_RECORD_OVERHEAD + BATCH_OVERHEAD)
             allocated = self._allocate(buffer)
             if allocated is None:
                 return None
             now = allocated
-        # Room may have come up while the thread waited, as the sticky choice can have moved to another queue:
-        # then the memory that was taken is not needed, and is given back as `unused`.
+        # Another batch may have room after the wait, because the sticky choice may have moved to another
+        # queue. Then the allocated memory is not needed, and is returned as `unused`.
         opened = not added
-        # The buffer is used up: `buffer` becomes 0, so nothing is given back as unused.
+        # The new batch uses the buffer, so `buffer` becomes 0 and nothing is returned as unused.
         if opened:
             queue.append(Batch(partition, buffer, now, timestamp))
             queue[-1].try_append(payload, timestamp)
             added, buffer = queue[-1].size, 0
         if sticky is not None:
-            sticky.appended(added, self._layout, enable_switch=queue[-1].full)
+            sticky.note_append(added, self._layout, enable_switch=queue[-1].full)
         return Appended(queue[-1], added, opened, len(queue) > 1 or queue[-1].full, buffer)
 
     def opens(self, partition: int, payload: int, now: float) -> bool:
         """Return whether the record finds no batch with room.
 
-        The question closes one that is too full for it.
+        This closes a batch that has too little room for it.
         """
         queue = self._queues.get(partition)
         return not (queue and queue[-1].has_room(payload, int(now)))
 
     def ready(self, now: float, *, everything: bool = False) -> set[int]:
-        """Return the brokers for which a batch can go: a full one, or one that lingered.
+        """Return the brokers to which a batch can be sent: a full one, or one that has lingered.
 
-        With `everything` any batch can go. The sender asks this before it sends, so this is where the sticky
-        partitioner learns of the queues.
+        With `everything`, any batch can be sent. The sender calls this before it sends, and here the sticky
+        partitioner is given the lengths of the queues.
         """
         if self._balancing is not None:
             self._balancing.update_load(self._load(), self._layout)
@@ -182,50 +183,50 @@ class Accumulator:
         }
 
     def update_node_latency_stats(self, broker: int, now: float, *, can_drain: bool) -> None:
-        """Note that the sender found whether a broker with ready batches can take a request (KIP-794)."""
+        """Record whether a broker with ready batches can take a request, as the sender found (KIP-794)."""
         self._ready_at[broker] = now
         if can_drain or broker not in self._drained_at:
             self._drained_at[broker] = now
 
     def drain(self, broker: int, most: int) -> list[Batch]:
-        """Return a request: the first batch of every partition, ready or not, up to some bytes or a batch.
+        """Return a request: the first batch of every partition, ready or not, up to `most` bytes.
 
         Args:
             broker: the leader.
-            most: the bytes of a request; a single batch may be larger.
+            most: the most bytes of a request; a single batch may be larger.
         """
         partitions = self._partitions_of.get(broker, [])
         start = self._drain_from.get(broker, 0)
         drained: list[Batch] = []
         size = 0
         for step in range(len(partitions)):
-            # The next request starts with the partition this one looked at last.
+            # The next request starts with the last partition that this one looked at.
             self._drain_from[broker] = (start + step) % len(partitions)
             queue = self._queues.get(partitions[self._drain_from[broker]])
             if not queue:
                 continue
             if drained and size + queue[0].size > most:
                 break
-            # A batch on its way takes no more records.
+            # A batch that is sent takes no more records.
             queue[0].closed = True
             size += queue[0].size
             drained.append(queue.popleft())
         return drained
 
     def _stick(self, sticky: BytesAware) -> int:
-        """Return an unkeyed record's partition, the next one if all batches of the current one are full."""
-        # A change is put off while the queue has a batch that is not full (KIP-794, `partitionChanged`);
-        # since then the sender may have taken that batch.
+        """Return an unkeyed record's partition; the next one if the current one has no batch with room."""
+        # The client puts off a change of partition while the queue has a batch that is not full (KIP-794,
+        # `partitionChanged`). Since then the sender may have taken that batch.
         queue = self._queues.get(sticky.peek(self._layout))
         if not queue or queue[-1].full:
-            sticky.appended(0, self._layout, enable_switch=True)
+            sticky.note_append(0, self._layout, enable_switch=True)
         return sticky.peek(self._layout)
 
     def _load(self) -> dict[int, int] | None:
-        """Return how many batches wait for each partition; None until each had some.
+        """Return how many batches wait for each partition; None until each partition has had one.
 
-        Partitions of a broker that has not taken a request for too long are left out. Quirk: the size of one
-        that is left out stays for the next one if that has none.
+        Partitions of a broker that has taken no request for too long are left out. Quirk: the length of a
+        partition that is left out stays in the list, and counts for the next partition if that has no batch.
         """
         if not self._settings.partitioner_adaptive_partitioning_enable or (
             len(self._queues) < self._layout.partitions

@@ -1,4 +1,4 @@
-"""Counts of many runs: how often faults lose, duplicate or reorder records."""
+"""Count over many runs how often faults lose, duplicate or reorder records."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -10,16 +10,16 @@ from copartition.models.producer.settings import INT_MAX, check_bounds
 from copartition.models.producer.tuning import Client
 
 MOST_BATCHES = 1_000_000
-"""The most batches that are simulated over all runs, which take some minutes."""
+"""The most batches that are simulated over all runs; these take some minutes."""
 
 
 class BatchTally(NamedTuple):
-    """A count of the batches that something happened to.
+    """A count of the batches to which one thing happened.
 
     Attributes:
-        batches: over all runs.
-        runs: in which it happened to any.
-        most: in one run.
+        batches: their number over all runs.
+        runs: the number of runs in which it happened to at least one batch.
+        most: the most batches in one run.
     """
 
     batches: int
@@ -32,13 +32,13 @@ class DeliveryAssessment:
     """The fate of the batches of all runs.
 
     Attributes:
-        batches: of each run.
-        runs: how many.
-        lost: not in the log although the producer was not told so.
+        batches: batches produced in each run.
+        runs: the number of runs.
+        lost: not in the log although the producer got no error for them.
         duplicated: more than once in the log.
-        reordered: first in the log after one that was produced later.
+        reordered: first in the log after a batch that was produced later.
         failed: the callback got an error.
-        failed_but_written: those of them that are in the log all the same.
+        failed_but_written: failed, but in the log all the same.
     """
 
     batches: int
@@ -64,21 +64,21 @@ def assess_delivery(
 ) -> DeliveryAssessment:
     """Produce batches of one record again and again; return what is lost, doubled, out of order or failed.
 
-    Run i has the seed `seed + i`. Times at which something happens to a broker are moved from run to run, in
-    even steps over the time that a batch needs, since a fault comes at any moment of a delivery.
+    Run i has the seed `seed + i`. A fault may come at any moment of a delivery. So the times of brokers'
+    faults are moved from run to run, in even steps over the time that a batch needs.
 
     See `simulate_delivery` for an explanation of settings, faults, client and the times in milliseconds.
 
     Args:
-        batches: of each run, to one partition, 1 or more.
-        runs: how many, 1 or more.
+        batches: batches of each run, to one partition, 1 or more.
+        runs: the number of runs, 1 or more.
         settings: the producer's; the defaults of 4.x if None.
         faults: what goes wrong; nothing if None.
-        interval_ms: from one batch to the next.
-        round_trip_ms: to the leader and back.
-        replication_ms: until the leader knows that followers have a batch.
-        seed: of the first run.
-        client: whose rules apply.
+        interval_ms: time from one batch to the next.
+        round_trip_ms: time to the leader and back.
+        replication_ms: time until the leader knows that followers have a batch.
+        seed: the seed of the first run.
+        client: the client whose rules apply.
 
     Raises:
         InvalidConfigError: what `simulate_delivery` refuses, or more than `MOST_BATCHES` over all runs.
@@ -89,7 +89,7 @@ def assess_delivery(
     check_bounds("batches", batches, 1, INT_MAX)
     check_bounds("runs", runs, 1, INT_MAX)
     check_bounds("batches over all runs", batches * runs, 1, MOST_BATCHES)
-    # The time that a batch needs; faults are moved over it in even steps.
+    # The time that a batch needs. The times of faults are moved over it in even steps.
     needed_ms = interval_ms + round_trip_ms + replication_ms
     results = [
         simulate_delivery(
@@ -116,10 +116,7 @@ def assess_delivery(
 
 
 def _later(faults: Faults, by_ms: float) -> Faults:
-    """Return the faults with all times moved by so many milliseconds.
-
-    Times are those at which something happens to a broker; shares of requests stay.
-    """
+    """Return the faults with the times of brokers' faults moved by `by_ms`; shares of requests stay."""
     return replace(
         faults,
         leader_changes=[time + by_ms for time in faults.leader_changes],
@@ -129,6 +126,6 @@ def _later(faults: Faults, by_ms: float) -> Faults:
 
 
 def _tally(batches_of_runs: Iterable[tuple[int, ...]]) -> BatchTally:
-    """Return how many batches something happened to, in how many runs, and the most in one run."""
+    """Return how many batches there are, in how many runs there are any, and the most in one run."""
     counts = [*map(len, batches_of_runs)]
     return BatchTally(sum(counts), sum(map(bool, counts)), max(counts))

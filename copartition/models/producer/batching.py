@@ -1,7 +1,8 @@
-"""Simulates how `batch.size`, `linger.ms` and `buffer.memory` batch a stream of records.
+"""Simulate how `batch.size`, `linger.ms` and `buffer.memory` batch a stream of records.
 
-A discrete-event model of the Java client's `RecordAccumulator` and `Sender`, uncompressed, with one thread
-that calls `send()`. Time passes only on the network, in the brokers, and while `send()` waits for memory.
+This is a discrete-event model of the Java client's `RecordAccumulator` and `Sender`, uncompressed, with one
+thread that calls `send()`. Time passes only on the network, in the brokers, and while `send()` waits for
+memory.
 """
 
 import math
@@ -22,16 +23,16 @@ from partitioning.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, payloa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerTimes:
-    """A broker as the producer feels it: it serves one request after another.
+    """A broker as the producer sees it: it serves one request after another.
 
     >>> BrokerTimes(latency_ms=2.0, request_ms=1.0).served_ms(0.0, 0.0, 1, 100)
     2.0
 
     Attributes:
         latency_ms: network and replication time of a request, whatever its size.
-        request_ms: time it works on each request.
-        batch_ms: time it works on each batch in it.
-        bytes_per_ms: how fast it takes bytes in.
+        request_ms: time that it works on each request.
+        batch_ms: time that it works on each batch of a request.
+        bytes_per_ms: how many bytes it takes in per millisecond.
 
     Raises:
         InvalidConfigError: a time that is negative or not finite, or a speed that is not above 0.
@@ -48,12 +49,12 @@ class BrokerTimes:
             raise InvalidConfigError(f"bytes_per_ms is {self.bytes_per_ms}; give more than 0")
 
     def served_ms(self, sent_ms: float, free_ms: float, batches: int, size: int) -> float:
-        """Return when it has done a request of so many batches and bytes, free from `free_ms` on.
+        """Return when it has done a request of `batches` batches and `size` bytes, in milliseconds.
 
         Args:
-            sent_ms: when the request leaves the producer; half of the latency later it is here.
-            free_ms: when the broker is done with the requests before.
-            batches: in the request.
+            sent_ms: when the request leaves the producer; it arrives half of the latency later.
+            free_ms: when the broker is done with the requests before it.
+            batches: the number of batches in the request.
             size: bytes of all batches.
         """
         starts = max(sent_ms + self.latency_ms / 2, free_ms)
@@ -65,15 +66,15 @@ class BatchingResult:
     """The batches of a stream of records; times are ms on the records' own clock.
 
     Attributes:
-        batch: batch of each record, -1 if `send()` timed out, shape (records,).
-        called_ms: when `send()` was called for each record: its time, or later if the thread was blocked.
+        batch: the number of each record's batch, -1 if `send()` timed out, shape (records,).
+        called_ms: when `send()` was called for each record: at its time, or later if the thread was blocked.
         appended_ms: when each record entered its batch; NaN if `send()` timed out.
-        partition: partition of each batch, shape (batches,).
-        records: records in each batch.
-        size: bytes of each batch, its 61 of overhead included.
-        sent_ms: when each batch left.
-        acknowledged_ms: when its answer came.
-        request: request of each batch.
+        partition: the partition of each batch, shape (batches,).
+        records: the number of records in each batch.
+        size: bytes of each batch, with its overhead of 61.
+        sent_ms: when each batch was sent.
+        acknowledged_ms: when the answer to its request came.
+        request: the number of each batch's request.
     """
 
     batch: NDArray[np.int64]
@@ -98,21 +99,21 @@ class BatchingResult:
 
     @property
     def timed_out(self) -> int:
-        """Records that `send()` gave up on after `max.block.ms` without memory."""
+        """Number of records for which `send()` gave up after `max.block.ms` without memory."""
         return int(np.count_nonzero(self.batch < 0))
 
     @property
     def blocked_ms(self) -> float:
-        """Time the calling thread waited for memory, appended records only."""
+        """Milliseconds for which the calling thread waited for memory, for appended records only."""
         return float(np.nansum(self.appended_ms - self.called_ms))
 
     def wait_ms(self, percentiles: Sequence[float]) -> NDArray[np.float64]:
-        """Return percentiles (0 .. 100) of the time a record waits in its batch before it is sent."""
+        """Return percentiles (0 .. 100) of a record's wait in its batch until it is sent, in milliseconds."""
         kept = self.batch >= 0
         return np.percentile(self.sent_ms[self.batch[kept]] - self.appended_ms[kept], percentiles)
 
     def latency_ms(self, percentiles: Sequence[float]) -> NDArray[np.float64]:
-        """Return percentiles (0 .. 100) of the time from the call of `send()` to the acknowledgement."""
+        """Return percentiles (0 .. 100) of the milliseconds from a call of `send()` to its answer."""
         kept = self.batch >= 0
         return np.percentile(self.acknowledged_ms[self.batch[kept]] - self.called_ms[kept], percentiles)
 
@@ -130,7 +131,7 @@ def simulate_batching(
 ) -> BatchingResult:
     """Return the batches and requests that a stream of records becomes, and how long each record waits.
 
-    The producer is closed after the last record, which sends what is left.
+    The producer is closed after the last record, so it sends everything that is left.
 
     Args:
         times_ms: when the application wants to send each record, ascending, shape (n,).
@@ -140,13 +141,13 @@ def simulate_batching(
         leaders: index into `brokers` of each partition's leader.
         brokers: the brokers.
         unkeyed: chooses for the records with partition -1, as `get_partitioner("sticky").for_topic(name)`. It
-            hears of bytes, queues, new batches and time as far as it wants to.
+            is told of bytes, queues, new batches and time as far as it has methods for them.
         key_bytes: bytes of each key, -1 for null, or one number for all.
         settings: the producer's; the defaults of 4.x if None.
 
     Raises:
-        InvalidConfigError: a record larger than `max.request.size` or `buffer.memory`, times that go back, a
-            time or size out of range, or a strategy that wants to hear of both bytes and new batches.
+        InvalidConfigError: a record is larger than `max.request.size` or `buffer.memory`, times go back, a
+            time or size is out of range, or a strategy is both `BytesAware` and `BatchAware`.
         InvalidLayoutError: a partition or leader that does not exist.
 
     >>> result = simulate_batching([0, 1, 2], 100, 0, leaders=[0], brokers=[BrokerTimes(latency_ms=2.0)])
@@ -155,7 +156,7 @@ def simulate_batching(
     """
     stream = checked_stream(times_ms, value_bytes, partitions, key_bytes, leaders, brokers, unkeyed)
     settings = settings or BatchingSettings()
-    strategy: object = unkeyed  # the powers are no part of its type
+    strategy: object = unkeyed  # its type does not include the optional Protocols
     if isinstance(strategy, BytesAware) and isinstance(strategy, BatchAware):
         raise InvalidConfigError(
             f"{type(strategy).__name__} counts bytes (BytesAware) and waits for new batches (BatchAware); "
@@ -176,9 +177,9 @@ def simulate_batching(
 class _Producer:
     """Accumulator, sender and clock of one producer.
 
-    `_events` has the clock and what will happen. `_free` are the bytes of `buffer.memory` that no batch has;
-    `_in_flight` and `_busy_until` (ms) have an element for each broker. `_sent` has (batch, time, request) of
-    each batch in the order of their numbers.
+    `_events` has the clock and the events to come. `_free` is the bytes of `buffer.memory` that no batch
+    holds. `_in_flight` and `_busy_until` (ms) have an element for each broker. `_sent` has (batch, time,
+    request) of each batch, in the order of batch numbers.
     """
 
     def __init__(
@@ -188,7 +189,7 @@ class _Producer:
         brokers: Sequence[BrokerTimes],
         unkeyed: TopicPartitioner | None,
     ) -> None:
-        strategy: object = unkeyed  # the powers are no part of its type
+        strategy: object = unkeyed  # its type does not include the optional Protocols
         self._settings = settings
         self._brokers = brokers
         self._unkeyed = unkeyed
@@ -207,14 +208,14 @@ class _Producer:
         self._acknowledged: dict[int, float] = {}
 
     def run(self, times: list[float], placed: list[int], payloads: list[int]) -> BatchingResult:
-        """Send all records, close the producer, and return what became of them.
+        """Send all records, close the producer, and return the result.
 
         Args:
             times: when the application wants to send each record, ascending, ms.
-            placed: partition of each; -1 leaves it to the strategy.
+            placed: partition of each; -1 leaves the choice to the strategy.
             payloads: `payload_size` of each.
         """
-        # Batches, not numbers: a batch has its number only when it is sent.
+        # These are batches and not their numbers, because a batch has its number only when it is sent.
         batch_of: list[Batch | None] = []
         called: list[float] = []
         appended: list[float] = []
@@ -223,7 +224,7 @@ class _Producer:
             called.append(self._events.now)
             batch_of.append(self._append(partition, payload))
             appended.append(self._events.now if batch_of[-1] is not None else math.nan)
-        # From here on every batch may go at once, as in `KafkaProducer.close`.
+        # From here on every batch may be sent at once, as in `KafkaProducer.close`.
         self._closing = True
         self._send()
         self._advance(math.inf)
@@ -257,13 +258,13 @@ class _Producer:
         if placed < 0 and not self._is_sticky:
             placed = self._place(payload)
         elif self._batches is not None and self._accumulator.opens(placed, payload, self._events.now):
-            self._batches.new_batch(placed, self._layout)  # that of a keyed record, which stays where it is
+            self._batches.new_batch(placed, self._layout)  # for a keyed record, whose partition stays
         appended = self._accumulator.append(placed, payload, self._events.now)
         if appended is None:
             return None
-        # Memory that was taken for a batch which was not needed after all goes back to the pool at once.
+        # Memory that was allocated and not needed after all goes back to the pool at once.
         self._free += appended.unused
-        # A batch that lingers is looked at again when its time is over.
+        # A batch that lingers is looked at again when its linger time is over.
         if appended.opened:
             self._events.at(self._events.now + self._settings.linger_ms, self._send)
         if appended.opened or appended.full:
@@ -271,9 +272,9 @@ class _Producer:
         return appended.batch
 
     def _place(self, payload: int) -> int:
-        """Return where the strategy puts an unkeyed record.
+        """Return the partition that the strategy chooses for an unkeyed record.
 
-        The strategy is asked again if its answer opens a batch (KIP-480).
+        If its choice opens a batch, the strategy is told so and chooses again (KIP-480).
         """
         placed = self._choose()
         if self._batches is not None and self._accumulator.opens(placed, payload, self._events.now):
@@ -282,25 +283,25 @@ class _Producer:
         return placed
 
     def _choose(self) -> int:
-        """Return the strategy's partition; one that the topic does not have raises `InvalidLayoutError`."""
+        """Return the strategy's partition; raise `InvalidLayoutError` if the topic does not have it."""
         assert self._unkeyed is not None
         return checked_choice(self._unkeyed.partition(None, self._layout), self._layout.partitions)
 
     def _allocate(self, size: int) -> float | None:
-        """Take memory from the pool, waiting up to `max.block.ms` for it (BufferPool.allocate).
+        """Take memory from the pool, waiting for it up to `max.block.ms` (BufferPool.allocate).
 
         Returns:
-            The time when there was enough, ms; None if that took too long.
+            The time in milliseconds when there was enough; None if that took too long.
         """
         deadline = self._events.now + self._settings.max_block_ms
         self._blocked = self._free < size
         if self._blocked:
             self._send()
-        # Only answers give memory back, so the clock moves from event to event until there is enough.
+        # Only answers free memory, so the clock moves from event to event until there is enough.
         while self._free < size and self._events.is_due(deadline):
             self._events.let_next_happen()
         self._blocked = False
-        # No answer came in time: `send()` gives up at its deadline, not at the last event.
+        # If no answer came in time, `send()` gives up at its deadline, not at the last event.
         if self._free < size:
             self._events.now = deadline
             return None
@@ -310,7 +311,7 @@ class _Producer:
     # The sender.
 
     def _send(self) -> None:
-        """Send what is ready, while brokers may have another request (Sender.sendProducerData)."""
+        """Send ready batches as long as brokers can take another request (Sender.sendProducerData)."""
         most = self._settings.max_in_flight_requests_per_connection
         while True:
             ready = sorted(
@@ -344,7 +345,7 @@ class _Producer:
         )
 
     def _take_answer(self, broker: int, request: int, memory: int) -> None:
-        """Note the answer of a request, free its memory, and send what waited for it."""
+        """Handle the answer to a request: free its memory, and send what waited for that."""
         self._acknowledged[request] = self._events.now
         self._in_flight[broker] -= 1
         self._free += memory
@@ -353,9 +354,9 @@ class _Producer:
     # The clock.
 
     def _advance(self, time: float) -> None:
-        """Let all events up to a time happen.
+        """Let all events up to a time happen, and set the clock to it.
 
-        If it is infinite, all events happen, and the clock stays at the last one.
+        If the time is infinite, all events happen, and the clock stays at the last one.
         """
         while self._events.is_due(time):
             self._events.let_next_happen()

@@ -1,6 +1,6 @@
-"""A producer, its partition's leader and the connection between them, event by event.
+"""Simulate a producer, its partition's leader and the connection between them, event by event.
 
-One producer, one partition: a discrete-event model of the client's sender and of the leader's log,
+This is a discrete-event model of one producer's sender and of one leader's log, for one partition. It is
 deterministic for a seed.
 """
 
@@ -26,9 +26,9 @@ from partitioning.errors import InvalidConfigError
 
 REQUESTS = 150_000
 REQUESTS_EACH = 1_200
-"""A run sends at most `REQUESTS` requests, and so many more for each batch.
+"""A run sends at most `REQUESTS` requests, and `REQUESTS_EACH` more for each batch.
 
-A batch that is refused for two minutes, every 100 ms, needs about so many.
+A batch that is refused every 100 ms for two minutes needs about `REQUESTS_EACH`.
 """
 
 
@@ -45,27 +45,27 @@ def simulate_delivery(
 ) -> DeliveryResult:
     """Return what is duplicated, reordered, refused or lost when these batches are produced to one partition.
 
-    Idempotence does not cover a producer's first batch: a leader that knows nothing of the producer takes
-    whichever comes first, so if only the first is refused, the client's retries of it are out of order.
+    Idempotence does not cover a producer's first batch: a leader that knows nothing of the producer accepts
+    whichever batch comes first. So if only the first batch is refused, its retries are out of order.
 
     Args:
-        batches: records of each batch.
+        batches: the number of records in each batch.
         settings: the producer's; the defaults of 4.x if None.
         faults: what goes wrong; nothing if None.
-        interval_ms: a batch is ready to be sent this long after the one before.
-        round_trip_ms: time from sending a request to its answer, replication aside.
-        replication_ms: time until the leader knows that the followers have what it appended; they have it
-            after half of that, and tell with their next fetch.
+        interval_ms: time from one batch being ready to be sent to the next.
+        round_trip_ms: time from sending a request to its answer, without replication.
+        replication_ms: time until the leader knows that the followers have what it appended. They have it
+            after half of that, and report it with their next fetch.
         seed: decides which requests the faults hit; equal arguments give equal results.
-        client: whose rules for batches that are sent again. Without idempotence the Java client turns the
-            order of a lost connection around; librdkafka keeps it, but has one more request ready than may
-            be in flight. With idempotence librdkafka takes a later batch's acknowledgement for that of a
-            batch that waits to be sent again, and fails all that follows if a leader has lost batches
-            that were acknowledged; the Java client goes on with a new epoch.
+        client: the client whose rules for retried batches apply. Without idempotence the Java client reverses
+            the order of a lost connection's batches; librdkafka keeps it, but has one more request ready than
+            may be in flight. With idempotence librdkafka takes the acknowledgement of a later batch for that
+            of a batch that waits for its retry; and if a leader has lost acknowledged batches, it fails all
+            that follow. The Java client goes on with a new epoch.
 
     Raises:
-        InvalidConfigError: a batch, time or seed out of range, or a run that does not end within
-            `REQUESTS` requests and `REQUESTS_EACH` for each batch.
+        InvalidConfigError: a batch, time or seed is out of range, or the run does not end within `REQUESTS`
+            requests and `REQUESTS_EACH` for each batch.
 
     >>> lost_answer = Faults(scripted={0: Fault.ACK_LOST})
     >>> settings = DeliverySettings(enable_idempotence=False)
@@ -94,11 +94,12 @@ def simulate_delivery(
 
 
 def _faults_in_turn(faults: Faults, seed: int) -> Callable[[], Fault | None]:
-    """Return a function that is called for each request that comes to the leader, and tells its fault.
+    """Return a function that is called for each request that reaches the leader, and returns its fault.
 
     Args:
-        faults: scripted ones come before those that are drawn by shares.
-        seed: of the draws. A draw is made for a scripted request, too, so that a script moves no other draw.
+        faults: scripted faults take precedence over those drawn by shares.
+        seed: the seed of the draws. A scripted request also makes its draw, so a script does not change the
+            other draws.
     """
     kinds: tuple[Fault | None, ...] = (*Fault, None)
     bounds = np.cumsum(faults.shares).tolist()
@@ -116,8 +117,8 @@ def _faults_in_turn(faults: Faults, seed: int) -> Callable[[], Fault | None]:
 class _Batch:
     """A batch as the sender sees it.
 
-    `number` is its place among the batches produced, from 0 on; times are ms. `sequence` is None until it is
-    sent first, and again after a new epoch began.
+    `number` is its index among the batches produced; times are milliseconds. `sequence` is None until the
+    batch is first sent, and again after a new epoch has begun.
     """
 
     number: int
@@ -128,7 +129,7 @@ class _Batch:
 
 
 class _Request(NamedTuple):
-    """A batch on its way, with the sequence that it was sent with and the number of its connection."""
+    """A batch on its way, with the sequence it was sent with and the number of its connection."""
 
     batch: _Batch
     sent: SequencedBatch | None
@@ -139,16 +140,17 @@ class _Request(NamedTuple):
 class _Run:
     """The state of one simulation: the client's side, then the leader's.
 
-    Times are ms, sequences those of `SequencedBatch`, connections count from 0. `_events` has the clock and
-    what will happen.
+    Times are milliseconds, sequences are those of `SequencedBatch`, and connections are counted from 0.
+    `_events` has the clock and the events to come.
 
-    On the client's side a batch is in one of `_queue` (waits, by number unless the Java client turns it
-    around), `_ready` (librdkafka's request that may not leave yet) and `_in_flight` (in the order of
-    sending), or it has an outcome. With acks=0 it has its outcome as soon as it is sent.
+    On the client's side, a batch without an outcome is in one of three places: `_queue` (it waits; in the
+    order of numbers, unless the Java client reverses it), `_ready` (librdkafka's request that may not be sent
+    yet), or `_in_flight` (in the order of sending). With acks=0 a batch has its outcome as soon as it is
+    sent.
 
-    On the leader's side `_inbox` has what arrived and was not read, `_busy` is True while a request waits for
-    replication, connections up to `_broken` are closed, and `_log` has (time, batch number, sequence) of each
-    append.
+    On the leader's side, `_inbox` has requests that arrived and are not read yet, `_busy` is True while a
+    request waits for replication, connections up to number `_broken` are closed, and `_log` has (time, batch
+    number, sequence) of each append.
     """
 
     records: tuple[int, ...]
@@ -187,13 +189,13 @@ class _Run:
         """Produce a batch every `interval_ms`, run until nothing is left to happen, and return the result.
 
         Raises:
-            InvalidConfigError: more requests than `REQUESTS` and `REQUESTS_EACH` for each batch.
+            InvalidConfigError: there are more requests than `REQUESTS` and `REQUESTS_EACH` for each batch.
         """
         self._followers_gone_ms = self.faults.followers_gone_ms
         most = REQUESTS + REQUESTS_EACH * len(self.records)
         for number in range(len(self.records)):
-            # Planned before the faults: at one time a batch is created before something happens to the
-            # leader.
+            # These are planned before the faults, so that a batch is created before something happens to the
+            # leader at the same time.
             self._events.at(number * interval_ms, partial(self._producer_creates, number))
         for time in self.faults.leader_changes:
             self._events.at(time, self._leader_changes)
@@ -212,7 +214,7 @@ class _Run:
         )
 
     def _endless(self) -> InvalidConfigError:
-        """Return the error of a run without an end; it names the batch that was sent most often."""
+        """Return the error for a run without an end; it names the batch that was sent most often."""
         batch, attempts = self._attempts.most_common(1)[0]
         return InvalidConfigError(
             f"after {self._requests} requests for {len(self.records)} batches, at {self._events.now} ms, "
@@ -247,7 +249,7 @@ class _Run:
                 batch.sequence = SequencedBatch(self._epoch, self._next_sequence, self.records[batch.number])
                 self._next_sequence = (batch.sequence.last + 1) % 2**31
             request = _Request(batch, batch.sequence, self._connection)
-            # No answer is waited for, so the batch is done when it is sent.
+            # The client waits for no answer, so the batch is done when it is sent.
             if self.settings.acks == "0":
                 self._outcomes[batch.number] = Outcome.NOT_ASKED
             else:
@@ -260,8 +262,9 @@ class _Run:
     def _makes_ready(self) -> bool:
         """Return whether librdkafka makes the next request although it may not send it yet.
 
-        No retry comes before it any more (`rd_kafka_broker_outbufs_space`); an idempotent producer takes it
-        back (`rd_kafka_broker_bufq_purge_by_toppar`).
+        From then on no retry comes before that request (`rd_kafka_broker_outbufs_space`). An idempotent
+        producer takes the request back (`rd_kafka_broker_bufq_purge_by_toppar`), so it is not modelled for
+        one.
         """
         if not self.librdkafka or self.settings.enable_idempotence or self._ready or not self._queue:
             return False
@@ -277,24 +280,25 @@ class _Run:
         if len(self._in_flight) >= self.settings.max_in_flight_requests_per_connection:
             return False
         if self._connection > 0 and self._is_paused():
-            return False  # nobody answers the ApiVersions request with which a new connection begins
+            return False  # a paused leader does not answer the ApiVersions request of a new connection
         if self._ready:
             return True
         head = self._queue[0]
         if head.not_before_ms > self._events.now:
             return False
-        # A batch that is sent again waits until it is the oldest without an answer (KAFKA-5494).
+        # A retried batch waits until it is the oldest without an answer (KAFKA-5494).
         retried = head.sequence is not None
         return not (retried and self._in_flight)
 
     def _take_answer(self, request: _Request, verdict: Verdict | None, *, retriable: bool) -> None:
-        """Take the leader's answer to a request.
+        """Handle the leader's answer to a request.
 
-        An answer over an older connection, or for a batch that has expired, does not count.
+        An answer over an older connection, or for a batch that has expired, is dropped.
 
         Args:
             request: the request.
-            verdict: of the leader on its sequence; None without idempotence, or if it was refused.
+            verdict: the leader's verdict on the batch's sequence; None without idempotence, or if the request
+                was refused.
             retriable: whether the leader answered with a retriable error.
         """
         batch = request.batch
@@ -302,10 +306,10 @@ class _Run:
             return
         self._in_flight.remove(batch)
         if verdict is Verdict.OUT_OF_ORDER_SEQUENCE_NUMBER:
-            # Unless it follows the last acknowledged one, the client hopes that an earlier batch still gets
-            # through (TransactionManager.canRetry); a true gap ends the epoch (KIP-360).
+            # Unless the batch follows the last acknowledged one, the client expects that an earlier batch
+            # still gets through (TransactionManager.canRetry). A true gap ends the epoch (KIP-360).
             sequence = batch.sequence
-            # It follows the last batch that was acknowledged, so nothing is under way that could still fill
+            # The batch follows the last acknowledged one, so no request is on its way that could still fill
             # the gap.
             gap = sequence is not None and sequence.first == self._last_acknowledged + 1
             if gap and self.librdkafka:
@@ -321,14 +325,14 @@ class _Run:
             self._acknowledge(batch)
 
     def _acknowledge(self, batch: _Batch) -> None:
-        """Note that a batch is acknowledged."""
+        """Record that a batch is acknowledged."""
         self._outcomes[batch.number] = Outcome.ACKNOWLEDGED
         if batch.sequence is None:
             return
         self._last_acknowledged = max(self._last_acknowledged, batch.sequence.last)
         if self.librdkafka:
-            # A leader that took this one must have taken those before (`rd_kafka_dr_implicit_ack`); of a
-            # producer's first batches that is not so.
+            # librdkafka reasons that a leader that took this batch must have taken those before it
+            # (`rd_kafka_dr_implicit_ack`). For a producer's first batches that is wrong.
             while (
                 self._queue and self._queue[0].sequence is not None and self._queue[0].number < batch.number
             ):
@@ -355,17 +359,17 @@ class _Run:
         self._watch_requests()
 
     def _expires(self, batch: _Batch) -> None:
-        """Fail a batch whose time is over, wherever it is (Sender.getExpiredInflightBatches)."""
+        """Fail a batch whose delivery time-out is over, wherever it is (Sender.getExpiredInflightBatches)."""
         for place in (self._queue, self._ready, self._in_flight):
             if batch in place:
                 place.remove(batch)
                 self._fail(batch)
 
     def _disconnect(self, link: int) -> None:
-        """Learn, as the client, that a connection is no more; its requests fail, the oldest first."""
+        """Let the client learn that a connection is closed; its requests fail, the oldest first."""
         if link != self._connection:
             return
-        # Answers over the old connection that are still on their way count no more.
+        # From here on, answers over the old connection are dropped.
         self._connection += 1
         failed, self._in_flight = self._in_flight, []
         unsent, self._ready = self._ready, []
@@ -375,29 +379,29 @@ class _Run:
             self._put_back(batch)
 
     def _retry(self, batch: _Batch) -> None:
-        """Put a batch back for one more attempt after the backoff; without an attempt left it fails."""
+        """Put a batch back for one more attempt after the backoff; if none is left, it fails."""
         if batch.attempts > self.settings.retries:
             self._fail(batch)
             return
         batch.not_before_ms = self._events.now + self.settings.retry_backoff_ms
-        self._events.at(batch.not_before_ms, lambda: None)  # a chance to send when the backoff is over
+        self._events.at(batch.not_before_ms, lambda: None)  # every event is followed by a chance to send
         self._put_back(batch)
 
     def _put_back(self, batch: _Batch) -> None:
-        """Put a batch back into the queue: at its place by number, or at the head as the Java client does."""
+        """Put a batch back into the queue, in the order of numbers; the Java client puts it at the head."""
         if self.settings.enable_idempotence or self.librdkafka:
             older = takewhile(lambda other: other.number < batch.number, self._queue)
             self._queue.insert(sum(1 for _ in older), batch)
         else:
-            self._queue.appendleft(batch)  # the Java client does not look at the order here
+            self._queue.appendleft(batch)  # without idempotence the Java client does not look at the order
 
     def _fail(self, batch: _Batch) -> None:
-        """Note that a batch's callback gets an error; an idempotent producer then needs a new epoch."""
+        """Record that a batch's callback gets an error; an idempotent producer then needs a new epoch."""
         self._outcomes[batch.number] = Outcome.FAILED
         self._epoch_bump_due |= self.settings.enable_idempotence and batch.sequence is not None
 
     def _ends_fatally(self, batch: _Batch) -> None:
-        """Fail all that librdkafka has and will be given: it takes such a gap for a fault of its own."""
+        """Fail all batches that librdkafka has or will get: it takes such a gap for an error of its own."""
         self._fatal = True
         for unsent in (batch, *self._in_flight, *self._queue):
             self._fail(unsent)
@@ -410,7 +414,7 @@ class _Run:
         self._next_sequence = 0
         self._last_acknowledged = -1
         self._epoch_bump_due = False
-        # Batches get new sequences when they are sent, as those of the old epoch are void.
+        # Sequences of the old epoch are void; batches get new ones when they are sent.
         for batch in self._queue:
             batch.sequence = None
 
@@ -421,14 +425,13 @@ class _Run:
         return any(since <= self._events.now < until for since, until in self.faults.pauses)
 
     def _arrives(self, request: _Request) -> None:
-        """Let a request come to the leader; one of a closed connection is lost."""
-        # What was sent over a connection that broke meanwhile is lost.
+        """Let a request arrive at the leader; it is lost if its connection has broken meanwhile."""
         if request.link > self._broken:
             self._inbox.append(request)
             self._leader_reads()
 
     def _leader_reads(self) -> None:
-        """Read a connection's requests in turn: a broker mutes it while it works (SocketServer)."""
+        """Read a connection's requests one by one: the broker mutes it while it works (SocketServer)."""
         while self._inbox and not self._busy and not self._is_paused():
             self._serve(self._inbox.popleft())
 
@@ -440,8 +443,8 @@ class _Run:
             return
         verdict = None if fault is Fault.REFUSED else self._append(request)
         failed = fault in {Fault.REFUSED, Fault.REFUSED_AFTER_APPEND}
-        given_up = request.link != self._connection  # the client has closed it, so nothing more is read
-        # Where there is no answer, a broker tells of an error by closing the connection (KafkaApis).
+        given_up = request.link != self._connection  # the client has closed it, so the leader reads no more
+        # With acks=0 there is no answer, so a broker reports an error by closing the connection (KafkaApis).
         if fault is Fault.ACK_LOST or given_up or (failed and self.settings.acks == "0"):
             self._breaks(request.link)
         elif self.settings.acks != "0":
@@ -451,7 +454,7 @@ class _Run:
             self._events.at(answer_ms, partial(self._leader_answers, request, verdict, retriable=failed))
 
     def _in_sync_ms(self) -> float:
-        """Return when all replicas in sync have what is appended now."""
+        """Return when all replicas in sync have what is appended now, in milliseconds."""
         confirmed = self._events.now + self.replication_ms
         gone = self._followers_gone_ms
         return (
@@ -461,9 +464,9 @@ class _Run:
         )
 
     def _append(self, request: _Request) -> Verdict | None:
-        """Return the verdict on a batch, and append the batch if the verdict allows that.
+        """Return the verdict on a batch, and append the batch if the verdict allows it.
 
-        Without idempotence every batch is appended, and there is no verdict.
+        Without idempotence every batch is appended, and the result is None.
         """
         if request.sent is None:
             self._log.append((self._events.now, request.batch.number, None))
@@ -486,7 +489,7 @@ class _Run:
         self._leader_reads()
 
     def _breaks(self, link: int) -> None:
-        """End a connection at the leader: answers sent before still get there, all else is lost."""
+        """Close a connection at the leader: answers sent before still arrive, all else is lost."""
         self._broken = max(self._broken, link)
         while self._inbox and self._inbox[0].link <= link:  # requests of later connections come later
             self._inbox.popleft()
@@ -494,15 +497,15 @@ class _Run:
         self._events.at(self._events.now + self.one_way_ms, partial(self._disconnect, link))
 
     def _leader_changes(self) -> None:
-        """Let a follower take over, with only what was replicated.
+        """Let a follower take over, with only the batches that were replicated.
 
-        Its memory of the producer is made of the batches in its own log, as a real follower's is.
+        It rebuilds its memory of the producer from the batches in its own log, as a real follower does.
         """
-        # Followers have an append after half of `replication_ms`; the other half is the fetch with which they
-        # tell.
+        # Followers have an append after half of `replication_ms`; in the other half they report it with a
+        # fetch.
         until = min(self._events.now, self._followers_gone_ms)
         if self._followers_gone_ms <= self._events.now:
-            self._followers_gone_ms = inf  # one of them leads now, and has followers of its own
+            self._followers_gone_ms = inf  # one of the followers leads now, and has followers of its own
         replicated = [entry for entry in self._log if entry[0] + self.replication_ms / 2 <= until]
         self._log = replicated
         self._state = ProducerState()

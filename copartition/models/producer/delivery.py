@@ -1,4 +1,4 @@
-"""The settings, the faults and the result of `simulate_delivery`: a partition's batches under faults."""
+"""Define the settings, the faults and the result of `simulate_delivery`."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ class DeliverySettings:
     Names that end with `_ms` are milliseconds; `retries` counts attempts after the first one.
 
     Raises:
-        InvalidConfigError: a value or a combination the Java client refuses with a ConfigException.
+        InvalidConfigError: a value or a combination that the Java client refuses with a ConfigException.
 
     >>> DeliverySettings(enable_idempotence=False, acks="1").retries
     2147483647
@@ -43,12 +43,12 @@ class DeliverySettings:
         check_bounds("retry.backoff.ms", self.retry_backoff_ms, 0, LONG_MAX)
         check_bounds("request.timeout.ms", self.request_timeout_ms, 0, INT_MAX)
         check_bounds("delivery.timeout.ms", self.delivery_timeout_ms, 0, INT_MAX)
-        # The rest are the three conditions under which the Java client can keep idempotence.
+        # What follows are the three conditions of the Java client for idempotence.
         if not self.enable_idempotence:
             return
         if self.acks != "all":
             raise InvalidConfigError(f"enable.idempotence needs acks=all, not {self.acks}")
-        # A batch that is sent again must be among those that the leader remembers, or it is appended twice.
+        # A retried batch must be among those that the leader remembers; otherwise it is appended twice.
         if in_flight > WINDOW:
             raise InvalidConfigError(
                 f"enable.idempotence needs max.in.flight.requests.per.connection of at most {WINDOW}, as the "
@@ -67,16 +67,16 @@ def delivery_settings(
     retries: int | None = None,
     delivery_timeout_ms: float | None = None,
 ) -> DeliverySettings:
-    """Return what a producer of this client uses if some of its settings are given.
+    """Return the settings of a producer of this client if only some of them are given.
 
-    Java's producer is idempotent unless told otherwise, and gives that up by itself if `acks` or `retries`
-    do not allow it (`ProducerConfig.postProcessAndValidateIdempotenceConfigs`); librdkafka's is idempotent
-    if it was asked to be.
+    By default Java's producer is idempotent, unless `acks` or `retries` do not allow it
+    (`ProducerConfig.postProcessAndValidateIdempotenceConfigs`). librdkafka's producer is idempotent only if
+    that is asked for.
 
     Args:
-        client: whose defaults.
+        client: the client whose defaults apply.
         acks: `acks`.
-        idempotence: `enable.idempotence`; None for what the client does.
+        idempotence: `enable.idempotence`; None for the client's default.
         in_flight: `max.in.flight.requests.per.connection`; None for the client's default.
         retries: `retries`; None for the client's default.
         delivery_timeout_ms: `delivery.timeout.ms`, librdkafka's `message.timeout.ms`; None for its default.
@@ -89,7 +89,7 @@ def delivery_settings(
     """
     java = client == "java"
     retries = INT_MAX if retries is None else retries
-    # `retries` of 0 gives idempotence up as `acks` do: it needs a second attempt to be of any use.
+    # With `retries` of 0 there is no idempotence either: it only matters for a second attempt.
     if idempotence is None:
         idempotence = java and acks == "all" and retries > 0
     if in_flight is None:
@@ -103,7 +103,8 @@ def delivery_settings(
         retries=retries,
         delivery_timeout_ms=delivery_timeout_ms,
         # Java refuses a `delivery.timeout.ms` below the time-out of a request (configureDeliveryTimeout), and
-        # librdkafka cuts that to it (rd_kafka_ProduceRequest): who shortens the one shortens both.
+        # librdkafka shortens the request's time-out to it (rd_kafka_ProduceRequest). So both are shortened
+        # here.
         request_timeout_ms=min(30_000 if java else 60_000, delivery_timeout_ms),
     )
 
@@ -126,23 +127,24 @@ class Faults:
     """The faults of a run: shares of requests, single requests, and times at which brokers fail.
 
     Attributes:
-        refused: the share that the leader answers with a retriable error and does not append
+        refused: share of requests that the leader answers with a retriable error and does not append
             (NOT_ENOUGH_REPLICAS); with `acks=0` it closes the connection instead.
-        refused_after_append: it appends and answers with a retriable error
+        refused_after_append: share of requests that it appends and answers with a retriable error
             (NOT_ENOUGH_REPLICAS_AFTER_APPEND).
-        request_lost: the connection breaks before the leader reads the request.
-        ack_lost: the connection breaks after the append, before the answer.
-        scripted: what happens to the n-th request that comes to the leader, counted from 0, those sent again
-            included, whatever the shares say. What a client still sends over a connection that is broken
-            does not come to the leader.
+        request_lost: share of requests whose connection breaks before the leader reads them.
+        ack_lost: share of requests whose connection breaks after the append, before the answer.
+        scripted: n -> the fault of the n-th request that reaches the leader, counted from 0 with retries,
+            whatever the shares say. Requests that a client sends over a broken connection do not reach the
+            leader.
         leader_changes: times in ms at which a follower takes over without what was not replicated yet.
-        followers_gone_ms: from then on no follower copies.
-        replica_lag_time_max_ms: so long after that the leader counts them out, and answers `acks=all` alone
-            (`min.insync.replicas=1`); a change of leader from then on is an unclean one.
-        pauses: from when to when, in ms, the leader stands still with its connections open.
+        followers_gone_ms: from this time on no follower copies.
+        replica_lag_time_max_ms: this long after that time the leader counts the followers out of sync, and
+            answers `acks=all` alone (`min.insync.replicas=1`). A change of leader from then on is an unclean
+            one.
+        pauses: (start, end) in ms of times at which the leader stands still with its connections open.
 
     Raises:
-        InvalidConfigError: shares below 0 or above 1 together, or a time out of range.
+        InvalidConfigError: a share is below 0, the shares are above 1 together, or a time is out of range.
 
     >>> Faults(ack_lost=0.01).shares
     (0.0, 0.0, 0.0, 0.01)
@@ -175,25 +177,25 @@ class Faults:
 
     @property
     def shares(self) -> tuple[float, float, float, float]:
-        """The share of requests that each kind of `Fault` hits."""
+        """Probability of each kind of `Fault`, in their order: at most 1 together."""
         return self.refused, self.refused_after_append, self.request_lost, self.ack_lost
 
 
 class Outcome(Enum):
-    """The producer's belief about a batch, as its callback gets it."""
+    """The outcome of a batch for the producer, as its callback gets it."""
 
     ACKNOWLEDGED = "acknowledged"
     FAILED = "failed"
-    NOT_ASKED = "not asked"  # acks=0 waits for no answer
+    NOT_ASKED = "not asked"  # with acks=0 the producer waits for no answer
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    """The final leader's log and what the producer believes of it.
+    """The log of the last leader, and the outcomes that the producer got.
 
     Attributes:
         log: batch numbers in log order.
-        outcomes: the outcome of each batch that the producer saw.
+        outcomes: the outcome of each batch for the producer.
         attempts: how often each batch was sent.
         verdicts: how often the leader gave each idempotence verdict; empty without idempotence.
     """
@@ -210,7 +212,7 @@ class DeliveryResult:
 
     @property
     def reordered(self) -> tuple[int, ...]:
-        """Batches that a consumer first reads after one that was produced later."""
+        """Batches that a consumer first reads after a batch that was produced later."""
         late, newest = [], -1
         for batch in dict.fromkeys(self.log):
             if batch < newest:
@@ -220,7 +222,7 @@ class DeliveryResult:
 
     @property
     def lost(self) -> tuple[int, ...]:
-        """Batches that are not in the log although the producer was not told so."""
+        """Batches that are not in the log although the producer got no error for them."""
         written = set(self.log)
         not_failed = [batch for batch, outcome in enumerate(self.outcomes) if outcome is not Outcome.FAILED]
         return tuple(batch for batch in not_failed if batch not in written)

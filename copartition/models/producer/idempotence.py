@@ -1,4 +1,4 @@
-"""The leader's memory of a producer's batches: it appends, forgives or refuses the next one (KIP-98)."""
+"""Model the leader's memory of a producer's batches: it appends, forgives or refuses the next (KIP-98)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ WINDOW = 5
 """Batches of one producer that the leader remembers (`ProducerStateEntry.NUM_BATCHES_TO_RETAIN`)."""
 
 _SEQUENCES = 2**31
-"""Sequence numbers go up to one less, then start again at 0."""
+"""The number of sequence numbers; after the highest they start again at 0."""
 _EPOCHS = 2**15
-"""Producer epochs go up to one less."""
+"""The number of producer epochs."""
 
 
 class Verdict(Enum):
@@ -28,7 +28,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SequencedBatch:
-    """The part of a batch that idempotence looks at.
+    """The part of a batch that matters for idempotence.
 
     Attributes:
         epoch: producer epoch, 0 .. 32767.
@@ -36,7 +36,7 @@ class SequencedBatch:
         records: number of records, 1 .. 2**31 - 1.
 
     Raises:
-        InvalidConfigError: a number that no batch can carry.
+        InvalidConfigError: a number is one that no batch can have.
     """
 
     epoch: int
@@ -56,14 +56,14 @@ class SequencedBatch:
 
 @dataclass(frozen=True, slots=True)
 class ProducerState:
-    """One producer id's entry at one partition's leader.
+    """The entry of one producer id at one partition's leader.
 
     Attributes:
-        epoch: highest epoch seen; -1 before the first batch.
+        epoch: the highest epoch seen; -1 before the first batch.
         window: the last batches appended in that epoch, oldest first, at most `WINDOW`.
 
     Raises:
-        InvalidConfigError: batches of another epoch, or an epoch without any.
+        InvalidConfigError: batches are of another epoch, or there is an epoch without batches.
 
     >>> batch = SequencedBatch(epoch=0, first=0, records=2)
     >>> verdict, state = ProducerState().receive(batch)
@@ -75,7 +75,8 @@ class ProducerState:
     window: tuple[SequencedBatch, ...] = ()
 
     def __post_init__(self) -> None:
-        # Batches of an older epoch are refused before the window is looked at, so none of them is kept.
+        # Batches of an older epoch are refused before the window is looked at, so the window has none of
+        # them.
         epochs = {batch.epoch for batch in self.window} or {-1}
         if epochs != {self.epoch}:
             raise InvalidConfigError(
@@ -86,17 +87,17 @@ class ProducerState:
     def receive(self, batch: SequencedBatch) -> tuple[Verdict, ProducerState]:
         """Return what the leader does with a batch, and its entry afterwards.
 
-        A batch equal to one of the last five is acknowledged again without being appended. Any other must
-        follow the last one, or start at 0 in a new epoch. A leader that knows nothing of the producer takes
-        any sequence number, as it may have lost its entry to retention (KIP-360).
+        A batch equal to one of the last five is acknowledged again without being appended. Any other batch
+        must follow the last one, or start at 0 in a new epoch. A leader that knows nothing of the producer
+        accepts any sequence number, because it may have lost its entry to retention (KIP-360).
         """
         if batch.epoch < self.epoch:
             return Verdict.INVALID_PRODUCER_EPOCH, self
-        # Before the check of the sequence, which a batch that comes again would fail.
+        # This comes before the check of the sequence, which a repeated batch would not pass.
         if batch in self.window:
             return Verdict.DUPLICATE, self
         if batch.epoch > self.epoch:
-            # Within what the leader knows, a new epoch starts at 0; without an entry any start is taken.
+            # If the leader has an entry, a new epoch starts at 0; without an entry any start is accepted.
             if self.epoch >= 0 and batch.first != 0:
                 return Verdict.OUT_OF_ORDER_SEQUENCE_NUMBER, self
             return Verdict.APPENDED, ProducerState(batch.epoch, (batch,))

@@ -1,7 +1,7 @@
-"""A simulation of how librdkafka batches a stream of records: a request for each batch of each partition.
+"""Simulate how librdkafka batches a stream of records: it sends a request for each batch of each partition.
 
-Its rules are those of `rd_kafka_toppar_producer_serve` and `rd_kafka_msgset_writer_write_msgq` (2.x),
-uncompressed, without retries. Only the time on the network and in the brokers passes, and the waits that the
+The rules are those of `rd_kafka_toppar_producer_serve` and `rd_kafka_msgset_writer_write_msgq` (2.x),
+uncompressed, without retries. Time passes only on the network, in the brokers, and in the waits that the
 settings ask for.
 """
 
@@ -23,10 +23,10 @@ from partitioning.interface import BatchAware, BytesAware, LoadAware, TimeAware,
 from partitioning.record_size import BATCH_OVERHEAD, payload_sizes, record_sizes
 
 _REQUEST_OVERHEAD = 60
-"""Bytes of a request before its batch, which count towards `batch.size`: 40, and a topic's name of 20."""
+"""Bytes of a request before its batch, which count towards `batch.size`: 40, and 20 for a topic's name."""
 
 _MOST_OVERHEAD = 36
-"""Bytes that librdkafka reckons with for the next record, besides its key and value."""
+"""Bytes that librdkafka reserves for the next record, besides its key and value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class LibrdkafkaSettings:
     `linger.ms` is another name of `queue.buffering.max.ms`. Times are ms, sizes bytes.
 
     Raises:
-        InvalidConfigError: a value out of the range that librdkafka allows.
+        InvalidConfigError: a value is out of the range that librdkafka allows.
 
     >>> LibrdkafkaSettings(batch_num_messages=100).batch_size
     1000000
@@ -69,25 +69,24 @@ def simulate_librdkafka(
 ) -> BatchingResult:
     """Return the requests, each with one batch, that a stream of records becomes, and each record's wait.
 
-    The producer is flushed after the last record. `produce()` never waits: if more than
-    `queue.buffering.max.messages` have no answer yet it raises BufferError. Such a
-    record's batch is -1 in the result, though its bytes were sent on: from there on the figures are too high.
+    The producer is flushed after the last record. `produce()` never waits: it raises BufferError if more than
+    `queue.buffering.max.messages` records have no answer yet. Such a record has batch -1 in the result. Its
+    bytes were sent in the model all the same, so from there on the figures are too high.
 
     Args:
         times_ms: when the application produces each record, ascending, shape (n,).
         value_bytes: bytes of each value, or one number for all.
-        partitions: partition of each record; -1 leaves it to `unkeyed`.
+        partitions: partition of each record; -1 leaves the choice to `unkeyed`.
         leaders: index into `brokers` of each partition's leader.
         brokers: the brokers.
         unkeyed: chooses for the records with partition -1, as
-            `get_partitioner("sticky-by-time").for_topic(name)`; it hears of the time.
+            `get_partitioner("sticky-by-time").for_topic(name)`; it is told the time.
         key_bytes: bytes of each key, -1 for null, or one number for all.
         settings: the producer's; the defaults if None.
 
     Raises:
-        InvalidConfigError: a record larger than `message.max.bytes`, times that go back, a time or size
-            out of range, or a strategy that must hear of bytes, queues or batches, of which librdkafka tells
-            nobody.
+        InvalidConfigError: a record is larger than `message.max.bytes`, times go back, a time or size is out
+            of range, or a strategy needs bytes, queues or batches, which librdkafka does not pass on.
         InvalidLayoutError: a partition or leader that does not exist.
 
     >>> result = simulate_librdkafka([0, 1, 2], 100, 0, leaders=[0], brokers=[BrokerTimes(latency_ms=2.0)])
@@ -102,8 +101,7 @@ def simulate_librdkafka(
             f"record {int(np.argmax(content))} has {content.max()} bytes, but message.max.bytes allows "
             f"{settings.message_max_bytes}; librdkafka refuses it with MSG_SIZE_TOO_LARGE"
         )
-    # The partition is chosen when the record is produced, before any batch, so it can be done for all at
-    # once.
+    # The partition is chosen when the record is produced, before any batch, so all can be chosen at once.
     if unkeyed is not None:
         stream = stream._replace(placed=_place(stream, unkeyed, TopicLayout(len(leaders))))
     payloads = payload_sizes(stream.keys, stream.values)
@@ -117,16 +115,16 @@ def simulate_librdkafka(
             if leader == number and len(rows)
         ]
         sent += _requests(led, broker, settings, float(stream.times.max(initial=0)))
-    # Requests of several brokers get one numbering, by time.
+    # Requests to several brokers are numbered together, by time.
     sent.sort(key=lambda request: request.sent_ms)
     return _result(stream, sent, settings)
 
 
 def _place(stream: Stream, strategy: TopicPartitioner, layout: TopicLayout) -> NDArray[np.int64]:
-    """Return the partition of every record, also of those that the strategy places.
+    """Return the partition of every record, after the strategy has chosen for those with -1.
 
     Raises:
-        InvalidConfigError: the strategy must hear of bytes, queues or batches.
+        InvalidConfigError: the strategy needs bytes, queues or batches.
         InvalidLayoutError: the strategy names a partition that the topic does not have.
     """
     powers: object = strategy
@@ -151,7 +149,7 @@ def _place(stream: Stream, strategy: TopicPartitioner, layout: TopicLayout) -> N
 class _Request(NamedTuple):
     """A request: a batch of a partition's next records.
 
-    `rows` are places in the stream, `size` bytes of the batch, times ms.
+    `rows` are indexes into the stream, `size` is the bytes of the batch, and times are milliseconds.
     """
 
     rows: NDArray[np.int64]
@@ -161,10 +159,11 @@ class _Request(NamedTuple):
 
 
 class _Queue:
-    """The records of one partition, and how many of them are gone.
+    """The records of one partition, and how many of them have left the queue (`_gone`, which only grows).
 
-    All columns have an element a record of the partition, in the order of time; `_rows` has its place in the
-    stream. `_bytes_before` has one more: the bytes of keys and values before each record. `_gone` only grows.
+    All columns have an element for each record of the partition, in the order of time; `_rows` has its index
+    in the stream. `_bytes_before` has one element more: it has the bytes of keys and values before each
+    record, and then of all.
     """
 
     def __init__(
@@ -188,12 +187,12 @@ class _Queue:
         return self._gone < len(self._times)
 
     def ready_ms(self) -> float:
-        """Return when the next batch may go: its first record has lingered, or there is enough for one.
+        """Return when the next batch may be sent: its first record has lingered, or there are enough records.
 
-        There must be a record left.
+        There must be a record left. The time is in milliseconds.
         """
         enough = self._bytes_before[self._gone] + self._settings.batch_size
-        # `last` is one behind the record with which there is enough; beyond the end there never is.
+        # `last` is the index after the record that makes it enough; beyond the end there is never enough.
         last = min(self._gone + self._settings.batch_num_messages, bisect_left(self._bytes_before, enough))
         lingered = self._times[self._gone] + self._settings.queue_buffering_max_ms
         return min(lingered, self._times[last - 1]) if last <= len(self._times) else lingered
@@ -201,7 +200,7 @@ class _Queue:
     def take(self, now: float) -> tuple[NDArray[np.int64], int]:
         """Return the rows of a batch that is made now, and its bytes; its records leave the queue.
 
-        A batch has at least one record, however large.
+        A batch has at least one record, however large that is.
         """
         start = self._gone
         stop = min(bisect_right(self._times, now), start + self._settings.batch_num_messages)
@@ -213,7 +212,7 @@ class _Queue:
         before = _REQUEST_OVERHEAD + BATCH_OVERHEAD + np.cumsum(sizes) - sizes
         limit = min(self._settings.batch_size, self._settings.message_max_bytes)
         too_many = before + self._content[start:stop] + _MOST_OVERHEAD > limit
-        # The first record always goes: a queue with one that is too large would never end.
+        # The first record always goes; otherwise a record that is too large would block the queue for ever.
         too_many[0] = False
         if too_many.any():
             stop = start + int(np.argmax(too_many))
@@ -224,13 +223,13 @@ class _Queue:
 def _requests(
     queues: Sequence[_Queue], broker: BrokerTimes, settings: LibrdkafkaSettings, flushed_ms: float
 ) -> list[_Request]:
-    """Return what goes to one broker, the queues that have been ready for longest first.
+    """Return the requests to one broker, the queues that have been ready for longest first.
 
     Args:
         queues: of the partitions that the broker leads, none empty.
         broker: serves one request after another.
         settings: the producer's.
-        flushed_ms: when the flush makes every queue ready.
+        flushed_ms: the time at which the flush makes every queue ready.
     """
     waiting = [(min(queue.ready_ms(), flushed_ms), number) for number, queue in enumerate(queues)]
     heapq.heapify(waiting)
@@ -239,7 +238,7 @@ def _requests(
     sent_ms = served_ms = 0.0
     while waiting:
         ready_ms, number = heapq.heappop(waiting)
-        # One request is made ahead if the next may not leave yet; then no record can join it any more.
+        # One request is made ahead if it may not be sent yet; from then on no record can join it.
         made_ms = max(ready_ms, sent_ms)
         rows, size = queues[number].take(made_ms)
         sent_ms = made_ms
@@ -257,7 +256,7 @@ def _requests(
 def _result(stream: Stream, sent: Sequence[_Request], settings: LibrdkafkaSettings) -> BatchingResult:
     """Return the columns of the result.
 
-    A record is refused if as many as the queue holds have no answer when it is produced.
+    A record is refused if the queue is full when it is produced, with records that have no answer yet.
     """
     records = len(stream.times)
     numbers = np.arange(len(sent))
@@ -267,7 +266,7 @@ def _result(stream: Stream, sent: Sequence[_Request], settings: LibrdkafkaSettin
         batch[np.concatenate([request.rows for request in sent])] = np.repeat(numbers, counts)
     # A record waits in the queue until its answer, so the queue is full if too many have none yet.
     acknowledged = np.array([request.acknowledged_ms for request in sent])
-    # One answer a record, as a batch's answer frees the room of each of its records.
+    # There is one answer for each record, because a batch's answer makes room for each of its records.
     answered = np.searchsorted(np.sort(acknowledged[batch]), stream.times, "right")
     refused = np.arange(records) - answered >= settings.queue_buffering_max_messages
     return BatchingResult(

@@ -1,4 +1,4 @@
-"""Reports on producers: settings that were tried, what faults did to batches; as text and JSON."""
+"""Report on producers as text and JSON: settings that were tried, and what faults did to batches."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def verdicts(tunings: Sequence[Tuning]) -> list[str]:
 
 
 def _verdict(tuning: Tuning) -> str:
-    """Return the sentence of one client; if no pair keeps the limit, it names the nearest one."""
+    """Return the sentence of one client; if no pair of settings keeps the limit, it names the nearest."""
     usual, best = tuning.default, tuning.best
     goal = f"p{tuning.percentile:g} under {tuning.limit_ms:g} ms"
     default = f"the defaults: {_figures(usual, tuning)}"
     if best is None:
-        # Nearest in latency, so that a reader sees how far the goal is.
+        # The nearest is the one in latency, so that a reader sees how far the goal is.
         nearest = min(tuning.trials, key=lambda trial: trial.latency_ms)
         figures = _figures(nearest, tuning)
         return f"nothing that was tried keeps {goal}; {_settings(nearest)} is nearest: {figures}"
@@ -48,7 +48,7 @@ def _verdict(tuning: Tuning) -> str:
 
 
 def _settings(trial: Trial) -> str:
-    """Return a pair of settings as a configuration file has them."""
+    """Return a pair of settings as in a configuration file."""
     return f"linger.ms={trial.linger_ms:g} batch.size={trial.batch_size}"
 
 
@@ -58,7 +58,7 @@ def _figures(trial: Trial, tuning: Tuning) -> str:
 
 
 def remark(trial: Trial, tuning: Tuning) -> str:
-    """Return what a trial stands out for; empty if for nothing."""
+    """Return what is remarkable about a trial; empty if nothing is."""
     parts = ["best"] if trial == tuning.best else []
     parts += ["default"] if trial == tuning.default else []
     if trial.refused:
@@ -72,8 +72,8 @@ def tuning_json(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
     """Return the trials as JSON; a latency is null if no record was acknowledged.
 
     Args:
-        tunings: of one limit and percentile, a client each.
-        assumed: what the figures rest on.
+        tunings: one for each client, of the same limit and percentile.
+        assumed: the assumptions of the figures.
     """
     clients = [
         {
@@ -95,7 +95,7 @@ def tuning_json(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
 
 
 def print_tunings(tunings: Sequence[Tuning], assumed: Sequence[str], console: Console) -> None:
-    """Print the verdicts, and what was tried for each client."""
+    """Print the verdicts, and all trials of each client."""
     from copartition.kit.grid import cell, indent, note, table  # noqa: PLC0415 - JSON does without rich
 
     for text in verdicts(tunings):
@@ -136,21 +136,21 @@ DELIVERY_LIMITS = (
     "one producer that writes to one partition, a record a batch, at an even pace; a broken connection is "
     "there again at once, and a new leader is known at once"
 )
-"""The limits of the model of delivery, whatever the case."""
+"""The limits of the model of delivery, in every case."""
 
 
 class Case(NamedTuple):
     """A question to the model of delivery."""
 
-    client: Client  # whose rules
+    client: Client  # the client whose rules apply
     settings: DeliverySettings
     faults: Faults
     times: Mapping[str, float]  # `interval_ms`, `round_trip_ms` and `replication_ms`
-    seed: int  # of the first run
+    seed: int  # the seed of the first run
 
 
 def tallies(assessment: DeliveryAssessment) -> dict[str, BatchTally]:
-    """Return each class under the name that a reader sees."""
+    """Return the tally of each class of batches, by the name that a reader sees."""
     return {
         "lost": assessment.lost,
         "twice": assessment.duplicated,
@@ -177,7 +177,7 @@ def delivery_verdict(case: Case, assessment: DeliveryAssessment) -> str:
 
 
 def delivery_assumptions(case: Case) -> list[str]:
-    """Return what the figures rest on, a sentence each."""
+    """Return the assumptions of the figures, each as a sentence."""
     times, faults = case.times, case.faults
     pace = (
         f"a batch every {times['interval_ms']:g} ms, {times['round_trip_ms']:g} ms to the leader and back, "
@@ -195,7 +195,7 @@ def delivery_assumptions(case: Case) -> list[str]:
 
 def delivery_json(case: Case, assessment: DeliveryAssessment) -> str:
     """Return the case and its tallies as JSON."""
-    # Only faults that the command can ask for; JSON has no infinity, so `finite` makes null of it.
+    # Only faults that the command offers are shown. JSON has no infinity, so `finite` turns it into null.
     faults = finite(asdict(case.faults))
     shown = ("refused", "request_lost", "ack_lost", "leader_changes")
     values = {

@@ -1,4 +1,4 @@
-"""The producer's settings that decide how it batches, and the bounds of all its settings."""
+"""Define the producer's settings for batching, and check the bounds of all its settings."""
 
 from dataclasses import dataclass
 
@@ -10,17 +10,17 @@ LONG_MAX = 2**63 - 1
 """The greatest `long` of Java."""
 
 LATEST_MS = 2**53
-"""The latest time and the longest latency: a float tells no milliseconds apart beyond it."""
+"""The latest time and the longest latency: beyond it a float cannot hold every whole millisecond."""
 
 
 def check_bounds(name: str, value: float, lowest: float, highest: float) -> None:
-    """Raise `InvalidConfigError` if the value is not a number from `lowest` to `highest`, NaN included."""
+    """Raise `InvalidConfigError` unless the value is a number from `lowest` to `highest`; NaN is refused."""
     if not lowest <= value <= highest:
         raise InvalidConfigError(f"{name} is {value}; give {lowest} to {highest}")
 
 
 def check_fields(settings: object, lowest: float, highest: float, *names: str) -> None:
-    """Check the fields of these names as `check_bounds` does; their names are those that a user gives."""
+    """Check the fields with these names as `check_bounds` does; messages use the same names."""
     for name in names:
         check_bounds(name, getattr(settings, name), lowest, highest)
 
@@ -48,8 +48,8 @@ class BatchingSettings:
     partitioner_availability_timeout_ms: float = 0.0
 
     def __post_init__(self) -> None:
-        # Java's `ProducerConfig` takes 0 for memory and for a request, too, though nothing could be sent
-        # then.
+        # Java's `ProducerConfig` also accepts 0 for memory and for a request, though then nothing could be
+        # sent.
         check_fields(self, 0, INT_MAX, "batch_size")
         check_fields(self, 0, LONG_MAX, "linger_ms", "max_block_ms", "partitioner_availability_timeout_ms")
         check_fields(self, 1, LONG_MAX, "buffer_memory")

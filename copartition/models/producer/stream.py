@@ -1,4 +1,4 @@
-"""The records that a simulated producer is given, as checked columns."""
+"""Check the records that a simulated producer gets, and return them as columns."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,7 +14,8 @@ from partitioning.topic_partition import is_integer
 class Stream(NamedTuple):
     """Records in the order of their `times` (ms), each column of shape (records,).
 
-    `placed` is the partition, -1 if the producer chooses; `keys` and `values` are bytes, -1 for null.
+    `placed` is the partition, -1 if the producer chooses. `keys` and `values` are sizes in bytes, -1 for
+    null.
     """
 
     times: NDArray[np.float64]
@@ -32,20 +33,20 @@ def checked_stream(
     brokers: Sequence[object],
     unkeyed: object | None,
 ) -> Stream:
-    """Return the columns, each as long as the others.
+    """Return the columns of a stream, all of equal length.
 
     Args:
         times_ms: when each record is sent, ascending, 0 to `LATEST_MS`, shape (n,).
         value_bytes: bytes of each value, -1 for null, or one number for all.
-        partitions: partition of each record, or one number for all; -1 if `unkeyed` places it.
+        partitions: partition of each record, or one number for all; -1 if `unkeyed` chooses.
         key_bytes: bytes of each key, -1 for null, or one number for all.
         leaders: index into `brokers` of each partition's leader.
-        brokers: the brokers; only their number counts here.
-        unkeyed: places what is in partition -1; None if nothing is.
+        brokers: the brokers; only their number matters here.
+        unkeyed: chooses for records with partition -1; None if there are none.
 
     Raises:
-        InvalidConfigError: times that go back, or a time or size out of range.
-        InvalidLayoutError: a partition or leader that does not exist.
+        InvalidConfigError: times go back, or a time or size is out of range.
+        InvalidLayoutError: a partition or leader does not exist.
     """
     times = _times(times_ms)
     placed = _integers("partitions", partitions, len(times))
@@ -69,7 +70,7 @@ def checked_stream(
 
 
 def _times(times_ms: ArrayLike) -> NDArray[np.float64]:
-    """Return the time of each record in ms, a column of rising times."""
+    """Return the time of each record in milliseconds, ascending."""
     try:
         times = np.asarray(times_ms, np.float64)
     except (TypeError, ValueError) as error:
@@ -90,14 +91,14 @@ def _times(times_ms: ArrayLike) -> NDArray[np.float64]:
 def _integers(name: str, values: ArrayLike, rows: int) -> NDArray[np.int64]:
     """Return a column of whole numbers; a single number stands for all rows.
 
-    Floats are refused, as a cast would round them without a word.
+    Floats are refused, because a cast would round them silently.
     """
-    # An empty list is a float column in NumPy, and fits all the same.
+    # An empty list is a float column in NumPy; it is accepted all the same.
     column = np.asarray(values)
     if column.size and column.dtype.kind not in "iu":
         raise InvalidConfigError(f"{name} is of type {column.dtype}; give whole numbers")
     try:
-        # A view: one number for all takes no memory of a column, and nobody writes into it.
+        # This is a view: one number for all rows needs no memory for a column, and nothing writes to it.
         return np.broadcast_to(column.astype(np.int64), (rows,))
     except ValueError as error:
         raise InvalidConfigError(f"{name} is not a number, or one for each of {rows} records") from error
@@ -107,7 +108,7 @@ def checked_choice(chosen: object, partitions: int) -> int:
     """Return a strategy's partition for a record.
 
     Raises:
-        InvalidLayoutError: it is no int, or the topic has no such partition.
+        InvalidLayoutError: the partition is no int, or the topic does not have it.
     """
     if not (is_integer(chosen) and 0 <= chosen < partitions):
         raise InvalidLayoutError(

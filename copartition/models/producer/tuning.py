@@ -1,4 +1,4 @@
-"""The `linger.ms` and `batch.size` with the fewest requests that keep a producer's latency low."""
+"""Find the `linger.ms` and `batch.size` with the fewest requests that keep a producer's latency low."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,18 +31,18 @@ _SIZES = (16_384, 65_536, 262_144, 1_000_000)
 
 
 class Trial(NamedTuple):
-    """A pair of settings, and what became of the records under them.
+    """A pair of settings, and the figures of the records under them.
 
     Attributes:
         linger_ms: `linger.ms`, which librdkafka also calls `queue.buffering.max.ms`.
         batch_size: `batch.size`.
-        latency_ms: the percentile asked for of the time from the call of `send()` to the acknowledgement.
-        median_ms: the median of it.
-        requests: produce requests.
-        requests_per_s: them in a second of the stream.
-        records_per_request: records in one, on average.
-        refused: records that the producer had no room for, and gave back with an error.
-        keeps: whether it keeps the limit, and no record was refused.
+        latency_ms: the time from the call of `send()` to the acknowledgement, at the percentile asked for.
+        median_ms: the same at the median.
+        requests: the number of produce requests.
+        requests_per_s: the same for each second of the stream.
+        records_per_request: records in a request, on average.
+        refused: records for which the producer had no room, and which it gave back with an error.
+        keeps: whether the latency is within the limit, and no record was refused.
     """
 
     linger_ms: float
@@ -61,12 +61,12 @@ class Tuning:
     """The settings that were tried for a client, and the best of them.
 
     Attributes:
-        client: the client's rules.
-        limit_ms: the limit.
-        percentile: of which percentile.
+        client: the client whose rules apply.
+        limit_ms: the limit of the latency.
+        percentile: the percentile to which the limit applies.
         trials: all pairs, by `linger_ms` and `batch_size`.
         default: the trial of the client's defaults.
-        best: the trial that keeps the limit with the fewest requests; None if none does.
+        best: the trial within the limit that has the fewest requests; None if there is none.
     """
 
     client: Client
@@ -92,25 +92,27 @@ def tune_producer(
 ) -> Tuning:
     """Find the `linger.ms` and `batch.size` with the fewest requests that keep a latency under a limit.
 
-    Of pairs with as few requests, the one nearest to the client's defaults is best, then the quickest. A
-    `linger.ms` above the limit is not tried, nor a `batch.size` that gives the same as another.
+    If several pairs have the fewest requests, the one nearest to the client's default `batch.size` is best,
+    then the quickest. A `linger.ms` above the limit is not tried, nor a `batch.size` that gives the same
+    result as another.
 
     Args:
         times_ms: when the application sends each record, ascending, shape (n,).
         value_bytes: bytes of each value, or one number for all.
-        partitions: partition of each record; -1 leaves it to the client, as it does with records without key:
-            Java's sticky partitioner, or librdkafka's, which moves on with time.
+        partitions: partition of each record; -1 leaves the choice to the client, as for records without a
+            key: Java's sticky partitioner, or librdkafka's, which changes the partition with time.
         limit_ms: the latency to keep, above 0.
         leaders: index into `brokers` of each partition's leader.
         brokers: the brokers.
-        percentile: of the latency, above 0 and up to 100.
-        client: whose rules and defaults: "java" (4.x) or "librdkafka" (2.x).
+        percentile: the percentile of the latency, above 0 and up to 100.
+        client: the client whose rules and defaults apply: "java" (4.x) or "librdkafka" (2.x).
         key_bytes: bytes of each key, -1 for null, or one number for all.
-        seed: of the partitions that sticky partitioners draw.
+        seed: the seed of the partitions that sticky partitioners draw.
 
     Raises:
-        InvalidConfigError: no records, an unknown client, or a limit, percentile, time or size out of range.
-        InvalidLayoutError: a partition or leader that does not exist.
+        InvalidConfigError: there are no records, the client is unknown, or a limit, percentile, time or size
+            is out of range.
+        InvalidLayoutError: a partition or leader does not exist.
 
     >>> times = list(range(0, 200, 2))
     >>> tuning = tune_producer(times, 100, 0, limit_ms=20, leaders=[0], brokers=[BrokerTimes(latency_ms=1.0)])
@@ -131,19 +133,19 @@ def tune_producer(
             sticky = Sticky(batch_size=batch_size, random=seeded(seed)).for_topic("topic")
             settings = BatchingSettings(linger_ms=linger_ms, batch_size=batch_size)
             return simulate_batching(*records, **shared, unkeyed=sticky, settings=settings)
-        # librdkafka sticks to a partition for twice as long as it lingers, unless told otherwise.
+        # By default librdkafka sticks to a partition for twice as long as it lingers.
         by_time = StickyByTime(linger_ms=2 * linger_ms, random=seeded(seed)).for_topic("topic")
         own = LibrdkafkaSettings(queue_buffering_max_ms=linger_ms, batch_size=batch_size)
         return simulate_librdkafka(*records, **shared, unkeyed=by_time, settings=own)
 
     usual = _DEFAULT_SIZES[client]
-    # The bytes that the largest record may add to a batch, with 100 for its overhead and the batch's own.
+    # The bytes that the largest record may add to a batch; 100 are for its overhead and the batch's own.
     room = int(np.max(value_bytes)) + max(int(np.max(key_bytes)), 0) + 100
     trials: list[Trial] = []
 
     def attempt(linger_ms: float, batch_size: int) -> int:
-        """Try one setting and return the bytes of the largest batch."""
-        # Each trial has fresh strategies with the same seed, so trials differ by their settings alone.
+        """Try one pair of settings, and return the bytes of the largest batch."""
+        # Each trial has new strategies with the same seed, so that trials differ only by their settings.
         result = run(linger_ms, batch_size)
         refused, requests = result.timed_out, result.requests
         nothing_sent = refused == len(result.batch)
@@ -164,7 +166,7 @@ def tune_producer(
         return int(result.size.max())
 
     for linger_ms in sorted({linger for linger in _LINGERS if linger < limit_ms} | {DEFAULT_LINGER_MS}):
-        # A larger size matters if a batch is filled, a smaller one if a batch holds more than it.
+        # A larger size matters only if a batch is filled, a smaller one only if a batch is larger than it.
         largest = filled = attempt(linger_ms, usual)
         for batch_size in _SIZES:
             if batch_size < min(usual, largest):
@@ -177,7 +179,8 @@ def tune_producer(
         limit_ms,
         percentile,
         tuple(trials),
-        # The default is always among them: its `linger.ms` is tried even above the limit, for comparison.
+        # The default is always among the trials: its `linger.ms` is tried even above the limit, for
+        # comparison.
         next(trial for trial in trials if trial.linger_ms == DEFAULT_LINGER_MS and trial.batch_size == usual),
         min(
             (trial for trial in trials if trial.keeps),
@@ -188,7 +191,7 @@ def tune_producer(
 
 
 def _check(limit_ms: float, percentile: float, client: str) -> None:
-    """Raise `InvalidConfigError` for a limit or a percentile out of range, or an unknown client."""
+    """Raise `InvalidConfigError` if a limit or a percentile is out of range, or the client is unknown."""
     for name, value, highest in (("limit_ms", limit_ms, LATEST_MS), ("percentile", percentile, 100)):
         if not 0 < value <= highest:
             raise InvalidConfigError(f"{name} is {value}; give more than 0, up to {highest}")

@@ -1,1 +1,1 @@
-"""Share groups (KIP-932): members that take records of one partition side by side, each under a lock."""
+"""Model share groups (KIP-932): members that take records of one partition in parallel, each under a lock."""

@@ -1,7 +1,8 @@
-"""A partition of a share group on its leader, as `kafka.server.share.SharePartition` of Kafka 4.3.1.
+"""Model a partition of a share group on its leader, as `kafka.server.share.SharePartition` of Kafka 4.3.1.
 
-The class changed in 4.4.0; groups on a broker of 4.4.0 do what this model says (`benchmarks/share_groups`).
-Records are acquired in whole batches (`share.acquire.mode` is `batch_optimized`), and the log has no gaps.
+The class changed in 4.4.0, but groups on a broker of 4.4.0 behave as in this model
+(`benchmarks/share_groups`). Records are acquired in whole batches (`share.acquire.mode` is
+`batch_optimized`), and the log has no gaps.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 AVAILABLE, ACQUIRED, ACCEPTED, REJECTED, ARCHIVED = range(5)
 """States of a record; the last three are final."""
 _ISOLATED = 3
-"""The least limit with which the last delivery of a record is made alone."""
+"""The least delivery limit with which a record is delivered alone the last time."""
 
 
 @dataclass(slots=True, eq=False)
@@ -24,8 +25,8 @@ class AcquiredRecords:
     """The records that one fetch acquired.
 
     Attributes:
-        offsets: of the records.
-        since_ms: when the lock on them began, or was renewed last.
+        offsets: the offsets of the records.
+        since_ms: when their lock began, or was renewed last.
     """
 
     offsets: list[int]
@@ -34,9 +35,9 @@ class AcquiredRecords:
 
 @dataclass(slots=True)
 class _Batch:
-    """Records that were acquired together; they have one state until it is split into one for each.
+    """Records that were acquired together; they share one state until the batch is split.
 
-    Both offsets are included.
+    The offsets `first` and `last` are both included.
     """
 
     first: int
@@ -45,21 +46,22 @@ class _Batch:
 
 
 class SharePartition:
-    """The holder of each record of a partition, and how often it was delivered.
+    """The state of each record of a partition, its holder, and how often it was delivered.
 
-    Records are named by their offsets, from 0 on. `_start` to `_end` (included) is in flight: all before is
-    final, all after was never acquired. `_batches` are those of this range, in order and without gaps;
-    `_leases` has the lease of an acquired record, else None.
+    Records are identified by their offsets, from 0 on. The records from `_start` to `_end` (included) are in
+    flight: all before are final, and all after have never been acquired. `_batches` are the batches of this
+    range, in order and without gaps. `_leases` has the lease of each acquired record, None for the others.
 
     Args:
-        records: in the log.
-        batch_records: in a batch of the log.
+        records: the number of records in the log.
+        batch_records: the number of records in a batch of the log.
         delivery_limit: `group.share.delivery.count.limit`.
         max_locks: `group.share.partition.max.record.locks`.
 
     Attributes:
-        states: of each record.
-        deliveries: of each record.
+        states: the state of each record.
+        deliveries: how often each record was delivered.
+
 
     >>> partition = SharePartition(10, 5, 5, 2000)
     >>> partition.acquire(3, 0.0).offsets, partition.in_flight
@@ -71,27 +73,27 @@ class SharePartition:
         self.deliveries = [0] * records
         self._leases: list[AcquiredRecords | None] = [None] * records
         self._log_batch, self._limit, self._max_locks = batch_records, delivery_limit, max_locks
-        # Deliveries from which a record is under suspicion, and taken with fewer others (`_isolate`).
+        # A record with this many deliveries may be harmful, and is acquired with fewer others (`_isolate`).
         self._throttled = max(2, ceil(delivery_limit / 2))
         self._batches: list[_Batch] = []
         self._start, self._end = 0, -1
 
     @property
     def in_flight(self) -> int:
-        """The records that count against the limit of locks: also final ones behind one that is not."""
+        """The number of records that count against the limit of locks, also final ones after open ones."""
         return self._end - self._start + 1
 
     def acquire(self, most: int, now_ms: float) -> AcquiredRecords:
-        """Return what a fetch for `most` records gets; it may be more, as batches are acquired whole.
+        """Return what a fetch for `most` records gets; it may be more, because batches are acquired whole.
 
-        Without any record to give the lease is empty. Each record of it is delivered once more.
+        If there is no record to give, the lease is empty. Each record of the lease is delivered once more.
         """
         # Released records are delivered again before new ones are read.
         free = self.states.find(AVAILABLE, self._start, self._end + 1)
         fetch = self._end + 1 if free < 0 else free
         last = len(self.states) - 1
-        # No new record is locked beyond the limit, yet released ones of the range may go out again: they hold
-        # a place already. Else a full range with a released record would stand still.
+        # No new record is locked beyond the limit. Released records of the range may be delivered again,
+        # because they count already; otherwise a full range with a released record would be blocked for ever.
         wanted = min(most, self._max_locks - self.in_flight)
         if wanted <= 0 and free >= 0:
             wanted, last = min(most, self._end - fetch + 1), self._end
@@ -110,8 +112,8 @@ class SharePartition:
         Args:
             base: the first offset, at the beginning of a batch of the log.
             last: the last offset, included.
-            wanted: no further batch is taken from so many on.
-            size: `max.poll.records` of the fetch, by which new records become batches.
+            wanted: once this many are taken, no further batch is taken from.
+            size: `max.poll.records` of the fetch, by which new records are divided into batches.
         """
         count = 0
         for batch in self._batches:
@@ -122,10 +124,10 @@ class SharePartition:
             span = range(max(batch.first, base), min(batch.last, last) + 1)
             free = [offset for offset in span if self.states[offset] == AVAILABLE]
             throttled = max((self.deliveries[offset] for offset in free), default=0) >= self._throttled
-            # A batch that was delivered often is not mixed with others: it begins a fetch of its own.
+            # A batch that was delivered often is not mixed with others: a fetch begins with it.
             if throttled and count:
                 return
-            # Part of a batch is acquired, so its records no longer have one state.
+            # Only a part of the batch is acquired, so its records no longer share one state.
             if free and (batch.split or throttled or len(span) <= batch.last - batch.first):
                 batch.split = True
                 free = [*self._isolate(free, batch.last - batch.first + 1)]
@@ -139,9 +141,9 @@ class SharePartition:
             yield from self._extend(first, min(end, last), size)
 
     def _isolate(self, free: list[int], size: int) -> Iterator[int]:
-        """Yield the fewer records the oftener they were delivered, and each alone the last time.
+        """Yield fewer records the more often they were delivered; the last time, each is alone.
 
-        A record that crashes its member then takes fewer and fewer others with it.
+        So a record that crashes its member takes fewer and fewer others with it.
         """
         most = 0
         for number, offset in enumerate(free):
@@ -156,7 +158,7 @@ class SharePartition:
                 return
 
     def _extend(self, first: int, last: int, size: int) -> range:
-        """Return new batches of `size` records or more; each ends where one of the log does."""
+        """Return new batches of at least `size` records; each ends at the end of a batch of the log."""
         at = first
         for base in range(first, last + 1, self._log_batch):
             if base - at >= size:
@@ -170,13 +172,13 @@ class SharePartition:
         """Give records the states that their member wants for them.
 
         Args:
-            lease: of the fetch that got them.
-            ends: the state by offset; AVAILABLE releases a record.
+            lease: the lease of the fetch that got them.
+            ends: offset -> state; AVAILABLE releases a record.
 
         Returns:
-            Whether they have them: if one lock has ended, the whole request is refused.
+            True if the states are set. If one lock has ended, the whole request is refused.
         """
-        # Another lease on the record means that this lock has ended and the record went to another fetch.
+        # If a record has another lease, its lock has ended and another fetch got the record.
         if any(self._leases[offset] is not lease for offset in ends):
             return False
         first, last = min(ends, default=0), max(ends, default=-1)
@@ -190,14 +192,14 @@ class SharePartition:
         return True
 
     def give_back(self, lease: AcquiredRecords) -> None:
-        """Release what is left of a lease, as the end of a lock, of a session or of a connection does."""
+        """Release the remaining records of a lease, as when a lock, a session or a connection ends."""
         for offset in lease.offsets:
             if self._leases[offset] is lease:
                 self._leave(offset, AVAILABLE)
         self._advance()
 
     def _leave(self, offset: int, state: int) -> None:
-        """Give a record its state; one that is released at the limit of deliveries is archived."""
+        """Give a record its state; a record that is released at the delivery limit is archived."""
         archives = state == AVAILABLE and self.deliveries[offset] >= self._limit
         self.states[offset] = ARCHIVED if archives else state
         self._leases[offset] = None

@@ -1,4 +1,4 @@
-"""Reports on a share group's records: text and JSON."""
+"""Report on a share group's records, as text and JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LOCK = "group.share.record.lock.duration.ms"
 
 
 def share_json(assessment: ShareAssessment) -> str:
-    """Return the assessment as data; a time that has no end is null."""
+    """Return the assessment as JSON; an infinite time is null."""
     values = {
         "format_version": FORMAT_VERSION,
         "group": finite(asdict(assessment.result.group)),
@@ -48,7 +48,7 @@ def share_json(assessment: ShareAssessment) -> str:
 
 def _figures(result: ShareResult) -> dict[str, Any]:
     """Return the figures of a run as plain values of JSON, without its group."""
-    # Computed properties are no fields, so they are added by hand.
+    # Computed properties are no fields, so they are added here.
     figures = finite(result._asdict()) | {
         "per_second": result.per_second,
         "dead_lettered": result.dead_lettered,
@@ -59,7 +59,7 @@ def _figures(result: ShareResult) -> dict[str, Any]:
 
 
 def print_share(assessment: ShareAssessment, console: Console) -> None:
-    """Print the end of the records first, then the lock, the members and what each special record costs."""
+    """Print the end of the records, then the lock, the members, and what each special record costs."""
     from copartition.kit.grid import cell, indent, note, table  # noqa: PLC0415 - JSON does without rich
 
     console.print(cell(_conclusion(assessment.result), "bold"), soft_wrap=True)
@@ -73,14 +73,14 @@ def print_share(assessment: ShareAssessment, console: Console) -> None:
 
 
 def _rows_to_show(by_members: Sequence[ShareResult]) -> list[ShareResult]:
-    """Return the results with 1, 2, 4 and so on members, and with as many as help."""
+    """Return the results with 1, 2, 4 and so on members, and the one with the most members that help."""
     most = len(by_members)
     # `n & (n - 1)` is 0 for powers of two.
     return [result for result in by_members if (n := result.group.members) == most or n & (n - 1) == 0]
 
 
 def _conclusion(result: ShareResult) -> str:
-    """Return what became of the records, in one sentence."""
+    """Return one sentence on the end of the records."""
     members, records = count(result.group.members, "member"), count(result.group.records, "record")
     verb = "accepts" if result.group.members == 1 else "accept"
     parts = [f"{members} {verb} {result.accepted:,} of {records}, {result.per_second:,.1f} a second"]
@@ -94,7 +94,7 @@ def _conclusion(result: ShareResult) -> str:
 def _advice(assessment: ShareAssessment) -> Iterator[str]:
     """Yield sentences on the lock, the members, and each special record."""
     lock_ms, least_ms = assessment.result.group.lock_ms, assessment.lock_ms
-    # The lock comes first, as it is the one setting that this model can give a number for.
+    # The lock comes first, because it is the only setting for which this model gives a number.
     yield (
         f"{_LOCK} has to exceed {duration(least_ms)}, so that no lock of a healthy record ends too early; "
         f"it is {duration(lock_ms)}{'' if lock_ms > least_ms else ': raise it, or poll fewer records'}"
@@ -108,13 +108,13 @@ def _advice(assessment: ShareAssessment) -> Iterator[str]:
         deliveries = count(record.deliveries, "delivery", "deliveries")
         after = "" if isinf(record.took_ms) else f" and {duration(record.took_ms)}"
         yield f"record {record.offset}: {record.outcome} after {deliveries}{after}"
-    # While records are open the run did not end, and its time says nothing of what they cost.
+    # If records are open, the run did not come to its end, so its time does not show what they cost.
     if assessment.result.special and not assessment.result.open:
         yield _cost(assessment.result, assessment.healthy)
 
 
 def _cost(result: ShareResult, healthy: ShareResult) -> str:
-    """Return what special records cost together.
+    """Return what the special records cost together.
 
     That is the redeliveries and the time beyond those of the same group without special records.
     """

@@ -1,6 +1,6 @@
-"""Members of a share group, and the records that they poll and acknowledge until each has its end.
+"""Simulate members of a share group that poll and acknowledge records until each record has its end.
 
-A discrete-event model: times are milliseconds from the first join on, records are offsets from 0 on.
+This is a discrete-event model. Times are milliseconds from the first join on, records are offsets from 0 on.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,44 +27,44 @@ _OUTCOMES = {ACCEPTED: "accepted", REJECTED: "rejected", ARCHIVED: "archived"}
 _AT_LEAST = {"process_ms": 0.0, "restart_ms": 0.0, "round_trip_ms": 0.0, "delivery_limit": 2.0}
 """The least values of some settings; all others must be positive."""
 _WORTH, _POLLS = 0.5, 10
-"""One more member helps with this part of what the first does; there is work for so many polls of each."""
+"""A member helps if it adds at least `_WORTH` of what the first does, with `_POLLS` polls for each."""
 
 MOST_MEMBERS = 64
-"""The most members that a group is tried with."""
+"""The most members with which a group is tried."""
 
 MOST_RECORDS = 2**18
 """The most records of a group: a model of more would take minutes and hundreds of megabytes."""
 
 MOST_DELIVERIES = 2**20
-"""The most deliveries of a run, over all its records; some five seconds of work.
+"""The most deliveries of a run, over all its records; they take some five seconds.
 
-Records are delivered again and again if locks end before they are acknowledged, up to the limit of deliveries
+If locks end before records are acknowledged, records are delivered again and again, up to the delivery limit
 of each, and that limit may be any number.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareGroup:
-    """Members that share one partition, in which all records are from the beginning.
+    """Members that share one partition, which has all its records from the beginning.
 
     Attributes:
-        members: how many there are.
-        records: how many there are.
+        members: the number of members.
+        records: the number of records.
         process_ms: the time that a member takes for a record.
         max_poll_records: `max.poll.records`.
-        batch_records: how many records a batch of the log has.
-        each: whether a record is acknowledged when it is done, not all of a poll with the next poll.
-        renew: whether a member that is done with a record renews the locks of the others that it has.
+        batch_records: the number of records in a batch of the log.
+        each: whether a record is acknowledged as soon as it is processed, not with the next poll.
+        renew: whether a member that has processed a record renews the locks of its other records.
         lock_ms: `group.share.record.lock.duration.ms`.
         delivery_limit: `group.share.delivery.count.limit`.
         max_locks: `group.share.partition.max.record.locks`.
         session_ms: `group.share.session.timeout.ms`.
-        special: offsets of records that are released or rejected whenever they are delivered, or crash the
-            member, or take so many milliseconds.
-        killed: numbers of members whose processes die, each with the milliseconds after which.
-        stopped: numbers of members that fall silent and keep their connections, each with the same.
+        special: offset -> what is special about the record: it is released or rejected whenever it is
+            delivered, or crashes its member, or takes this many milliseconds.
+        killed: number of a member whose process dies -> the milliseconds after which it does.
+        stopped: number of a member that falls silent and keeps its connection -> the milliseconds.
         restart_ms: how long after a crash another member polls instead; infinite if none does.
-        round_trip_ms: from a request to its answer.
+        round_trip_ms: time from a request to its answer.
 
     >>> ShareGroup(members=4, special={33: "crash"}).lock_ms
     30000.0
@@ -90,7 +90,7 @@ class ShareGroup:
     def __post_init__(self) -> None:
         for name in self.__slots__:
             value, least = getattr(self, name), _AT_LEAST.get(name, 1e-6)
-            # `not >=` rather than `<`, so that NaN is refused too; a bool is an int, but no number here.
+            # `not >=` instead of `<` also refuses NaN. A bool is an int, but no number here.
             if isinstance(value, int | float) and not isinstance(value, bool) and not value >= least:
                 raise ScenarioError(f"{name} of a share group is {value!r}; it must be {least:g} or more")
         for what, numbers, most in (
@@ -98,7 +98,7 @@ class ShareGroup:
             ("killed", self.killed, self.members),
             ("stopped", self.stopped, self.members),
         ):
-            # `type`, as True is an int, too, and would stand for record 1.
+            # The type is compared exactly, because True is an int, too, and would mean record 1.
             if beyond := [number for number in numbers if type(number) is not int or not 0 <= number < most]:
                 raise ScenarioError(
                     f"{what} of a share group names {beyond[0]!r}, but numbers end at {most - 1}"
@@ -110,10 +110,10 @@ class ShareGroup:
         self._check_kinds_and_times()
 
     def _check_kinds_and_times(self) -> None:
-        """Raise `ScenarioError` for a kind of record that there is not, or a time that is none."""
+        """Raise `ScenarioError` if a special record has an unknown kind, or a time is impossible."""
         kinds = get_args(Ending)
         for offset, kind in self.special.items():
-            # A kind that is misspelt must not wait until its record is delivered.
+            # A misspelt kind must be refused now, and not only when its record is delivered.
             if kind not in kinds and not _is_time(kind):
                 raise ScenarioError(
                     f"special record {offset} of a share group is {kind!r}; it must be "
@@ -129,7 +129,7 @@ class ShareGroup:
 
 
 def _is_time(value: object) -> bool:
-    """Return whether a value is a number of milliseconds, 0 or more; NaN and infinity are none."""
+    """Return whether a value is a number of milliseconds, 0 or more, and neither NaN nor infinite."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < inf
 
 
@@ -143,29 +143,29 @@ class SpecialRecord(NamedTuple):
 
 
 class ShareResult(NamedTuple):
-    """The end of all records, and what it took."""
+    """The end of all records, and the figures of the run."""
 
     group: ShareGroup
     seconds: float  # from the first delivery until the last accepted record was processed
     accepted: int
     rejected: int
     archived: int  # delivered as often as the limit allows, and never accepted
-    open: int  # left where no member is alive any more
+    open: int  # without an end, because no member is alive any more
     deliveries: int
     redeliveries: int
-    late: int  # records processed in vain, as a lock had ended before their acknowledgement
-    longest_hold_ms: float  # of a healthy record, from its lock until its acknowledgement
-    most_in_flight: int  # end offset - start offset + 1
+    late: int  # records processed in vain, because a lock had ended before they were acknowledged
+    longest_hold_ms: float  # the longest time from the lock of a healthy record to its acknowledgement
+    most_in_flight: int  # the highest value of end offset - start offset + 1
     special: tuple[SpecialRecord, ...]
 
     @property
     def per_second(self) -> float:
-        """Records accepted a second."""
+        """Records accepted per second."""
         return self.accepted / self.seconds if self.seconds else 0.0
 
     @property
     def dead_lettered(self) -> int:
-        """Records that a dead-letter topic gets if the group has one (KIP-1191, from Kafka 4.4 on)."""
+        """Number of records for a dead-letter topic if the group has one (KIP-1191, from Kafka 4.4 on)."""
         return self.rejected + self.archived
 
 
@@ -181,7 +181,7 @@ def simulate_share(group: ShareGroup) -> ShareResult:
 
 
 def lock_that_suffices(group: ShareGroup) -> float:
-    """Return the time in ms that `lock_ms` has to exceed.
+    """Return the milliseconds that `lock_ms` has to exceed.
 
     With a longer lock, no lock of a healthy record ends too early.
     """
@@ -191,8 +191,8 @@ def lock_that_suffices(group: ShareGroup) -> float:
 def members_that_help(group: ShareGroup) -> list[ShareResult]:
     """Return the group with one member, two and so on, as long as one more member helps.
 
-    One more helps if it brings at least half of what the first does, in records a second. There are as many
-    records as give each member that the locks leave room for ten polls.
+    One more member helps if it adds at least half of what the first does, in records per second. There are
+    enough records for ten polls of each member that the limit of locks leaves room for.
 
     Returns:
         A result for each number of members from 1 on, at most `MOST_MEMBERS`.
@@ -200,14 +200,14 @@ def members_that_help(group: ShareGroup) -> list[ShareResult]:
     poll = ceil(group.max_poll_records / group.batch_records) * group.batch_records
     results: list[ShareResult] = []
     for members in range(1, MOST_MEMBERS + 1):
-        # Members beyond the locks get nothing at a time, so they need no records of their own.
+        # Members beyond the limit of locks get no records at a time, so no records are added for them.
         records = min(_POLLS * min(members * poll, group.max_locks), MOST_RECORDS)
-        # Members that die or fall silent would hide how much one more brings.
+        # Members that die or fall silent would hide how much one more member adds.
         group = replace(group, members=members, records=records, killed={}, stopped={})
         result = simulate_share(group)
         if results and result.per_second - results[-1].per_second < _WORTH * results[0].per_second:
             break
-        # If one member gets nothing accepted, each further one would do as badly, and none would be the last.
+        # If one member gets no record accepted, more members do as badly, and none of them would be the last.
         if results and not results[0].accepted:
             break
         results.append(result)
@@ -215,13 +215,13 @@ def members_that_help(group: ShareGroup) -> list[ShareResult]:
 
 
 class ShareAssessment(NamedTuple):
-    """The end of a share group's records, and what could be better.
+    """The end of a share group's records, and what would improve it.
 
     Attributes:
-        result: of the group as it is.
+        result: the result of the group as it is.
         lock_ms: what `group.share.record.lock.duration.ms` has to exceed, see `lock_that_suffices`.
-        by_members: of the group without its special records, with one member up to as many as help.
-        healthy: of the group without its special records.
+        by_members: results of the group without its special records, from one member to as many as help.
+        healthy: the result of the group without its special records.
     """
 
     result: ShareResult
@@ -231,13 +231,13 @@ class ShareAssessment(NamedTuple):
 
 
 def assess_share(group: ShareGroup) -> ShareAssessment:
-    """Return a group as it is, the lock that suffices, how many members help, and what special records cost.
+    """Return a group's result, the lock that suffices, how many members help, and what special records cost.
 
     >>> assess_share(ShareGroup(members=2, records=100, max_poll_records=10, process_ms=20)).lock_ms
     205.0
     """
     healthy = replace(group, special={})
-    # The group itself comes first: if it is refused, the error names its own records.
+    # The group itself comes first, so that an error names its own records if it is refused.
     result = simulate_share(group)
     by_members = tuple(members_that_help(healthy))
     return ShareAssessment(result, lock_that_suffices(group), by_members, simulate_share(healthy))
@@ -245,9 +245,9 @@ def assess_share(group: ShareGroup) -> ShareAssessment:
 
 @dataclass(slots=True, eq=False)
 class _Member:
-    """A member: the records of its last fetch, those still to be processed, and their states to acknowledge.
+    """A member: the records of its last fetch, those still to process, and their states to acknowledge.
 
-    `todo` and the keys of `ends` are offsets of `lease`; `processed_ms` is when it was last done with one.
+    `todo` and the keys of `ends` are offsets of `lease`. `processed_ms` is when it last finished a record.
     """
 
     alive: bool = True
@@ -258,12 +258,13 @@ class _Member:
 
 
 class _Run:
-    """One simulation; making it runs it to its end.
+    """One simulation; the constructor runs it to its end.
 
-    `_events` has the clock and what will happen. `_waiting` are members whose fetch has no answer, in the
-    order in which they asked. `_deliveries` counts all records of all fetches, and ends a run that would go
-    on for too long. `_began` and `_last` are when the first record was delivered and the last accepted one
-    processed, infinite until then; `_hold` is the longest lock of a healthy record.
+    `_events` has the clock and the events to come. `_waiting` are members whose fetch has no answer yet, in
+    the order of their fetches. `_deliveries` counts all records of all fetches, to end a run that would take
+    too long. `_began` is when the first record was delivered, and `_last` when the last accepted one was
+    processed; both are infinite until then. `_hold` is the longest lock of a healthy record. Times are
+    milliseconds.
     """
 
     def __init__(self, group: ShareGroup) -> None:
@@ -287,11 +288,11 @@ class _Run:
             self._observe()
 
     def _after(self, wait_ms: float, happen: Callable[[], object]) -> None:
-        """Plan an event so many milliseconds from now; infinite: it never comes."""
+        """Plan an event `wait_ms` milliseconds from now; if that is infinite, it never comes."""
         self._at(self._events.now + wait_ms, happen)
 
     def _at(self, at_ms: float, happen: Callable[[], object]) -> None:
-        """Plan an event at a time in ms; one at infinity never comes and would keep the run from ending."""
+        """Plan an event at a time in milliseconds; one at infinity is left out, or the run would not end."""
         if at_ms < inf:
             self._events.at(at_ms, happen)
 
@@ -302,25 +303,25 @@ class _Run:
         return member
 
     def _poll(self, member: _Member) -> None:
-        """Let a member's fetch come to the leader, one round trip later."""
+        """Let a member's fetch arrive at the leader, one round trip later."""
         self._after(self._group.round_trip_ms, partial(self._fetch, member))
 
     def _fetch(self, member: _Member) -> None:
-        """Take a fetch, with the acknowledgements of the last poll, which count once they are written."""
+        """Take a fetch, with the acknowledgements of the last poll."""
         if member.alive:
-            # The acknowledgement takes time to be written, so the leader may give out new records first: the
-            # lease of the last poll is kept, as `_serve` replaces it.
+            # The leader writes the acknowledgement only after the fetch, so it may give out new records
+            # first. `_serve` replaces the lease, so the one of the last poll is kept here.
             before = member.lease
             self._waiting.append(member)
             self._serve()
             self._acknowledge(member, before)
 
     def _serve(self) -> None:
-        """Answer the fetches for which there is something."""
-        # A copy, as members that are served leave the list.
+        """Answer the fetches for which there are records."""
+        # This iterates over a copy, because members that are served leave the list.
         for member in [*self._waiting]:
             lease = self._partition.acquire(self._group.max_poll_records, self._events.now)
-            # What the first waiting member does not get, no later one gets either: they all ask alike.
+            # If the first waiting member gets nothing, no later one does: all their fetches are alike.
             if not lease.offsets:
                 return
             self._waiting.remove(member)
@@ -334,14 +335,14 @@ class _Run:
             self._process(member)
 
     def _process(self, member: _Member) -> None:
-        """Work on a record, or on all up to one that crashes the member.
+        """Process one record, or all records up to one that crashes the member.
 
-        All are one event if no acknowledgement and no renewal is sent before they are done.
+        All are one event if neither an acknowledgement nor a renewal is sent before they are done.
         """
         at_ms, done = self._events.now, 0
         for offset in member.todo:
             kind = self._group.special.get(offset, self._group.process_ms)
-            # A record that is released, rejected or crashes its member takes the usual time until then.
+            # A record that is released or rejected, or crashes its member, takes the usual time until then.
             at_ms += self._group.process_ms if isinstance(kind, str) else kind
             done += 1
             if kind == "crash" or self._group.each or self._group.renew:
@@ -349,7 +350,7 @@ class _Run:
         self._at(at_ms, partial(self._complete, member, done))
 
     def _complete(self, member: _Member, done: int) -> None:
-        """Let a member be done with its next `done` records; a crash among them ends the member."""
+        """Finish the next `done` records of a member; a crash among them ends the member."""
         if not member.alive:
             return
         offsets, member.todo = member.todo[:done], member.todo[done:]
@@ -365,7 +366,8 @@ class _Run:
             self._after(self._group.round_trip_ms, partial(self._commit, member))
             return
         if self._group.renew:
-            # A renewal ends one lock and begins the next, so each is as long as the time between two of them.
+            # A renewal ends one lock and begins the next, so a lock is as long as the time between two
+            # renewals.
             self._hold = max(self._hold, self._events.now - member.lease.since_ms)
             member.lease.since_ms = self._events.now
         self._go_on(member)
@@ -377,13 +379,13 @@ class _Run:
             self._go_on(member)
 
     def _go_on(self, member: _Member) -> None:
-        """Let a member process what it has, or poll if it has nothing left."""
+        """Let a member process its remaining records, or poll if it has none."""
         (self._process if member.todo else self._poll)(member)
 
     def _acknowledge(self, member: _Member, lease: AcquiredRecords) -> None:
-        """Acknowledge what a member is done with; the whole is in vain if a lock has ended."""
+        """Acknowledge the records that a member has processed; all of them in vain if a lock has ended."""
         ends, member.ends = member.ends, {}
-        # Special records do not count: the lock has to suffice for healthy ones.
+        # Special records do not count, because the lock must suffice only for healthy ones.
         if ends.keys() - self._group.special.keys():
             self._hold = max(self._hold, self._events.now - lease.since_ms)
         if not self._partition.acknowledge(lease, ends):
@@ -392,7 +394,7 @@ class _Run:
             self._last = max(self._last, member.processed_ms)
 
     def _expire(self, lease: AcquiredRecords) -> None:
-        """End a lock, unless it was renewed: then look again when the renewed one ends."""
+        """End a lock; if it was renewed, look again at the end of the renewed lock."""
         rest_ms = lease.since_ms + self._group.lock_ms - self._events.now
         if rest_ms > 0:
             self._after(rest_ms, partial(self._expire, lease))
@@ -400,7 +402,7 @@ class _Run:
             self._partition.give_back(lease)
 
     def _die(self, member: _Member) -> None:
-        """Stop a member whose process dies: its connection is closed, and its records are free at once."""
+        """Stop a member whose process dies; its connection is closed, and its records are free at once."""
         self._stop(member)
         self._partition.give_back(member.lease)
 
@@ -408,11 +410,11 @@ class _Run:
         """Let a member fall silent: it fetches no more, and its records are free when its session ends."""
         member.alive = False
         self._waiting = [other for other in self._waiting if other is not member]
-        # After `_die` nothing is left of the lease by then, and giving it back does nothing.
+        # After `_die` the lease has no records any more, so giving it back does nothing.
         self._after(self._group.session_ms, lambda: self._partition.give_back(member.lease))
 
     def _observe(self) -> None:
-        """Note when special records were first delivered, and when they had their end."""
+        """Record when special records were first delivered, and when they had their end."""
         for offset in self._group.special:
             if self._partition.deliveries[offset]:
                 self._first_ms.setdefault(offset, self._events.now)
@@ -420,7 +422,7 @@ class _Run:
                 self._end_ms.setdefault(offset, self._events.now)
 
     def result(self) -> ShareResult:
-        """Return the end of all records; a special record without an end took infinitely long."""
+        """Return the end of all records; a special record without an end took an infinite time."""
         states, deliveries = self._partition.states, self._partition.deliveries
         special = [
             SpecialRecord(
@@ -448,7 +450,7 @@ class _Run:
 
 
 def _endless(group: ShareGroup, now_ms: float) -> ScenarioError:
-    """Return the error for a run in which records are delivered without an end in sight."""
+    """Return the error for a run that delivers records without an end in sight."""
     return ScenarioError(
         f"after {now_ms:g} ms the share group's {group.records:,} records were delivered more than "
         f"{MOST_DELIVERIES:,} times in all, which is where a run is given up: give it fewer records, a "

@@ -97,6 +97,7 @@ def assign(
     from copartition.assignment_diff.planner import plan  # noqa: PLC0415 - not for help
     from copartition.groups import read_source, snapshot_bytes  # noqa: PLC0415 - not for help
     from copartition.shell.verbs.other_kinds import OTHER_KINDS  # noqa: PLC0415 - not for help
+    from partitioning.errors import UnknownStrategyError  # noqa: PLC0415 - not for help
 
     if assignor in OTHER_KINDS:
         if source is not None or weights is not None or assignor_settings:
@@ -109,7 +110,11 @@ def assign(
         source_group = read_source(source)
         # A coordinator that has a target makes the next one of that, whatever the members have got of it.
         start = source_group.state if source_group.target is None else source_group.target
-    planned = plan(start, assignor, weights=given_weights(weights, start), settings=assignor_settings)
+    try:
+        planned = plan(start, assignor, weights=given_weights(weights, start), settings=assignor_settings)
+    except UnknownStrategyError as error:
+        others = ", ".join(OTHER_KINDS)
+        raise click.ClickException(f"{error}; for share and Streams groups {others}") from error
     if output.form == "json":
         write(snapshot_bytes(planned).decode())
     else:
@@ -187,9 +192,9 @@ def _described_group(topics: Sequence[tuple[str, int]], members: Sequence[Joiner
         identities[member.client_id] = MemberIdentity(
             member.client_id, member.instance_id, topics=member.topics or tuple(counts)
         )
-    # `completed` adds every partition of the topics, without an owner.
+    # `with_every_partition` adds every partition of the topics, without an owner.
     alone = GroupState.without_partitions(tuple(identities.values()), complete=True)
-    return alone.completed(counts)
+    return alone.with_every_partition(counts)
 
 
 def _print(state: GroupState, console: Console) -> None:

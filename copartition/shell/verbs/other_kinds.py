@@ -92,8 +92,8 @@ class OtherKind(NamedTuple):
 _OF_SHARE = "built-in, of share groups"
 _OF_STREAMS = "built-in, of Kafka Streams"
 OTHER_KINDS = {
-    "share": OtherKind(_share, _OF_SHARE, "The broker's rule (KIP-932): even by topic, few moves.", (_IDS,)),
-    "streams": OtherKind(_streams, _OF_STREAMS, "The broker's rule for tasks (KIP-1071).", (_TASKS, _IDS)),
+    "share": OtherKind(_share, _OF_SHARE, "Kafka's 'simple' (KIP-932): even by topic, few moves.", (_IDS,)),
+    "streams": OtherKind(_streams, _OF_STREAMS, "Kafka's 'sticky' for tasks (KIP-1071).", (_TASKS, _IDS)),
     StreamsHighAvailabilityAssignor.name: OtherKind(
         _by_process(StreamsHighAvailabilityAssignor()),
         _OF_STREAMS,

@@ -1,1 +1,1 @@
-"""The group at work: the coordinator on the broker, the clients, and what each partition is doing."""
+"""The group at work: the coordinator on the broker, the clients, and the protocols between them."""

@@ -1,7 +1,7 @@
-"""Model the clients of the classic protocol in a consumer group (KIP-848), as there are while it is migrated.
+"""Model clients of the classic protocol in a consumer group (KIP-848), as there are during a migration.
 
-The group tells such a client in the answer to its heartbeat to join again, once for each new target and
-whenever it could get more. JoinGroup and SyncGroup are answered at once.
+The coordinator asks such a client to join again in the answer to a heartbeat, once for each new target and
+whenever it could get more partitions. It answers JoinGroup and SyncGroup at once.
 """
 
 import math
@@ -22,9 +22,8 @@ from copartition.simulation.outcome.timeline import Phase
 class ClassicClient(Client):
     """A process that speaks the classic protocol, in a group of the consumer protocol; see `Client`.
 
-    It is told to join again in the answers to heartbeats; under an eager strategy it gives all partitions up
-    before it does so, under a cooperative one it joins once more after each assignment that took partitions
-    away.
+    The answer to a heartbeat asks it to join again. Under an eager strategy it gives up all partitions before
+    it does. Under a cooperative one it joins once more after each assignment that took partitions away.
     """
 
     classic = True
@@ -34,13 +33,13 @@ class ClassicClient(Client):
     ) -> None:
         super().__init__(world, coordinator, timers, consumer, member)
         self._eager = any(speaks_eager(self.configured, world))
-        self._revoked = False  # whether the last assignment took something away
+        self._revoked = False  # whether the last assignment took partitions away
 
     def go_on(self, process: Process) -> None:
         """Go on with a process that was a member of a classic group until now.
 
-        What it does by itself is taken over from the classic group: to wake, to read on after a slow batch,
-        or to ask again for the assignment that the old coordinator never sent.
+        What the process would do next by itself is taken over: it wakes up, goes on reading after a slow
+        batch, or asks again for the assignment that the old coordinator never sent.
         """
         now_ms, coordinator = self._world.now_ms, self._coordinator
         self.owned = self.assigned = process.owned
@@ -59,7 +58,7 @@ class ClassicClient(Client):
             self._timers.at(asks_ms, self._join_again)
 
     def process(self) -> Process:
-        """Return what a classic group must know to go on with this process."""
+        """Return what a classic group needs to go on with this process."""
         beats, absence = self._coordinator.beats, self._coordinator.absence_of(self.member)
         assigned = self._coordinator.group.members[self.member].assigned
         return Process(
@@ -76,37 +75,37 @@ class ClassicClient(Client):
         )
 
     def _intervals(self, random: Generator) -> tuple[float, float]:
-        """Return the intervals of a member's heartbeats and session, by the classic protocol's settings."""
+        """Return the milliseconds of a member's heartbeat interval and session, by its classic settings."""
         settings = self._settings
         late_ms = float(random.uniform(*self._profile.late_ms))
         return settings.heartbeat_interval_ms + late_ms, settings.session_timeout_ms
 
     @property
     def _in_background(self) -> bool:
-        """True if it joins again without waiting for its application's poll."""
+        """True if it joins again without waiting for its application to poll."""
         return self._profile.in_background(eager=self._eager)
 
     def _hear_error(self, error: Error) -> None:
-        """Join again if the coordinator asks for it; all other errors are as in `Client`."""
+        """Join again if the coordinator asks for it; handle all other errors as `Client` does."""
         if error is Error.REBALANCE_IN_PROGRESS:
             self._join_again()
         else:
             super()._hear_error(error)
 
     def _join_again(self) -> None:
-        """Join again, at once if the client does so in the background, else in the application's poll.
+        """Join again, at once if the client does so in the background, else when its application polls.
 
-        A demand that comes while it is joining or working on an assignment is dropped; the coordinator
-        repeats it in answers to later heartbeats.
+        The request to join again is dropped if the client is joining or working on an assignment; the
+        coordinator repeats it in answers to later heartbeats.
         """
         if not self._reconciling:
             self._reconciling = True
             self._do_at(self._world.now_ms if self._in_background else self._polls_ms(), self._prepare)
 
     def _prepare(self) -> None:
-        """Get ready to join again; under an eager strategy the client gives all its partitions up first.
+        """Get ready to join again; under an eager strategy the client first gives up all its partitions.
 
-        A cooperative client keeps all partitions and says in JoinGroup which they are.
+        A cooperative client keeps all its partitions and names them in JoinGroup.
         """
         self._step = DONE
         now_ms = done_ms = self._world.now_ms
@@ -123,7 +122,7 @@ class ClassicClient(Client):
         self._ask(lambda: self._coordinator.join(self, self.owned), self._on_joined, self._life)
 
     def _on_joined(self, _: Answer) -> None:
-        """Hear the answer to JoinGroup, and send SyncGroup.
+        """Handle the answer to JoinGroup, and send SyncGroup.
 
         Its heartbeats begin anew at this time.
         """
@@ -132,10 +131,10 @@ class ClassicClient(Client):
         self._send(lambda: self._coordinator.sync(self), self._on_synced)
 
     def _on_synced(self, answer: Answer) -> None:
-        """Hear the answer to SyncGroup; without an assignment in it the client joins once more.
+        """Handle the answer to SyncGroup; if that has no assignment, the client joins once more.
 
-        A client that is inside `poll` works the assignment off at once; one that joined in the background
-        waits for its application.
+        A client that is inside `poll` works on the assignment at once. One that joined in the background
+        waits for its application to poll.
         """
         self._reconciling = False
         if answer.partitions is None:
@@ -152,18 +151,18 @@ class ClassicClient(Client):
             self._reconcile()
 
     def _catch_up(self) -> None:
-        """Begin to work off the last assignment, unless the client is joining or at work on another."""
+        """Begin to work on the last assignment, unless the client is joining or working on another."""
         if self.assigned != self.owned and not self._reconciling:
             self._reconciling = True
             self._do_at(self._polls_ms(), self._reconcile)
 
     def _reconcile(self) -> None:
-        """Let the application poll, and note whether it gives partitions up."""
+        """Let the application poll, and remember whether the assignment takes partitions away."""
         self._revoked = not self.owned <= self.assigned
         super()._reconcile()
 
     def _acknowledge(self, assigned: frozenset[int]) -> None:  # noqa: ARG002 - it acknowledges by joining
-        """Join again if partitions were given up: only that tells the coordinator that they are free."""
+        """Join again if partitions were given up: only this tells the coordinator that they are free."""
         self._step, self._polled, self._reconciling = DONE, False, False
         if self._revoked:
             self._reconciling = True
@@ -174,8 +173,8 @@ class ClassicClient(Client):
     def _rejoin(self) -> None:
         """Begin a new membership, which has a new member id.
 
-        A client of the consumer protocol keeps its member id over this; a classic one asks for a new one, so
-        a membership is added.
+        A client of the consumer protocol keeps its member id then. A classic client gets a new one, so a
+        membership is added.
         """
         self.member = self._world.memberships.add(self.consumer, self.configured)
         super()._rejoin()

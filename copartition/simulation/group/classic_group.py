@@ -1,11 +1,13 @@
 """Model the coordinator of a classic group: its members, its join barrier and its assignments.
 
-A rebalance is a few operations on columns: all members hear of it at their next heartbeats, join, get an
-answer, and open their partitions. An event that concerns a single member meanwhile edits that member's row.
+All members of a group are columns, so a rebalance is a few operations: all members learn of it at their next
+heartbeats, join, get an answer, and open their partitions. An event that concerns one member meanwhile
+changes that member's row.
+
 Sources: KIP-62 (heartbeats), KIP-134 (initial delay), KIP-345 and KIP-814 (static members), KIP-429
 (cooperative), `GroupMetadataManager`.
 
-The states of the group, and what moves it from one to another, are the table in `classic_states`.
+The table in `classic_states` has the states of the group, and the events that move it from one to another.
 """
 
 import math
@@ -25,23 +27,21 @@ from copartition.simulation.group.world import World
 from copartition.simulation.outcome.timeline import Phase
 
 FOLLOW_UP = "partitions revoked"
-"""Text of the cause of the second rebalance of a cooperative group, in which revoked partitions get owners.
-"""
+"""The cause, in words, of the second cooperative rebalance, in which revoked partitions get owners."""
 BLAMED = 3
-"""The most causes of one rebalance that a pause names; the text says how many more there are."""
+"""The most causes of one rebalance that a pause names; its text says how many more there are."""
 
 
 class ClassicGroup:
     """The state of a classic group on its broker, and the transitions between its states.
 
-    Members are numbers of `World.memberships`, causes are numbers of `Partitions.causes`, times are
-    milliseconds of the run. The columns of `Members` are shared with `RebalanceNotifier`: it writes when each
-    member arrives at the barrier, this class decides when the barrier opens.
+    Members are numbers of `World.memberships`, causes are numbers of `Ledger.causes`, times are milliseconds
+    of the run. The columns of `Members` are shared with `RebalanceNotifier`: it writes when each member
+    arrives at the barrier, and this class decides when the barrier opens.
 
-    Between two calls: a member is in `_absence` from `fall_silent` until it speaks or is dropped; it is in
-    `_sessions` besides if its session runs (a member that waits at the barrier has none). `cause` is the
-    cause that partitions get which stop for the rebalance under way; its text is rewritten while more causes
-    join.
+    Between two calls, a member is in `_absence` from `fall_silent` until it speaks or is dropped. It is also
+    in `_sessions` if its session runs; a member that waits at the barrier has none. `cause` is the cause of
+    all partitions that stop for the present rebalance. Its text is rewritten when further causes are added.
     """
 
     def __init__(
@@ -53,15 +53,15 @@ class ClassicGroup:
         notifier: RebalanceNotifier,
         on_expelled: Callable[[int, int], object],
     ) -> None:
-        # Called for a member that the barrier waits for no longer, with the cause of what is not read. A
-        # static member stays in the group, and has what it was given when it joins again.
+        # Called for a member that the barrier no longer waits for, with the cause of its partitions' pauses.
+        # A static member stays in the group, and gets its partitions back when it joins again.
         self._on_expelled = on_expelled
         self.state = ClassicGroupState.EMPTY  # what the group is doing
-        self.cause = 0  # the number of what began the rebalance under way
-        self.down_ms = -math.inf  # until when it answers nobody
-        # The leader, and what it decides.
+        self.cause = 0  # the number of the cause of the present rebalance
+        self.down_ms = -math.inf  # the coordinator answers no member until then
+        # The leader, and its decisions.
         self.leader = Leader(world, decisions, members, notifier)
-        # Who notices new partitions, and when.
+        # When members notice new partitions.
         self.metadata = Metadata(world, self, members, timers, notifier)
         self._world = world
         self._members = members
@@ -69,28 +69,28 @@ class ClassicGroup:
         self._notifier = notifier
         self._settings = world.scenario.settings
         self._costs = world.scenario.costs
-        self._sessions: dict[int, Timer] = {}  # of members that are silent
-        self._absence: dict[int, int] = {}  # why they do not read
-        self._causes: list[str] = []  # of the rebalance under way
-        self._blamed: list[str] = []  # what `cause` stands for
+        self._sessions: dict[int, Timer] = {}  # silent member -> the timer that ends its session
+        self._absence: dict[int, int] = {}  # silent member -> the cause of its partitions' pauses
+        self._causes: list[str] = []  # reasons for the present rebalance, in words
+        self._blamed: list[str] = []  # the reasons that the text of `cause` is made from
         self._started_ms = 0.0
-        # The barrier's two ends: it waits for no member beyond the deadline, and for more members until the
-        # initial delay is over.
+        # The two ends of the barrier: it waits for no member beyond the deadline, and it waits for further
+        # members until the initial delay is over.
         self._deadline_ms = math.inf
         self._delay_ms: float | None = None  # end of the initial delay of a group that was empty
-        # By how much the initial delay may still grow, and whether somebody joined since it grew last.
+        # By how much the initial delay may still grow, and whether a member has joined since it grew last.
         self._delay_left_ms = 0.0
         self._newcomer = False
-        self._answer = DONE  # when the leader's is there
-        # When the leader's assignor is done with the last generation that was asked for.
+        self._answer = DONE  # the timer at which the members have the leader's assignment
+        # When the leader's assignor is done with the last generation.
         self._computed_ms = 0.0
         self._revoking: tuple[NDArray[np.int32], NDArray[np.float64]] | None = None  # who rejoins, when
         self._follow_up = DONE
 
     def begin(self) -> None:
-        """Make the members that exist the stable group at time 0, all of them new to the leader.
+        """Make the members that exist the stable group at time 0; the leader knows none of them yet.
 
-        `joins_ms` is 0 for all, so that the leader's election finds them at the barrier; the first in order
+        `joins_ms` is 0 for all, so that all are at the barrier when a leader is elected; the first in order
         leads.
         """
         self._causes = ["the group at the start"]
@@ -107,11 +107,11 @@ class ClassicGroup:
     def adopt_members(self, generation: int, owned: Sequence[Sequence[int]]) -> None:
         """Take over the members that exist from another kind of group; the group is stable afterwards.
 
-        Nothing stops and nothing is opened: partitions stay with the owners that they have. Without members
-        the group stays empty.
+        No partition stops and none is opened: partitions stay with their owners. Without members the group
+        stays empty.
 
         Args:
-            generation: the generation of the classic group, or the epoch of the consumer group that it was.
+            generation: the generation of the classic group, or the epoch of the consumer group, that it was.
             owned: flat indexes of the partitions of each member, in the order of `Members.rows`.
         """
         partitions, rows = self._world.partitions, self._members.rows.tolist()
@@ -123,7 +123,7 @@ class ClassicGroup:
             self.metadata.watch()
 
     def _move(self, event: GroupEvent) -> None:
-        """Go to the state that follows from an event by the table, which has every move there is."""
+        """Go to the state that the table gives for an event; the table has every possible move."""
         self.state = MOVES[self.state, event].to
 
     # Messages and sessions.
@@ -131,8 +131,8 @@ class ClassicGroup:
     def join(self, member: int, since_ms: float) -> None:
         """Add a new member, whose JoinGroup arrives now; its process started at `since_ms`.
 
-        The barrier is prepared before the member is entered, so that it is not told of a rebalance that it
-        begins itself. `since_ms` is where its own pause begins.
+        The barrier is prepared before the member is added, so that it does not learn of a rebalance that it
+        starts itself. Its own pause begins at `since_ms`.
         """
         name = self._world.memberships.consumers[member].name
         cause = self._world.ledger.cause(f"{name} joined")
@@ -147,19 +147,18 @@ class ClassicGroup:
     def rejoin(self, member: int, since_ms: float, *, changed: bool) -> None:
         """Let a static member join again under its instance id.
 
-        In a stable group no other member hears of it, unless `changed`.
+        In a stable group the other members do not learn of it, unless `changed`.
 
         Args:
             member: its membership, which stays the same.
-            since_ms: the time at which its new process started, from which it counts as standing still.
-            changed: True if the group's strategy will be another one with this member, so that it must
-                rebalance.
+            since_ms: the time at which its new process started; it counts as standing still from then on.
+            changed: True if the group's strategy is another one with this member, so that it must rebalance.
         """
         members, now_ms = self._members, self._world.now_ms
         name = self._world.memberships.consumers[member].name
         absence = self._forget_session(member)
         members.wake(member, now_ms, since_ms)
-        # The new process has no memory of the last decision, though it leads under the same membership.
+        # The new process does not remember the last decision, though it leads under the same membership.
         if member == self.leader.member:
             self.leader.new = True
         if self.state is ClassicGroupState.STABLE and not changed:
@@ -167,13 +166,13 @@ class ClassicGroup:
                 self._world.ledger.causes[absence] = f"{name} was away"
             self.leader.open(np.array([member], np.int32), self.cause if absence is None else absence)
             if member == self.leader.member:
-                # It takes the topics it finds for the assigned ones, so it overlooks what grew while it
-                # was away (KIP-814).
+                # The new process takes the topics that it finds for those that were assigned, so it overlooks
+                # partitions that were added while it was away (KIP-814).
                 self.leader.counts = list(self._world.partitions.counts)
             self.metadata.watch()
             return
-        # It joins without what the old process had, so for the assignor the member is gone and a new one
-        # comes.
+        # It joins without the partitions of the old process. So for the assignor one member is gone and a new
+        # one comes.
         if members.carries[member]:
             self.leader.gone.add(self._world.memberships.ids[member])
             members.carries[member] = False
@@ -187,13 +186,13 @@ class ClassicGroup:
     def drop(self, member: int, text: str, cause: int) -> None:
         """Remove a member that left, or whose session ended; the others rebalance, or the group is empty.
 
-        `text` and `cause` say why, in words and as a number. If it was the last member, the assignor's work
-        is dropped and the next generation begins from nothing.
+        `text` and `cause` are the reason, in words and as a number. If it was the last member, the assignor's
+        work is dropped, and the next generation starts without any previous owners.
         """
         self._forget_session(member)
         self._members.remove(member)
-        # A member without the last assignment is unknown to the leader's last decision, so it cannot be
-        # missing from the next.
+        # The leader's last decision does not know a member that has not got the last assignment, so the next
+        # one need not treat it as gone.
         if self._members.carries[member]:
             self.leader.gone.add(self._world.memberships.ids[member])
         if member == self.leader.member:
@@ -210,7 +209,7 @@ class ClassicGroup:
         self._world.note("empty")
 
     def fall_silent(self, member: int, heard_ms: float, absence: int) -> None:
-        """Note that a member is silent; the coordinator drops it when its session ends.
+        """Record that a member is silent; the coordinator drops it when its session ends.
 
         Args:
             member: the member; its client is dead, stalled, or a static one that closed.
@@ -220,20 +219,20 @@ class ClassicGroup:
         self._absence[member] = absence
         if self.state is ClassicGroupState.PREPARING_REBALANCE:
             if self._members.joins_ms[member] <= self._world.now_ms:
-                return  # who waits at the barrier has no session to lose; it gets one with the assignment
+                return  # a member at the barrier has no session; it gets one with the assignment
             self._members.joins_ms[member] = math.inf
         elif self.state is ClassicGroupState.COMPLETING_REBALANCE:
-            # A follower gets its session with the assignment; there is none without the leader, so its
-            # session runs now.
+            # A follower gets its session with the assignment. Without the leader there is no assignment, so
+            # the leader's own session runs now.
             if member != self.leader.member:
                 return
             self._answer.cancel()
         self._watch_session(member, max(heard_ms, self.down_ms))
 
     def speaks(self, member: int) -> bool:
-        """Let a silent member speak again before its session ended; return True if it must pass a barrier."""
+        """Let a silent member speak again before its session ends; return whether it must pass a barrier."""
         self._forget_session(member)
-        # Its silence cancelled the answer: it assigns now, and the rebalance completes.
+        # Its silence had cancelled the assignment. It assigns now, and the rebalance completes.
         if (
             self.state is ClassicGroupState.COMPLETING_REBALANCE
             and member == self.leader.member
@@ -241,7 +240,7 @@ class ClassicGroup:
         ):
             self._complete()
             return False
-        # It may see new partitions that nobody else sees, so the time of the next notice is found anew.
+        # It may see new partitions that no other member sees, so find the time of the next notice anew.
         self.metadata.watch()
         return (
             self.state is ClassicGroupState.PREPARING_REBALANCE
@@ -249,7 +248,7 @@ class ClassicGroup:
         )
 
     def silence_of(self, member: int) -> tuple[float, int] | None:
-        """Return the time at which a silent member was last heard of, and the cause of its pauses.
+        """Return when a silent member was last heard of, and the cause of its partitions' pauses.
 
         None if the member is not silent.
         """
@@ -261,12 +260,10 @@ class ClassicGroup:
         return heard_ms, self._absence[member]
 
     def arrives(self, member: int, joins_ms: float, stands_ms: float) -> None:
-        """Change the time at which a member joins, to `joins_ms`.
+        """Change when a member joins to `joins_ms`; if it must stop to join, it stops at `stands_ms`.
 
-        It stands still from `stands_ms` if it must.
-
-        Only a member that stops to join keeps `stands_ms`; a cooperative one reads on until it is told what
-        it loses. Times are milliseconds.
+        A cooperative member does not stop to join: it reads until it learns which partitions it loses. Times
+        are milliseconds.
         """
         self._members.joins_ms[member] = joins_ms
         if self._members.stop_to_join(np.array([member]))[0]:
@@ -279,24 +276,25 @@ class ClassicGroup:
         return self.state is ClassicGroupState.COMPLETING_REBALANCE
 
     def failover(self, now_ms: float, until_ms: float) -> None:
-        """Answer no member until `until_ms`.
+        """Answer no member until `until_ms`, when another broker has loaded the group.
 
-        All sessions begin anew when another broker has loaded the group.
+        All sessions begin anew at that time.
         """
         self.down_ms = until_ms
         members = self._members
         for member in list(self._sessions):
-            # The new coordinator has heard of nobody before it is up.
+            # The new coordinator hears of no member before it is up.
             self._watch_session(member, until_ms)
         living = members.living()
         late = living[members.next_beats(living, now_ms) < until_ms]
         members.base_ms[late] = until_ms + self._world.random.uniform(0, RETRY_MS, len(late))
-        # The leader's assignment had not reached the old coordinator, so members join again at the new one.
+        # The leader's assignment had not reached the old coordinator, so all members join again at the new
+        # one.
         if self.state is ClassicGroupState.COMPLETING_REBALANCE:
             self.prepare("coordinator failed over", self._world.ledger.cause("coordinator failed over"))
         if self.state is ClassicGroupState.PREPARING_REBALANCE:
             rows = members.rows
-            # Who was at the barrier of the old coordinator joins again at the new one, as soon as that
+            # Members that were at the barrier of the old coordinator join again as soon as the new one
             # answers.
             members.joins_ms[rows] = np.maximum(members.joins_ms[rows], until_ms)
             self._deadline_ms = until_ms + self._settings.max_poll_interval_ms
@@ -308,8 +306,8 @@ class ClassicGroup:
     def barrier_ms(self) -> float:
         """Return the time at which the join barrier opens; infinite if there is none.
 
-        If a member will not join by itself, its `joins_ms` is infinite and the deadline counts; a session
-        that ends earlier removes it before. The result is never in the past.
+        A member that will not join by itself has an infinite `joins_ms`, so the deadline counts, unless its
+        session ends before and removes it. The result is never in the past.
         """
         if self.state is not ClassicGroupState.PREPARING_REBALANCE:
             return math.inf
@@ -319,46 +317,47 @@ class ClassicGroup:
         return max(min(last_ms, self._deadline_ms), self._world.now_ms)
 
     def prepare(self, text: str, cause: int) -> None:
-        """Open the join barrier, or note one more reason for the open one.
+        """Start a rebalance: set up the join barrier, or add a reason if there is one already.
 
-        `text` and `cause` are the reason, in words and as a number. A barrier that is open already only gets
-        one more reason, and members that hear of it are not told a second time.
+        `text` and `cause` are the reason, in words and as a number. Members that have learned of the
+        rebalance are not notified a second time.
         """
         now_ms = self._world.now_ms
         members = self._members
         if self.state is ClassicGroupState.STABLE:
             self._open_barrier(cause)
         elif self.state is ClassicGroupState.COMPLETING_REBALANCE:
-            # Who waits for its assignment is sent back; the leader hears of it when its assignor is done.
+            # Members that wait for their assignment must join again at once; the leader learns of it when its
+            # assignor is done.
             self._answer.cancel()
             self.cause, self._blamed = cause, []
             self._world.ledger.settle_all(Phase.COMPUTING, now_ms, Phase.PAUSED, cause)
             members.joins_ms[members.rows] = math.inf
             living, leader = members.living(), self.leader.member
             members.joins_ms[living] = now_ms + self._world.network_each(living, now_ms)
-            # The leader is inside its assignor, and hears of the new rebalance only when it sends SyncGroup.
+            # The leader is inside its assignor, and learns of the new rebalance only when it sends SyncGroup.
             if leader is not None and members.alive[leader]:
                 asks_ms = max(now_ms, self._computed_ms)
                 members.joins_ms[leader] = asks_ms + self._network_ms(leader, asks_ms)
             self._move(GroupEvent.REBALANCE)
             self._deadline_ms = now_ms + self._settings.max_poll_interval_ms
         self._causes.append(text)
-        # The follow-up of a cooperative rebalance is no reason of its own: its pauses are due to what began
-        # the first one.
+        # The follow-up of a cooperative rebalance is no reason of its own: its pauses belong to the cause of
+        # the first rebalance.
         if text not in {FOLLOW_UP, *self._blamed}:
             self._blamed.append(text)
-        if len(self._blamed) > 1:  # whoever stops does so for all of them
+        if len(self._blamed) > 1:  # partitions that stop do so for all these reasons
             self._world.ledger.causes[self.cause] = first_of(self._blamed, BLAMED)
 
     def pass_barrier(self) -> None:
-        """Open the join barrier: all members have joined, or it has waited for the rest for long enough.
+        """Open the join barrier: all members have joined, or it has waited long enough for the others.
 
-        It is called at `barrier_ms`, and may leave the barrier open: if the initial delay grows, or if nobody
+        This is called at `barrier_ms`. The barrier stays closed if the initial delay grows, or if no member
         has joined that could lead.
         """
         now_ms, members = self._world.now_ms, self._members
         # A member that joins during the initial delay makes it longer (KIP-134), up to `max.poll.interval.ms`
-        # in all.
+        # in total.
         if self._delay_ms is not None and self._newcomer and self._delay_left_ms > 0:
             delay_ms = min(self._settings.group_initial_rebalance_delay_ms, self._delay_left_ms)
             self._delay_left_ms -= delay_ms
@@ -369,21 +368,21 @@ class ClassicGroup:
         late = members.rows[members.joins_ms[members.rows] > now_ms]
         for member in late.tolist():
             consumer = self._world.memberships.consumers[member]
-            # A static member whose process is away keeps its place until its session ends; others do not wait
-            # for it.
+            # A static member whose process is away keeps its place until its session ends; the others do not
+            # wait for it.
             if consumer.static and not members.alive[member]:
                 continue
             text = f"{consumer.name} did not rejoin in time"
             cause = self._world.ledger.cause(text)
             self._on_expelled(member, cause)
-            if consumer.static:  # it stays, to be missed when its session is over
+            if consumer.static:  # it stays a member until its session ends
                 self.fall_silent(member, now_ms, cause)
             else:
                 self.drop(member, text, cause)
-        # The last member was dropped just now, and the group is empty.
+        # If the last member was dropped just now, the group is empty.
         if self.state is not ClassicGroupState.PREPARING_REBALANCE:
             return
-        # No member has joined that could lead, so the barrier waits once more, as Kafka does, until sessions
+        # No member has joined that could lead. So the barrier waits once more, as in Kafka, until sessions
         # end.
         if len(late) and (members.joins_ms[members.rows] > now_ms).all():
             self._deadline_ms = now_ms + self._settings.max_poll_interval_ms
@@ -392,7 +391,7 @@ class ClassicGroup:
         self._complete()
 
     def _open_initial(self, cause: int) -> None:
-        """Open the barrier of a group that was empty, which waits for further members first (KIP-134)."""
+        """Begin the first rebalance of an empty group, whose barrier waits for further members (KIP-134)."""
         self._open_barrier(cause)
         delay_ms = self._settings.group_initial_rebalance_delay_ms
         self._delay_ms = self._world.now_ms + delay_ms
@@ -402,10 +401,10 @@ class ClassicGroup:
     def _open_barrier(self, cause: int) -> None:
         """Begin a rebalance for `cause`.
 
-        All members hear of it, and those that revoked partitions join by themselves.
+        All members learn of it, and those that revoked partitions join by themselves.
 
-        A cause that is the one before begins the follow-up round, whose pauses keep the causes collected so
-        far.
+        If `cause` is that of the rebalance before, this is the follow-up, whose pauses keep the causes
+        collected so far.
         """
         members, now_ms = self._members, self._world.now_ms
         self._move(GroupEvent.REBALANCE)
@@ -417,8 +416,7 @@ class ClassicGroup:
         self._deadline_ms = now_ms + self._settings.max_poll_interval_ms
         members.joins_ms[members.rows] = math.inf
         self._notifier.broadcast(now_ms)
-        # These members rejoin by themselves once they have revoked (KIP-429), at times that are known
-        # already.
+        # These members rejoin by themselves once they have revoked (KIP-429). The times are known already.
         if self._revoking is not None:
             awake = members.alive[self._revoking[0]]
             rows, joins_ms = self._revoking[0][awake], self._revoking[1][awake]
@@ -432,11 +430,10 @@ class ClassicGroup:
     # The assignment.
 
     def _complete(self) -> None:
-        """Answer JoinGroup, as all members are known, and let the leader's assignor work.
+        """Answer JoinGroup, since all members are known, and let the leader's assignor work.
 
-        The assignor is asked now, and its answer is put aside until the time at which the members have it;
-        until then partitions that wait are in COMPUTING. If all that takes no time, the group is stable at
-        once.
+        The assignor is called now, and its answer is kept until the time at which the members have it. Until
+        then waiting partitions are in COMPUTING. If all this takes no time, the group is stable at once.
         """
         now_ms, members = self._world.now_ms, self._members
         joined = members.rows[members.joins_ms[members.rows] <= now_ms]
@@ -445,7 +442,7 @@ class ClassicGroup:
         leader = self.leader.member
         assert leader is not None, "there is one that has decided"
         self._computed_ms = now_ms + self._network_ms(leader, now_ms) / 2 + answer.took_ms
-        # The leader's SyncGroup takes half of its round trip, the answers half of each member's.
+        # The leader's SyncGroup takes half of its round trip; the answers take half of each member's.
         told_ms = self._network_ms(leader, self._computed_ms) + self._costs.network_ms
         known_ms = self._computed_ms + told_ms / 2
         if PROFILES[self._world.memberships.consumers[leader].client].refreshes_as_it_assigns:
@@ -460,14 +457,15 @@ class ClassicGroup:
         self._answer = self._timers.at(known_ms, lambda: self._sync(answer))
 
     def _network_ms(self, member: int, at_ms: float) -> float:
-        """Return how long a request that a member sends then takes, with its answer."""
+        """Return how many milliseconds a request that a member sends at `at_ms` takes, with its answer."""
         return self._world.network_ms(int(self._world.memberships.consumer[member]), at_ms)
 
     def _sync(self, answer: Answer) -> None:
         """Give all members their assignment, and plan what follows from it.
 
-        Sessions of silent members run from now, as a follower gets its session with the assignment. If
-        members must give partitions up, the follow-up rebalance is planned for the first of them to be done.
+        Sessions of silent members run from now, because a follower gets its session with the assignment. If
+        members must give partitions up, the follow-up rebalance is planned for the time at which the first of
+        them is done.
         """
         now_ms = self._world.now_ms
         self._move(GroupEvent.ASSIGNED)
@@ -492,11 +490,10 @@ class ClassicGroup:
             self.metadata.watch()
 
     def _stop_holding(self) -> None:
-        """End the leader's delay (KIP-415).
+        """End the delay for which the leader keeps lost tasks (KIP-415).
 
-        All members know the time, rejoin, and lost partitions get new owners.
-
-        Nothing happens if another rebalance has ended the delay before, or if one is under way.
+        All members know the time and rejoin, and lost partitions get new owners. Nothing happens if another
+        rebalance has ended the delay before, or is under way.
         """
         holds_ms, now_ms = self.leader.holds_ms, self._world.now_ms
         if self.state is ClassicGroupState.STABLE and holds_ms is not None and holds_ms <= now_ms:
@@ -506,7 +503,7 @@ class ClassicGroup:
                 self._notifier.notify(member, now_ms)
 
     def _rejoin_first(self) -> None:
-        """Begin the follow-up rebalance, as the first member that revoked is back, its partitions free."""
+        """Begin the follow-up rebalance: the first member that revoked is back."""
         if self._world.now_ms < self.down_ms:
             self._follow_up = self._timers.at(self.down_ms, self._rejoin_first)
             return
@@ -515,9 +512,9 @@ class ClassicGroup:
     # Sessions.
 
     def _watch_session(self, member: int, heard_ms: float) -> None:
-        """Let the member's session run from `heard_ms`; an earlier one of the member is forgotten.
+        """Let the member's session run from `heard_ms`, in place of an earlier one.
 
-        A session that is over already ends now, and not in the past.
+        A session that should have ended in the past ends now.
         """
         self._sessions.get(member, DONE).cancel()
         ends_ms = max(heard_ms + self._settings.session_timeout_ms, self._world.now_ms)
@@ -530,9 +527,6 @@ class ClassicGroup:
         self.drop(member, f"session of {name} timed out", self._absence[member])
 
     def _forget_session(self, member: int) -> int | None:
-        """End the silence of a member.
-
-        Return the cause of its partitions' pauses, None if it was not silent.
-        """
+        """End the silence of a member; return the cause of its pauses, None if it was not silent."""
         self._sessions.pop(member, DONE).cancel()
         return self._absence.pop(member, None)

@@ -1,8 +1,8 @@
 """Model a classic group as the main loop sees it: events of processes, and the coordinator behind them.
 
-The split: `ClassicProtocol` knows processes and what befalls them, `ClassicGroup` knows members and the
-barrier, and `RebalanceNotifier` knows when clients answer. The first calls the other two; they call it back
-only for members that are late.
+`ClassicProtocol` knows processes and what happens to them, `ClassicGroup` knows members and the barrier, and
+`RebalanceNotifier` knows when clients answer. `ClassicProtocol` calls the other two. They call it back only
+for members that are late.
 """
 
 import math
@@ -35,13 +35,13 @@ from partitioning.errors import ScenarioError
 class ClassicProtocol:
     """A classic group at a moment in time; see `copartition.simulation.group.world.Engine`.
 
-    `upgrade` is called if a consumer joins that speaks the consumer protocol (KIP-848), with the group as it
-    is, the consumer's number, and the time at which its process started.
+    `upgrade` is called if a consumer joins that speaks the consumer protocol (KIP-848). It gets the group as
+    it is, the consumer's number, and the time at which its process started.
 
-    Consumers are numbers of `World.consumers`, members are numbers of `World.memberships`; `_member` maps the
-    first to the last membership of each. `_plans` has the timers of each consumer's process; a call about a
-    process cancels or postpones them, so that a dead or stalled process does nothing. The members' columns
-    and the timers belong to this class and are shared with its `ClassicGroup` and `RebalanceNotifier`.
+    Consumers are numbers of `World.consumers`, members are numbers of `World.memberships`; `_member` maps a
+    consumer to its last membership. `_plans` has the timers of each consumer's process. An event of a process
+    cancels or postpones them, so that a dead or stalled process does nothing. The columns of members and the
+    timers belong to this class; `ClassicGroup` and `RebalanceNotifier` share them.
     """
 
     def __init__(
@@ -51,8 +51,8 @@ class ClassicProtocol:
         self._world = world
         self._members = Members(world.scenario.settings)
         self._timers = Timers()
-        # The two callbacks: one for a batch that turns out too long, one for a member that the barrier gives
-        # up.
+        # There are two callbacks: one for a batch that takes too long, one for a member that the barrier
+        # gives up.
         self._notifier = RebalanceNotifier(world, self._members, self._leave_when_overdue)
         self._group = ClassicGroup(
             world, decisions, self._members, self._timers, self._notifier, self._on_expelled
@@ -69,23 +69,23 @@ class ClassicProtocol:
 
     def start(self, consumer: int, now_ms: float) -> None:
         """Find the coordinator and send JoinGroup, which a dynamic member sends twice (KIP-394)."""
-        # FindCoordinator takes a round trip, JoinGroup half of one until it arrives; the first JoinGroup of a
-        # dynamic member is answered with its member id, one round trip more.
+        # FindCoordinator takes a round trip, and JoinGroup half of one until it arrives. The first JoinGroup
+        # of a dynamic member is answered with its member id, which takes one more round trip.
         rounds = 1.5 if self._world.consumers[consumer].static else 2.5
         arrives_ms = now_ms + rounds * self._world.network_ms(consumer, now_ms)
         self._plan(consumer, arrives_ms, lambda: self._arrive(consumer, now_ms))
 
     def stop(self, consumer: int, now_ms: float, *, cleanly: bool) -> None:
-        """End a process; one that closes cleanly tells the coordinator if it leaves (LeaveGroup).
+        """End a process; if it closes and leaves the group, it sends LeaveGroup.
 
-        Partitions of a process that tells so wait for the barrier at once; those of any other one are
-        unnoticed until its session ends. LeaveGroup arrives half a round trip and a revoke callback later.
+        If LeaveGroup is sent, the partitions wait for the barrier at once, and it arrives a revoke callback
+        and half a round trip later. Otherwise the partitions are unnoticed until the session ends.
         """
         self._forget_plans(consumer)
         self._world.ledger.end_process(consumer, now_ms)
         member = self._member_of(consumer)
         if member is None or not self._members.alive[member]:
-            return  # it is out already, or its session runs down
+            return  # it is no longer a member, or its session is running out already
         configured = self._world.consumers[consumer]
         announced = cleanly and now_ms >= self._group.down_ms
         tells = announced and configured.leaves(classic=True)
@@ -112,13 +112,14 @@ class ClassicProtocol:
     def slow_poll(self, consumer: int, now_ms: float, until_ms: float) -> None:
         """Keep a consumer's application from calling `poll` until `until_ms`.
 
-        Its partitions and a barrier wait. If that is longer than `max.poll.interval.ms`, the client leaves
-        the group meanwhile.
+        Its partitions and a barrier wait for that long. If it is longer than `max.poll.interval.ms`, the
+        client leaves the group meanwhile.
         """
         member = self._member_of(consumer)
         if member is None or not self._members.alive[member] or self._group.waits(member):
-            return  # who waits for an assignment is inside `poll`
-        # A second slow batch replaces the first one: what was planned for the end of that no longer holds.
+            return  # a member that waits for an assignment is inside `poll`
+        # A second slow batch replaces the first one, so what was planned for the end of the first is
+        # cancelled.
         if self._members.busy_ms[member] > now_ms:
             self._forget_plans(consumer)
         name = self._world.consumers[consumer].name
@@ -138,10 +139,9 @@ class ClassicProtocol:
     def stall(self, consumer: int, now_ms: float, until_ms: float) -> None:
         """Stop a process until `until_ms`.
 
-        After more than its session it wakes up without knowing that it is out.
-
-        Everything that the process would do by itself is put off. If its session is longer, the coordinator
-        never notices, and the process reads on where it was.
+        If that is longer than its session, it wakes up without knowing that it is no longer a member. If its
+        session is longer, the coordinator never notices, and the process goes on reading where it was.
+        Everything that the process would do by itself is put off.
         """
         self._postpone_plans(consumer, until_ms)
         member = self._member_of(consumer)
@@ -157,25 +157,24 @@ class ClassicProtocol:
     def duplicate(self, consumer: int, now_ms: float) -> None:
         """Start a second process with the same instance id, which takes the member over from the first.
 
-        The first one reads on until its next heartbeat is refused.
-
-        Nothing is noted of the first process before the second one's JoinGroup arrives (`_take_over`):
-        FindCoordinator takes one round trip, JoinGroup half of one.
+        The first process goes on reading until its next heartbeat is refused. Nothing happens to it before
+        the second one's JoinGroup arrives (`_take_over`): FindCoordinator takes one round trip, and JoinGroup
+        half of one.
         """
         self._forget_plans(consumer)
         arrives_ms = now_ms + 1.5 * self._world.network_ms(consumer, now_ms)
         self._plan(consumer, arrives_ms, lambda: self._take_over(consumer, now_ms))
 
     def failover(self, now_ms: float, until_ms: float) -> None:
-        """Let another broker load the group until `until_ms`; sessions begin anew then."""
+        """Let another broker load the group until `until_ms`; all sessions begin anew then."""
         self._group.failover(now_ms, until_ms)
 
     def on_growth(self, topic: int, *, created: bool) -> None:
-        """Tell the members' metadata of new partitions; a member notices them at a refresh."""
+        """Add new partitions to the metadata; a member notices them at a refresh."""
         self._group.metadata.on_growth(topic, created=created)
 
     def on_racks(self, topic: int) -> None:
-        """Tell the leader's metadata of other racks, for which it may rejoin at a refresh."""
+        """Change racks in the metadata; the leader may rejoin for them at a refresh."""
         self._group.metadata.on_racks(topic)
 
     def next_ms(self) -> float:
@@ -185,7 +184,7 @@ class ClassicProtocol:
     def advance(self) -> None:
         """Make the next step, a timer or the barrier; see `Engine`.
 
-        If both are due at the same time the barrier goes first, so a session that ends just then cannot
+        If both are due at the same time, the barrier goes first. So a session that ends just then cannot
         change a rebalance that has all its members.
         """
         if self._timers.next_ms() < self._group.barrier_ms():
@@ -194,10 +193,10 @@ class ClassicProtocol:
             self._group.pass_barrier()
 
     def settle(self, now_ms: float) -> None:
-        """Tell the partitions who has stopped for the barrier up to now.
+        """Write to the ledger which members have stopped for the barrier up to now.
 
-        The times at which members stand still are known before they come, so partitions learn of a stop only
-        when the barrier opens, or when somebody looks at them, as here.
+        The times at which members stand still are known in advance. So the stops are written only when the
+        barrier opens, or when the state is read, as here.
         """
         if self._group.state is ClassicGroupState.PREPARING_REBALANCE:
             self._notifier.stop_all(now_ms, self._group.cause)
@@ -216,7 +215,7 @@ class ClassicProtocol:
                 )
             member = self._describe(consumer, configured)
             self._members.enter(member, 0.0, 0.0)
-            # NaN: the last assignment lies before time 0, at no time that this run knows.
+            # NaN: the last assignment was before time 0, at an unknown time.
             self._members.assigned_ms[member] = math.nan
             self._members.commit_ms[member] = self._world.commits_ms(consumer)
             self._members.metadata_ms[member] = random.uniform(0, self._settings.metadata_max_age_ms)
@@ -228,7 +227,7 @@ class ClassicProtocol:
                 "the consumers at the start have no assignor in common; give them one, such as 'range'"
             )
         self._group.begin()
-        # The group was assigned `settled_ms` ago, when its members' heartbeats were in step.
+        # The last assignment was `settled_ms` ago; at that time the members' heartbeats were in step.
         self._members.base_ms[rows] = [
             -scenario.settled_ms if consumer.beat_ms is None else consumer.beat_ms
             for consumer in scenario.consumers
@@ -237,10 +236,9 @@ class ClassicProtocol:
     def hand_over(self) -> Handover:
         """Return the group as another kind of group needs it to go on.
 
-        This engine must not be used afterwards.
-
-        Members stay in the order in which they joined. A member that rejoins and still has its partitions
-        reads them again, as the barrier is gone; one that had given everything up owns nothing.
+        Do not use this engine afterwards. Members stay in the order in which they joined. A member that
+        rejoins and still has its partitions reads them again, because there is no barrier any more. One that
+        had given up everything owns nothing.
         """
         now_ms, members, ledger = self._world.now_ms, self._members, self._world.ledger
         self.settle(now_ms)
@@ -256,7 +254,7 @@ class ClassicProtocol:
             planned = plans.pop(consumer, ())
             silence = self._group.silence_of(member)
             if silence is None and not members.alive[member]:
-                continue  # it has said that it leaves
+                continue  # it has sent LeaveGroup
             gave_up = members.eager[member] and members.stands_ms[member] <= now_ms
             processes.append(
                 Process(
@@ -278,8 +276,8 @@ class ClassicProtocol:
     def adopt(self, handover: Handover, reason: Reason | None) -> None:
         """Go on with the members of another kind of group, which rebalances now if there is a reason.
 
-        The list of members is the order in which they joined. A silent one stays silent: its session runs on
-        from when it was last heard of, and it wakes when it would have.
+        The list of members is in the order in which they joined. A silent member stays silent: its session
+        runs on from the time at which it was last heard of, and it wakes up when it would have.
         """
         now_ms, members, world = self._world.now_ms, self._members, self._world
         processes = handover.members
@@ -290,8 +288,8 @@ class ClassicProtocol:
             members.enter(process.member, now_ms, now_ms)
             members.base_ms[process.member] = process.base_ms
             members.every_ms[process.member] = process.every_ms
-            # Its last refresh is not known to the other kind of group, so it is drawn from one interval
-            # before now.
+            # The other kind of group does not know its last refresh, so that time is drawn from the last
+            # interval.
             members.metadata_ms[process.member] -= world.random.uniform(0, self._settings.metadata_max_age_ms)
             members.busy_ms[process.member] = process.busy_ms
             members.carries[process.member] = True
@@ -318,10 +316,10 @@ class ClassicProtocol:
             self._plan(consumer, max(at_ms, now_ms), partial(self._arrive, consumer, now_ms))
 
     def _give(self, process: Process) -> None:
-        """Open the partitions of a member that has just joined, as no rebalance is needed for it.
+        """Open the partitions of a member that has just joined, if no rebalance is needed for it.
 
-        Such a member has told the old coordinator that it joins, and got no answer. Partitions that it reads
-        already are left alone.
+        Such a member has sent JoinGroup to the old coordinator and got no answer. Partitions that it already
+        reads are left alone.
         """
         now_ms, ledger = self._world.now_ms, self._world.ledger
         rows = rows_of(process.owned)
@@ -351,36 +349,34 @@ class ClassicProtocol:
         )
 
     def _refusal(self, consumer: Consumer) -> str | None:
-        """Return the reason for which a consumer's client refuses its list of strategies.
-
-        None if it does not.
-        """
+        """Return the reason why a consumer's client refuses its list of strategies; None if it does not."""
         refusal = PROFILES[consumer.client].refusal(eager=speaks_eager(consumer, self._world))
         return refusal and f"{consumer.client} {refusal}"
 
     def _member_of(self, consumer: int) -> int | None:
-        """Return the member of the group that a consumer is; None if it is in no group."""
+        """Return the membership that a consumer has in the group; None if it has none."""
         member = self._member.get(consumer)
         return member if member is not None and member in self._members else None
 
     def _plan(self, consumer: int, at_ms: float, action: Callable[[], None]) -> None:
-        """Let a process do this at `at_ms`, unless it ends before; at once if that time is past.
+        """Let a process do this at `at_ms`, or at once if that time is past, unless the process ends before.
 
-        The timer is noted even if it acts at once; `_forget_plans` and `_postpone_plans` skip what is done.
+        The timer is kept even if it acts at once; `_forget_plans` and `_postpone_plans` skip timers that are
+        done.
         """
         timer = self._timers.soon(at_ms, self._world.now_ms, action)
         self._plans.setdefault(consumer, []).append(timer)
 
     def _forget_plans(self, consumer: int) -> None:
-        """Cancel all that a process would do by itself."""
+        """Cancel everything that a process would do by itself."""
         for timer in self._plans.pop(consumer, ()):
             timer.cancel()
 
     def _postpone_plans(self, consumer: int, until_ms: float) -> None:
-        """Let a process do at `until_ms` what it would have done before.
+        """Put off to `until_ms` what a process would have done before that time.
 
-        The replaced timers stay in the list, cancelled; the loop goes on over the new ones, which are due at
-        `until_ms` and so left alone.
+        Replaced timers stay in the list, cancelled. The loop also reaches the new timers; these are due at
+        `until_ms`, so it leaves them alone.
         """
         for timer in self._plans.get(consumer, ()):
             if timer.action is not None and timer.at_ms < until_ms:
@@ -390,10 +386,11 @@ class ClassicProtocol:
     def _arrive(self, consumer: int, since_ms: float) -> None:
         """Handle the JoinGroup of a process that has been ready since `since_ms`.
 
-        The group lets it in or refuses it, or becomes a group of the consumer protocol if it speaks that.
+        The group lets it in or refuses it; if the process speaks the consumer protocol, the group becomes a
+        consumer group.
 
         A coordinator that is down does not answer, and the client tries again when it is up. `since_ms` stays
-        as it was, so the newcomer's pause includes that wait.
+        as it was, so the new member's pause includes that wait.
         """
         if self._world.now_ms < self._group.down_ms:
             self._plan(consumer, self._group.down_ms, lambda: self._arrive(consumer, since_ms))
@@ -412,7 +409,7 @@ class ClassicProtocol:
         elif member is None:
             self._group.join(self._describe(consumer, configured), since_ms)
         else:
-            # The process is a new one: its strategies may be others than those under which the member joined
+            # The process is a new one, so its strategies may differ from those under which the member joined
             # first.
             consumers[member] = configured
             self._members.eager[member] = any(speaks_eager(configured, self._world))
@@ -422,8 +419,8 @@ class ClassicProtocol:
     def _take_over(self, consumer: int, since_ms: float) -> None:
         """Handle the JoinGroup of a second process with an instance id, ready since `since_ms`.
 
-        The first process is not told: it reads on, as a second reader, until its next heartbeat has been
-        answered with an error. If it is not there any more, this is an ordinary join.
+        The first process does not learn of it: it goes on reading, as a second reader, until its next
+        heartbeat is answered with an error. If it is not there any more, this is an ordinary join.
         """
         now_ms, ledger, members = self._world.now_ms, self._world.ledger, self._members
         if now_ms < self._group.down_ms:
@@ -441,7 +438,7 @@ class ClassicProtocol:
         ledger.zombie(had, member, now_ms, fenced_ms, reads=True)
         self._group.fall_silent(member, now_ms, cause)
         self._arrive(consumer, since_ms)
-        # The absence ended at once, by the second process, so its text is no longer that of a session.
+        # The second process ended the absence at once, so the cause is no longer a session that timed out.
         ledger.causes[cause] = f"{name} was started twice"
         self._plan(consumer, fenced_ms, lambda: self._world.note("fenced", name))
 
@@ -450,10 +447,10 @@ class ClassicProtocol:
     ) -> NDArray[np.int32]:
         """Stop a process, and return the partitions that it read, by flat index.
 
-        It may have stopped for a barrier before. `committed` is as in `Ledger.halt`.
+        It may have stopped for a barrier before; that pause counts up to now. `committed` is as in
+        `Ledger.halt`.
 
-        Afterwards the member does not live: it answers no rebalance until it wakes, returns or joins again. A
-        pause for the barrier that it was in counts up to now.
+        Afterwards the member is not alive: it answers no rebalance until it wakes up, returns or joins again.
         """
         members = self._members
         stands_ms = float(members.stands_ms[member])
@@ -466,10 +463,10 @@ class ClassicProtocol:
         return self._world.ledger.halt_member(member, now_ms, phase, cause, committed=committed)
 
     def _resume(self, member: int) -> None:
-        """Let a process read on, if it may: one that stands still to rejoin may not.
+        """Let a process go on reading, unless it stands still to rejoin.
 
-        A member that stopped for the barrier while it was busy stays stopped, and what it does not read is
-        put down to the rebalance from now on.
+        A member that stopped for the barrier while it was busy stays stopped. From now on the rebalance is
+        the cause of its pauses.
         """
         if member not in self._members or not self._members.alive[member]:
             return
@@ -480,18 +477,18 @@ class ClassicProtocol:
             ledger.read(ledger.owned(member), now_ms)
 
     def _leave_when_overdue(self, member: int, polled_ms: float, polls_ms: float) -> bool:
-        """Plan that a client leaves if its application polls too late; return whether it will.
+        """Plan that a client leaves if its application polls too late; return whether that will happen.
 
         Args:
             member: the member.
             polled_ms: the time of its application's last poll.
-            polls_ms: the time of the next one; the client leaves before it, or not at all.
+            polls_ms: the time of its next poll; the client leaves before it, or not at all.
         """
         consumer = int(self._world.memberships.consumer[member])
         leaves_ms = polled_ms + self._settings.max_poll_interval_ms
         profile, members = PROFILES[self._world.consumers[consumer].client], self._members
         check_ms = profile.poll_check_ms
-        # Clients look at different times whether the application has polled; see `Profile`.
+        # Clients check at different times whether the application has polled; see `Profile`.
         if profile.leaves_after_beat_ms is not None:
             beats = float(members.base_ms[member]), float(members.every_ms[member])
             leaves_ms = first_after(*beats, leaves_ms) + profile.leaves_after_beat_ms
@@ -501,7 +498,7 @@ class ClassicProtocol:
             leaves_ms = first_after(since_ms, check_ms, leaves_ms)
         if leaves_ms >= polls_ms:
             return False
-        # The batch in hand may have begun long ago, and its time may be over already.
+        # The present batch may have begun long ago, so its time may be over already.
         leaves_ms = max(leaves_ms, self._world.now_ms)
         self._plans.setdefault(consumer, []).append(
             self._timers.at(leaves_ms, lambda: self._give_up(consumer, member, polls_ms))
@@ -509,9 +506,9 @@ class ClassicProtocol:
         return True
 
     def _give_up(self, consumer: int, member: int, polls_ms: float) -> None:
-        """Let a client leave as its application polls too late; a static member only falls silent.
+        """Let a client leave because its application polls too late; a static member only falls silent.
 
-        The application works on with its batch, and learns nothing before `polls_ms`.
+        The application goes on with its batch, and learns nothing before `polls_ms`.
         """
         if member not in self._members or not self._members.alive[member]:
             return
@@ -525,8 +522,8 @@ class ClassicProtocol:
         self._world.note("left", name, reason="max.poll.interval.ms")
         had = self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=False)
         if tells:
-            # Its application still works on its batch, without new records, and what it processes is read by
-            # the next owner again.
+            # Its application goes on with its batch, without new records. The next owner reads again what it
+            # processes.
             ledger.zombie(had, member, now_ms, polls_ms, reads=False)
             self._group.drop(member, text, cause)
         else:
@@ -535,10 +532,10 @@ class ClassicProtocol:
         self._plan(consumer, polls_ms, lambda: self._return(consumer, member, had))
 
     def _on_expelled(self, member: int, cause: int) -> None:
-        """Note that the barrier waits no longer for a member whose application still works on its batch.
+        """Stop a member that the barrier no longer waits for while its application works on a batch.
 
-        A member without a time to join is dead or stalled, and has been told to the partitions before;
-        nothing is left to do for it.
+        A member without a time to join is dead or stalled. The ledger knows that already, so nothing is left
+        to do.
         """
         polls_ms = float(self._members.joins_ms[member])
         if not self._members.alive[member] or polls_ms == math.inf:
@@ -549,20 +546,21 @@ class ClassicProtocol:
         self._plan(consumer, polls_ms, lambda: self._return(consumer, member, had))
 
     def _return(self, consumer: int, member: int, had: NDArray[np.int32]) -> None:
-        """Let a client that was out join again; before that it commits what it had, which is refused.
+        """Let a client that is no longer a member join again, after its commit has been refused.
 
-        The refused commit may be a condition of an event that ends its process.
+        The refused commit may be the condition of an event that ends the process.
         """
         now_ms = self._world.now_ms
         if len(had) and member not in self._members:
             self._world.note(REFUSED, self._world.consumers[consumer].name, error="UNKNOWN_MEMBER_ID")
-        # A timer for the present time, and no call: an event that waits for the refused commit comes first.
+        # This is a timer for the present time, not a call, so that an event that waits for the refused commit
+        # comes first.
         self._plans.setdefault(consumer, []).append(
             self._timers.at(now_ms, lambda: self._arrive(consumer, now_ms))
         )
 
     def _wake(self, consumer: int, member: int, had: NDArray[np.int32], cause: int) -> None:
-        """Let a process go on that stood still; its next request tells it whether it is still a member."""
+        """Let a process go on that stood still; its next request shows whether it is still a member."""
         now_ms, ledger = self._world.now_ms, self._world.ledger
         configured = self._world.consumers[consumer]
         if member in self._members:
@@ -573,8 +571,8 @@ class ClassicProtocol:
                 self._notifier.notify(member, now_ms + self._world.network_ms(consumer, now_ms))
             self._resume(member)
             return
-        # It is out, and does not know. It reads on until it has asked the coordinator and has finished its
-        # batch.
+        # It is no longer a member and does not know. It goes on reading until the coordinator has answered
+        # and its batch is done.
         _, left_ms = draw_batches(self._costs.poll_ms, self._world.random, 1)
         asks_ms = now_ms + PROFILES[configured.client].recheck_ms
         told_ms = asks_ms + self._world.network_ms(consumer, asks_ms) + float(left_ms[0])

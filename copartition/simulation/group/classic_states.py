@@ -1,7 +1,7 @@
-"""The states of a classic group, and the table by which it moves from one to another.
+"""Define the states of a classic group, and the table by which it moves from one to another.
 
-They are those of Kafka's `ClassicGroup` and `GroupMetadataManager`. `ClassicGroup` in `classic_group` has no
-other way to change its state than an event of this table, so a move that Kafka does not make ends the run.
+They are those of Kafka's `ClassicGroup` and `GroupMetadataManager`. `ClassicGroup` in `classic_group` changes
+its state only by an event of this table, so a move that Kafka does not make ends the run.
 """
 
 from enum import Enum, auto
@@ -20,7 +20,7 @@ class ClassicGroupState(Enum):
 
 
 class GroupEvent(Enum):
-    """Name what moves a classic group; each value says it in words."""
+    """Name the events that move a classic group; each value says it in words."""
 
     FOUND = "the group exists at time 0, or comes from a consumer group"
     REBALANCE = "a member joins, leaves, is lost or sees other partitions"
@@ -30,7 +30,7 @@ class GroupEvent(Enum):
 
 
 class Move(NamedTuple):
-    """The state after an event, and what the group does then, in words for the page that shows the table."""
+    """The state after an event, and what the group then does, in words for the page with the table."""
 
     to: ClassicGroupState
     does: str
@@ -44,11 +44,11 @@ MOVES = {
     (_STABLE, GroupEvent.REBALANCE): Move(_PREPARING, "tells each member at its next heartbeat"),
     (_COMPLETING, GroupEvent.REBALANCE): Move(_PREPARING, "drops the assignment, all join again"),
     (_PREPARING, GroupEvent.ALL_JOINED): Move(_COMPLETING, "answers JoinGroup, the leader assigns"),
-    # The leader stood still while its assignor was at work, and begins anew.
+    # The leader stood still while its assignor was at work, and begins again.
     (_COMPLETING, GroupEvent.ALL_JOINED): Move(_COMPLETING, "lets the leader assign once more"),
     (_COMPLETING, GroupEvent.ASSIGNED): Move(_STABLE, "answers SyncGroup, partitions are opened"),
     (_STABLE, GroupEvent.DESERTED): Move(_EMPTY, _FORGETS),
     (_PREPARING, GroupEvent.DESERTED): Move(_EMPTY, _FORGETS),
     (_COMPLETING, GroupEvent.DESERTED): Move(_EMPTY, _FORGETS),
 }
-"""(state, event) -> `Move`. An event that the table has not in a state cannot happen there."""
+"""(state, event) -> `Move`. An event that is missing for a state cannot happen in that state."""

@@ -1,7 +1,7 @@
-"""Profiles of client libraries: the measured behaviour of each as data, and the draws made from it.
+"""Describe client libraries: the measured behaviour of each as data, and the draws made from it.
 
-Figures: `benchmarks/rebalances/facts.md`, measured on a broker with librdkafka 2.16, kafka-python 3.0,
-aiokafka 0.14 and the Java client 4.3.
+The figures are from `benchmarks/rebalances/facts.md`, measured on a broker with librdkafka 2.16, kafka-python
+3.0, aiokafka 0.14 and the Java client 4.3.
 """
 
 import math
@@ -22,11 +22,11 @@ from copartition.simulation.inputs.durations import (
 )
 
 POLL_CHECK_MS = 501.0
-"""Interval of a check for a late poll: twice a second, each 1 ms late, as measured 40 times in six runs."""
+"""Interval of the check for a late poll: twice a second, each 1 ms late, as measured 40 times in six runs."""
 WAKES_MS = (1_000.0, POLL_CHECK_MS)
-"""Intervals at which a client that keeps beating checks whether a heartbeat is due: those of two timers.
+"""Intervals in milliseconds at which two timers check whether a heartbeat is due; see `keeps_beating`.
 
-The first one runs since the client's start, the second one since its last assignment; milliseconds.
+The first timer runs since the client's start, the second one since its last assignment.
 """
 
 
@@ -34,49 +34,53 @@ The first one runs since the client's start, the second one since its last assig
 class Profile:
     """The behaviour of one client library in a group; times are milliseconds.
 
-    A field's default holds for most clients; a field that differs was measured or read in the client's
+    The default of a field holds for most clients. A value that differs was measured or read in the client's
     source.
     """
 
-    # How late its heartbeats are on average; each member's mean lies between these two.
+    # How late its heartbeats are on average; each member's mean is drawn between these two.
     late_ms: tuple[float, float]
-    # Under the consumer protocol (KIP-848); None: not spoken.
+    # The same under the consumer protocol (KIP-848); None: the client does not speak it.
     consumer_late_ms: tuple[float, float] | None = None
-    # A rebalance leaves its heartbeats where they are, but for one that it owes, which it sends with its
-    # assignment; otherwise they begin anew when JoinGroup is answered.
+    # A rebalance does not move its heartbeats, except one that is overdue, which it sends with its
+    # assignment. If False, they begin anew when JoinGroup is answered.
     keeps_beating: bool = False
-    # Protocols under which it rejoins outside `poll`; under a cooperative one no callback is called before.
+    # Protocols under which it rejoins outside `poll`; under the cooperative one, without a callback before.
     joins_in_background: frozenset[RebalanceProtocol] = frozenset()
-    # Its `poll` returns records while it rejoins: under the cooperative protocol it reads on what it has.
+    # Its `poll` returns records while it rejoins: under the cooperative protocol it reads the partitions it
+    # has.
     reads_while_joining: bool = True
-    # How often since its last assignment it looks whether the application has polled within
-    # `max.poll.interval.ms`; 0: all the time.
+    # Interval, from its last assignment on, of the check whether the application has polled within
+    # `max.poll.interval.ms`; 0: it checks all the time.
     poll_check_ms: float = 0
-    # How long after the next heartbeat it leaves if its application did not poll in time; None: it waits for
-    # no heartbeat.
+    # If the application did not poll in time: how long after the next heartbeat the client leaves; None: it
+    # leaves without waiting for a heartbeat.
     leaves_after_beat_ms: float | None = None
-    recheck_ms: float = 0  # how long a process that stood still takes to ask the coordinator after it woke up
+    recheck_ms: float = 0  # time from its waking up to its next request, for a process that stood still
     anyone_sees_growth: bool = False  # any member rejoins for new partitions, not only the leader
-    # Its leader rejoins when replicas of its topics are in other racks, if it has a rack (KIP-881).
+    # Its leader, if it has a rack, rejoins when replicas of its topics move to other racks (KIP-881).
     notices_racks: bool = False
-    asks_before_assigning: bool = False  # its leader fetches the topics' metadata before
-    refreshes_as_it_assigns: bool = False  # its leader's metadata; the next refresh is an age later
+    asks_before_assigning: bool = False  # its leader fetches the topics' metadata before it assigns
+    refreshes_as_it_assigns: bool = (
+        False  # assigning refreshes its leader's metadata; the next is an age later
+    )
     mixes_protocols: bool = True  # its strategies may be both eager and cooperative
     cooperates: bool = True  # speaks the cooperative protocol (KIP-429)
-    # Its leader keeps what lost members had for `scheduled.rebalance.max.delay.ms` (KIP-415, cooperative).
+    # Its leader keeps lost members' partitions for `scheduled.rebalance.max.delay.ms` (KIP-415, cooperative).
     keeps_lost: bool = False
-    commits: bool = True  # it commits offsets in its group, from which the coordinator hears of it, too
-    # By how much its first commit is later than an interval after its last assignment; None: its commits run
-    # since its process started.
+    commits: bool = True  # it commits offsets in its group, which the coordinator takes as a sign of life
+    # How much later than one interval after its last assignment its first commit is; None: its commits run
+    # from the start of its process.
     commit_late_ms: float | None = None
-    # Under the consumer protocol it leaves after `max.poll.interval.ms` without a poll; else it falls silent.
+    # Under the consumer protocol it leaves after `max.poll.interval.ms` without a poll; if False it falls
+    # silent.
     leaves_when_late: bool = True
 
     def in_background(self, *, eager: bool) -> bool:
         """Return whether its members rejoin without their application.
 
-        Such a member answers a rebalance although its application is busy with a batch; all others wait for
-        the next `poll`.
+        Such a member answers a rebalance even while its application works on a batch. All others wait for the
+        next `poll`.
         """
         protocol = RebalanceProtocol.EAGER if eager else RebalanceProtocol.COOPERATIVE
         return protocol in self.joins_in_background
@@ -84,8 +88,8 @@ class Profile:
     def refusal(self, *, eager: Collection[bool]) -> str | None:
         """Return why this client cannot have a list of strategies, each eager or not; None if it can.
 
-        `eager` has one element for each strategy of the list. The text is the end of a sentence whose subject
-        is the client's name.
+        `eager` has one element for each strategy of the list. The text completes a sentence whose subject is
+        the client's name.
         """
         if not (all(eager) or self.cooperates):
             return "knows eager rebalances only"
@@ -116,7 +120,7 @@ PROFILES = {
     ),
     "kafka-python": Profile(
         late_ms=(1.2, 1.5),
-        reads_while_joining=False,  # `KafkaConsumer._poll_once` gives up where its coordinator is not done
+        reads_while_joining=False,  # `_poll_once` returns nothing if its coordinator is not ready
         leaves_after_beat_ms=15,
         recheck_ms=100,
         refreshes_as_it_assigns=True,
@@ -128,18 +132,17 @@ PROFILES = {
         joins_in_background=frozenset(RebalanceProtocol),
         cooperates=False,
     ),
-    # Java's client without a poll loop.
+    # This is Java's client without a poll loop.
     "connect": Profile(late_ms=(1.3, 2.4), recheck_ms=100, keeps_lost=True, commits=False),
 }
-"""Clients by name, as `Consumer.client` has them."""
+"""Clients by name, as in `Consumer.client`."""
 
 
 def draw_many(duration: Duration, random: Generator, count: int) -> NDArray[np.float64]:
     """Return `count` lengths of this duration, in milliseconds, each drawn anew and at most `LATEST_MS`.
 
-    The result has shape (count,). It draws from the same distributions as `durations.draw`, with one call for
-    all elements; a fixed duration draws nothing, so the stream of random numbers does not depend on costs
-    that are fixed.
+    The result has shape (count,). It draws from the same distributions as `durations.draw`, in one call for
+    all elements. A fixed duration draws nothing, so fixed costs do not change the stream of random numbers.
     """
     if isinstance(duration, int | float):
         return np.full(count, float(duration))
@@ -156,26 +159,26 @@ def draw_many(duration: Duration, random: Generator, count: int) -> NDArray[np.f
 def draw_batches(
     duration: Duration, random: Generator, count: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the length of the batch in hand at a moment, and the rest of it, for `count` applications.
+    """Return the length of the present batch of `count` applications at a moment, and the rest of it.
 
     Both are milliseconds, shape (count,), and at most `LATEST_MS`. A moment falls into a long batch more
-    often than into a short one, in proportion to its length; so lengths are drawn from the size-biased
+    often than into a short one, in proportion to the length. So lengths are drawn from the size-biased
     distribution.
     """
     if isinstance(duration, int | float):
         whole = np.full(count, float(duration))
     elif isinstance(duration, Uniform):
-        # The density of a size-biased length grows with the length, so its square is spread evenly.
+        # The density of a size-biased length grows with the length, so its square is uniformly distributed.
         low, high = duration.low**2, duration.high**2
         whole = np.sqrt(low + random.uniform(0, 1, count) * (high - low))
     elif isinstance(duration, Exponential):
         # The size-biased exponential distribution is a gamma distribution of shape 2 with the same scale.
         whole = random.gamma(2, duration.mean, count)
     else:
-        # Size bias moves the logarithm's mean up by its variance and leaves the spread as it is.
+        # Size bias adds the variance to the logarithm's mean and does not change the spread.
         sigma = duration.sigma
         length = math.log(duration.median) + sigma**2 + random.standard_normal(count) * sigma
         whole = np.exp(np.minimum(length, LARGEST_EXPONENT))
     whole = np.minimum(whole, LATEST_MS)
-    # A moment falls anywhere into its batch, so any part of that may be left.
+    # The moment is uniformly distributed within its batch, and so is the rest.
     return whole, whole * random.uniform(0, 1, count)

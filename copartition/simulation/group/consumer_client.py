@@ -2,9 +2,9 @@
 
 Sources: Kafka's ConsumerMembershipManager, ConsumerHeartbeatRequestManager; `benchmarks/rebalances/facts.md`.
 
-A request takes half a round trip to arrive and its answer the other half. `Client` is the state of the
-process on its own side; what the coordinator believes of it is in `GroupMember`, and the two differ while a
-message is on its way.
+A request takes half a round trip to arrive, and its answer the other half. `Client` is the state of the
+process itself. `GroupMember` is what the coordinator knows of it. The two differ while a message is on its
+way.
 """
 
 import math
@@ -27,12 +27,13 @@ from copartition.simulation.outcome.timeline import Phase
 class Client:
     """One process that speaks the consumer protocol, from its start to its end.
 
-    Partitions are flat indexes, times milliseconds. `owned` are the partitions whose records the application
-    gets, `assigned` the ones the coordinator sent last; a difference is worked off in the application's next
-    poll, one assignment at a time. `_step` is the only timer that does so, and `_beat` the only heartbeat
-    that is simulated; what else the process will do by itself is in `_plans`, to be cancelled or postponed
-    together. Requests and answers under way are in none of them.
-    `_life` counts the memberships: an answer to a request of an earlier one is dropped.
+    Partitions are flat indexes, times are milliseconds. `owned` are the partitions whose records the
+    application gets; `assigned` are the ones that the coordinator sent last. The application's next poll
+    turns the first into the second, one assignment at a time. `_step` is the only timer that does so, and
+    `_beat` is the only heartbeat that is simulated. Everything else that the process will do by itself is in
+    `_plans`, to be cancelled or postponed together. Requests and answers on their way are in none of them.
+
+    `_life` counts the memberships: an answer to a request of an earlier membership is dropped.
     """
 
     classic: ClassVar[bool] = False  # whether it speaks the classic protocol
@@ -45,39 +46,40 @@ class Client:
         consumer: int,
         member: int,
     ) -> None:
-        self.consumer = consumer  # its number
+        self.consumer = consumer  # the consumer's number
         self.configured = world.memberships.consumers[member]
-        self.member = member  # its membership
+        self.member = member  # the number of its membership
         self._profile = PROFILES[self.configured.client]
         self._settings = world.scenario.settings
         self.every_ms, self.session_ms = self._intervals(world.random)
-        # What it has, and what the coordinator has assigned to it.
+        # The partitions that it has, and those that the coordinator has assigned to it.
         self.owned = self.assigned = NOTHING
-        self.stands_ms: float | None = None  # since when it waits for its first partitions
-        # Until when its application does not poll; until when it stands still or did; when it joins or did.
+        self.stands_ms: float | None = None  # since when it waits for its first partitions; None: it does not
+        # Its application does not poll until the first; it stands still until the second; it joins at the
+        # third. Each may be past.
         self.busy_ms = self.wakes_ms = self.joins_ms = -math.inf
         self.gone = False  # whether the process has ended
-        # Set if `assigned` differs from what the coordinator was last told; it asks for one more step after
-        # the one under way.
-        self._unacknowledged = False  # whether an assignment is not acknowledged yet
-        self._life = 0  # how often it has begun anew, which tells old answers from new ones
+        # True if the coordinator has not yet been told that `assigned` is reached. That takes one more step
+        # after the present one.
+        self._unacknowledged = False
+        self._life = 0  # the number of its earlier memberships
         self._world = world
         self._coordinator = coordinator
         self._timers = timers
         self._costs = world.scenario.costs
-        self._slept_ms = math.inf  # since when it has stood still
+        self._slept_ms = math.inf  # since when it stands still, or stood still last
         self._beat = DONE  # a heartbeat that is simulated
-        self._plans: list[Timer] = []  # what it will do by itself
-        self._step = DONE  # the next step towards what is assigned to it
-        self._reconciling = False  # whether it is about to poll for that, or inside callbacks
-        self._polled = False  # whether it is inside them
-        # Kept apart from `owned`, as the process works on with these partitions while the group sees none.
-        self._had = rows_of(NOTHING)  # what it had when the coordinator dropped it
+        self._plans: list[Timer] = []  # timers of what it will do by itself
+        self._step = DONE  # the timer of the next step towards its assignment
+        self._reconciling = False  # whether it waits for a poll for that step, or is inside callbacks
+        self._polled = False  # whether it is inside callbacks
+        # Kept apart from `owned`: the process goes on with these partitions, while for the group it has none.
+        self._had = rows_of(NOTHING)  # the partitions it had when the coordinator dropped it
 
     def _intervals(self, random: Generator) -> tuple[float, float]:
-        """Return the intervals of this member's heartbeats, lateness included, and of its session, in ms."""
+        """Return this member's heartbeat interval with its lateness, and its session, in milliseconds."""
         late_ms = self._profile.consumer_late_ms
-        # The engine refuses clients that do not speak the protocol before they are made.
+        # Before a client is made, the engine refuses one that does not speak the protocol.
         assert late_ms is not None
         interval_ms = self._settings.group_consumer_heartbeat_interval_ms
         return interval_ms + float(random.uniform(*late_ms)), self._settings.group_consumer_session_timeout_ms
@@ -85,9 +87,9 @@ class Client:
     def start(self, now_ms: float) -> None:
         """Find the coordinator and join; a dynamic member of the classic protocol joins twice (KIP-394).
 
-        Three legs of half a round trip each take it to the coordinator: FindCoordinator, its answer, and the
-        join. A second join costs a round trip more. Its pause is counted from `now_ms` until it hears of its
-        first partitions, or that there are none for it.
+        It reaches the coordinator after three times half a round trip: FindCoordinator, its answer, and the
+        join. A second join takes one more round trip. The client's pause counts from `now_ms` until it learns
+        of its first partitions, or that there are none for it.
         """
         self.stands_ms = now_ms
         rounds = 2.5 if self.classic and not self.configured.static else 1.5
@@ -97,8 +99,8 @@ class Client:
     def stop(self, now_ms: float, *, cleanly: bool) -> None:
         """End the process; if it closes cleanly, it tells the coordinator once its callbacks are done.
 
-        A process that is out already only ends. Requests that are under way are dropped when they arrive,
-        except the one that says that it leaves.
+        A process that is no longer a member only ends. Its requests that are on their way are dropped when
+        they arrive, except the one that says that it leaves.
         """
         coordinator, ledger = self._coordinator, self._world.ledger
         self.gone = True
@@ -106,14 +108,14 @@ class Client:
         self._forget_plans()
         ledger.end_process(self.consumer, now_ms)
         if not self._is_member or not coordinator.beats.speaks(self.member):
-            return  # it is out already, or its session runs down
+            return  # it is no longer a member, or its session is running out already
         name = self.configured.name
         announced = cleanly and now_ms >= coordinator.down_ms
         tells = announced and self.configured.leaves(classic=self.classic)
         text = f"{name} left" if tells else f"session of {name} timed out"
         cause = ledger.cause(text)
-        # The heartbeat that says so follows the final commit and the revoke callback, if it has partitions to
-        # give up.
+        # The heartbeat that says that it leaves comes after the final commit and, if it has partitions, the
+        # revoke callback.
         says_ms = now_ms + self._world.network_ms(self.consumer, now_ms) / 2
         if self.owned and announced:
             says_ms += draw(self._costs.revoke_ms, self._world.random)
@@ -125,7 +127,7 @@ class Client:
             self._timers.soon(says_ms, now_ms, lambda: coordinator.leave(self.member, text, cause))
             return
         coordinator.fall_silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
-        # A static member keeps its session after this: the coordinator only learns that another process may
+        # A static member keeps its session after this. The coordinator only learns that another process may
         # take its place.
         if announced and not self.classic:
             self._timers.soon(says_ms, now_ms, lambda: coordinator.leave_for_a_while(self.member))
@@ -133,8 +135,8 @@ class Client:
     def slow(self, now_ms: float, until_ms: float) -> None:
         """Keep the application at work on one batch until `until_ms`.
 
-        Heartbeats go on, so the coordinator notices nothing unless the client leaves. A slow batch replaces
-        what was planned for the end of an earlier one.
+        Heartbeats go on, so the coordinator notices nothing unless the client leaves. A second slow batch
+        replaces what was planned for the end of the first.
         """
         ledger = self._world.ledger
         if not self._is_member or self._asleep:
@@ -145,7 +147,7 @@ class Client:
         self.busy_ms = until_ms
         if not self._leaves_when_overdue(now_ms, until_ms):
             self._plan(until_ms, self._resume)
-        # The step waited for a poll that now comes later; callbacks that have begun are not interrupted.
+        # The present step waited for a poll that is now later. Callbacks that have begun are not interrupted.
         if not self._step.is_done and not self._polled:
             self._step.cancel()
             self._do_at(until_ms, self._reconcile)
@@ -153,8 +155,8 @@ class Client:
     def stall(self, now_ms: float, until_ms: float) -> None:
         """Stop the process until `until_ms`.
 
-        A process that is no member yet, or says nothing any more, only does everything later. Otherwise its
-        session runs from its last heartbeat, as if it had crashed.
+        A process that is not a member yet, or is silent already, only does everything later. Otherwise its
+        session runs from its last heartbeat, as after a crash.
         """
         coordinator, ledger = self._coordinator, self._world.ledger
         if self._asleep:
@@ -170,11 +172,11 @@ class Client:
         self._plan(until_ms, self._wake)
 
     def on_expelled(self) -> None:
-        """Forget all partitions, as the coordinator has dropped the member; the process does not know yet.
+        """Drop all partitions, since the coordinator has dropped the member; the process does not know yet.
 
-        If its application is busy, it works on with records of partitions that others may read by now.
+        If its application is busy, it goes on with records of partitions that other members may read by now.
         """
-        # The client finds out with its next request, in `_return` or `_hear_error`.
+        # The client learns of it with its next request, in `_return` or `_hear_error`.
         self._had = rows_of(self.owned)
         self.owned = self.assigned = NOTHING
         self._unacknowledged = False
@@ -182,9 +184,9 @@ class Client:
             self._world.ledger.zombie(self._had, self.member, self._world.now_ms, self.busy_ms, reads=False)
 
     def expects_news(self) -> None:
-        """Simulate the next heartbeat, as its answer may tell the client something.
+        """Simulate the next heartbeat, because its answer may bring news to the client.
 
-        Others are not simulated.
+        Heartbeats without news are not simulated.
         """
         coordinator = self._coordinator
         if self._beat.is_done and coordinator.beats.speaks(self.member):
@@ -194,13 +196,13 @@ class Client:
     def beat(self) -> None:
         """Send a heartbeat that reports no partitions.
 
-        It replaces a planned heartbeat. Its answer brings whatever the coordinator has for the member by
-        then.
+        It replaces a planned heartbeat. Its answer brings everything that the coordinator has for the member
+        by then.
         """
         self._beat.cancel()
         self._send(lambda: self._coordinator.heartbeat(self, None), self._hear)
 
-    # What the coordinator answers.
+    # Requests and their answers.
 
     def _join(self) -> None:
         """Send the first heartbeat of a membership, which is its join."""
@@ -215,8 +217,7 @@ class Client:
     def _send(self, request: Callable[[], Answer | Error], hear: Callable[[Answer], None]) -> None:
         """Send a request, which arrives half a round trip later.
 
-        It leaves even if the process stands still or ends meanwhile; the coordinator's side looks at that
-        when it arrives (`_ask`).
+        The request arrives even if the process stands still or ends meanwhile; `_ask` then looks at that.
         """
         life = self._life
         now_ms = self._world.now_ms
@@ -224,19 +225,19 @@ class Client:
         self._later(arrives_ms, lambda: self._ask(request, hear, life))
 
     def _ask(self, request: Callable[[], Answer | Error], hear: Callable[[Answer], None], life: int) -> None:
-        """Hand a request that has arrived to the coordinator, and plan that its answer is heard.
+        """Hand a request that has arrived to the coordinator, and plan the arrival of its answer.
 
         Args:
-            request: the coordinator's work; it is done when the coordinator is neither down nor busy.
-            hear: called with the answer, unless the client has begun a new membership meanwhile.
+            request: the coordinator's work; it is called when the coordinator is neither down nor busy.
+            hear: called with the answer, unless a new membership has begun meanwhile.
             life: the number of the membership that sent the request.
         """
 
         def answer() -> None:
             if self.gone or life != self._life:
                 return
-            # The coordinator decides now, but answers only when its assignor is done, if this request made it
-            # work.
+            # The coordinator decides now. If this request made its assignor work, it answers only when that
+            # is done.
             reply = request()
             answered_ms = max(self._world.now_ms, self._coordinator.busy_ms)
             heard_ms = answered_ms + self._world.network_ms(self.consumer, answered_ms) / 2
@@ -245,10 +246,10 @@ class Client:
         self._coordinator.take(answer)
 
     def _receive(self, answer: Answer | Error, life: int, hear: Callable[[Answer], None]) -> None:
-        """Hear an answer; a process that stands still hears it when it wakes up.
+        """Receive an answer; a process that stands still receives it when it wakes up.
 
-        An answer to a membership that is over is dropped: its epoch and partitions belong to a member id that
-        no longer counts.
+        An answer to an earlier membership is dropped, since its epoch and partitions belong to that
+        membership.
         """
         if self.gone or life != self._life:
             return
@@ -256,13 +257,14 @@ class Client:
             self._timers.at(self.wakes_ms, lambda: self._receive(answer, life, hear))
         elif isinstance(answer, Error):
             self._hear_error(answer)
-        elif self._is_member:  # else it is out since, and will hear of it
+        elif self._is_member:  # else it has been dropped since, and will learn of it
             hear(answer)
 
     def _hear(self, answer: Answer) -> None:
-        """Note the assignment of an answer, and begin to work it off.
+        """Store the assignment of an answer, and begin to work on it.
 
-        None means that nothing has changed. An answer that repeats what is assigned already begins nothing.
+        `answer.partitions` is None if nothing has changed. An answer that repeats the present assignment
+        begins nothing.
         """
         if answer.partitions is not None and answer.partitions != self.assigned:
             self.assigned = answer.partitions
@@ -273,17 +275,17 @@ class Client:
             self._count_pause()
 
     def _await_partitions(self) -> None:
-        """Note that the partitions of a new assignment wait for nothing but this client from now on.
+        """Record that the partitions of a new assignment now wait only for this client.
 
-        From here on the pause of partitions that it gets is the handover's and no longer the barrier's. They
-        keep their causes.
+        From here on their pause counts as handover and no longer as waiting at the barrier. They keep their
+        causes.
         """
         self._world.ledger.settle(self.assigned - self.owned, self._world.now_ms, Phase.HANDOVER, None)
         if self.assigned or self._coordinator.has_nothing_for(self.member):
             self._count_pause()
 
     def _hear_error(self, error: Error) -> None:
-        """End the process if it may never join; else give everything up at the next poll, and join again."""
+        """End the process if it may never join; else give up everything at the next poll, and join again."""
         world = self._world
         if error in (Error.UNRELEASED_INSTANCE_ID, Error.INCONSISTENT_GROUP_PROTOCOL):
             self.gone = True
@@ -294,14 +296,14 @@ class Client:
             self._reconciling = False
             self._do_at(self._polls_ms(), self._rejoin)
 
-    # What it does about it.
+    # What it then does.
 
     def _reconcile(self) -> None:
         """Let the application poll: it gives up the partitions it lost, and opens the ones it got.
 
-        Times add up: the revoke callback, then the assign callback, then the first fetch, which the
-        acknowledgement does not wait for. Partitions that it loses stop at once, as its `poll` is inside the
-        callback.
+        The times follow one another: the revoke callback, the assign callback, the first fetch. The
+        acknowledgement does not wait for the fetch. Partitions that it loses stop at once, since its `poll`
+        is inside the callback.
         """
         now_ms, costs, random = self._world.now_ms, self._costs, self._world.random
         self._step, self._polled = DONE, True
@@ -319,10 +321,10 @@ class Client:
         self._do_at(done_ms, lambda: self._acknowledge(assigned))
 
     def _acknowledge(self, assigned: frozenset[int]) -> None:
-        """Tell the coordinator which partitions it has now, in a heartbeat of its own.
+        """Tell the coordinator in a heartbeat which partitions the client has now.
 
-        Its heartbeats begin anew here, an interval after this one. If another assignment has come meanwhile,
-        it is worked off next.
+        Its heartbeats begin anew here, with the next one an interval later. If another assignment has come
+        meanwhile, that is next.
         """
         self._step, self._polled, self._reconciling = DONE, False, False
         self._unacknowledged = self.assigned != assigned
@@ -333,30 +335,31 @@ class Client:
         self._catch_up()
 
     def _catch_up(self) -> None:
-        """Begin to work off the last assignment, unless the client is working off an earlier one.
+        """Begin to work on the last assignment, unless the client is working on an earlier one.
 
-        Only one assignment is worked off at a time. One that comes meanwhile waits in `assigned` and replaces
-        any that waited before it.
+        Only one assignment is worked on at a time. Another one that comes meanwhile waits in `assigned`, and
+        replaces one that waited before it.
         """
         if self._unacknowledged and not self._reconciling:
             self._reconciling = True
             self._do_at(self._polls_ms(), self._reconcile)
 
     def _rejoin(self) -> None:
-        """Begin a new membership without partitions, as the client has heard that it is out."""
+        """Begin a new membership without partitions, because the client has learned that it was dropped."""
         self._forget_plans()
-        # From here on answers to requests of the membership before are dropped.
+        # From here on, answers to requests of the earlier membership are dropped.
         self._life += 1
         self.owned = self.assigned = NOTHING
         self._unacknowledged = False
         self.stands_ms = self._world.now_ms
-        # Whatever a refused commit does to the process, it does before that joins.
+        # This is a timer, so that an event that waits for the refused commit can end the process before it
+        # joins.
         self._plans.append(self._timers.at(self._world.now_ms, self._join))
 
     def _polls_ms(self) -> float:
-        """Return the time of the application's next poll: when its batch is done.
+        """Return the time of the application's next poll, which is when its present batch is done.
 
-        Now if it has no partitions.
+        That is now if it has no partitions.
         """
         now_ms = self._world.now_ms
         if self.busy_ms > now_ms:
@@ -366,23 +369,25 @@ class Client:
         whole_ms, left_ms = (
             float(batch[0]) for batch in draw_batches(self._costs.poll_ms, self._world.random, 1)
         )
-        # Such a batch makes the client leave, perhaps before this poll; it began `whole_ms - left_ms` ago.
+        # Such a batch makes the client leave, perhaps before this poll. The batch began `whole_ms - left_ms`
+        # ago.
         if whole_ms > self._settings.max_poll_interval_ms:
             self._leaves_when_overdue(now_ms + left_ms - whole_ms, now_ms + left_ms)
         return now_ms + left_ms
 
-    # What befalls its process.
+    # What happens to its process.
 
     def _resume(self) -> None:
-        """Read on, as the application polls again in time."""
+        """Go on reading, because the application polls again in time."""
         if self._is_member:
             self._world.ledger.read(rows_of(self.owned), self._world.now_ms)
 
     def _wake(self) -> None:
-        """Go on after standing still as if nothing had been; an answer tells the client if it is out.
+        """Go on after standing still as if nothing had happened.
 
-        If its session has ended, it reads on as a second reader until an answer tells it so, or until its
-        batch is done, whichever is later. Otherwise it goes on, and its pause is called a stall.
+        If its session has ended, it goes on reading as a second reader until an answer says so, or until its
+        batch is done, whichever is later. Otherwise it is still a member, and the cause of its pause becomes
+        a stall.
         """
         now_ms, world, coordinator = self._world.now_ms, self._world, self._coordinator
         self.busy_ms = -math.inf
@@ -404,31 +409,31 @@ class Client:
         self._catch_up()
 
     def _leaves_when_overdue(self, polled_ms: float, polls_ms: float) -> bool:
-        """Plan that the client leaves if its application polls too late; return whether it will.
+        """Plan that the client leaves if its application polls too late; return whether that will happen.
 
         Args:
             polled_ms: the time of the application's last poll.
             polls_ms: the time of its next one.
         """
         overdue_ms = polled_ms + self._settings.max_poll_interval_ms
-        # A client of the classic protocol looks at intervals of its own; the consumer protocol's leaves with
-        # a heartbeat, at the first one after the interval.
+        # A client of the classic protocol checks at intervals of its own. One of the consumer protocol leaves
+        # at its first heartbeat after `max.poll.interval.ms`.
         if self.classic:
             overdue_ms += float(self._world.random.uniform(0, self._profile.poll_check_ms))
         elif self._profile.leaves_when_late:
             overdue_ms = self._coordinator.beats.next_ms(self.member, overdue_ms)
         if overdue_ms >= polls_ms:
             return False
-        # The drawn batch becomes a known one, so that nothing is drawn for this poll again.
+        # The length of the batch has been drawn and is known now, so it is not drawn again for this poll.
         self.busy_ms = polls_ms
         self._plan(max(overdue_ms, self._world.now_ms), self._give_up)
         return True
 
     def _give_up(self) -> None:
-        """Let the client leave or fall silent; its application works on with its batch and knows nothing."""
+        """Let the client leave or fall silent; its application goes on with its batch unaware."""
         now_ms, coordinator, ledger = self._world.now_ms, self._coordinator, self._world.ledger
         name = self.configured.name
-        self._forget_step()  # when it polls, it begins anew
+        self._forget_step()  # it begins anew when the application polls
         self._plan(self.busy_ms, self._return)
         self._had = rows_of(self.owned)
         if not self._is_member:
@@ -447,18 +452,18 @@ class Client:
         coordinator.fall_silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
         if tells and not self.classic:
             coordinator.leave_for_a_while(self.member)
-            # The coordinator keeps what it had assigned to the static member; all else that the process holds
-            # is free for others, though it still works on it.
+            # The coordinator keeps the static member's assigned partitions. All others that the process holds
+            # are free for other members, though the process still works on them.
             kept = coordinator.group.members[self.member].assigned
             lost = rows_of(self.owned - kept)
             ledger.zombie(lost, self.member, now_ms, self.busy_ms, reads=False)
             self.owned &= kept
 
     def _return(self) -> None:
-        """Join again after the late poll; the commit of what it had is refused.
+        """Join again after the late poll; the commit of the batch is refused.
 
-        The coordinator may not have dropped it yet: a member that fell silent tells it now, before it joins
-        again.
+        The coordinator may not have dropped the member yet. A member that fell silent tells it now, before it
+        joins again.
         """
         name = self.configured.name
         if len(self._had):
@@ -470,16 +475,16 @@ class Client:
             self._coordinator.leave(self.member, text, self._world.ledger.cause(text))
         self._rejoin()
 
-    # Small things.
+    # Helpers.
 
     @property
     def leaving(self) -> bool:
-        """True if the process has closed and told the coordinator, which has not heard it yet."""
+        """True if the process has closed and sent its leave, which has not arrived at the coordinator yet."""
         return self.gone and self._coordinator.absence_of(self.member) is None
 
     @property
     def _is_member(self) -> bool:
-        """True if the coordinator counts this membership."""
+        """True if this membership is in the coordinator's group."""
         return self.member in self._coordinator.group.members
 
     @property
@@ -494,26 +499,26 @@ class Client:
         self._world.ledger.halt(partitions, self._world.now_ms, phase, cause, committed=commits)
 
     def _count_pause(self) -> None:
-        """Add the time for which this client waited for its first partitions to the run's sum, once.
+        """Add to the run's sum, once, the time for which this client waited for its first partitions.
 
-        `stands_ms` is set when it starts or rejoins, and None from here on; so each wait is counted once.
+        `stands_ms` is set when the client starts or rejoins, and reset to None here, so each wait is counted
+        once.
         """
         if self.stands_ms is not None:
             self._world.member_pause_ms += self._world.now_ms - self.stands_ms
             self.stands_ms = None
 
     def _later(self, at_ms: float, action: Callable[[], None]) -> None:
-        """Do this at `at_ms`, even if the process has ended by then; at once if that time is past.
+        """Do this at `at_ms`, or at once if that time is past, even if the process has ended by then.
 
-        This is for requests and answers: what is on the network arrives, whatever happens to the process that
-        sent it.
+        This is for requests and answers: a message on the network arrives, whatever happens to its sender.
         """
         self._timers.soon(at_ms, self._world.now_ms, action)
 
     def _do_at(self, at_ms: float, action: Callable[[], None]) -> None:
-        """Make the next step of working off an assignment at `at_ms`; at once if that time is past.
+        """Make the next step towards the assignment at `at_ms`; at once if that time is past.
 
-        `_step` has the timer, so that a slow poll or the end of the process can move or cancel it.
+        `_step` has its timer, so that a slow poll or the end of the process can move or cancel it.
         """
         if at_ms <= self._world.now_ms:
             action()
@@ -525,9 +530,9 @@ class Client:
         self._plans.append(self._timers.soon(at_ms, self._world.now_ms, action))
 
     def _postpone_plans(self, until_ms: float) -> None:
-        """Let the process do nothing before `until_ms`; what it planned for earlier happens then.
+        """Let the process do nothing before `until_ms`; what it planned for earlier happens at that time.
 
-        A plan for later than `until_ms` keeps its time. Done and cancelled timers are dropped from the list.
+        A plan for a later time keeps it. Timers that are done or cancelled are dropped from the list.
         """
         plans, self._plans = self._plans, []
         for timer in plans:
@@ -542,12 +547,12 @@ class Client:
         self._forget()
 
     def _forget_step(self) -> None:
-        """Cancel the step of working off an assignment; a poll or callbacks under way end without effect."""
+        """Cancel the next step towards the assignment; a poll or callbacks under way end without effect."""
         self._step.cancel()
         self._reconciling = self._polled = False
 
     def _forget(self) -> None:
-        """Cancel everything planned but the heartbeat and the step."""
+        """Cancel everything planned except the heartbeat and the step."""
         for timer in self._plans:
             timer.cancel()
         self._plans.clear()

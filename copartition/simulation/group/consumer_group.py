@@ -1,15 +1,15 @@
 """Model a group of the consumer protocol (KIP-848) as its coordinator keeps it.
 
-The coordinator waits for no member. A member that joins, leaves or is missed raises the epoch of the group;
-the next heartbeat of any member computes the target assignment of that epoch, unless the last one is too
-young (`group.consumer.assignment.interval.ms`). Every member is then led to its target at its own heartbeats,
-and gets a partition only when the last owner has said that it no longer has it, or is gone.
+The coordinator waits for no member. A member that joins, leaves or is missed raises the epoch of the group.
+The next heartbeat of any member then computes the target assignment of that epoch, unless the last target is
+too young (`group.consumer.assignment.interval.ms`). Every member is led to its target at its own heartbeats.
+It gets a partition only when the last owner has reported that it no longer has it, or is gone.
 
-Members of the classic protocol may be in such a group while it is migrated. The coordinator lets them join
-again where a member of the consumer protocol would get its partitions, and no member waits for them.
+During a migration the group may have members of the classic protocol. The coordinator asks them to join again
+when a member of the consumer protocol would get partitions, and no member waits for them.
 
-Sources: GroupMetadataManager, ConsumerGroup and CurrentAssignmentBuilder of Kafka 4.4, to whose answers
-`tests/golden/assignors/coordinator` holds this module.
+Sources: GroupMetadataManager, ConsumerGroup and CurrentAssignmentBuilder of Kafka 4.4.
+`tests/golden/assignors/coordinator` has their answers, with which this module is compared.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ NEW = 1
 """The epoch of a group before its first member."""
 
 AWAY = -2
-"""The epoch of a static member that has left and means to be back before its session ends."""
+"""The epoch of a static member that has left and intends to be back before its session ends."""
 
 REFRESH_MS = 10_000.0
-"""The least time between two looks of the coordinator at the topics of regular expressions, milliseconds."""
+"""The least milliseconds between two looks of the coordinator at the topics of regular expressions."""
 
 NOTHING: frozenset[int] = frozenset()
 
@@ -43,13 +43,13 @@ class MemberState(Enum):
 
     STABLE = auto()
     UNREVOKED_PARTITIONS = auto()
-    """It has partitions to give up, and has not yet told the coordinator that it did."""
+    """It has partitions to give up, and has not yet reported to the coordinator that it did."""
     UNRELEASED_PARTITIONS = auto()
     """Some partitions of its target still belong to other members."""
 
 
 class Error(Enum):
-    """The reason for which a request is refused, by Kafka's name."""
+    """The reason why a request is refused, by Kafka's name."""
 
     UNKNOWN_MEMBER_ID = auto()
     FENCED_MEMBER_EPOCH = auto()
@@ -60,7 +60,7 @@ class Error(Enum):
 
 
 class Answer(NamedTuple):
-    """The answer to a member: its epoch, and all its partitions if they changed; else None."""
+    """The answer to a member: its epoch, and all its partitions if they have changed, else None."""
 
     epoch: int
     partitions: frozenset[int] | None
@@ -68,79 +68,80 @@ class Answer(NamedTuple):
 
 @dataclass(slots=True)
 class GroupMember:
-    """A member as the coordinator knows it; partitions are flat indexes, times milliseconds.
+    """A member as the coordinator knows it; partitions are flat indexes, times are milliseconds.
 
-    `assigned` and `revoking` have no partition in common, and `ConsumerGroup.holder` names this member for
-    all partitions in them; only `ConsumerGroup` writes them. A member is at its target if its state is STABLE
-    and its epoch the target's.
+    `assigned` and `revoking` have no partition in common, and `ConsumerGroup.holder` has this member for all
+    partitions in them. Only `ConsumerGroup` writes them. A member is at its target if its state is STABLE and
+    its epoch is that of the target.
     """
 
     number: int
     topics: tuple[str, ...] | str  # names, or a regular expression
-    instance: int | None = None  # stands for its `group.instance.id`
+    instance: int | None = None  # a number in place of its `group.instance.id`
     # Its `max.poll.interval.ms`: how long it may take to give partitions up.
     rebalance_timeout_ms: float = 300_000
     classic: bool = False  # speaks the classic protocol
-    names: bool = False  # names the assignor it wants; else the coordinator's default counts
-    epoch: int = 0  # the target it was last led towards; `AWAY` for a static member that is away
-    previous_epoch: int = 0  # by which it may still speak where an answer got lost
+    names: bool = False  # whether it names the assignor it wants; else it has no vote
+    epoch: int = 0  # the epoch of the target it was last led towards; `AWAY` for a static member that is away
+    previous_epoch: int = 0  # an epoch that it may still report if an answer got lost
     state: MemberState = MemberState.STABLE  # what it is waiting for
     assigned: frozenset[int] = NOTHING  # its partitions
-    revoking: frozenset[int] = NOTHING  # partitions it must give up and may still have
-    # When it is expelled unless it gave them up; a classic one, unless it joined and sent SyncGroup.
+    revoking: frozenset[int] = NOTHING  # partitions that it must give up and may still have
+    # When it is expelled, unless it has given them up. A classic member: unless it has joined and sent
+    # SyncGroup.
     deadline_ms: float = math.inf
-    # When a classic member is expelled unless it joins again, as the coordinator demanded.
+    # When a classic member is expelled, unless it joins again as the coordinator asked it to.
     join_by_ms: float = math.inf
-    # The static member whose place it took; whoever looks at it forgets it.
+    # The static member whose place it took; the reader of this field resets it.
     replaces: GroupMember | None = None
 
     def move(self, epoch: int) -> None:
-        """Note that the member has reached this epoch; it may still speak by the one before.
+        """Record that the member has reached this epoch; it may still report the one before.
 
-        An answer may be lost on its way, so one older epoch stays valid for a member whose report shows that
-        it still has no more than it was assigned.
+        An answer may get lost. So the previous epoch stays valid for a member whose report shows that it has
+        no more partitions than it was assigned.
         """
         self.previous_epoch, self.epoch = self.epoch, epoch
 
 
 @dataclass(slots=True)
 class ConsumerGroup:
-    """Epochs, targets and members of one group; partitions and members are numbers, times milliseconds.
+    """Epochs, targets and members of one group; partitions and members are numbers, times are milliseconds.
 
-    The members' numbers are those of `Memberships`, partitions are flat indexes below `partitions`, and -1 is
-    no member. `target` and `targets` say the same by partition and by member. `holder` differs from `target`
-    while members give up and get partitions; a partition has at most one holder, so it is never given to two
+    Members are numbers of `Memberships`, partitions are flat indexes below `partitions`, and -1 is no member.
+    `target` and `targets` hold the same, by partition and by member. `holder` differs from `target` while
+    members give up and get partitions. A partition has at most one holder, so it is never given to two
     members. `target_epoch` is at most `epoch`; if it is less, another target is due. The group draws nothing
-    and sets no timers: its answers depend on the requests and their times only.
+    at random and sets no timers: its answers depend only on the requests and their times.
     """
 
-    partitions: int  # how many there can ever be
+    partitions: int  # how many partitions there can ever be
     interval_ms: float  # `group.consumer.assignment.interval.ms`
-    assign: Callable[[ConsumerGroup], NDArray[np.int64]]  # gives the owner of every partition, -1: nobody
-    matching: Callable[[str], frozenset[str]]  # gives the topics a regular expression matches
-    # Members as the coordinator's map gives them; one that joins is added after the answer.
+    assign: Callable[[ConsumerGroup], NDArray[np.int64]]  # returns the owner of every partition, -1 for none
+    matching: Callable[[str], frozenset[str]]  # returns the topics that a regular expression matches
+    # Members in the order of the coordinator's map; a new member is added only after its join is answered.
     order: TimelineKeys[int]
-    epoch: int = NEW  # rises with everything that asks for another target
-    target_epoch: int = NEW  # that of the target
+    epoch: int = NEW  # rises with everything that needs another target
+    target_epoch: int = NEW  # the epoch of the present target
     target_ms: float = -math.inf  # when the target was computed; negative infinity: the next need not wait
-    target: NDArray[np.int64] = field(init=False)  # the owner each partition is meant to have
-    targets: dict[int, frozenset[int]] = field(default_factory=dict)  # the same by member
-    holder: list[int] = field(init=False)  # who has each partition until it says otherwise
+    target: NDArray[np.int64] = field(init=False)  # the intended owner of each partition
+    targets: dict[int, frozenset[int]] = field(default_factory=dict)  # member -> its partitions in `target`
+    holder: list[int] = field(init=False)  # the member that has each partition until it reports otherwise
     members: dict[int, GroupMember] = field(default_factory=dict)
-    static: dict[int, int] = field(default_factory=dict)  # the member behind each instance
-    # Topics of each regular expression at the coordinator's last look.
+    static: dict[int, int] = field(default_factory=dict)  # instance -> its member
+    # Topics that each regular expression matched at the coordinator's last look.
     resolved: dict[str, frozenset[str]] = field(default_factory=dict)
-    # Members that came, went, or have other topics or another target than `assign` knows.
+    # Members that came or went, or whose topics or target differ from what `assign` was last called with.
     changed: set[int] = field(default_factory=set)
     migrates: bool = False  # whether a member has ever spoken the classic protocol
-    # Members whose next heartbeat may matter; whoever looks at it empties it.
+    # Members whose next heartbeat may matter; the reader of this field empties it.
     news: set[int] = field(default_factory=set)
-    # Topics whose new partitions the coordinator has seen; whoever looks at it empties it.
+    # Topics whose new partitions the coordinator has seen; the reader of this field empties it.
     noticed: set[str] = field(default_factory=set)
-    # How many members subscribe to these names, or to what this expression matches.
+    # Subscription (topic names, or a regular expression) -> how many members have it.
     subscriptions: Counter[tuple[str, ...] | str] = field(default_factory=Counter)
-    # Regular expressions that some member subscribes to; when they were looked up last; whether a topic was
-    # created since then; and subscribed topics whose change has not raised the epoch yet.
+    # Regular expressions that members subscribe to; when they were resolved last; whether a topic was created
+    # since then; and subscribed topics whose change has not raised the epoch yet.
     _patterns: set[str] = field(default_factory=set)
     _resolved_ms: float = -math.inf
     _new_topics: bool = False
@@ -151,12 +152,11 @@ class ConsumerGroup:
         self.holder = [-1] * self.partitions
 
     def begin(self, members: Iterable[GroupMember], target_ms: float) -> None:
-        """Make these the members of a new group, all with what the assignor gives them.
+        """Make these the members of a new group, and give each what the assignor assigns to it.
 
-        `target_ms` is the time at which the target counts as computed, at or before time 0.
-
-        The state is that of a group whose members have long reached their target: all of them are at its
-        epoch. Members get nothing to report, so `news` is empty.
+        `target_ms` is the time at which the target counts as computed, at or before time 0. The result is a
+        group whose members reached their target long ago: all of them are at its epoch. No member has news,
+        so `news` is empty.
         """
         for member in members:
             self._add(member)
@@ -172,7 +172,7 @@ class ConsumerGroup:
     def adopt(self, members: Iterable[GroupMember], generation: int) -> None:
         """Make the members of a classic group those of this one, with the partitions they were assigned.
 
-        `generation` is that of the classic group; it becomes the epoch, as in Kafka's conversion.
+        `generation` is that of the classic group. It becomes the epoch, as in Kafka's conversion.
         """
         for member in members:
             self._add(member)
@@ -180,14 +180,15 @@ class ConsumerGroup:
             member.epoch = member.previous_epoch = generation
             self.targets[member.number] = assigned = member.assigned
             self.target[list(assigned)] = member.number
-            # Emptied first: `_hold` writes the holder only of partitions that the member did not have before.
+            # `assigned` is emptied first, because `_hold` sets the holder only of partitions that are new to
+            # the member.
             member.assigned = NOTHING
             self._hold(member, assigned, NOTHING)
         self.epoch = self.target_epoch = generation
         self.news.clear()
 
     def join(self, member: GroupMember, now_ms: float, owned: Collection[int] = NOTHING) -> Answer | Error:
-        """Let a member join, or join again if it is known; return the answer to its heartbeat 0 or JoinGroup.
+        """Let a member join, or join again; return the answer to its first heartbeat (epoch 0) or JoinGroup.
 
         Args:
             member: the member as its request describes it.
@@ -199,8 +200,8 @@ class ConsumerGroup:
             member = before
         elif member.instance is not None and member.instance in self.static:
             before = self.members[self.static[member.instance]]
-            # A second process with a static member's instance id is refused while the first one is there; one
-            # that left for a while, and members of the classic protocol, are replaced.
+            # A second process with a static member's instance id is refused while the first one is there. A
+            # member that left for a while is replaced, and so is a member of the classic protocol.
             if not (before.classic or member.classic or before.epoch == AWAY):
                 return Error.UNRELEASED_INSTANCE_ID
             self._replace(before, member)
@@ -223,7 +224,7 @@ class ConsumerGroup:
         Args:
             number: the member.
             epoch: the epoch it has.
-            owned: its partitions, by flat index, if it has finished with an assignment; else None.
+            owned: its partitions, by flat index, if it has reached an assignment; else None.
             now_ms: the time.
         """
         member = self.members.get(number)
@@ -241,8 +242,8 @@ class ConsumerGroup:
     def classic_heartbeat(self, number: int, generation: int, now_ms: float) -> Error | None:
         """Return the error that tells a member of the classic protocol to join again; None if it need not.
 
-        A member must join again in three cases: its target is newer than its epoch, it has partitions to give
-        up, or all partitions that it lacks are free by now.
+        A member must join again in three cases: its target is newer than its epoch; it has partitions to give
+        up; or all partitions that it lacks are free by now.
         """
         member = self.members.get(number)
         if member is None:
@@ -263,8 +264,8 @@ class ConsumerGroup:
     def sync(self, number: int, generation: int, now_ms: float) -> frozenset[int] | Error:
         """Return the partitions of a classic member that has joined, or the error that refuses them.
 
-        A target that came between JoinGroup and SyncGroup makes the member join again, unless it must give
-        partitions up first. From here on no deadline runs for it.
+        If a new target came between JoinGroup and SyncGroup, the member must join again, unless it must first
+        give partitions up. From here on it has no deadline.
         """
         member = self.members.get(number)
         if member is None:
@@ -285,7 +286,8 @@ class ConsumerGroup:
             del self.static[member.instance]
         self.target[list(self.targets.pop(number))] = -1
         self._unsubscribe(member)
-        # The group is about to become a classic one, which rebalances by itself and needs no new target.
+        # If only classic members are left, the group becomes a classic one, which rebalances by itself and
+        # needs no new target.
         if self.only_classic:
             return
         self._bump()
@@ -293,10 +295,10 @@ class ConsumerGroup:
             self.target_epoch, self.target_ms = self.epoch, -math.inf
 
     def leave_for_a_while(self, number: int) -> None:
-        """Keep a static member's place and partitions, as it means to be back before its session ends.
+        """Keep a static member's place and partitions, because it intends to be back before its session ends.
 
-        What it was asked to give up is free at once, since its process has closed. Its epoch tells a second
-        process with its instance id that it may take the place.
+        Partitions that it had to give up are free at once, since its process has closed. Its epoch `AWAY`
+        lets a second process with its instance id take the place.
         """
         member = self.members[number]
         self._hold(member, member.assigned, NOTHING)
@@ -304,43 +306,41 @@ class ConsumerGroup:
         member.deadline_ms = math.inf
 
     def topic_changed(self, topic: str, *, created: bool) -> None:
-        """Note that a topic has new partitions or was created; the next heartbeat raises the epoch for it.
+        """Record that a topic has new partitions or was created; the next heartbeat raises the epoch for it.
 
-        Topics that nobody subscribes to are of no interest. A created topic may match a regular expression,
-        so patterns are looked up anew.
+        A topic without subscribers does not count. A created topic may match a regular expression, so these
+        are resolved again.
         """
         if any(topic in self.topics_of(subscription) for subscription in self.subscriptions):
             self._stale.add(topic)
         self._new_topics |= created
 
     def topics_of(self, subscription: tuple[str, ...] | str) -> Collection[str]:
-        """Return the topics of a subscription, as far as the coordinator knows."""
+        """Return the topics of a subscription, as far as the coordinator knows them."""
         return subscription if isinstance(subscription, tuple) else self.resolved.get(subscription, ())
 
     @property
     def members_in_order(self) -> list[int]:
-        """The members as the assignor gets them: in the coordinator's order, one that joins last."""
+        """The members as the assignor gets them: in the coordinator's order, a joining member last."""
         listed = list(self.order)
         return listed if len(listed) == len(self.members) else [*listed, next(reversed(self.members))]
 
     @property
     def only_classic(self) -> bool:
-        """True if the last member of the consumer protocol has left others behind, which ends this group."""
+        """True if the last member of the consumer protocol left only classic ones, which ends this group."""
         return bool(self.members) and all(member.classic for member in self.members.values())
 
     def is_reconciled(self, member: GroupMember) -> bool:
         """Return whether this member is at its target.
 
-        A member in state STABLE whose epoch is older has not heard of the present target yet.
+        A member in state STABLE whose epoch is older does not know of the present target yet.
         """
         return member.state is MemberState.STABLE and member.epoch == self.target_epoch
 
     def due_ms(self) -> float:
-        """Return the time from which any heartbeat, of whichever member, moves the group.
+        """Return the time from which any heartbeat, of whichever member, moves the group; else infinity.
 
-        Infinite if none does.
-
-        Negative infinity means that the very next heartbeat does; otherwise the coordinator waits for the
+        Negative infinity means that the very next heartbeat does. Otherwise the coordinator waits for the
         assignment interval, or for the next look at regular expressions.
         """
         if self._stale:
@@ -356,16 +356,16 @@ class ConsumerGroup:
         if member.instance is not None:
             self.static[member.instance] = member.number
         self._subscribe(member)
-        # A member whose pattern has not been looked up changes nothing until `_resolve` has done so.
+        # A member whose pattern has not been resolved changes nothing until `_resolve` has done that.
         if isinstance(member.topics, tuple) or member.topics in self.resolved or self._names_first(member):
             self._bump()
 
     def _names_first(self, member: GroupMember) -> bool:
-        """Return whether the group's assignor becomes another one by this member."""
+        """Return whether this member is the only one that names an assignor, so that it may change."""
         return member.names and not any(other.names for other in self.members.values() if other is not member)
 
     def _replace(self, before: GroupMember, member: GroupMember) -> None:
-        """Give a static member's place, target and partitions to the member id under which it is back."""
+        """Give a static member's place, target and partitions to the new member id under which it is back."""
         del self.members[before.number]
         self.order.remove(before.number)
         self.members[member.number] = member
@@ -375,10 +375,10 @@ class ConsumerGroup:
         self.target[list(mine)] = member.number
         for partition in before.assigned | before.revoking:
             self.holder[partition] = member.number
-        # Set directly, without `_hold`: the partitions change hands between two ids of one member and are
+        # These are set without `_hold`, because the partitions go from one id of a member to another, and are
         # never free.
         member.assigned, member.revoking, member.state = before.assigned, before.revoking, before.state
-        # `Targets` needs it to find the target that goes over to the new id.
+        # `Targets` uses this to find the target that the new id takes over.
         member.replaces = before
         self._subscribe(member)
         self._unsubscribe(before)
@@ -387,16 +387,16 @@ class ConsumerGroup:
 
     @staticmethod
     def _join_again(member: GroupMember, now_ms: float) -> Error:
-        """Demand that a classic member joins again, within its rebalance timeout from the first demand."""
+        """Ask a classic member to join again, within its rebalance timeout from the first request."""
         member.join_by_ms = min(member.join_by_ms, now_ms + member.rebalance_timeout_ms)
         return Error.REBALANCE_IN_PROGRESS
 
     def _answer(
         self, member: GroupMember, now_ms: float, owned: Collection[int] | None, *, full: bool
     ) -> Answer:
-        """Lead a member one step towards its target, computing a due target first; return the answer.
+        """Lead a member one step towards its target, after computing a due target; return the answer.
 
-        `owned` is as in `heartbeat`; if `full`, the answer has the partitions though they have not changed.
+        `owned` is as in `heartbeat`. If `full`, the answer has the partitions even if they have not changed.
         """
         if self._stale:
             self._bump()
@@ -406,22 +406,22 @@ class ConsumerGroup:
         if not self.is_reconciled(member):
             self._reconcile(member, owned, now_ms)
         answer = Answer(member.epoch, member.assigned if full or member.assigned != before else None)
-        # After the answer: what is found now only matters to the next heartbeat.
+        # This comes after the answer: what it finds only matters to the next heartbeat.
         if self._must_resolve() and now_ms > self._resolved_ms + REFRESH_MS:
             self._resolve(now_ms)
         return answer
 
     def _bump(self) -> None:
-        """Raise the epoch, which asks for another target; topics that changed count as noticed."""
+        """Raise the epoch, so that another target becomes due; changed topics count as noticed now."""
         self.epoch += 1
         self.noticed |= self._stale
         self._stale.clear()
 
     def _compute(self, now_ms: float) -> None:
-        """Ask the assignor for the target of the present epoch, and note for which members it differs.
+        """Call the assignor for the target of the present epoch, and record for which members it differs.
 
-        `target` is replaced as a whole; `targets` is changed for the members for which it differs, which are
-        also those whose next heartbeat matters.
+        `target` is replaced as a whole. `targets` is changed for the members whose target differs; these are
+        also added to `changed` and `news`.
         """
         target = self.assign(self)
         self.changed.clear()
@@ -433,7 +433,7 @@ class ConsumerGroup:
         ):
             lost[old].add(partition)
             won[new].add(partition)
-        # -1 is nobody: partitions that had no owner, or have none now.
+        # -1 is no member: partitions that had no owner before, or have none now.
         for member in (lost.keys() | won.keys()) - {-1}:
             self.targets[member] = (self.targets[member] - lost[member]) | won[member]
             self.changed.add(member)
@@ -443,19 +443,18 @@ class ConsumerGroup:
     def _reconcile(self, member: GroupMember, owned: Collection[int] | None, now_ms: float) -> None:
         """Lead a member one step towards its target, as CurrentAssignmentBuilder does.
 
-        `owned` are the partitions it says it has; None if it says nothing about them.
+        `owned` are the partitions that it reports; None if it reports none.
         """
         if member.state is MemberState.UNREVOKED_PARTITIONS and (
             owned is None or not member.revoking.isdisjoint(owned)
         ):
             return
-        # First it gives up what it must; only then does it reach the target's epoch, with the partitions that
+        # First it gives up what it must. Only then does it reach the target's epoch, with the partitions that
         # are free.
         target = self.targets[member.number]
         kept = member.assigned & target
         lost = member.assigned - target
-        # A member that does not own any of these has given them up already, or never got them; it goes on at
-        # once.
+        # A member that has none of these has given them up already, or never got them. It goes on at once.
         if lost and (owned is None or not lost.isdisjoint(owned)):
             member.state = MemberState.UNREVOKED_PARTITIONS
             member.move(member.epoch)
@@ -463,8 +462,8 @@ class ConsumerGroup:
             self._hold(member, kept, lost)
             return
         wanted = target - kept
-        # Its own revoked partitions count as free: it says that it has none of them, so nobody else holds
-        # them.
+        # Its own revoked partitions count as free: it reports that it has none of them, and no other member
+        # holds them.
         free = {
             partition for partition in wanted if self.holder[partition] < 0 or partition in member.revoking
         }
@@ -474,12 +473,12 @@ class ConsumerGroup:
         self._hold(member, kept | free, NOTHING)
 
     def _hold(self, member: GroupMember, assigned: frozenset[int], revoking: frozenset[int]) -> None:
-        """Set a member's partitions, and those it must give up; any other partition it had is free now."""
+        """Set a member's partitions, and those it must give up; all others that it had become free."""
         before = member.assigned | member.revoking
         after = assigned | revoking
         for partition in before - after:
             self.holder[partition] = -1
-            # The next owner by the target, -1 included; who reads `news` looks up members only.
+            # The next owner by the target may be -1; the reader of `news` ignores numbers that are no member.
             self.news.add(int(self.target[partition]))
         for partition in after - before:
             self.holder[partition] = member.number
@@ -493,7 +492,7 @@ class ConsumerGroup:
             self._patterns.add(member.topics)
 
     def _unsubscribe(self, member: GroupMember) -> None:
-        """Count a member's subscription no more; a regular expression without members is forgotten."""
+        """Remove a member's subscription from the counts; drop a regular expression that no member has."""
         self.changed.add(member.number)
         self.subscriptions[member.topics] -= 1
         if not self.subscriptions[member.topics]:
@@ -501,19 +500,19 @@ class ConsumerGroup:
             if isinstance(member.topics, str):
                 self._patterns.remove(member.topics)
                 self.resolved.pop(member.topics, None)
-            # Without any expression the least time between two looks starts anew: the next one is looked up
-            # at once.
+            # If no expression is left, the least time between two looks starts anew, so the next expression
+            # is resolved at once.
             if not self.resolved:
                 self._resolved_ms = -math.inf
 
     def _must_resolve(self) -> bool:
-        """Return whether the next heartbeat that may is to look up topics of regular expressions."""
+        """Return whether regular expressions must be resolved at the next heartbeat that is allowed to."""
         return bool(self._patterns) and (self._new_topics or self._patterns != self.resolved.keys())
 
     def _resolve(self, now_ms: float) -> None:
-        """Look up which topics match.
+        """Resolve regular expressions to topics.
 
-        The coordinator does so in the background, right after the heartbeat.
+        The coordinator does this in the background, right after a heartbeat.
         """
         resolved = {pattern: self.matching(pattern) for pattern in self._patterns}
         before, self.resolved = self.resolved, resolved

@@ -1,11 +1,10 @@
-"""A group of the consumer protocol (KIP-848), as the main loop sees it.
+"""Model a group of the consumer protocol (KIP-848) as the main loop sees it.
 
-A heartbeat is simulated only where it may tell a member something, or moves the group; all others only prove
-that somebody is alive. Sources: `consumer_group` and `consumer_client` beside this module name theirs.
+A heartbeat is simulated only if it may bring news to a member or moves the group. All others only show that a
+member is alive. The modules `consumer_group` and `consumer_client` name the sources.
 
-The split: this module starts and stops processes, `consumer_client` has each process, `group_coordinator` its
-requests and timers, `consumer_group` the state that Kafka's coordinator keeps, and `targets` what the
-assignor answers.
+This module starts and stops processes; `consumer_client` has each process, `group_coordinator` its requests
+and timers, `consumer_group` the state that Kafka's coordinator keeps, and `targets` the assignor's answers.
 """
 
 from collections.abc import Callable
@@ -26,11 +25,11 @@ from partitioning.errors import ScenarioError
 class ConsumerProtocol:
     """A consumer group at a moment in time; see `copartition.simulation.group.world.Engine`.
 
-    `downgrade` is called when the group becomes a classic one, with the group as it is, and the reason to
-    rebalance, if any; it returns the engine of that group.
+    `downgrade` is called when the group becomes a classic one. It gets the group as it is, and the reason to
+    rebalance if there is one; it returns the engine of the new group.
 
-    Consumers are numbers of `World.consumers`; `_clients` has the last process of each, members of the group
-    or not. This engine makes the timers and the coordinator, which shares them with all clients.
+    Consumers are numbers of `World.consumers`; `_clients` has the last process of each, whether it is a
+    member or not. This engine makes the timers and the coordinator, which shares them with all clients.
     """
 
     def __init__(
@@ -48,12 +47,12 @@ class ConsumerProtocol:
         return len(self._coordinator.group.members)
 
     def start(self, consumer: int, now_ms: float) -> None:
-        """Start a process, whose first heartbeat is its join; its client may be refused."""
+        """Start a process, whose first heartbeat is its join; a client without the protocol is refused."""
         configured = self._world.consumers[consumer]
         classic = not speaks_consumer_protocol(configured, self._world)
         if not classic and PROFILES[configured.client].consumer_late_ms is None:
             self._world.refuse(consumer, _speaks_not(configured.client))
-        # An empty group becomes one of the kind that its first member speaks.
+        # An empty group takes the protocol of its first member.
         elif classic and not self.members:
             self._downgrade(self.hand_over(), None).start(consumer, now_ms)
         else:
@@ -62,26 +61,26 @@ class ConsumerProtocol:
             self._clients[consumer].start(now_ms)
 
     def stop(self, consumer: int, now_ms: float, *, cleanly: bool) -> None:
-        """End a process; if it closes cleanly it tells so, and a static member that it will be back."""
+        """End a process; if it closes cleanly it says so, and a static member says that it will be back."""
         client = self._clients.pop(consumer, None)
         if client is not None:
             client.stop(now_ms, cleanly=cleanly)
 
     def slow_poll(self, consumer: int, now_ms: float, until_ms: float) -> None:
-        """Keep an application at work until `until_ms`; only what it is asked to give up waits for it."""
+        """Keep an application at work until `until_ms`; only partitions it must give up wait for it."""
         if consumer in self._clients:
             self._clients[consumer].slow(now_ms, until_ms)
 
     def stall(self, consumer: int, now_ms: float, until_ms: float) -> None:
         """Stop a process until `until_ms`.
 
-        After more than its session it wakes up without knowing that it is out.
+        If that is longer than its session, it wakes up without knowing that it was dropped.
         """
         if consumer in self._clients:
             self._clients[consumer].stall(now_ms, until_ms)
 
     def duplicate(self, consumer: int, now_ms: float) -> None:  # noqa: ARG002 - at once
-        """Refuse a second process with the same instance id, which ends; the first hears nothing of it."""
+        """Refuse a second process with the same instance id, which ends; the first does not learn of it."""
         name = self._world.consumers[consumer].name
         self._world.note("refused", name, reason=Error.UNRELEASED_INSTANCE_ID.name)
 
@@ -90,11 +89,11 @@ class ConsumerProtocol:
         self._coordinator.failover(now_ms, until_ms)
 
     def on_growth(self, topic: int, *, created: bool) -> None:
-        """Tell the coordinator of new partitions, which it sees at the next heartbeat."""
+        """Let the coordinator see new partitions at the next heartbeat."""
         self._coordinator.on_growth(topic, created=created)
 
     def on_racks(self, topic: int) -> None:
-        """Tell the coordinator of other racks, which raise its epoch at the next heartbeat (KIP-1101)."""
+        """Let the coordinator see other racks, which raise its epoch at the next heartbeat (KIP-1101)."""
         self._coordinator.on_growth(topic, created=False)
 
     def next_ms(self) -> float:
@@ -102,11 +101,11 @@ class ConsumerProtocol:
         return self._timers.next_ms()
 
     def advance(self) -> None:
-        """Let the next timer's action happen; see `Engine`."""
+        """Run the next timer's action; see `Engine`."""
         self._timers.run()
 
     def settle(self, now_ms: float) -> None:
-        """Do nothing, as no call to the partitions comes late in this kind of group."""
+        """Do nothing, since this kind of group writes everything to the ledger at its own time."""
 
     def begin(self) -> None:
         """Make the consumers at time 0 a stable group, each with a heartbeat timer of its own.
@@ -123,8 +122,8 @@ class ConsumerProtocol:
             client = self._clients[number] = self._client(number, member, classic=classic)
             self._world.commits_ms(number)
             # A rebalance does not bring the heartbeats of such members in step, so each has its own phase,
-            # within one interval before time 0. It is drawn also if the scenario gives one, so that other
-            # draws stay the same.
+            # within one interval before time 0. The phase is drawn even if the scenario gives one, so that
+            # other draws stay the same.
             drawn_ms = float(random.uniform(-client.every_ms, 0))
             beat_ms = configured.beat_ms
             self._coordinator.enter(client, drawn_ms if beat_ms is None else beat_ms - client.every_ms)
@@ -135,11 +134,11 @@ class ConsumerProtocol:
         coordinator = self._coordinator
         coordinator.epochs.end()
         members = [coordinator.clients[member] for member in coordinator.group.members]
-        # A client that has told the coordinator that it leaves is no member of the group that follows.
+        # A client whose leave is on its way to the coordinator is no member of the new group.
         staying = [client for client in members if not client.leaving]
         joining = [
             # It joins when its request would have arrived, but not before its application polls and its
-            # process is awake.
+            # process wakes up.
             (consumer, max(client.joins_ms, client.busy_ms, client.wakes_ms))
             for consumer, client in self._clients.items()
             if client.member not in coordinator.group.members and not client.gone
@@ -151,14 +150,14 @@ class ConsumerProtocol:
             coordinator.down_ms,
         )
         for client in coordinator.clients.values():
-            client.gone = True  # what is still on its way to it is another one's from here on
+            client.gone = True  # messages on their way to it are dropped; the new group has its own client
         return group
 
     def adopt(self, handover: Handover) -> None:
         """Go on with the members of a classic group.
 
-        All members speak the classic protocol, and none of them is told to rejoin for this; the consumer that
-        causes the upgrade is started by the caller afterwards.
+        All members speak the classic protocol, and none of them is asked to rejoin for this. The caller then
+        starts the consumer that caused the upgrade.
         """
         coordinator = self._coordinator
         coordinator.down_ms = handover.down_ms
@@ -168,7 +167,7 @@ class ConsumerProtocol:
         ]
         self._clients.update((client.consumer, client) for client in clients)
         coordinator.adopt(clients, handover.generation)
-        # Clients go on after the coordinator knows all of them, as one that is silent starts its session
+        # Clients go on only after the coordinator knows all of them, because a silent one starts its session
         # there.
         for client, process in zip(clients, handover.members, strict=True):
             client.go_on(process)
@@ -180,7 +179,7 @@ class ConsumerProtocol:
         self._downgrade(self.hand_over(), reason)
 
     def _client(self, consumer: int, member: int, *, classic: bool) -> Client:
-        """Return a client of the protocol that a consumer speaks."""
+        """Return a client, with the protocol that the consumer speaks."""
         kind = ClassicClient if classic else Client
         return kind(self._world, self._coordinator, self._timers, consumer, member)
 

@@ -1,7 +1,7 @@
 """Model the coordinator of a consumer group (KIP-848) at work: requests, timers, and their consequences.
 
-Kafka's decisions are in `consumer_group`, without time of its own; here is what surrounds them: who is asked
-when, and what the run's ledger and history are told.
+Kafka's decisions are in `consumer_group`, which has no timers. This module has everything around them: it
+takes requests in their order, and writes the results to the run's ledger and history.
 """
 
 from __future__ import annotations
@@ -38,11 +38,10 @@ DEFAULT = "uniform"
 
 
 class MemberClient(Protocol):
-    """The client behind a member, as far as the coordinator knows it; partitions are flat indexes.
+    """The client of a member, as far as the coordinator knows it; partitions are flat indexes.
 
-    A coordinator is tested alone with objects that only have these names.
-
-    The coordinator reads all of these, and writes `owned` and `assigned` only in `GroupCoordinator.begin`.
+    Tests of the coordinator alone use objects that only have these attributes. The coordinator reads all of
+    them, and writes `owned` and `assigned` only in `GroupCoordinator.begin`.
     """
 
     classic: ClassVar[bool]  # whether it speaks the classic protocol
@@ -50,33 +49,33 @@ class MemberClient(Protocol):
     configured: Consumer  # that consumer, as it was when it joined
     member: int  # its membership
     every_ms: float  # the interval between its heartbeats, lateness included
-    session_ms: float  # after so long without a heartbeat it is dropped
+    session_ms: float  # it is dropped after this long without a heartbeat
     owned: frozenset[int]  # the partitions it has
     assigned: frozenset[int]  # the partitions that the coordinator sent last
     gone: bool  # whether its process has ended
 
     @property
     def leaving(self) -> bool:
-        """True if the process has closed and told the coordinator, which has not heard it yet."""
+        """True if the process has closed and sent its leave, which has not arrived at the coordinator yet."""
 
     def expects_news(self) -> None:
-        """Let the client's next heartbeat happen, as its answer may tell something."""
+        """Simulate the client's next heartbeat, because its answer may bring news."""
 
     def beat(self) -> None:
         """Let the client send a heartbeat now."""
 
     def on_expelled(self) -> None:
-        """Note that the coordinator has dropped the member; its client does not know yet."""
+        """Record that the coordinator has dropped the member; its process does not know it yet."""
 
 
 class GroupCoordinator:
     """A consumer group on its broker: it takes requests in turn, and keeps sessions and deadlines.
 
-    Members are numbers of `World.memberships`, times milliseconds. `group` holds the state that Kafka's
-    coordinator holds; this class calls it, tells `epochs` why it moved, and sets the timers that follow from
-    it. Between two requests: `_epoch` is the epoch up to which reasons are noted; a member is in `_sessions`
-    from `fall_silent` until it speaks or is dropped; `_watch` is the one heartbeat that is sent because it
-    moves the group, no matter whose it is.
+    Members are numbers of `World.memberships`, times are milliseconds. `group` holds the state of Kafka's
+    coordinator. This class calls it, passes the reasons of its moves to `epochs`, and sets the timers that
+    follow. Between two requests, `_epoch` is the epoch up to which reasons have been recorded. A member is in
+    `_sessions` from `fall_silent` until it speaks or is dropped. `_watch` is the next heartbeat, of whichever
+    member, that moves the group.
     """
 
     def __init__(
@@ -86,7 +85,8 @@ class GroupCoordinator:
         timers: Timers,
         downgrade: Callable[[Reason | None], None],
     ) -> None:
-        # Called when only members of the classic protocol are left, with the reason to rebalance, if any.
+        # Called when only members of the classic protocol are left, with the reason to rebalance if there is
+        # one.
         self._downgrade = downgrade
         partitions, settings, describe = world.partitions, world.scenario.settings, world.memberships.describe
         self._world = world
@@ -107,25 +107,25 @@ class GroupCoordinator:
             self._assign,
             lambda pattern: frozenset(partitions.matching(pattern, partitions.counts)),
             TimelineKeys(lambda number: string_hash(world.memberships.ids[number])),
-        )  # what it knows
+        )  # the state of Kafka's coordinator
         self.beats = Beats()  # when members send heartbeats
         self.epochs = Epochs(world, self.group, self.beats, timers)  # the rebalances
-        self.clients: dict[int, MemberClient] = {}  # the client behind each member
-        self.down_ms = 0.0  # until when it answers nobody
-        self.busy_ms = 0.0  # until when its assignor is at work
-        # Whether the assignor was asked during the request that is being answered; `_follow` clears it.
+        self.clients: dict[int, MemberClient] = {}  # the client of each member
+        self.down_ms = 0.0  # it answers no member until then
+        self.busy_ms = 0.0  # its assignor is at work until then
+        # Whether the present request has called the assignor; `_follow` resets it.
         self._computed = False
         self._epoch = self.group.epoch
-        # Of members that are silent, and why they do not read.
+        # Silent member -> the timer that ends its session, and the cause of its partitions' pauses.
         self._sessions: dict[int, tuple[Timer, int]] = {}
-        # The timers of members that must give partitions up, or join again, by some time.
+        # Member -> the timer that expels it unless it gives partitions up, or joins again, before.
         self._deadlines: dict[int, Timer] = {}
-        self._watch = DONE, math.inf, -1  # a heartbeat that moves the group: its timer, when, and whose
+        self._watch = DONE, math.inf, -1  # timer, time and member of that heartbeat
 
     def has_nothing_for(self, member: int) -> bool:
-        """Return whether a member is to have no partitions, as far as anything is decided.
+        """Return whether a member is to have no partitions, as far as that is decided.
 
-        False while another target is due, since that may bring the member partitions.
+        It is False while another target is due, since that may bring the member partitions.
         """
         return self.group.epoch == self.group.target_epoch and not self.group.targets.get(member)
 
@@ -134,8 +134,8 @@ class GroupCoordinator:
     def take(self, request: Callable[[], None]) -> None:
         """Take a request that arrives now, as soon as the coordinator is neither down nor busy.
 
-        A request that waits is taken again later, behind requests that wait already for the same time. A
-        request that waited may meet the coordinator busy anew, and waits once more.
+        A request that must wait is taken again later, after requests that already wait for the same time. If
+        the coordinator is busy again by then, it waits once more.
         """
         free_ms = max(self.down_ms, self.busy_ms)
         if free_ms > self._world.now_ms:
@@ -144,9 +144,9 @@ class GroupCoordinator:
             request()
 
     def join(self, client: MemberClient, owned: Collection[int]) -> Answer | Error:
-        """Answer a member's first heartbeat, or its JoinGroup, with `owned` partitions.
+        """Answer a member's first heartbeat, or its JoinGroup, which reports `owned` partitions.
 
-        Refuse it if it may not join.
+        The result is an error if the member may not join.
         """
         world, group, now_ms = self._world, self.group, self._world.now_ms
         others = (
@@ -159,13 +159,14 @@ class GroupCoordinator:
         member = self._member(client)
         before = None if member.instance is None else group.static.get(member.instance)
         is_member = client.member in group.members
-        # Asked before the group acts: afterwards the member before is no longer in it.
+        # This is read before the group acts: afterwards the previous member is no longer in it.
         migrates = before is not None and not group.members[before].classic
         answer = group.join(member, now_ms, owned)
         if isinstance(answer, Error):
             return answer
         self.clients[client.member] = client
-        # A static member is back, perhaps under another member id: what ran for the one before is over.
+        # A static member is back, perhaps under another member id. Cancel the timers of its previous
+        # membership.
         if before is not None:
             absence = self._forget_session(before)
             if absence is not None:
@@ -175,8 +176,8 @@ class GroupCoordinator:
         if before is not None or not is_member:
             self.beats.add(client.member, now_ms, client.every_ms, moves=not client.classic)
         text = f"{client.configured.name} joined"
-        # A member that is known, or a static one that is back, raises the epoch only if something about it is
-        # new, so its join is no certain reason.
+        # A member that the group knows, or a static one that is back, raises the epoch only if something
+        # about it is new. So its join is not certainly the reason.
         self._follow(text, None, client.member, certain=before is None and not is_member)
         if migrates and group.only_classic:
             self._downgrade(None)
@@ -185,7 +186,7 @@ class GroupCoordinator:
     def sync(self, client: MemberClient) -> Answer | Error:
         """Answer SyncGroup of a member of the classic protocol; partitions None: it must join again.
 
-        An assignment that is refused here is answered as None, which makes the client join once more.
+        An assignment that the group refuses is answered as None, which makes the client join once more.
         """
         member = self.group.members.get(client.member)
         if member is None:
@@ -195,10 +196,10 @@ class GroupCoordinator:
         return Answer(member.epoch, None if isinstance(assigned, Error) else assigned)
 
     def _member(self, client: MemberClient) -> GroupMember:
-        """Return a client as the coordinator knows it.
+        """Return a client as the coordinator would store it.
 
-        It is a new object at each call, with the state of a member that has just come; `ConsumerGroup.join`
-        takes it for a member that is new or replaces another one.
+        Each call makes a new object, with the state of a member that has just come. `ConsumerGroup.join` uses
+        it for a member that is new or replaces another one.
         """
         consumer = client.configured
         return GroupMember(
@@ -211,9 +212,9 @@ class GroupCoordinator:
         )
 
     def heartbeat(self, client: MemberClient, owned: Collection[int] | None) -> Answer | Error:
-        """Answer a heartbeat; one with `owned` partitions says that its member has reached its assignment.
+        """Answer a heartbeat; `owned` is given if the member reports that it has reached its assignment.
 
-        A member of the classic protocol is told whether to join again.
+        The answer tells a member of the classic protocol whether to join again.
         """
         group, number, now_ms = self.group, client.member, self._world.now_ms
         member = group.members.get(number)
@@ -230,9 +231,10 @@ class GroupCoordinator:
     def leave(self, member: int, text: str, cause: int) -> None:
         """Remove a member that has left, or is expelled; its partitions wait for other members from now on.
 
-        Nothing happens if it is no member any more. `text` and `cause` say why, in words and as a number.
+        Nothing happens if it is no member any more. `text` and `cause` are the reason, in words and as a
+        number.
 
-        Timers are cancelled before the group forgets the member. If only members of the classic protocol are
+        Timers are cancelled before the group drops the member. If only members of the classic protocol are
         left, the group becomes a classic one, and this coordinator does nothing more.
         """
         if member not in self.group.members:
@@ -251,16 +253,15 @@ class GroupCoordinator:
             self.epochs.on_empty()
 
     def leave_for_a_while(self, member: int) -> None:
-        """Keep the place of a static member that says that it will be back."""
+        """Keep the place of a static member that has said that it will be back."""
         if member in self.group.members:
             self.group.leave_for_a_while(member)
             self._follow("", None, member)
 
     def fall_silent(self, member: int, heard_ms: float, absence: int) -> None:
-        """Note that a member is silent; the coordinator drops it when its session ends.
+        """Record that a member is silent; the coordinator drops it when its session ends.
 
-        It is not waited for from now on: a rebalance may complete without it. Its partitions stay with it
-        until its session ends.
+        From now on no rebalance waits for it. Its partitions stay its own until its session ends.
 
         Args:
             member: the member.
@@ -275,7 +276,7 @@ class GroupCoordinator:
     def speaks(self, member: int) -> int | None:
         """Let a silent member speak again.
 
-        Return the cause of its partitions' pauses, None if it was not silent.
+        The result is the cause of its partitions' pauses, None if it was not silent.
         """
         self.beats.speak(member)
         absence = self._forget_session(member)
@@ -283,9 +284,9 @@ class GroupCoordinator:
         return absence
 
     def failover(self, now_ms: float, until_ms: float) -> None:
-        """Answer no member until `until_ms`.
+        """Answer no member until `until_ms`, when another broker has loaded the group.
 
-        All sessions begin anew when another broker has loaded the group.
+        All sessions begin anew at that time.
         """
         self.down_ms = until_ms
         self.beats.postpone(now_ms, until_ms, self._world.random)
@@ -295,14 +296,14 @@ class GroupCoordinator:
         self._look_ahead()
 
     def on_growth(self, topic: int, *, created: bool) -> None:
-        """Note that a topic has more partitions, or was created."""
+        """Record that a topic has more partitions, or was created."""
         self.group.topic_changed(self._world.partitions.topics[topic], created=created)
         self._look_ahead()
 
     def enter(self, client: MemberClient, beats_ms: float) -> None:
         """Add one of the members at time 0, with a heartbeat at `beats_ms`; `begin` makes a group of them.
 
-        Its heartbeats before time 0 count as sent, so `beats_ms` may be negative; milliseconds.
+        Its heartbeats before time 0 count as sent, so `beats_ms` may be negative; it is in milliseconds.
         """
         self.clients[client.member] = client
         self.beats.add(client.member, beats_ms, client.every_ms, moves=not client.classic)
@@ -310,7 +311,7 @@ class GroupCoordinator:
     def begin(self) -> None:
         """Make the members that were entered the stable group at time 0.
 
-        The target counts as computed `settled_ms` before time 0, so a group that has been quiet for an
+        The target counts as computed `settled_ms` before time 0. So a group that has been quiet for an
         assignment interval need not wait for another one. All partitions with an owner are read from time 0
         on, without a handover.
         """
@@ -333,8 +334,8 @@ class GroupCoordinator:
 
         `generation` is that of the classic group.
 
-        Members keep what they were assigned last, at the same places of their lists, and no epoch is raised;
-        so nobody moves until something raises it.
+        Members keep the partitions they were assigned last, at the same positions of their lists. The epoch
+        does not rise, so no partition moves until something raises it.
         """
         group, ledger = self.group, self._world.ledger
         members = []
@@ -348,20 +349,20 @@ class GroupCoordinator:
         group.adopt(members, generation)
         self._epoch = group.epoch
 
-    # What requests lead to.
+    # What follows from requests.
 
     def _follow(self, text: str, cause: int | None, member: int, *, certain: bool = True) -> None:
-        """Note why a request moved the group, lead members to a new target, and set timers.
+        """Record why a request moved the group, lead members to a new target, and set timers.
 
-        It is called after every request, since each may have raised the epoch, computed a target or moved a
-        member; the order below is that of cause and effect.
+        This is called after every request, since each may have raised the epoch, computed a target or moved a
+        member. The order of the steps is that of cause and effect.
 
         Args:
-            text: the reason in words, empty if the request itself is none.
+            text: the reason in words, empty if the request itself is no reason.
             cause: the number of the reason; None if it has none yet.
             member: the member that the request was about.
-            certain: True if the request raises the epoch; else only new partitions noticed meanwhile may
-                have.
+            certain: True if the request raises the epoch; False if new partitions that were noticed may have
+                raised it instead.
         """
         group = self.group
         if group.epoch != self._epoch:
@@ -371,7 +372,7 @@ class GroupCoordinator:
         if self._computed:
             self._computed = False
             self._on_new_target()
-            # The epoch rose once more after the target was computed, so another target is due for the same
+            # If the epoch rose once more after the target was computed, another target is due for the same
             # reason.
             if group.epoch > group.target_epoch:
                 self.epochs.request(text, self.epochs.cause)
@@ -386,9 +387,9 @@ class GroupCoordinator:
         self._look_ahead()
 
     def _reasons(self, text: str, cause: int | None, *, certain: bool) -> list[tuple[str, int]]:
-        """Return the reasons for which the epoch rose, in words and by number.
+        """Return the reasons why the epoch rose, in words and by number.
 
-        They are the topics whose new partitions were noticed, and the member that came or went.
+        They are topics whose new partitions were noticed, and the member that came or went.
         """
         partitions, ledger, now_ms = self._world.partitions, self._world.ledger, self._world.now_ms
         reasons = []
@@ -408,7 +409,7 @@ class GroupCoordinator:
     def _on_new_target(self) -> None:
         """Begin the rebalance to a target that was just computed.
 
-        Partitions wait for the assignor meanwhile.
+        Until the assignor is done, its partitions are in COMPUTING.
         """
         world, ledger = self._world, self._world.ledger
         if self.group.migrates:  # a member of the classic protocol joins again for every target
@@ -421,21 +422,19 @@ class GroupCoordinator:
         self._timers.at(self.busy_ms, lambda: self._done_computing(waiting))
 
     def _done_computing(self, partitions: NDArray[np.int32]) -> None:
-        """End the assignor's work; partitions that waited for it wait for their next owner to hear now.
+        """End the assignor's work; partitions that waited for it now wait for their next owner.
 
-        Partitions that have changed phase meanwhile, as their new owner left or was dropped, are left as they
-        are.
+        Partitions whose phase has changed meanwhile, because their new owner left or was dropped, stay as
+        they are.
         """
         still = partitions[self._world.ledger.now.phase[partitions] == Phase.COMPUTING]
         self._world.ledger.settle(still.tolist(), self._world.now_ms, Phase.PAUSED, None)
 
     def _look_ahead(self) -> None:
-        """Set the timer for the next heartbeat of any member, if it would move the group.
+        """Set the timer for the next heartbeat of any member that would move the group.
 
-        All other heartbeats need not be simulated.
-
-        It is called whenever heartbeats, epochs or topics have changed, and keeps the present timer if that
-        is still the right one.
+        All other heartbeats need not be simulated. This is called whenever heartbeats, epochs or topics have
+        changed. It keeps the present timer if that is still right.
         """
         due_ms = self.group.due_ms()
         at_ms, member = math.inf, -1
@@ -451,12 +450,10 @@ class GroupCoordinator:
     # The assignor.
 
     def _assign(self, group: ConsumerGroup) -> NDArray[np.int64]:
-        """Return the owner of each partition by the assignor, -1 for none.
+        """Return the owner of each partition by the assignor, -1 for none; be busy while it works.
 
-        Be busy for as long as that takes.
-
-        The clock of the machine counts only if the scenario measures the assignor. `busy_ms` puts off the
-        answer to this request and all requests that come meanwhile.
+        The clock of the machine is read only if the scenario measures the assignor. `busy_ms` puts off the
+        answer to this request, and all requests that come meanwhile.
         """
         began = time.perf_counter()
         owner = self._targets(group)
@@ -467,8 +464,9 @@ class GroupCoordinator:
     def _strategy(self) -> str:
         """Return the broker's assignor that most members name; the default one if no member names any.
 
-        Members of the classic protocol have no vote, as their strategies are not the broker's. Of several
-        with equal votes the first wins, in the order in which members joined.
+        Members of the classic protocol have no vote, because their strategies are not the broker's. If
+        several assignors have the same number of votes, the one that was named first wins, in the order in
+        which members joined.
         """
         if not self._world.varied:
             return self._world.scenario.assignor
@@ -491,7 +489,7 @@ class GroupCoordinator:
     def _expire(self, member: int, absence: int) -> None:
         """Drop a member whose session has ended.
 
-        Its client, if it still runs, learns of it with its next request.
+        Its process, if it still runs, learns of it with its next request.
         """
         name = self._world.memberships.consumers[member].name
         self._world.note("session-expired", name)
@@ -499,20 +497,17 @@ class GroupCoordinator:
         self.leave(member, f"session of {name} timed out", absence)
 
     def absence_of(self, member: int) -> int | None:
-        """Return the cause of what a silent member does not read; None if it is not silent."""
+        """Return the cause of a silent member's pauses; None if it is not silent."""
         return self._sessions[member][1] if member in self._sessions else None
 
     def _forget_session(self, member: int) -> int | None:
-        """End the silence of a member.
-
-        Return the cause of its partitions' pauses, None if it was not silent.
-        """
+        """End the silence of a member; return the cause of its pauses, None if it was not silent."""
         timer, absence = self._sessions.pop(member, (DONE, None))
         timer.cancel()
         return absence
 
     def _watch_deadline(self, member: int, deadline_ms: float) -> None:
-        """Set the time at which a member is expelled unless it revokes or joins again; infinite: never."""
+        """Set the time at which a member is expelled, unless it revokes or joins again; infinite: never."""
         self._deadlines.pop(member, DONE).cancel()
         if deadline_ms < math.inf:
             self._deadlines[member] = self._timers.at(deadline_ms, lambda: self._expel(member))
@@ -520,8 +515,8 @@ class GroupCoordinator:
     def _expel(self, member: int) -> None:
         """Expel a member that did not revoke or join again within its rebalance timeout.
 
-        Its partitions stop without a commit, and are free for other members at once. The session of a member
-        that is expelled is forgotten.
+        Its partitions stop without a commit, and are free for other members at once. Its session ends with
+        that.
         """
         name = self._world.memberships.consumers[member].name
         text = f"{name} did not give its partitions up in time"

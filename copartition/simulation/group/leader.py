@@ -1,7 +1,7 @@
 """Model the leader of a classic group: its knowledge, its decisions, and the generations made from them.
 
-Runs of one scenario differ in time, seldom in who joins and leaves between two rebalances. An assignor gives
-the same answer to the same history, so it is asked once and its decisions are kept for other runs.
+Runs of one scenario differ in time, but seldom in who joins and leaves between two rebalances. An assignor
+gives the same answer to the same history. So it is called once, and its decisions are kept for other runs.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from partitioning.java.hash_map import HashSet
 from partitioning.topic_partition import TopicPartition
 
 LIMIT = 2**26
-"""The most bytes of decisions that are kept at a time; if there would be more, all are forgotten."""
+"""The most bytes of decisions that are kept at a time; if there would be more, all are dropped."""
 
-# Estimates of what one decision takes, its group and its assignment together, for `LIMIT`.
+# Estimated sizes of one decision, its group and its assignment together, to compare with `LIMIT`.
 _BYTES_PER_MEMBER = 600
 _BYTES_PER_PARTITION = 40
 
@@ -47,26 +47,27 @@ _BYTES_PER_PARTITION = 40
 class Decision:
     """A rebalance and everything that led to it: a node of the tree that `Decisions` keeps.
 
-    `assignor` is the leader's as this decision left it, with its memory; a shared decision must not be
-    changed, so the next one works on a copy of it.
+    `assignor` is the leader's, with its memory after this decision. A shared decision must not be changed, so
+    the next one works on a copy of the assignor.
 
-    Keys of `next` hold everything that the next group can differ in: the change, the strategy, and whether
-    its leader is new. Two runs that reach a node have had the same history up to it, at whatever times.
+    The keys of `next` hold everything in which the next group can differ: the change, the strategy, and
+    whether its leader is new. Two runs that reach a node have had the same history up to it, though perhaps
+    at other times.
     """
 
     group: Group | None = None  # the members and topics that the leader got; None before the first rebalance
-    assignment: Assignment | None = None  # what it answered
-    assignor: Assignor | None = None  # the leader's, as this decision left it
-    next: dict[Hashable, Decision] = field(default_factory=dict)  # by what changed
+    assignment: Assignment | None = None  # the leader's answer
+    assignor: Assignor | None = None  # the leader's assignor after this decision
+    next: dict[Hashable, Decision] = field(default_factory=dict)  # the change -> the decision that followed
 
 
 class Decisions:
-    """The decisions for one scenario, as a tree of histories; without other runs (`shared`) only the last."""
+    """The decisions for one scenario, as a tree of histories; only the last decision unless `shared`."""
 
     def __init__(self, *, shared: bool) -> None:
         self.start = Decision()
         self._shared = shared
-        # Bytes of all decisions in the tree, as estimated.
+        # The estimated bytes of all decisions in the tree.
         self._kept = 0
 
     def decide(
@@ -79,15 +80,15 @@ class Decisions:
         new_leader: bool,
         weighing: Callable[[Assignor], Assignor] = lambda assignor: assignor,
     ) -> Decision:
-        """Return the decision after `before` by this strategy for the group that `group` makes.
+        """Return the decision that follows `before`, by this strategy, for the group that `group` returns.
 
         Args:
-            before: the decision before; its `next` keeps this one if runs share decisions.
+            before: the decision before; its `next` keeps the new one if runs share decisions.
             change: everything in which the next group can differ from another one after the same history.
             name: the strategy.
-            group: makes the group; it is called only if the decision is not kept already.
+            group: returns the group; it is called only if the decision is not known already.
             new_leader: True if the leader starts without a memory, with a new assignor.
-            weighing: returns the assignor with the loads and capacities that it is to weigh.
+            weighing: returns the assignor with the loads and capacities that it must weigh.
         """
         key = (change, name, new_leader)
         earlier = before.next.get(key)
@@ -96,8 +97,8 @@ class Decisions:
         if new_leader or before.assignor is None:
             assignor = get_assignor(name)
         else:
-            # An assignor remembers its last answer. If runs share decisions, another run may go on from
-            # `before` too, and must find that memory as it was.
+            # An assignor remembers its last answer. If runs share decisions, another run may also continue
+            # from `before`, and must find that memory unchanged.
             assignor = deepcopy(before.assignor) if self._shared else before.assignor
         new = group()
         decision = Decision(new, ask(weighing(assignor), new), assignor)
@@ -105,8 +106,8 @@ class Decisions:
             partitions = sum(topic.partitions for topic in new.topics)
             size = _BYTES_PER_MEMBER * len(new.members) + _BYTES_PER_PARTITION * partitions
             if self._kept + size > LIMIT:
-                # Without the root's children no run finds an old decision again; runs under way go on from
-                # their own.
+                # Without the root's children no run finds an old decision again. Runs that are under way
+                # continue from their own.
                 self.start.next.clear()
                 self._kept = 0
             before.next[key] = decision
@@ -115,28 +116,28 @@ class Decisions:
 
 
 FORGETFUL = frozenset({"range", "roundrobin"})
-"""Strategies whose answers do not depend on what members had before."""
+"""Strategies whose answers do not depend on previous owners."""
 
 
 class Answer(NamedTuple):
     """The decision of a leader, on its way to the members.
 
-    `counts` are by topic number. If it is held, `assignment` is the last one without the members that are
-    gone, newcomers have nothing, and `decision` is the last one, too.
+    `counts` is by topic number. If the answer is held, `assignment` is the last one without the members that
+    are gone, new members have nothing, and `decision` is the last one, too.
     """
 
     assignment: Assignment
-    took_ms: float  # how long its assignor was at work
+    took_ms: float  # how long its assignor was at work, in milliseconds
     strategy: str
-    counts: list[int]  # partitions of each topic as the leader knew them
-    decision: Decision  # all of it, to go on from
-    held: bool = False  # put off: everybody keeps what they have meanwhile
+    counts: list[int]  # the number of partitions of each topic, as the leader knew it
+    decision: Decision  # the node of the tree from which the next decision continues
+    held: bool = False  # the decision is put off, and members keep their partitions meanwhile (KIP-415)
 
 
 class Leader:
     """The leader of a classic group: its membership, its knowledge and its memory of the last decision.
 
-    Members are numbers of `World.memberships`. `_decision` is the last one that all members have; `decide`
+    Members are numbers of `World.memberships`. `_decision` is the last one that all members have. `decide`
     computes the next one, and `apply` puts that in its place. `gone` collects the ids of members lost since
     the last decision.
     """
@@ -145,17 +146,17 @@ class Leader:
         self, world: World, decisions: Decisions, members: Members, notifier: RebalanceNotifier
     ) -> None:
         self.member: int | None = None  # the membership that leads; None until one is elected
-        # The membership that the coordinator named as the last leader left; None if ids are not known.
+        # The membership that the coordinator named when the last leader left; None if it named no member.
         self._successor: int | None = None
-        self.generation = 0  # the last one
-        self.strategy = ""  # of the last decision; empty before the first
-        # Partitions of each topic at the last decision.
+        self.generation = 0  # the number of the last generation
+        self.strategy = ""  # the strategy of the last decision; empty before the first
+        # The number of partitions of each topic at the last decision.
         self.counts: list[int] = list(world.partitions.counts)
-        self.new = True  # whether the next decision is that of a leader that remembers nothing
-        self.over = True  # whether the group starts from nothing
+        self.new = True  # whether the next decision is made by a leader that remembers nothing
+        self.over = True  # whether the group starts without any previous decision
         self.gone: set[str] = set()  # ids of members that are gone since the last decision
-        self.holds_ms: float | None = None  # until when decisions are put off (KIP-415)
-        # Members that must give something up, and rejoin, after the last generation.
+        self.holds_ms: float | None = None  # decisions are put off until then (KIP-415); None: they are not
+        # Members that must give partitions up after the last generation, and then rejoin.
         self.revoking = np.empty(0, np.int32)
         self._world = world
         self._members = members
@@ -166,7 +167,8 @@ class Leader:
     def elect(self) -> None:
         """Choose the leader among the members that have joined.
 
-        The present one stays if it has, else that which `lose` named leads, else the first in order.
+        The present leader stays if it has joined. Otherwise the member that `lose` named leads, or else the
+        first in order.
 
         A member has joined if its `joins_ms` is now or earlier; at least one must have. A new leader decides
         without a memory.
@@ -178,10 +180,12 @@ class Leader:
             self.new = True
 
     def lose(self) -> None:
-        """Note that the leader is no member any more; the coordinator names another member at once.
+        """Record that the leader is no member any more; the coordinator names another member at once.
 
-        That is the first of those left in the coordinator's `HashMap` of ids (`ClassicGroup.remove`), so ids
-        that clients drew decide who leads. Without them nobody is named, and `elect` chooses.
+        That is the first of the remaining members in the coordinator's `HashMap` of ids
+        (`ClassicGroup.remove`), so the ids, which are drawn at random, decide who leads. If they are unknown,
+        the seed names a worker of Connect, for which this matters: with its leader a delay is forgotten. In
+        all other groups no member is named here, and `elect` chooses.
         """
         memberships = self._world.memberships
         members = self._members.rows.tolist()
@@ -189,9 +193,11 @@ class Leader:
         if members and all(memberships.consumers[member].member_id is not None for member in members):
             first = next(iter(HashSet([memberships.ids[member] for member in members])))
             self._successor = memberships.serials[first]
+        elif members and PROFILES[memberships.consumers[members[0]].client].keeps_lost:
+            self._successor = members[int(self._world.random.integers(len(members)))]
 
     def adopt(self, owned: Sequence[Sequence[TopicPartition]], generation: int) -> None:
-        """Take over the members that exist, which come from another kind of group, with what they own.
+        """Take over the members that exist, which come from another kind of group, with their partitions.
 
         Args:
             owned: the partitions of each member, in the order of `Members.rows`.
@@ -207,26 +213,26 @@ class Leader:
         self.strategy, self.counts, self.over = self.choose(self._members.rows), list(counts), False
 
     def decide(self, counts: list[int]) -> Answer:
-        """Return a new generation, computed by the leader's client from the topics it knows.
+        """Compute a new generation by the leader's client, from the topics it knows, and return it.
 
-        `counts` are the partitions of each topic, by topic number.
+        `counts` has the number of partitions of each topic, by topic number.
         """
         members, memberships = self._members, self._world.memberships
-        # Three groups of members: those without the last assignment join, those that gave it up are bare, all
-        # others carry it.
+        # There are three groups of members. Those without the last assignment are joining; those that gave it
+        # up are bare; all others carry it.
         rows, ids = members.rows, memberships.ids
         carries = members.carries[rows]
-        joining = rows[~carries].tolist()  # without what the last assignment gave them
-        # Members that gave everything up under a strategy that lets others keep it.
+        joining = rows[~carries].tolist()  # members without the last assignment
+        # Members that gave everything up, under a strategy that lets others keep their partitions.
         bare = rows[members.eager[rows] & carries].tolist() if self._world.varied else ()
         strategy = self.choose(rows)
-        # Another strategy is another assignor, which has no memory of what the one before answered.
+        # Another strategy is another assignor, which has no memory of earlier answers.
         fresh = self.new or strategy != self.strategy
         generation = self.generation
-        # A generation is counted even if the decision is held, as all members join and get an answer.
+        # A generation is counted even if the decision is held, because all members join and get an answer.
         self.generation += 1
-        # A worker of Connect may return soon: all members keep what they have, and newcomers get nothing
-        # (KIP-415).
+        # A lost worker of Connect may return soon. Until then all members keep their tasks, and new members
+        # get nothing (KIP-415).
         if self._holds(memberships.consumers[rows[0]], strategy, fresh=fresh):
             last = self._decision.assignment
             assert last is not None
@@ -235,7 +241,7 @@ class Leader:
             return Answer(
                 Assignment.for_group(group, kept), 0.0, strategy, self.counts, self._decision, held=True
             )
-        # Nothing else tells the next group from another one with the same history.
+        # This is everything in which the next group can differ from another one with the same history.
         change = (
             generation if self.over else None,
             tuple(ids[member] for member in joining),
@@ -268,19 +274,19 @@ class Leader:
         *,
         at_rest: bool = False,
     ) -> Rebalance:
-        """Give all members their assignment: what is lost stops for this cause, what is won is opened.
+        """Give all members their assignment: lost partitions stop for this cause, new ones are opened.
 
         Args:
             answer: the leader's decision.
             cause: the number of the cause of the pauses.
             started_ms: the time at which the rebalance began.
             causes: the causes of the rebalance in words, in order.
-            absence: silent member -> number of the cause of its partitions' pauses.
-            at_rest: True if everything was opened long ago, as in the group at time 0.
+            absence: silent member -> the number of the cause of its partitions' pauses.
+            at_rest: True if all partitions were opened long ago, as in the group at time 0.
         """
         world, members, ledger = self._world, self._members, self._world.ledger
         now_ms, rows = world.now_ms, members.rows
-        if not answer.held:  # else the decision is still to come
+        if not answer.held:  # else the next decision is still to come
             self._decision, self.strategy, self.counts = answer.decision, answer.strategy, answer.counts
             self.new = self.over = False
             self.gone.clear()
@@ -289,16 +295,16 @@ class Leader:
         cooperative = living[~members.eager[living]]
         before = ledger.now.owner
         losing = members.mask(before[before != owner])
-        # A new process of a static member owns nothing, so it has nothing to give up.
+        # A new process of a static member owns nothing yet, so it has nothing to give up.
         self.revoking = cooperative[losing[cooperative] & members.carries[cooperative]]
         kept = members.staying(before, owner, now_ms)
         change = Change.between(before, ledger.now.position, owner, position)
         ledger.own(*change, now_ms, cause)
         moved = world.history.count_moves(change)
-        # These members stood still for the barrier and were given the same partitions again, so they go on at
-        # once, without callbacks.
+        # The owners of these partitions stood still for the barrier and were given them again. So they go on
+        # at once, without callbacks.
         ledger.read(kept, now_ms, JOINING)
-        # What was just given to a silent member is not about to be read: its pause is due to that member's
+        # A silent member will not read what it was just given. The cause of that pause is the member's
         # absence.
         for member, why in absence.items():
             for phase in (Phase.PAUSED, Phase.COMPUTING):
@@ -308,7 +314,7 @@ class Leader:
         else:
             self.open(living, cause)
         self._count_pauses(living, owner)
-        # A held decision gives newcomers nothing, so they come to the next one as newcomers again.
+        # A held decision gives new members nothing, so they count as new again in the next one.
         members.carries[rows] |= not answer.held
         step = Step(rows, change, tuple(answer.counts), self.topics(), dict(answer.assignment.transferring))
         return world.note_rebalance(self.generation, started_ms, causes, moved, step)
@@ -316,8 +322,7 @@ class Leader:
     def open(self, members: NDArray[np.int32], cause: int) -> None:
         """Let these members open the partitions that they were given and do not read yet.
 
-        A member with several partitions opens them one after another in the order of its list, if opening
-        takes time.
+        If opening takes time, a member opens its partitions one after another, in the order of its list.
         """
         now_ms = self._world.now_ms
         self._world.ledger.open_all(members, now_ms, self._notifier.begins(members, now_ms), cause)
@@ -325,7 +330,7 @@ class Leader:
     def topics(self) -> frozenset[str]:
         """Return the topics that at least one member subscribes to.
 
-        If all consumers of the run subscribe alike, the members need not be looked at.
+        If all consumers of the run have the same subscription, the members need not be looked at.
         """
         world, counts = self._world, self._world.partitions.counts
         kinds = world.subscriptions
@@ -340,10 +345,9 @@ class Leader:
     def choose(self, rows: NDArray[np.int32]) -> str:
         """Return the strategy with the most votes.
 
-        Each member votes for the first of its own that all members have.
-
-        All members must have at least one strategy in common, which `share_strategy` checks when a member
-        joins. Of strategies with equal votes the one that got its first vote first wins, in the order of
+        Each member votes for the first strategy in its own list that all members have. All members must have
+        at least one strategy in common, which `share_strategy` checks when a member joins. If several
+        strategies have the same number of votes, the one that got its first vote first wins, in the order of
         `rows`.
         """
         if not self._world.varied:
@@ -358,9 +362,9 @@ class Leader:
         return max(votes, key=lambda name: votes[name])
 
     def _count_pauses(self, living: NDArray[np.int32], owner: NDArray[np.int32]) -> None:
-        """Add the time for which running members stood still to the run's sum.
+        """Add to the run's sum the time for which running members stood still.
 
-        A member without partitions waits on if a follow-up rebalance is to bring some.
+        A member without partitions still waits if a follow-up rebalance is to bring it some.
         """
         members = self._members
         standing = living[~np.isnan(members.stands_ms[living])]
@@ -370,10 +374,9 @@ class Leader:
         members.stands_ms[standing] = np.nan
 
     def _holds(self, consumer: Consumer, strategy: str, *, fresh: bool) -> bool:
-        """Return whether lost members' partitions are kept for them; workers of Connect may return soon.
+        """Return whether lost members' partitions are kept for them, as workers of Connect may return soon.
 
-        A worker that comes meanwhile waits, too. A new leader remembers no lost member, so it holds nothing
-        back.
+        A worker that joins meanwhile waits, too. A new leader remembers no lost member, so it keeps nothing.
         """
         now_ms = self._world.now_ms
         delay_ms = self._world.scenario.settings.scheduled_rebalance_max_delay_ms
@@ -394,16 +397,15 @@ class Leader:
         generation: int,
         bare: Collection[str],
     ) -> Group:
-        """Return the group that the assignor gets.
-
-        It follows from the last decision, and from members that came and went.
+        """Return the group that the assignor gets: the last decision's, with members that came and went.
 
         Args:
             strategy: the strategy that will assign.
-            joining: members that do not have what the last assignment gave them.
-            counts: partitions of each topic, by topic number.
+            joining: members that do not have the last assignment.
+            counts: the number of partitions of each topic, by topic number.
             generation: the generation before the new one.
-            bare: ids of members that gave everything up, under a strategy that lets others keep it.
+            bare: ids of members that gave everything up, under a strategy that lets others keep their
+                partitions.
         """
         names = self._world.partitions.topics
         topics = topics_with(self._world, counts)
@@ -412,7 +414,7 @@ class Leader:
         group, assignment = self._decision.group, self._decision.assignment
         if self.over or group is None or assignment is None:
             return Group(topics, newcomers, generation=generation)
-        # Such a strategy does not look at owned partitions, so they are not handed on.
+        # Such a strategy does not look at owned partitions, so they are not passed on.
         if strategy in FORGETFUL:
             staying = [member for member in group.members if member.id not in self.gone]
             following = Group(topics, [*staying, *newcomers], generation=group.generation + 1)
@@ -435,16 +437,14 @@ class Leader:
 
     @cached_property
     def _weights(self) -> Weights:
-        """The rates of the load as weights, made once."""
+        """The rates of the load as weights, computed once."""
         return Weights(self._world.scenario.rates)
 
     def _weighing(self, assignor: Assignor) -> Assignor:
-        """Return an assignor that weighs, with the load's rates and capacities.
+        """Return an assignor that weighs, with the load's rates and capacities; any other one as it is.
 
-        Any other assignor as it is.
-
-        A copy is made for each decision, since the capacities are those of the members at that time; it has
-        no memory of its own.
+        A copy is made for each decision, since the capacities are those of the present members. It has no
+        memory of its own.
         """
         scenario, memberships = self._world.scenario, self._world.memberships
         if scenario.load is None or not isinstance(assignor, WeightedAssignor | CooperativeWeightedAssignor):
@@ -467,9 +467,10 @@ class Leader:
 
 
 def assignor_ms(world: World, began: float) -> float:
-    """Return the time for which an assignor is at work, in milliseconds, as the scenario has it.
+    """Return the milliseconds for which an assignor is at work, by the scenario's costs.
 
-    `began` is the value of `time.perf_counter` when it was asked; it matters only if the scenario measures.
+    `began` is the value of `time.perf_counter` at the call of the assignor; it matters only if the scenario
+    measures.
     """
     cost = world.scenario.costs.assignor_ms
     return (time.perf_counter() - began) * 1000 if cost == "measured" else cost
@@ -478,7 +479,7 @@ def assignor_ms(world: World, began: float) -> float:
 def speaks_consumer_protocol(consumer: Consumer, world: World) -> bool:
     """Return whether a consumer's strategy is one of the broker's, so that it speaks KIP-848.
 
-    Strategies of the broker have no client-side rebalance protocol; a consumer cannot name both kinds.
+    Strategies of the broker have no client-side rebalance protocol, and a consumer cannot name both kinds.
     """
     return not world.protocols(strategies_of(consumer, world)[0])
 
@@ -486,8 +487,8 @@ def speaks_consumer_protocol(consumer: Consumer, world: World) -> bool:
 def topics_with(world: World, counts: Sequence[int]) -> list[Topic]:
     """Return the topics that exist, with `counts` partitions each, by topic number.
 
-    A topic that has grown has no racks unless its replicas moved since; one with 0 partitions does not exist
-    yet.
+    If a topic has grown, its racks are unknown until its replicas move. A topic with 0 partitions does not
+    exist yet.
     """
     by_name = {topic.name: topic for topic in world.scenario.topics}
     topics = []
@@ -511,8 +512,8 @@ def strategies_of(consumer: Consumer, world: World) -> tuple[str, ...]:
 def share_strategy(consumer: Consumer, others: Iterable[Consumer], world: World) -> bool:
     """Return whether a consumer has a strategy that all others have.
 
-    True if there are no others. Lists are compared as sets: how much each member prefers a strategy only
-    matters for the vote.
+    It is True if there are no others. Lists are compared as sets: the order in a member's list only matters
+    for its vote.
     """
     if not world.varied:
         return True
@@ -523,8 +524,8 @@ def share_strategy(consumer: Consumer, others: Iterable[Consumer], world: World)
 def speaks_eager(consumer: Consumer, world: World) -> list[bool]:
     """Return for each strategy of a consumer whether it is eager, in the consumer's order.
 
-    A client gives everything up before it rejoins if one of its strategies is eager (Java), or does not start
-    with both kinds (librdkafka).
+    With the Java client, one eager strategy in the list makes the client give everything up before it
+    rejoins. librdkafka does not start with both kinds.
     """
     names = strategies_of(consumer, world)
     return [RebalanceProtocol.COOPERATIVE not in world.protocols(name) for name in names]
@@ -533,7 +534,7 @@ def speaks_eager(consumer: Consumer, world: World) -> list[bool]:
 def subscription(consumer: Consumer, world: World, counts: Sequence[int]) -> tuple[str, ...]:
     """Return the topics that a consumer subscribes to.
 
-    Those of a pattern are matched among existing topics.
+    A pattern is matched against existing topics.
     """
     if consumer.pattern is not None:
         return world.partitions.matching(consumer.pattern, counts)

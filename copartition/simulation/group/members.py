@@ -22,14 +22,16 @@ class Members:
     one living member. `ClassicProtocol` owns the columns; `ClassicGroup` and `RebalanceNotifier` write
     `joins_ms` and `stands_ms` during a rebalance.
 
-    Three index spaces meet here: a member's number (row of every column), the order of `rows`, and flat
-    indexes of partitions in `staying`. A member keeps its row for the whole run, also after it has left.
+    There are three index spaces: a member's number, which is its index in every column; the order of `rows`;
+    and flat indexes of partitions in `staying`. A member keeps its number for the whole run, also after it
+    has left.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self.rows = _NONE  # the members of the group now, in the order they joined; never changed in place
-        # One array for each type, so that room for more members is made by two operations and not by sixteen.
+        self.rows = _NONE  # the present members, in the order of joins; never changed in place
+        # There is one array for each type, so that two operations, and not sixteen, make room for more
+        # members.
         self._times, self._flags = np.zeros((9, 64)), np.zeros((7, 64), np.bool_)
         self._name_columns()
 
@@ -46,21 +48,18 @@ class Members:
         self.eager[member] = eager
         self.keeps_beating[member] = profile.keeps_beating
         self.commits[member] = profile.commits
-        # NaN stands for None, since it spreads through sums: a sum that is NaN says that commits stay where
-        # they are.
+        # NaN stands for None. It spreads through sums: if a sum is NaN, commits stay where they are.
         self.commit_late_ms[member] = math.nan if profile.commit_late_ms is None else profile.commit_late_ms
         self.background[member] = profile.in_background(eager=eager)
         self.reads_on[member] = profile.reads_while_joining
-        # It has no assignment yet to rejoin with; the first generation sets this.
+        # It has no assignment yet with which it could rejoin; the first generation sets this to True.
         self.carries[member] = False
 
     def enter(self, member: int, now_ms: float, started_ms: float) -> None:
-        """Add a member to the group.
-
-        Its process started at `started_ms`, and it arrives at the barrier now.
+        """Add a member to the group, which arrives at the barrier now; its process started at `started_ms`.
 
         It is last in `rows`, whose order the assignor sees. The array is replaced and not changed in place,
-        as others may hold the one before.
+        because others may hold the old one.
         """
         self.wake(member, now_ms, started_ms)
         self.joins_ms[member] = now_ms
@@ -68,10 +67,10 @@ class Members:
         self.rows = np.append(self.rows, np.int32(member))
 
     def wake(self, member: int, now_ms: float, started_ms: float) -> None:
-        """Put a new process, started at `started_ms`, behind a member.
+        """Give a member a new process, started at `started_ms`.
 
-        Heartbeats and the last assignment count from now; metadata and commits from the start of the process,
-        which may be earlier by the time that joining took.
+        Heartbeats and the last assignment count from now. Metadata and commits count from the start of the
+        process, which is earlier by the time that joining took.
         """
         self.base_ms[member] = self.assigned_ms[member] = now_ms
         self.metadata_ms[member] = self.commit_ms[member] = started_ms
@@ -79,23 +78,22 @@ class Members:
         self.alive[member] = True
 
     def remove(self, member: int) -> None:
-        """Remove a member from the group; its row stays."""
+        """Remove a member from the group; its columns stay."""
         self.rows = self.rows[self.rows != member]
 
     def mask(self, members: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return for each membership whether it is among `members`.
 
-        The last element, index -1, is no member.
+        The last element, for index -1, is no member.
         """
         mask = np.zeros(len(self.alive) + 1, np.bool_)
         mask[members] = True
         return mask
 
     def living(self) -> NDArray[np.int32]:
-        """Return the members whose processes run and are awake, in order; not to be changed in place.
+        """Return the members whose processes run and are awake, in order; do not change the result.
 
-        If everybody lives, `rows` itself is returned, without a copy; whoever keeps the result must not write
-        to it.
+        If all members are alive, the result is `rows` itself, without a copy.
         """
         alive = self.alive[self.rows]
         return self.rows if np.count_nonzero(alive) == len(alive) else self.rows[alive]
@@ -103,21 +101,21 @@ class Members:
     def stop_to_join(self, members: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return for each of these members whether it reads nothing while it rejoins.
 
-        Shape (len(members),). A client that is cooperative by strategy may stop all the same, as kafka-python
-        does, whose `poll` returns nothing until it has rejoined.
+        The result has shape (len(members),). A client may stop even under a cooperative strategy:
+        kafka-python's `poll` returns nothing until it has rejoined.
         """
         return self.eager[members] | ~self.reads_on[members]
 
     def staying(self, old: NDArray[np.int32], owner: NDArray[np.int32], now_ms: float) -> NDArray[np.int32]:
-        """Return the partitions that stay with owners which stood still to rejoin, and revoked nothing.
+        """Return the partitions that stay with owners that stood still to rejoin and revoked nothing.
 
         Args:
-            old: owner of each partition before, shape (partitions,), -1 for none.
-            owner: owner of each partition now, of the same shape.
-            now_ms: the time.
+            old: the previous owner of each partition, shape (partitions,), -1 for none.
+            owner: the present owner of each partition, of the same shape.
+            now_ms: the time, in milliseconds.
         """
         rows = self.rows
-        # NaN in `stands_ms` compares false, so members that never stood still are left out.
+        # NaN in `stands_ms` compares as false, so members that never stood still are left out.
         stood = rows[(self.stands_ms[rows] <= now_ms) & self.carries[rows] & ~self.eager[rows]]
         return rows_where((old == owner) & self.mask(stood)[owner]) if len(stood) else _NONE
 
@@ -128,8 +126,8 @@ class Members:
 
         Args:
             members: the members that have joined.
-            answered_ms: the time at which they have the answer to JoinGroup.
-            assigned_ms: the time at which they have their assignment.
+            answered_ms: the time at which they get the answer to JoinGroup.
+            assigned_ms: the time at which they get their assignment.
         """
         self.assigned_ms[members] = assigned_ms
         anew_ms = assigned_ms + self.commit_late_ms[members]
@@ -142,11 +140,12 @@ class Members:
         base_ms, joins_ms = self.base_ms[members], self.joins_ms[members]
         every_ms = self.every_ms[members]
         due_ms = first_after_each(base_ms, every_ms, joins_ms)
-        # A client that keeps its heartbeats sends one at once if it fell due while the member waited at the
-        # barrier.
-        owed = (due_ms <= assigned_ms) | ~self.carries[members]  # a newcomer has sent none yet
+        # A client whose heartbeats a rebalance does not move sends one at once if it became due while the
+        # member waited at the barrier.
+        owed = (due_ms <= assigned_ms) | ~self.carries[members]  # a new member has sent none yet
         since_ms = np.stack([self.commit_ms[members], self.assigned_ms[members]])
-        # The client wakes, and sends a heartbeat once the interval is over: the first such wake decides.
+        # The client sends a heartbeat at its first check after the interval is over; it has two timers for
+        # that.
         over_ms = due_ms - every_ms + self._settings.heartbeat_interval_ms
         wakes_ms = first_after_each(since_ms, np.array(WAKES_MS)[:, None], over_ms).min(axis=0)
         kept_ms = np.where(owed, assigned_ms, wakes_ms)
@@ -161,12 +160,11 @@ class Members:
         return first_after(float(self.base_ms[member]), float(self.every_ms[member]), now_ms)
 
     def last_heard_ms(self, member: int, now_ms: float, *, reads: bool) -> float:
-        """Return the time at which the coordinator last heard of a member.
+        """Return the time at which the coordinator last heard of a member, in milliseconds.
 
-        Commits count, too, if it `reads`.
-
-        An accepted commit renews the classic session as a heartbeat does, so a member that `reads`, and whose
-        client commits, may have been heard of later than its last heartbeat.
+        Commits count, too, if it `reads`. An accepted commit renews the classic session as a heartbeat does.
+        So a member that `reads`, and whose client commits, may have been heard of later than its last
+        heartbeat.
         """
         base_ms = float(self.base_ms[member])
         beat_ms = last_until(base_ms, float(self.every_ms[member]), now_ms)
@@ -176,32 +174,33 @@ class Members:
         return max(beat_ms, last_until(float(self.commit_ms[member]), every_ms, now_ms))
 
     def _name_columns(self) -> None:
-        """Name the rows of `_times` and `_flags`, of which every column of a member is a view."""
+        """Name the rows of `_times` and `_flags`; each named column is a view of one row."""
         (
             self.base_ms,  # heartbeats are at this time plus multiples of `every_ms`
             self.every_ms,  # the interval between a member's heartbeats, lateness included
             self.metadata_ms,  # metadata is refreshed then, plus multiples of the maximum age
-            self.commit_ms,  # likewise its commits
-            self.assigned_ms,  # when it was last assigned something; NaN: before time 0
+            self.commit_ms,  # it commits at this time plus multiples of the commit interval
+            self.assigned_ms,  # when it was last assigned partitions; NaN: before time 0
             self.joins_ms,  # when it arrives at the present barrier; infinite: it does not
-            self.stands_ms,  # since or from when it stands still for the protocol; NaN: not
-            self.busy_ms,  # until when its application does not poll
+            self.stands_ms,  # since or from when it stands still for the protocol; NaN: it does not
+            self.busy_ms,  # its application does not poll until then
             self.commit_late_ms,  # `Profile.commit_late_ms`, NaN for None
         ) = self._times
         (
             self.alive,  # whether its process runs and is awake
             self.eager,  # whether it gives everything up before it joins
-            self.keeps_beating,  # heartbeats stay where they are in a rebalance
+            self.keeps_beating,  # whether a rebalance leaves its heartbeats where they are
             self.commits,  # whether it commits offsets
-            self.background,  # rejoins outside `poll`, see `Profile.joins_in_background`
+            self.background,  # whether it rejoins outside `poll`, see `Profile.joins_in_background`
             self.reads_on,  # whether it reads while it rejoins, unless it is eager
-            self.carries,  # whether it rejoins with what the last assignment gave it
+            self.carries,  # whether it has the last assignment when it rejoins
         ) = self._flags
 
     def _make_room(self, member: int) -> None:
         """Make room for members up to this number, and as many again.
 
-        New rows are 0 and False, which is no valid state; `make` and `enter` fill them before anybody looks.
+        New columns are 0 and False, which is no valid state; `make` and `enter` fill them before they are
+        read.
         """
         if member >= len(self.alive):
             more = 2 * member - len(self.alive)
@@ -211,14 +210,14 @@ class Members:
 
 
 class RebalanceNotifier:
-    """The clients' side of a rebalance: when each member hears of it, joins, and begins to read.
+    """The clients' side of a rebalance: when each member learns of it, joins, and begins to read.
 
-    `on_overdue` is called for a member whose batch turns out longer than `max.poll.interval.ms`, with the
+    `on_overdue` is called for a member whose batch turns out longer than `max.poll.interval.ms`. It gets the
     member, the time of its last poll and that of its next. All state is in `Members`.
 
-    A client hears of a rebalance in the answer to a heartbeat, finishes the batch that it works on unless it
+    A client learns of a rebalance in the answer to a heartbeat. It finishes its present batch unless it
     rejoins in the background, revokes if it is eager, and sends JoinGroup. All these times are known when the
-    barrier opens, so they are written down at once and need no timers; an event that befalls one member
+    rebalance begins, so they are written to the columns at once and need no timers. An event of one member
     changes that member's times.
     """
 
@@ -232,10 +231,10 @@ class RebalanceNotifier:
         self._max_poll_ms = world.scenario.settings.max_poll_interval_ms
 
     def broadcast(self, now_ms: float) -> None:
-        """Let every member hear of the rebalance at its next heartbeat, and join as soon as it can.
+        """Let every member learn of the rebalance at its next heartbeat, and join as soon as it can.
 
-        Members that are dead or stalled hear nothing; their `joins_ms` stays infinite, and the barrier waits
-        for the ends of their sessions, or for its own deadline.
+        Members that are dead or stalled learn nothing. Their `joins_ms` stays infinite, and the barrier waits
+        for the end of their sessions, or for its own deadline.
         """
         members = self._members
         living = members.living()
@@ -244,7 +243,7 @@ class RebalanceNotifier:
             self._respond(living, beats_ms + self._world.network_each(living, beats_ms))
 
     def notify(self, member: int, heard_ms: float) -> None:
-        """Let one member hear of the rebalance at `heard_ms`, and not when it was thought to."""
+        """Let one member learn of the rebalance at `heard_ms`, in place of the time computed before."""
         if self._members.stands_ms[member] > heard_ms:
             self._members.stands_ms[member] = np.nan
         self._respond(np.array([member], np.int32), np.array([heard_ms]))
@@ -252,8 +251,8 @@ class RebalanceNotifier:
     def stop_all(self, now_ms: float, cause: int) -> None:
         """Stop the partitions of members that have stood still to rejoin up to now, each at its time.
 
-        It may be called several times for one barrier: partitions that have stopped already do not stop a
-        second time. Members that will stand still only later are left for the next call.
+        This may be called several times for one barrier: partitions that have stopped already do not stop
+        again. Members that will stand still later are left to the next call.
         """
         members = self._members
         living = members.living()
@@ -263,32 +262,32 @@ class RebalanceNotifier:
             self._world.ledger.stop(living[stopped], stands_ms[stopped], cause)
 
     def begins(self, members: NDArray[np.int32], now_ms: float) -> NDArray[np.float64] | None:
-        """Return the time at which each of these members begins to read what it got now; None: at once.
+        """Return the time at which each of these members begins to read its new partitions; None: at once.
 
-        The result has shape (len(members),), in milliseconds. None lets the ledger leave out the handover,
+        The result has shape (len(members),), in milliseconds. With None the ledger leaves out the handover,
         which most runs without costs never need.
         """
         costs, random = self._costs, self._world.random
-        # The answer to SyncGroup is with all members now, but for those whose network is slower than others'.
+        # All members have the answer to SyncGroup now, except those whose network is slower than the others'.
         late_ms = (self._world.network_each(members, now_ms) - costs.network_ms) / 2
         free_ms = np.maximum(self._members.busy_ms[members], now_ms + late_ms)
         if not costs.assign_ms and not costs.first_fetch_ms and not costs.partition_ms:
             return free_ms if np.count_nonzero(free_ms > now_ms) else None
-        # The assign callback runs inside `poll`, so it waits for a batch that the application still works on.
+        # The assign callback runs inside `poll`, so it waits until the application is done with its batch.
         polls_ms = free_ms + draw_many(costs.assign_ms, random, len(members))
         return polls_ms + draw_many(costs.first_fetch_ms, random, len(members))
 
     def after_revoking(self, members: NDArray[np.int32], now_ms: float) -> NDArray[np.float64]:
-        """Return the arrival of JoinGroup from each of these members, once it has revoked what it must."""
+        """Return when JoinGroup of each of these members arrives, after it has revoked what it must."""
         free_ms = np.maximum(self._members.busy_ms[members], now_ms)
         revoke_ms = draw_many(self._costs.revoke_ms, self._world.random, len(members))
         ready_ms = free_ms + revoke_ms
         return ready_ms + self._world.network_each(members, ready_ms) / 2
 
     def _respond(self, living: NDArray[np.int32], heard_ms: NDArray[np.float64]) -> None:
-        """Set when these members stop and join, given when each hears of the rebalance, in milliseconds.
+        """Set when these members stop and join, from the milliseconds at which each learns of the rebalance.
 
-        A client that rejoins inside `poll` does so when its batch is done; others at once.
+        A client that rejoins inside `poll` does so when its batch is done; others do at once.
         """
         members, costs, random = self._members, self._costs, self._world.random
         eager, busy_ms = members.eager[living], members.busy_ms[living]
@@ -296,8 +295,8 @@ class RebalanceNotifier:
         ready_ms = heard_ms
         if np.count_nonzero(busy_ms > heard_ms):
             ready_ms = np.where(inside, np.maximum(heard_ms, busy_ms), heard_ms)
-        # An application that is known to be busy has the rest of its batch in `busy_ms`. For all others a
-        # batch in hand is drawn, of which a part is left.
+        # `busy_ms` has the end of the batch of an application that is known to be busy. For all others a
+        # present batch is drawn, with the part of it that is left.
         if costs.poll_ms:
             whole_ms, left_ms = draw_batches(costs.poll_ms, random, len(living))
             idle = inside & (ready_ms == heard_ms)
@@ -307,8 +306,7 @@ class RebalanceNotifier:
                 self._on_overdue(int(living[place]), polled_ms, float(ready_ms[place]))
         stop = members.stop_to_join(living)
         if np.count_nonzero(stop):
-            # `fmin` takes the other one if one is NaN: a member that stands still already keeps the earlier
-            # time.
+            # `fmin` ignores NaN. A member that stands still already keeps the earlier time.
             stands_ms = members.stands_ms[living]
             members.stands_ms[living] = np.where(stop, np.fmin(ready_ms, stands_ms), stands_ms)
         # JoinGroup arrives after half a round trip, and for an eager client after its revoke callback.

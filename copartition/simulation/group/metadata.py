@@ -1,7 +1,7 @@
 """Model what the members of a classic group know of topics, and who rejoins when topics change.
 
-A client asks for metadata once in `metadata.max.age.ms`. Which members look at the answer, and whether they
-rejoin for it, differs by client (`clients.Profile`).
+A client asks for metadata once in `metadata.max.age.ms`. It depends on the client which members look at the
+answer, and whether they rejoin for it (`clients.Profile`).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ MISSING_TOPIC_MS = 1_000
 
 
 class _Growth(NamedTuple):
-    """One change of a topic: since `at_ms` topic number `topic` has `partitions` partitions; or it is new.
+    """One change of a topic: it has `partitions` partitions since `at_ms`, or was created then.
 
-    `topic` is a number of `Partitions`, `partitions` the total after the change, and `at_ms` milliseconds of
-    the run.
+    `topic` is a number of `Partitions`, `partitions` is the total after the change, and `at_ms` is in
+    milliseconds of the run.
     """
 
     at_ms: float
@@ -36,14 +36,14 @@ class _Growth(NamedTuple):
 
 
 class Metadata:
-    """The knowledge of the members about topics: what the leader sees, and when a member sees new partitions.
+    """Know what the members see of topics: the leader now, and each member when it finds new partitions.
 
-    A change stays in `_growth` for the whole run. At most one timer
-    runs: for the first member that will notice a change, and only while the group is stable.
+    A change stays in `_growth` for the whole run. At most one timer runs, for the first member that will
+    notice a change, and only while the group is stable.
 
     Each client asks for metadata at times of its own: at `Members.metadata_ms` plus multiples of
-    `metadata.max.age.ms`. A change is seen at the first such time after it, so nothing has to be simulated in
-    between.
+    `metadata.max.age.ms`. It sees a change at the first such time after it, so nothing between needs to be
+    simulated.
     """
 
     def __init__(
@@ -63,10 +63,7 @@ class Metadata:
         self._timer = DONE
 
     def on_growth(self, topic: int, *, created: bool) -> None:
-        """Note that a topic has more partitions, or that it was created.
-
-        Wait for the first member that sees it.
-        """
+        """Record that a topic grew or was created, and wait for the first member that sees it."""
         count = self._world.partitions.counts[topic]
         self._growth.append(_Growth(self._world.now_ms, topic, count, created))
         self.watch()
@@ -87,7 +84,7 @@ class Metadata:
             self._timers.at(sees_ms, lambda: self._rejoin_for_racks(leader, topic))
 
     def _rejoin_for_racks(self, leader: int, topic: int) -> None:
-        """Let the leader rejoin, unless the group has another leader or rebalances anyway."""
+        """Let the leader rejoin, unless the group has another leader or is rebalancing anyway."""
         stable = self._coordinator.state is ClassicGroupState.STABLE
         if stable and leader == self._coordinator.leader.member and self._members.alive[leader]:
             text = self._world.partitions.growth([topic])
@@ -99,14 +96,15 @@ class Metadata:
         now_ms, leader = self._world.now_ms, self._coordinator.leader.member
         assert leader is not None
         consumer = self._world.memberships.consumers[leader]
-        # A pattern is matched against what there is (Java asks before each join), librdkafka asks anyhow.
+        # A pattern is matched against existing topics (Java asks before each join); librdkafka always asks.
         if consumer.pattern is not None or PROFILES[consumer.client].asks_before_assigning:
             return list(self._world.partitions.counts)
-        # A leader asks anew where others subscribe to topics that are none of its own.
+        # A leader asks for metadata again if other members subscribe to topics that it does not.
         own = subscription(consumer, self._world, self._world.partitions.counts)
         if self._growth and not self._coordinator.leader.topics().issubset(own):
             return list(self._world.partitions.counts)
-        # At the least it knows what was given out last: members claim it, and ask for what they are given.
+        # At least it knows the partitions that were assigned last: members claim them, and ask for their
+        # metadata.
         counts = list(self._coordinator.leader.counts)
         for growth in self._growth:
             if self._sees(leader, growth) <= now_ms:
@@ -116,7 +114,7 @@ class Metadata:
     def watch(self) -> None:
         """Set the timer for the first member that sees a change and rejoins for it.
 
-        Only a stable group has one.
+        Only a stable group has this timer.
         """
         self.forget()
         if not self._growth or self._coordinator.state is not ClassicGroupState.STABLE:
@@ -130,7 +128,7 @@ class Metadata:
         ]
         if noticed:
             at_ms, member = min(noticed)
-            # A leader that puts its decision off (KIP-415) would hear of it in vain until then.
+            # A leader that puts its decision off (KIP-415) would not act on it before that time.
             holds_ms = self._coordinator.leader.holds_ms or 0.0
             # A coordinator that is down answers no JoinGroup, so the member rejoins when it is up again.
             at_ms = max(at_ms, self._coordinator.down_ms, holds_ms)
@@ -143,7 +141,7 @@ class Metadata:
     def _unassigned_growth(self) -> list[_Growth]:
         """Return the changes that are not assigned yet, of topics that at least one member subscribes to.
 
-        A change is over when the leader's last decision knew at least as many partitions of its topic.
+        A change is assigned if the leader's last decision knew at least as many partitions of its topic.
         """
         assigned, subscribed = self._coordinator.leader.counts, self._coordinator.leader.topics()
         return [
@@ -154,11 +152,9 @@ class Metadata:
         ]
 
     def _watchers(self) -> list[int]:
-        """Return the members that rejoin if they see a change.
+        """Return the members that rejoin if they see a change: the leader, and others by their client.
 
-        The leader, and others depending on their client.
-
-        Members are in the order of `Members.rows`; dead and stalled ones are left out.
+        They are in the order of `Members.rows`; dead and stalled ones are left out.
         """
         leader = self._coordinator.leader.member
         consumers = self._world.memberships.consumers
@@ -177,21 +173,22 @@ class Metadata:
         is_leader = member == self._coordinator.leader.member
         if not is_leader and name not in subscription(consumer, self._world, self._world.partitions.counts):
             return None
-        # A follower that joins with the same subscription gets its generation as the answer, and nobody else
-        # hears of it; a cooperative member tells what it owns besides, which is no longer what it was.
+        # A follower that joins with the same subscription gets its generation as the answer, and no other
+        # member learns of it. A cooperative member also reports what it owns, which has changed since it
+        # joined before.
         rejoins = PROFILES[consumer.client].anyone_sees_growth and not self._members.eager[member]
         if not (is_leader or growth.created or rejoins):
             return None
         sees_ms = self._sees(member, growth)
         if sees_ms > self._world.now_ms:
             return sees_ms
-        return self._world.now_ms if is_leader else None  # the others have heard of it in vain
+        return self._world.now_ms if is_leader else None  # other members saw it, and nothing followed
 
     def _sees(self, member: int, growth: _Growth) -> float:
-        """Return the time at which a member's metadata show a change: its next refresh, or its next retry.
+        """Return the time at which a member's metadata shows a change: its next refresh, or its next retry.
 
-        A missing topic that a client subscribes to by name is asked for again and again, and so it is found
-        within `MISSING_TOPIC_MS`; a topic of a pattern is found at a refresh only.
+        A client asks again and again for a missing topic that it names, so it finds it within
+        `MISSING_TOPIC_MS`. A topic of a pattern is found only at a refresh.
         """
         age_ms = self._world.scenario.settings.metadata_max_age_ms
         refresh_ms = first_after(float(self._members.metadata_ms[member]), age_ms, growth.at_ms)
@@ -201,21 +198,21 @@ class Metadata:
         return refresh_ms
 
     def _notice(self, member: int) -> None:
-        """Let a member rejoin for the changes it sees; if it is dead or stalled, the next one will."""
+        """Let a member rejoin for the changes it sees; if it is dead or stalled, the next member will."""
         if not self._members.alive[member]:
             self.watch()
             return
         world, ledger = self._world, self._world.ledger
         unseen = dict.fromkeys(growth.topic for growth in self._unassigned_growth())
         cause = ledger.cause(world.partitions.growth(unseen))
-        # New partitions have no owner, -1: the group knows of them from here on, and their pause is the
-        # barrier's.
+        # New partitions have no owner (-1). The group knows of them from here on, so their pause now counts
+        # as waiting at the barrier.
         ledger.notice(-1, world.now_ms, cause)
         self._coordinator.prepare(ledger.causes[cause], cause)
         self._notifier.notify(member, world.now_ms)
         for other in self._watchers():
             seen_ms = min(self._sees(other, growth) for growth in self._growth if growth.topic in unseen)
-            # A member that refreshes its metadata before its next heartbeat rejoins at once, and does not
-            # wait for that.
+            # A member that refreshes its metadata before its next heartbeat rejoins at once, without waiting
+            # for that heartbeat.
             if world.now_ms < seen_ms < self._members.next_beat(other, world.now_ms):
                 self._notifier.notify(other, seen_ms)

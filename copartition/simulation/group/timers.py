@@ -1,7 +1,8 @@
 """Keep timers, times that recur, and the heartbeats of a consumer group (KIP-848).
 
-A recurring time is `phase_ms + k * every_ms` for a whole k, computed in one way and then compared, so the
-first one after some time is also the last one up to itself. Remainders of floats do not agree on that.
+A recurring time is `phase_ms + k * every_ms` for a whole number k. It is always computed in this way before
+it is compared, so that the first time after a moment and the last time up to it agree exactly. Remainders of
+floats would not.
 """
 
 import heapq
@@ -17,8 +18,8 @@ from numpy.typing import NDArray
 class Timer:
     """An action at a time; `action` is None once it is done or cancelled.
 
-    A cancelled timer stays in its heap, where taking it out would cost a search; whoever comes across it
-    skips it.
+    A cancelled timer stays in its heap, because removing it would cost a search. It is skipped when it comes
+    first.
     """
 
     __slots__ = ("action", "at_ms")
@@ -29,42 +30,41 @@ class Timer:
 
     @property
     def is_done(self) -> bool:
-        """True if nothing is left to do, as the action is done or cancelled."""
+        """True if the action is done or cancelled."""
         return self.action is None
 
     def cancel(self) -> None:
-        """Leave the action undone; nothing happens if it is done already."""
+        """Drop the action; nothing happens if it is done already."""
         self.action = None
 
 
 DONE = Timer(-math.inf, lambda: None)
-"""A timer that stands for none."""
+"""A timer in place of none; it is always done."""
 DONE.cancel()
 
 
 class Timers:
-    """Timers in the order of time; those of one time in the order in which they were set.
+    """Timers in the order of time; timers of the same time run in the order in which they were set.
 
-    No timer may be set for a time in the past: the main loop sets `World.now_ms` to `next_ms` before it calls
-    `run`, and that must not go back. `soon` is for times that may be past.
+    No timer may be set for a time in the past. The main loop sets `World.now_ms` to `next_ms` before it calls
+    `run`, and that must not go back. `soon` accepts times that may be past.
     """
 
     def __init__(self) -> None:
-        # The turn in the middle is unique, so timers themselves are never compared.
+        # The number in the middle is unique, so timers themselves are never compared.
         self._heap: list[tuple[float, int, Timer]] = []
         self._turns = itertools.count()
 
     def at(self, at_ms: float, action: Callable[[], None]) -> Timer:
-        """Return a new timer that does this at `at_ms`."""
+        """Return a new timer that runs the action at `at_ms`."""
         timer = Timer(at_ms, action)
         heapq.heappush(self._heap, (at_ms, next(self._turns), timer))
         return timer
 
     def soon(self, at_ms: float, now_ms: float, action: Callable[[], None]) -> Timer:
-        """Return a new timer that does this at `at_ms`; do it now and return `DONE` if that time is past.
+        """Return a new timer for `at_ms`; if that time is past, run the action now and return `DONE`.
 
-        Code that holds the result must be ready for the action to have happened already, before `soon`
-        returns.
+        The caller must expect that the action has already happened when `soon` returns.
         """
         if at_ms > now_ms:
             return self.at(at_ms, action)
@@ -80,9 +80,9 @@ class Timers:
         return heap[0][0] if heap else math.inf
 
     def run(self) -> None:
-        """Do the next timer's action; `next_ms` must be finite."""
+        """Run the next timer's action; `next_ms` must be finite."""
         _, _, timer = heapq.heappop(self._heap)
-        # Marked as done before it acts: what the action calls may ask whether this timer is done.
+        # The timer counts as done before its action runs, because the action may ask whether it is done.
         action, timer.action = timer.action, None
         if action is not None:
             action()
@@ -91,8 +91,8 @@ class Timers:
 def last_until(phase_ms: float, every_ms: float, at_ms: float) -> float:
     """Return the last of `phase_ms + k * every_ms` up to `at_ms`.
 
-    k may be negative, so `phase_ms` need not be before `at_ms`. All three are milliseconds, and `every_ms` is
-    above 0.
+    k may be negative, so `phase_ms` may be after `at_ms`. All three are milliseconds, and `every_ms` is above
+    0.
     """
     return phase_ms + _turn(phase_ms, every_ms, at_ms) * every_ms
 
@@ -100,8 +100,7 @@ def last_until(phase_ms: float, every_ms: float, at_ms: float) -> float:
 def first_after(phase_ms: float, every_ms: float, at_ms: float) -> float:
     """Return the first of `phase_ms + k * every_ms` later than `at_ms`.
 
-    A time that falls on `at_ms` exactly does not count, so calling this with its own result leads to the next
-    time and never stands still.
+    A time equal to `at_ms` does not count. So a call with its own result gives the next time.
     """
     return phase_ms + (_turn(phase_ms, every_ms, at_ms) + 1) * every_ms
 
@@ -111,11 +110,11 @@ def first_after_each(
 ) -> NDArray[np.float64]:
     """Return `first_after` of each element; the arguments are columns that broadcast.
 
-    Times are milliseconds. The two corrections settle what the rounded quotient gets wrong by one, so that
-    the result equals the scalar function's to the last bit: the two are compared with each other as times of
+    Times are milliseconds. The rounded quotient may be wrong by one, which the two corrections set right. So
+    the result equals that of the scalar function to the last bit, and both can be compared as times of
     events.
     """
-    turn = np.floor((at_ms - phase_ms) / every_ms)  # or one beside it, as the quotient is rounded
+    turn = np.floor((at_ms - phase_ms) / every_ms)  # may be wrong by one, since the quotient is rounded
     turn -= phase_ms + turn * every_ms > at_ms
     turn += phase_ms + (turn + 1) * every_ms <= at_ms
     return phase_ms + (turn + 1) * every_ms
@@ -123,8 +122,8 @@ def first_after_each(
 
 def _turn(phase_ms: float, every_ms: float, at_ms: float) -> int:
     """Return the highest k with `phase_ms + k * every_ms <= at_ms`."""
-    turn = math.floor((at_ms - phase_ms) / every_ms)  # or one beside it, as the quotient is rounded
-    # The products themselves are compared, as they are what both functions return.
+    turn = math.floor((at_ms - phase_ms) / every_ms)  # may be wrong by one, since the quotient is rounded
+    # The products themselves are compared, because both functions return them.
     while phase_ms + turn * every_ms > at_ms:
         turn -= 1
     while phase_ms + (turn + 1) * every_ms <= at_ms:
@@ -137,28 +136,28 @@ RETRY_MS = 100
 
 
 class Beats:
-    """The heartbeats of a consumer group's members, as columns by the number of their membership.
+    """The heartbeats of a consumer group's members, as columns by membership.
 
     A member's heartbeats are at `_base_ms + k * _every_ms`. `_speaks` is False for a silent member, `_moves`
-    for one whose heartbeats only tell that it lives. `rows` are the members of the group, in the order they
-    joined; other rows have no meaning.
+    for one whose heartbeats only show that it is alive. `rows` are the members of the group, in the order in
+    which they joined; elements of other memberships have no meaning.
 
-    `GroupCoordinator` owns this object and is told by clients when a heartbeat moves. A heartbeat that
-    changes nothing is never an event of the run; it follows from these columns when somebody asks for it.
+    `GroupCoordinator` owns this object, and clients notify it when a heartbeat moves. A heartbeat that
+    changes nothing is no event of the run; it is computed from these columns when it is needed.
     """
 
     def __init__(self) -> None:
         self.rows: NDArray[np.int64] = np.empty(0, np.int64)  # the members of the group
-        # Both are doubled when they are full. An interval of 1 in unused rows keeps the arithmetic from
-        # dividing by 0.
+        # Both are doubled when they are full. Unused elements have an interval of 1, so that nothing is
+        # divided by 0.
         self._times, self._flags = np.ones((2, 64)), np.zeros((2, 64), np.bool_)
         self._base_ms, self._every_ms = self._times
         self._speaks, self._moves = self._flags
 
     def add(self, member: int, base_ms: float, every_ms: float, *, moves: bool) -> None:
-        """Add a member with a heartbeat at `base_ms` and one every `every_ms`.
+        """Add a member with a heartbeat at `base_ms` and then one every `every_ms`.
 
-        `moves`: True if the coordinator does more than answer it, as for the consumer protocol.
+        `moves` is True if the coordinator does more than answer its heartbeats, as for the consumer protocol.
         """
         while member >= len(self._base_ms):
             self._times = np.concatenate([self._times, np.ones_like(self._times)], axis=1)
@@ -184,7 +183,7 @@ class Beats:
         self._speaks[member] = False
 
     def speak(self, member: int) -> None:
-        """Let a silent member go on at the times it had before."""
+        """Let a silent member send heartbeats again, at the times it had before."""
         self._speaks[member] = True
 
     def speaks(self, member: int) -> bool:
@@ -192,17 +191,17 @@ class Beats:
         return bool(self._speaks[member])
 
     def next_ms(self, member: int, after_ms: float) -> float:
-        """Return a member's first heartbeat after `after_ms`."""
+        """Return the time of a member's first heartbeat after `after_ms`."""
         return first_after(float(self._base_ms[member]), float(self._every_ms[member]), after_ms)
 
     def last_ms(self, member: int, until_ms: float) -> float:
-        """Return a member's last heartbeat up to `until_ms`."""
+        """Return the time of a member's last heartbeat up to `until_ms`."""
         return last_until(float(self._base_ms[member]), float(self._every_ms[member]), until_ms)
 
     def first_of_all(self, after_ms: float) -> tuple[float, int]:
-        """Return the first heartbeat after `after_ms` that moves the group, and its member.
+        """Return the time of the first heartbeat after `after_ms` that moves the group, and its member.
 
-        Infinite and -1 if there is none.
+        Without such a heartbeat the result is infinity and -1.
         """
         rows = self.rows[self._speaks[self.rows] & self._moves[self.rows]]
         if len(rows) == 0:
@@ -214,8 +213,8 @@ class Beats:
     def last_of_all(self, after_ms: float, besides: Collection[int]) -> float:
         """Return when all members that speak, except `besides`, have sent a heartbeat since `after_ms`.
 
-        It is the time by which a target is known to everybody that need not be watched one by one; `after_ms`
-        itself if there is no such member.
+        By that time all members that need not be watched one by one know a new target. Without such members
+        it is `after_ms`.
         """
         looked_at = self._speaks.copy()
         looked_at[list(besides)] = False
@@ -224,10 +223,11 @@ class Beats:
         return float(times.max(initial=after_ms))
 
     def postpone(self, from_ms: float, until_ms: float, random: Generator) -> None:
-        """Move heartbeats due in between to the end, within `RETRY_MS` of it, as each member asks again.
+        """Move heartbeats that are due between the two times to at most `RETRY_MS` after the end.
 
-        The new base lies one interval before the delayed heartbeat, and all later ones follow that one
-        regularly. Heartbeats that are due after `until_ms` stay where they are. Times are milliseconds.
+        Each member asks again by itself, so the delays are drawn. A member's later heartbeats follow the
+        delayed one regularly. Heartbeats that are due after `until_ms` stay where they are. Times are
+        milliseconds.
         """
         rows = self.rows
         late = rows[first_after_each(self._base_ms[rows], self._every_ms[rows], from_ms) < until_ms]

@@ -1,7 +1,7 @@
 """Keep the state that all parts of a simulation share: time, processes, partitions, history.
 
-The main loop (`copartition.simulation.run`) tells an engine what happens to processes and topics; the engine,
-a group coordinator with its members, decides who reads what and tells the partitions.
+The main loop (`copartition.simulation.run`) notifies an engine of what happens to processes and topics. The
+engine, a group coordinator with its members, decides who reads what and writes it to the ledger.
 """
 
 from collections.abc import Sequence
@@ -23,10 +23,10 @@ from copartition.simulation.outcome.result import LogEntry
 class Engine(Protocol):
     """A group coordinator and its members.
 
-    Consumers are named by their number in `World.consumers`; times are milliseconds and never go back.
+    Consumers are given by their number in `World.consumers`. Times are milliseconds and never go back.
 
-    There are two: `ClassicProtocol` and `ConsumerProtocol`. The main loop holds one at a time and replaces it
-    when the group is upgraded or downgraded; both write to the same `World`.
+    There are two engines, `ClassicProtocol` and `ConsumerProtocol`. The main loop holds one at a time, and
+    replaces it when the group is upgraded or downgraded. Both write to the same `World`.
     """
 
     def begin(self) -> None:
@@ -34,13 +34,13 @@ class Engine(Protocol):
 
     @property
     def members(self) -> int:
-        """The number of members the coordinator counts, with dead ones that it has not missed yet."""
+        """The number of members in the coordinator's group, including dead ones it has not missed yet."""
 
     def start(self, consumer: int, now_ms: float) -> None:
         """Start a process, which asks to join."""
 
     def stop(self, consumer: int, now_ms: float, *, cleanly: bool) -> None:
-        """End a process, which closes if `cleanly`, else vanishes."""
+        """End a process; it closes if `cleanly`, else it just ends."""
 
     def slow_poll(self, consumer: int, now_ms: float, until_ms: float) -> None:
         """Keep an application from calling `poll` until `until_ms`; its heartbeats go on."""
@@ -55,42 +55,42 @@ class Engine(Protocol):
         """Let the coordinator answer no member until `until_ms`."""
 
     def on_growth(self, topic: int, *, created: bool) -> None:
-        """Note that a topic has more partitions, or was created; `World.partitions` knows already."""
+        """Handle that a topic has more partitions, or was created; `World.partitions` has them already."""
 
     def on_racks(self, topic: int) -> None:
-        """Note that a topic's replicas are in other racks; `World.partitions` knows already."""
+        """Handle that a topic's replicas are in other racks; `World.partitions` has them already."""
 
     def next_ms(self) -> float:
-        """Return the time of the next step that happens by itself; infinite if there is none."""
+        """Return the time of the next step that the group makes by itself; infinite if there is none."""
 
     def advance(self) -> None:
-        """Make the step that `next_ms` announced; `World.now_ms` is that time."""
+        """Make the step whose time `next_ms` returned; `World.now_ms` is that time."""
 
     def settle(self, now_ms: float) -> None:
-        """Tell the partitions of everything up to now; otherwise they may learn late who stops."""
+        """Write to the ledger everything up to now; without this call some stops are written later."""
 
 
 class World:
     """A scenario at a moment in time.
 
-    Consumers have a number in `consumers`, in the order of their first start; a restart keeps the number.
-    `now_ms` is set by the main loop, and never goes back. Engines draw from `random` only, events never, so
-    that the same event takes as long under every assignor.
+    Consumers have a number in `consumers`, in the order of their first start; a restart keeps the number. The
+    main loop sets `now_ms`, which never goes back. Only engines draw from `random`, events do not, so that
+    the same event lasts equally long under every assignor.
     """
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
-        # Names of the topics there are at the start, to which consumers subscribe that name none.
+        # Names of the topics that exist at the start; a consumer that names no topics subscribes to these.
         self.topics = tuple(topic.name for topic in scenario.topics)
-        self.now_ms = 0.0  # the time
-        # What engines and clients draw from; events draw from a stream of their own.
+        self.now_ms = 0.0  # the present time
+        # Engines and clients draw from this; events draw from a stream of their own.
         self.random = np.random.Generator(np.random.Philox(key=scenario.seed))
         # Every consumer that ever ran, by number; a restart may change its strategies.
         self.consumers: list[Consumer] = []
-        self.varied = False  # whether some consumer has strategies of its own
-        # Rebalance protocols of each strategy that was asked for, as looking one up makes an assignor.
+        self.varied = False  # whether a consumer has strategies of its own
+        # The rebalance protocols of each strategy looked up so far; a look-up makes an assignor.
         self._protocols: dict[str, frozenset[RebalanceProtocol]] = {}
-        # What consumers subscribe to, each with one consumer that does.
+        # The different subscriptions, each with one consumer that has it.
         self.subscriptions: dict[tuple[tuple[str, ...] | None, str | None], Consumer] = {}
         # The number of each consumer by name, and the numbers of running ones in the order of their starts.
         # The second is a dictionary used as an ordered set: a restart puts a consumer at its end.
@@ -101,7 +101,7 @@ class World:
         ] = {}  # consumers whose network is slow: until when, how slow
         self.memberships = Memberships()  # every membership there ever was
         self.log: list[LogEntry] = []
-        self.member_pause_ms = 0.0  # how long running consumers stood still for the protocol, summed
+        self.member_pause_ms = 0.0  # pauses of running consumers by the protocol, summed
         self.partitions = Partitions(scenario)  # the topics, and which partitions exist
         self.ledger = Ledger(scenario, self.partitions, self.memberships)  # all that happens to partitions
         self.history = History(self.partitions, self.memberships)
@@ -109,10 +109,10 @@ class World:
             self.start_process(consumer)
 
     def start_process(self, consumer: Consumer) -> int:
-        """Note that a process of this consumer runs from now on; return the consumer's number.
+        """Record that a process of this consumer runs from now on; return the consumer's number.
 
-        A consumer that ran before keeps its number and is configured as given here from now on. What it
-        subscribes to stays noted after it has gone.
+        A consumer that ran before keeps its number, and from now on has the configuration given here. Its
+        subscription stays in `subscriptions` after it has gone.
         """
         number = self._number.setdefault(consumer.name, len(self.consumers))
         self.consumers[number : number + 1] = [consumer]
@@ -124,13 +124,11 @@ class World:
         return number
 
     def commits_ms(self, consumer: int) -> float:
-        """Return the first commit after time 0 of a consumer that is there then, in milliseconds.
+        """Return the first commit after time 0 of a consumer that exists at time 0, in milliseconds.
 
-        The commit before that, one interval earlier, is told to the records.
-
-        The time is drawn evenly from one interval, since nothing ties a client's commits to time 0. Only the
-        clients of a group at time 0 are asked; later ones begin their intervals when they start or are
-        assigned.
+        The commit before it, one interval earlier, is recorded in the flow of records. The time is drawn
+        evenly from one interval, since nothing ties a client's commits to time 0. Consumers that start later
+        begin their intervals when they start or are assigned.
         """
         interval_ms = self.scenario.settings.auto_commit_interval_ms
         first_ms = float(self.random.uniform(0, interval_ms))
@@ -141,27 +139,26 @@ class World:
     def slow_network(self, consumer: int, until_ms: float, network_ms: float) -> None:
         """Let each request of a consumer take `network_ms` with its answer, until `until_ms`.
 
-        A second slow time replaces the first, also if it ends earlier.
+        A second call replaces the first, even if it ends earlier.
         """
         self._slow[consumer] = until_ms, network_ms
 
     def network_ms(self, consumer: int, at_ms: float) -> float:
-        """Return how long a request that a consumer sends then takes, with its answer, in milliseconds."""
+        """Return how many milliseconds a request that a consumer sends at `at_ms` takes, with its answer."""
         normal_ms = self.scenario.costs.network_ms
         if consumer not in self._slow:
             return normal_ms
         until_ms, slow_ms = self._slow[consumer]
-        # No request overtakes another one: what is on its way as the slow time ends arrives then.
+        # No request overtakes another one: a request that is on its way when the slow time ends arrives then.
         return max(min(slow_ms, until_ms + normal_ms - at_ms), normal_ms)
 
     def network_each(
         self, members: NDArray[np.int32], at_ms: float | NDArray[np.float64]
     ) -> float | NDArray[np.float64]:
-        """Return `network_ms` of the consumer behind each of these members; one number if all are alike.
+        """Return `network_ms` of the consumer of each of these members; one number if it is equal for all.
 
-        `at_ms` is one time for all members or one for each, shape (len(members),); a result that is no single
-        number has that shape, too. Most runs have no slow network, and then nothing is computed for each
-        member.
+        `at_ms` is one time for all members or one for each, shape (len(members),). A result that is no single
+        number has that shape, too. Most runs have no slow network, so nothing is computed for each member.
         """
         if not self._slow:
             return self.scenario.costs.network_ms
@@ -169,13 +166,13 @@ class World:
         return np.array([self.network_ms(int(self.memberships.consumer[member]), at) for member, at in times])
 
     def end_process(self, consumer: int) -> None:
-        """Note that a consumer's process is gone; nothing happens if it was gone already."""
+        """Record that a consumer's process is gone; nothing happens if it was gone already."""
         self._running.pop(consumer, None)
 
     def refuse(self, consumer: int, reason: str) -> None:
-        """Let a consumer's process end, as the coordinator does not let it join.
+        """Let a consumer's process end, because the coordinator does not let it join.
 
-        The refusal is written to the log as an event that the group made, with the reason by Kafka's name or
+        The refusal is written to the log as something that the group did, with the reason by Kafka's name or
         in words.
         """
         self.note("refused", self.consumers[consumer].name, reason=reason)
@@ -198,7 +195,7 @@ class World:
     def note(self, what: str, subject: str | None = None, **detail: Any) -> None:
         """Write a line to the event log, at the present time.
 
-        `detail` must hold JSON types only, since the log is written as lines of JSON and compared byte for
+        `detail` must hold JSON types only, because the log is written as lines of JSON and compared byte by
         byte.
         """
         self.log.append(LogEntry(self.now_ms, what, subject, detail))
@@ -218,7 +215,7 @@ class World:
         self.note(
             "generation", number=generation, members=len(step.members), moved=moved, causes=list(causes)
         )
-        # The history gets the difference only; the rebalance holds the number by which it finds it again.
+        # The history stores only the difference. The rebalance has the number of the step, to find it again.
         number = self.history.record(step)
         return Rebalance(generation, started_ms, self.now_ms, causes, moved, self.history, number)
 

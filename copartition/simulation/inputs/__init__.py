@@ -1,1 +1,1 @@
-"""The inputs of a simulation: topics, consumers, settings, work, and what happens to them."""
+"""The inputs of a simulation: topics, consumers, settings, work, and events."""

@@ -1,9 +1,9 @@
-"""Follow what is certain in a scenario while time goes on; refuse an event that certainly cannot happen.
+"""Follow what is certain in a scenario in the order of time; refuse an event that certainly cannot happen.
 
-The same words refuse it when it occurs, if it depends on a condition, a drawn duration or an event that
-concerns all running consumers (`copartition.simulation.agenda`).
+An event that depends on a condition, on a drawn duration, or on an event of all running consumers is checked
+when it occurs (`copartition.simulation.agenda`), and refused in the same words.
 
-It is a run without a group: consumers start and stop, topics grow, and nothing else is looked at. Times are
+This is a run without a group: only consumers that start and stop and topics that grow are followed. Times are
 milliseconds.
 """
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 def occurrence(event: Event) -> str:
-    """Return the words of messages for an event: "leave at 6000 ms", "crash when lag > 5000"."""
+    """Return how messages name an event: "leave at 6000 ms", "crash when lag > 5000"."""
     when = event.at_ms
     time = f"when {write_condition(when)}" if isinstance(when, Condition) else f"at {plain(when)} ms"
     return f"{EVENT_NAMES[type(event)]} {time}"
@@ -57,7 +57,7 @@ def occurrence(event: Event) -> str:
 def _impossible(event: Event, number: int, fault: str, field: str = "consumer") -> ScenarioError:
     """Return the error for an event that cannot happen, with the path to its field.
 
-    `number` is the place of the event in the scenario, from 0; `fault` says what is wrong and what to do.
+    `number` is the index of the event in the scenario; `fault` says what is wrong and what to do.
     """
     return ScenarioError(f"{occurrence(event)}: {fault}", path=f"$.events[{number}].{field}")
 
@@ -75,7 +75,7 @@ def not_running(event: ByName, number: int) -> ScenarioError:
 
 
 def running_already(event: Join, number: int) -> ScenarioError:
-    """Return the error for a join of a consumer that runs, or is about to."""
+    """Return the error for a join of a consumer that runs already, or is about to start."""
     fault = f"consumer {event.consumer.name!r} is in the group already; let it leave or crash first"
     return _impossible(event, number, fault)
 
@@ -88,15 +88,16 @@ def check_instance(event: ByName, number: int, consumer: Consumer) -> None:
 
 
 class TopicCounts:
-    """The number of partitions of every topic, by name, at a time."""
+    """The number of partitions of every topic, by name, as events change it."""
 
     def __init__(self, topics: Iterable[Topic]) -> None:
         self.counts = {topic.name: topic.partitions for topic in topics}
 
     def change(self, event: Grow | Create, number: int) -> None:
-        """Let a topic grow or be created.
+        """Let a topic grow or be created by an event.
 
-        Raise `ScenarioError` if it has these partitions, or is there or missing.
+        Raises:
+            ScenarioError: the topic to create exists, the topic to grow does not, or it would not grow.
         """
         topic, present = event.topic, self.counts.get(event.topic)
         if isinstance(event, Create):
@@ -113,16 +114,17 @@ class TopicCounts:
 
 
 class Course:
-    """The certain facts about consumers and topics while time goes on, from the scenario alone.
+    """Follow what is certain about consumers and topics as time goes on, from the scenario alone.
 
-    A consumer or topic is unsure as soon as an event with a condition may change it, and all consumers are
-    once an event changes the whole group; about them nothing is refused before the run.
+    A consumer or topic is unsure as soon as an event with a condition may change it. All consumers are unsure
+    once an event changes the whole group. Nothing about an unsure consumer or topic is refused before the
+    run.
     """
 
     def __init__(self, scenario: Scenario) -> None:
         self._events = scenario.events
         self._consumers = {consumer.name: consumer for consumer in scenario.consumers}
-        # When each consumer runs again; infinite for one that stays away.
+        # The time from which each consumer runs again; infinite for one that has stopped for good.
         self._back_at = dict.fromkeys(self._consumers, -math.inf)
         self._cluster = TopicCounts(scenario.topics)
         self._unsure_consumers: set[str] = set()
@@ -135,7 +137,7 @@ class Course:
         timed: list[tuple[float, int]] = []
         for number, event in enumerate(self._events):
             # An event with a condition may happen at any time, so what it may change is unsure for the whole
-            # run, not only after it.
+            # run.
             if isinstance(event.at_ms, Condition):
                 self._doubt(event)
             else:
@@ -154,7 +156,7 @@ class Course:
                     unlike = " and ".join(name for name, was, now in pairs if was != now)
                     fault = f"consumer {first.name!r} had another {unlike} before; give a new name"
                     raise _impossible(event, number, fault)
-        # These events make names of their own, so a name that is unknown now may exist by then.
+        # These events make up names themselves, so a name that is unknown now may exist when it is used.
         makes_names = any(isinstance(event, Deployment | ScaleTo | Autoscaler) for event in self._events)
         for number, event in enumerate(self._events):
             if isinstance(event, ByName):
@@ -165,7 +167,7 @@ class Course:
                     raise no_consumer(event, number, self._consumers)
 
     def _doubt(self, event: Event) -> None:
-        """Note that this event may happen at any time from now on."""
+        """Record that this event may happen at any time, so that what it changes is unsure."""
         if isinstance(event, Grow | Create):
             self._unsure_topics.add(event.topic)
         elif isinstance(event, Join):
@@ -178,16 +180,16 @@ class Course:
     def _apply(self, at_ms: float, event: Event, number: int) -> None:
         """Let an event happen; raise `ScenarioError` if it certainly cannot.
 
-        `number` is the place of the event in the scenario. A restart of a drawn length counts as over at
-        once, so that nothing is refused that might be possible.
+        `number` is the index of the event in the scenario. A restart of a drawn length counts as over at
+        once, so that no event is refused that might be possible.
         """
         if isinstance(event, Grow | Create):
             if event.topic not in self._unsure_topics:
                 self._cluster.change(event, number)
         elif isinstance(event, Join):
             name = event.consumer.name
-            # Infinite: it has stopped, or has never run. A consumer that is about to come back counts as
-            # running, as two processes would meet.
+            # Infinite means that it has stopped or has never run. A consumer that is about to come back
+            # counts as running, because otherwise two of its processes would run.
             if self._back_at.get(name, math.inf) != math.inf and self._sure(name):
                 raise running_already(event, number)
             self._back_at[name] = at_ms
@@ -202,5 +204,5 @@ class Course:
             self._membership_unknown = True
 
     def _sure(self, name: str) -> bool:
-        """Return whether it is certain at which times a consumer runs."""
+        """Return whether it is certain when a consumer runs."""
         return not self._membership_unknown and name not in self._unsure_consumers

@@ -7,12 +7,12 @@ from typing import Annotated
 from numpy.random import Generator
 
 LATEST_MS = 2**53
-"""The latest time and the longest timeout: a float tells no milliseconds apart beyond it."""
+"""The latest time and the longest timeout: beyond it a float cannot hold every whole millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """The bounds of a field's numbers, both included; `what` names such a number in messages."""
+    """The bounds of a field's numbers, both included; `what` says in messages what the number is."""
 
     low: float
     high: float
@@ -25,12 +25,12 @@ Interval = Annotated[float, Between(1, LATEST_MS, "number of milliseconds")]
 _P95 = 1.6448536269514722
 """The distance of the 95th percentile of a normal distribution from its median, in standard deviations."""
 LARGEST_EXPONENT = 700
-"""`exp` refuses much more; what comes of it is cut to `LATEST_MS` anyway."""
+"""`exp` raises for numbers not much larger; such a length is cut to `LATEST_MS` anyway."""
 
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
-    """Any length between two, each as likely; milliseconds."""
+    """Any length between two bounds, each equally likely; milliseconds."""
 
     low: Milliseconds
     high: Milliseconds
@@ -42,9 +42,9 @@ class Uniform:
 
 @dataclass(frozen=True, slots=True)
 class Exponential:
-    """Mostly short, now and then several times the mean; milliseconds.
+    """Mostly short lengths, and now and then several times the mean; milliseconds.
 
-    A mean of 0 gives 0 always.
+    A mean of 0 always gives 0.
     """
 
     mean: Milliseconds
@@ -56,7 +56,7 @@ class Exponential:
 
 @dataclass(frozen=True, slots=True)
 class LogNormal:
-    """As most latencies are spread: half below the median, one in twenty above `p95`; milliseconds."""
+    """Spread as most latencies are: half below the median, one in twenty above `p95`; milliseconds."""
 
     median: Milliseconds
     p95: Milliseconds
@@ -69,8 +69,8 @@ class LogNormal:
     def draw(self, random: Generator) -> float:
         """Return one length in milliseconds.
 
-        The exponent is cut before it is raised, as `exp` refuses what a float cannot hold; `draw` cuts the
-        length itself.
+        The exponent is limited first, because `exp` raises for a result that a float cannot hold. The
+        function `draw` limits the length itself.
         """
         length = math.log(self.median) + random.standard_normal() * self.sigma
         return math.exp(min(length, LARGEST_EXPONENT))

@@ -1,8 +1,8 @@
 """The events of a scenario: what may happen to a group, and when.
 
-Every event begins at a time in milliseconds, or as soon as a condition holds. The first group of classes is
-what the simulated cluster knows; the second is what people do, which comes down to the first
-(`copartition.simulation.agenda`).
+Every event begins at a time in milliseconds, or as soon as a condition holds. The first group of classes are
+single events of the simulated cluster. The second group is what people and machines do; these events are
+taken apart into events of the first group (`copartition.simulation.agenda`).
 """
 
 import sys
@@ -19,7 +19,7 @@ Positive = Annotated[float, Between(sys.float_info.min, sys.float_info.max)]
 
 
 SimulatedClient: TypeAlias = Literal["java", "librdkafka", "kafka-python", "aiokafka", "connect"]
-"""The clients whose behaviour is known; a file may name any client or tool that is built on one of them."""
+"""The clients whose behaviour is known. A file may also name a tool that is built on one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +27,23 @@ class Consumer:
     """One consumer process, whatever member ids it has over time.
 
     Attributes:
-        name: unique in the scenario; also its client id, and its `group.instance.id` where it is static.
+        name: unique in the scenario. It is also its client id, and its `group.instance.id` if it is static.
         static: whether it is a static member (KIP-345).
-        topics: names of the topics it subscribes to; None stands for all topics of the scenario.
-        pattern: a regular expression of topic names instead of `topics`; topics created later are found.
+        topics: names of the topics it subscribes to; None means all topics of the scenario.
+        pattern: a regular expression of topic names instead of `topics`; it also finds topics created later.
         rack: its `client.rack`.
-        client: whose behaviour it shows: "java", "librdkafka", "kafka-python", "aiokafka", or "connect" for
-            a worker of Connect, where a partition stands for a task.
-        assignors: its strategies, the preferred one first, `partition.assignment.strategy`; None stands for
-            the scenario's. A broker-side one ("uniform") makes it a consumer of the protocol of KIP-848.
-        beat_ms: when its first heartbeat after time 0 is due; None: as `Scenario.settled_ms` has it.
-        member_id: the id that the coordinator gives it as it joins first, if that is known; None: an id made
-            from its name. A classic group whose leader leaves is led next by the member that comes first in
-            the coordinator's `HashMap` of ids, if all ids are known, else by the member that joined first.
-        capacity: records a second that it can process; None: as `Load.capacity` has it.
+        client: the client that it behaves like: "java", "librdkafka", "kafka-python", "aiokafka", or
+            "connect" for a worker of Connect, where a partition stands for a task.
+        assignors: its strategies, the preferred one first, `partition.assignment.strategy`; None means the
+            scenario's. A broker-side one ("uniform") makes it a consumer of the protocol of KIP-848.
+        beat_ms: the time of its first heartbeat after time 0; None: `Scenario.settled_ms` decides.
+        member_id: the id that the coordinator gives it when it joins first, if that is known; None: an id
+            made from its name. If a classic group's leader leaves and all ids are known, the member that
+            comes first in the coordinator's `HashMap` of ids leads next. Otherwise that is the member
+            that joined first, or a worker of Connect that the seed draws. At time 0 the first consumer leads.
+        capacity: records a second that it can process; None: `Load.capacity`.
         close: what it does about its membership when it closes, `CloseOptions` of the Java client (KIP-1092,
-            4.1): "leave-group", "remain-in-group", or "default", by which a dynamic member leaves and a
+            4.1): "leave-group", "remain-in-group", or "default". By default a dynamic member leaves and a
             static one remains. See `leaves`.
     """
 
@@ -61,8 +62,8 @@ class Consumer:
     def leaves(self, *, classic: bool) -> bool:
         """Return whether it tells the coordinator that it leaves when it closes.
 
-        Under the consumer protocol a dynamic member of the client 4.4.0 does so whatever it was asked for:
-        four of four that were to remain sent a heartbeat with epoch -1 (`benchmarks/rebalances.md`).
+        Under the consumer protocol a dynamic member of the client 4.4.0 leaves whatever it was asked for:
+        four of four members that were to remain sent a heartbeat with epoch -1 (`benchmarks/rebalances.md`).
 
         Args:
             classic: True if it speaks the classic protocol.
@@ -74,20 +75,21 @@ class Consumer:
 REFUSED: Final = "commit-refused"
 """The condition of an event that happens whenever a commit of its consumer is refused."""
 ANYONE = "*"
-"""As the consumer of such an event: whoever's commit is refused."""
+"""As the consumer of such an event: any consumer whose commit is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition that an event waits for: a figure of the group beyond a limit, looked at once a second.
+    """A condition that an event waits for: a figure of the group beyond a limit, compared once a second.
 
     Attributes:
-        figure: "lag": records behind, over all partitions; "partition_lag": of the partition most behind;
-            "unread": partitions that nobody reads; "members": members of the group; or "commit-refused", see
-            `REFUSED`, which has no limit: the event happens each time, before the consumer joins again.
-        above: the limit; None if `below` is given.
-        below: the limit; None if `above` is given.
-        for_ms: how long the figure must have been beyond it.
+        figure: "lag": records behind, over all partitions; "partition_lag": those of the partition most
+            behind; "unread": partitions that no consumer reads; "members": members of the group; or
+            "commit-refused" (`REFUSED`), which has no limit: the event happens each time, before the consumer
+            joins again.
+        above: the limit that the figure must be above; None if `below` is given.
+        below: the limit that the figure must be below; None if `above` is given.
+        for_ms: how long the figure must have been beyond the limit.
     """
 
     figure: Literal["lag", "partition_lag", "unread", "members", "commit-refused"]
@@ -97,12 +99,12 @@ class Condition:
 
 
 When = Milliseconds | Condition
-"""The time of an event in milliseconds, or the condition that sets it off."""
+"""The time of an event in milliseconds, or the condition that starts it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A consumer starts: a new one, or one that has stopped before."""
+    """A consumer starts. It is a new one, or one that has stopped before."""
 
     at_ms: When
     consumer: Consumer
@@ -110,7 +112,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """A consumer closes cleanly. `Consumer.leaves` decides whether it leaves the group, too."""
+    """A consumer closes cleanly. `Consumer.leaves` says whether it also leaves the group."""
 
     at_ms: When
     consumer: str
@@ -118,7 +120,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """A consumer vanishes without a word; the coordinator notices when its session ends."""
+    """A consumer's process ends without closing; the coordinator notices when its session ends."""
 
     at_ms: When
     consumer: str
@@ -135,7 +137,7 @@ class Grow:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """A topic is created; consumers that subscribe by pattern, or to its name already, will read it."""
+    """A topic is created. Consumers that subscribe to its name or to a matching pattern will read it."""
 
     at_ms: When
     topic: str
@@ -146,14 +148,14 @@ class Create:
 class Reassign:
     """The replicas of a topic's partitions move to other racks; nothing else changes.
 
-    A coordinator of the consumer protocol notices it, as racks are part of its hash of a topic's metadata
-    (KIP-1101, 4.1). In a classic group the leader does, if it has a rack of its own (KIP-881).
+    A coordinator of the consumer protocol notices it, because racks are part of its hash of a topic's
+    metadata (KIP-1101, 4.1). In a classic group the leader notices it, if it has a rack of its own (KIP-881).
 
     Attributes:
-        at_ms: when.
-        topic: which one.
-        racks: the racks of the replicas, one list for each partition. A topic with another number of
-            partitions counts as one whose racks are unknown.
+        at_ms: when the replicas have moved.
+        topic: the topic.
+        racks: the racks of the replicas, one list for each partition. If the topic has another number of
+            partitions by then, its racks count as unknown.
     """
 
     at_ms: When
@@ -181,7 +183,7 @@ class Stall:
 
 @dataclass(frozen=True, slots=True)
 class SlowNetwork:
-    """A consumer's network is slow: each of its requests takes `network_ms` with its answer."""
+    """A consumer's network is slow: each of its requests, with its answer, takes `network_ms`."""
 
     at_ms: When
     consumer: str
@@ -191,7 +193,7 @@ class SlowNetwork:
 
 @dataclass(frozen=True, slots=True)
 class Failover:
-    """The group's coordinator goes away with its broker, and another broker loads the group."""
+    """The group's coordinator goes down with its broker, and another broker loads the group."""
 
     at_ms: When
     down_ms: Duration
@@ -211,9 +213,9 @@ class Restart:
 
     Attributes:
         at_ms: when it closes.
-        consumer: which one.
+        consumer: the name of the consumer.
         down_ms: how long it is away.
-        assignors: its strategies from then on; None keeps them.
+        assignors: its strategies from then on; None keeps its present ones.
     """
 
     at_ms: When
@@ -224,13 +226,13 @@ class Restart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollingRestart:
-    """Every running consumer is restarted, one after the other at fixed times, as a script does it.
+    """Every running consumer is restarted, one after the other at fixed times, as by a script.
 
     Attributes:
-        at_ms: when the first closes.
-        every_ms: from one close to the next, whether the last is up again or not.
+        at_ms: when the first one closes.
+        every_ms: time from one close to the next, whether the last consumer is up again or not.
         down_ms: how long each is away.
-        assignors: their strategies from then on; None keeps them.
+        assignors: their strategies from then on; None keeps their present ones.
     """
 
     at_ms: When = 0
@@ -241,13 +243,13 @@ class RollingRestart:
 
 @dataclass(frozen=True, slots=True)
 class StatefulSetRoll:
-    """Every running consumer is restarted under its own name, the last one first, each when the last is up.
+    """Every running consumer is restarted under its own name, the last first, each once the one before is up.
 
     Attributes:
-        at_ms: when the first closes.
+        at_ms: when the first one closes.
         down_ms: how long each is away.
-        ready_ms: how long after its start the next one closes.
-        assignors: their strategies from then on; None keeps them.
+        ready_ms: time from the start of one to the close of the next.
+        assignors: their strategies from then on; None keeps their present ones.
     """
 
     at_ms: When
@@ -260,16 +262,16 @@ class StatefulSetRoll:
 class Deployment:
     """Every running consumer is replaced by one with a new name, as a Kubernetes Deployment rolls.
 
-    The consumer that takes the place of `worker-3` is `worker-3-r2`, then `worker-3-r3`; it is like that one
-    in all else. The oldest are replaced first.
+    The consumer that replaces `worker-3` is `worker-3-r2`, and the one after it `worker-3-r3`; all else about
+    it stays the same. The oldest consumers are replaced first.
 
     Attributes:
         at_ms: when it begins.
-        surge: how many may run beyond the present number, `maxSurge`.
-        unavailable: how many may be missing from it, `maxUnavailable`.
-        start_ms: from the creation of a pod to its consumer's start.
-        ready_ms: from its consumer's start until it counts as available.
-        assignors: strategies of the new consumers; None keeps them.
+        surge: how many consumers more than their present number may run, `maxSurge`.
+        unavailable: how many fewer may be available, `maxUnavailable`.
+        start_ms: time from the creation of a pod to the start of its consumer.
+        ready_ms: time from the start of its consumer until that counts as available.
+        assignors: strategies of the new consumers; None keeps the present ones.
     """
 
     at_ms: When
@@ -282,10 +284,10 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class ScaleTo:
-    """So many consumers run from now on: new ones start after `start_ms`, the youngest close first.
+    """Scale the group to `consumers` consumers; new ones start after `start_ms`, the youngest close first.
 
-    A new one is like the youngest there is and has the first number that is free: `worker-40` after
-    `worker-39`, or `worker-38` where that one was taken away before.
+    A new consumer is like the youngest one and has the first free number: `worker-40` after `worker-39`, or
+    `worker-38` if that was taken away before.
     """
 
     at_ms: When
@@ -295,21 +297,21 @@ class ScaleTo:
 
 @dataclass(frozen=True, slots=True)
 class Autoscaler:
-    """A horizontal autoscaler on lag, as KEDA's: ceil(lag / `lag_per_consumer`) consumers are wanted.
+    """A horizontal autoscaler on lag, such as KEDA's: it wants ceil(lag / `lag_per_consumer`) consumers.
 
-    KEDA cuts the lag off at what one consumer for each partition stands for. Beyond that it does what
-    Kubernetes does by default: nothing if the lag is within a tenth of what the present consumers stand for,
-    and at one look no more than twice as many, or four more. It adds and takes away consumers as `ScaleTo`
-    does.
+    KEDA wants no more consumers than there are partitions. Apart from that, this does what Kubernetes does by
+    default. It changes nothing if the lag is within a tenth of what the present consumers stand for. At one
+    look it adds at most as many consumers as there are, or four if that is more. It adds and takes away
+    consumers as `ScaleTo` does.
 
     Attributes:
-        at_ms: when it first looks.
+        at_ms: when it looks first.
         lag_per_consumer: `lagThreshold`.
-        polling_ms: how often it looks.
+        polling_ms: time between two looks.
         cooldown_ms: how long the wanted number must have been lower before consumers are taken away.
-        fewest: the least consumers.
-        most: the most, `maxReplicaCount`.
-        start_ms: from its decision to a new consumer's start.
+        fewest: the lowest number of consumers.
+        most: the highest number of consumers, `maxReplicaCount`.
+        start_ms: time from its decision to the start of a new consumer.
     """
 
     at_ms: When
@@ -323,15 +325,15 @@ class Autoscaler:
 
 @dataclass(frozen=True, slots=True)
 class CrashLoop:
-    """A consumer crashes again and again; each time it is started later, as Kubernetes backs off.
+    """A consumer crashes again and again, and each restart comes later, by Kubernetes' back-off.
 
     Attributes:
-        at_ms: when it first crashes.
-        consumer: which one.
-        times: how many crashes.
+        at_ms: when it crashes first.
+        consumer: the name of the consumer.
+        times: the number of crashes.
         up_ms: how long it runs before it crashes again.
         backoff_ms: how long it is away after the first crash; twice as long after each further one.
-        most_ms: the longest it is away.
+        most_ms: the longest time that it is away.
     """
 
     at_ms: When
@@ -355,16 +357,16 @@ Primitive = (
     | Failover
     | DuplicateInstance
 )
-"""The events that the simulated cluster knows."""
+"""The single events of the simulated cluster."""
 
 ByName = Leave | Crash | SlowPoll | Stall | SlowNetwork | DuplicateInstance | Restart | CrashLoop
-"""The events that happen to one consumer that runs."""
+"""The events of one consumer that runs."""
 
 Lasting = SlowPoll | Stall | SlowNetwork
-"""Those of them that last for `for_ms`, which the agenda draws."""
+"""Events that last for `for_ms`; the agenda draws it if it is a distribution."""
 
 Rollout = RollingRestart | StatefulSetRoll | Deployment | ScaleTo
-"""The events that change the whole group, once; one waits until the one before has ended."""
+"""The events that change the whole group once; each waits until the one before has ended."""
 
 GroupWide = Rollout | Autoscaler
 """The events that concern all consumers that run when it begins."""
@@ -397,4 +399,4 @@ EVENTS: dict[str, type[Event]] = {
 EVENT_NAMES: dict[type[Event], str] = {kind: name for name, kind in EVENTS.items()}
 
 PRIMITIVE_NAMES = frozenset(EVENT_NAMES[kind] for kind in get_args(Primitive))
-"""The names of the events that the simulated cluster knows, as a log has them."""
+"""The names of the single events of the simulated cluster, as in the event log."""

@@ -1,4 +1,4 @@
-"""Write scenarios as the values of a file, change them, list ready ones, and describe files by a schema."""
+"""Write scenarios as values of a file, change them, list those of the package, and give files a schema."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -50,16 +50,13 @@ from partitioning.kit.limits import MAX_TOPIC_NAME
 def with_settings(scenario: Scenario, changes: Mapping[str, str]) -> Scenario:
     """Return the scenario with other settings, costs and load; all else is as it was.
 
-    Changes are made on the values of the file that the scenario would be written as, and read back; so they
-    are judged by the same rules as a file.
+    The changes are made to the values of the file that the scenario would be written as, and read back. So
+    the same rules apply as for a file.
 
     Args:
         scenario: the scenario.
-        changes: settings by Kafka's names, or fields as `costs.assign_ms` and `load.rate`, to their values as
-            JSON or text.
-
-    Raises:
-        ScenarioError: a name is neither, or a value is impossible.
+        changes: name -> value, as JSON or text. A name is a setting by Kafka's name, or a field such as
+            `costs.assign_ms` or `load.rate`.
     """
     if not changes:
         return scenario
@@ -73,9 +70,9 @@ def with_settings(scenario: Scenario, changes: Mapping[str, str]) -> Scenario:
 
 
 def scenario_to_dict(scenario: Scenario) -> dict[str, Any]:
-    """Return the scenario as the values of a file, from which `Scenario.from_dict` makes an equal one.
+    """Return the scenario as values of a file, from which `Scenario.from_dict` makes an equal one.
 
-    Fields that have their default are left out.
+    Fields with their default value are left out.
     """
     values = {
         "name": scenario.name,
@@ -97,9 +94,9 @@ def scenario_to_dict(scenario: Scenario) -> dict[str, Any]:
 
 
 def _changed_fields(value: Any, skip: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the fields of a dataclass that differ from their defaults, as a file has them.
+    """Return the fields of a dataclass that differ from their defaults, as in a file.
 
-    Without `skip`.
+    Fields in `skip` are left out.
     """
     kinds = kinds_of(type(value))
     return {
@@ -110,7 +107,7 @@ def _changed_fields(value: Any, skip: Iterable[str] = ()) -> dict[str, Any]:
 
 
 def _topic_value(topic: Topic) -> int | dict[str, Any]:
-    """Return a topic as a file has it: its number of partitions, or an object if it has racks or an id."""
+    """Return a topic as in a file: its number of partitions, or an object if it has racks or an id."""
     if topic.racks is None and topic.id is None:
         return int(topic.partitions)
     written: dict[str, Any] = {"partitions": int(topic.partitions)}
@@ -124,13 +121,13 @@ def _topic_value(topic: Topic) -> int | dict[str, Any]:
 
 
 def _consumer_value(consumer: Consumer) -> str | dict[str, Any]:
-    """Return a consumer as a file has it: its name, or an object if it has more than a name."""
+    """Return a consumer as in a file: its name, or an object if more than the name is set."""
     written = _changed_fields(consumer)
     return consumer.name if len(written) == 1 else written
 
 
 def _event_value(event: Event) -> dict[str, Any]:
-    """Return an event as a file has it."""
+    """Return an event as in a file."""
     written: dict[str, Any] = {"event": EVENT_NAMES[type(event)]}
     if isinstance(event.at_ms, Condition):
         written["when"] = write_condition(event.at_ms)
@@ -145,20 +142,20 @@ def _event_value(event: Event) -> dict[str, Any]:
 
 
 def scenario_yaml(scenario: Scenario, assumed: Iterable[str]) -> str:
-    """Return the text of a scenario file, below one comment for each thing that was assumed."""
+    """Return the text of a scenario file, below one comment for each assumption."""
     import yaml  # noqa: PLC0415 - only a written scenario needs it
 
     comments = "".join(f"# assumed: {visible(text)}\n" for text in assumed)
     fields = scenario_to_dict(scenario)
     written = yaml.safe_dump(fields, sort_keys=False, width=120, allow_unicode=True)
-    # PyYAML leaves some characters as they are that cannot be seen, such as marks of direction.
+    # PyYAML leaves some invisible characters as they are, such as marks of direction; then write ASCII only.
     if not written.replace("\n", "").isprintable():
         written = yaml.safe_dump(fields, sort_keys=False, width=120)
     return comments + written
 
 
 class ReadyScenario(NamedTuple):
-    """A scenario that comes with the package: its name for commands, its file's first line, and the file."""
+    """A scenario of the package: its name for commands, the first line of its file, and the path."""
 
     name: str
     summary: str
@@ -166,7 +163,7 @@ class ReadyScenario(NamedTuple):
 
 
 def ready_scenarios() -> dict[str, ReadyScenario]:
-    """Return the scenarios that come with the package by name, in order of names."""
+    """Return the scenarios of the package by name, in the order of names."""
     files = sorted((Path(__file__).parents[1] / "ready").glob("*.yaml"), key=lambda file: file.stem)
     lines = (file.read_text(encoding="utf-8").partition("\n")[0].rstrip().lstrip("# ") for file in files)
     return {file.stem: ReadyScenario(file.stem, line, file) for file, line in zip(files, lines, strict=True)}
@@ -176,7 +173,7 @@ _CONSUMER = {"$ref": "#/definitions/Consumer"}
 
 
 def scenario_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a scenario file; of draft 7, which editors know."""
+    """Return the JSON Schema of a scenario file, in draft 7, which editors know."""
     consumer, costs, load, settings, whole = map(_object, (Consumer, Costs, Load, Settings, Scenario))
     alike = {name: of for name, of in consumer["properties"].items() if name not in ITS_OWN}
     several = object_of(alike | {"count": MEMBERS.schema, "prefix": TEXT.schema}, ["count"])
@@ -224,8 +221,8 @@ def scenario_schema() -> dict[str, Any]:
 def _object(type_: type[Any]) -> dict[str, Any]:
     """Return the schema of a dataclass in files, with the descriptions of its "Attributes" section.
 
-    A field without a default is required. Only defaults that are numbers other than infinity, texts or truth
-    values are written.
+    A field without a default is required. Defaults are written only if they are texts, truth values, or
+    numbers other than infinity.
     """
     descriptions = attribute_texts(type_)
     properties, required = {}, []
@@ -238,7 +235,7 @@ def _object(type_: type[Any]) -> dict[str, Any]:
             required.append(field.name)
         elif isinstance(field.default, int | float | str) and field.default != math.inf:
             notes["default"] = field.default
-        # Draft 7 ignores what stands beside a reference.
+        # Draft 7 ignores everything beside a "$ref", so a reference with notes is wrapped.
         properties[field.name] = ({"allOf": [schema]} if "$ref" in schema and notes else schema) | notes
     summary = (getdoc(type_) or "").partition("\n\n")[0]
     return object_of(properties, required) | {"description": " ".join(summary.split())}

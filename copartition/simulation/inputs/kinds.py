@@ -1,10 +1,10 @@
 """Define the values that each field of a scenario may have: once, for Python, files and their schema.
 
-The types of the dataclasses say it. msgspec reads such types too, but it is an optional package, and its
-messages neither list the names that are valid nor propose a near one.
+The type hints of the dataclasses say it. msgspec reads such hints too, but it is an optional package, and its
+messages neither list the valid names nor suggest a near one.
 
-Three readers of one definition: `check_fields` judges values made in Python, `read_field` those of a file,
-and `inputs.file` writes the schema that editors use.
+The definition has three users: `check_fields` checks values made in Python, `read_field` reads those of a
+file, and `inputs.file` writes the schema for editors.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ TIME = rf"{NUMBER} *(?:{'|'.join(UNITS)})"
 
 
 class _PythonRepr(Repr):
-    """Values as Python writes them, cut at 60 characters."""
+    """Formats values as Python writes them, cut at 60 characters."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class _PythonRepr(Repr):
 
 
 class _YamlRepr(_PythonRepr):
-    """Values as YAML writes them."""
+    """Formats values as YAML writes them."""
 
     def repr_bool(self, value: bool, _level: int) -> str:
         return str(value).lower()
@@ -63,14 +63,14 @@ class _YamlRepr(_PythonRepr):
 
 _REPRS = {True: _YamlRepr(), False: _PythonRepr()}
 _NAMES: dict[str, Any] = {**vars(durations), **vars(events), "Mapping": Mapping, "Topic": Topic}
-"""Names that the modules of the dataclasses import for type checkers only."""
+"""Names that the modules of the dataclasses import only for type checkers."""
 _KINDS: dict[type[Any], dict[str, FieldKind]] = {}
 
 
 def excerpt(value: object, *, file: bool = True) -> str:
-    """Return a value for a message, cut if it is long, as a file or else Python writes it.
+    """Return a value for a message, cut if it is long, as a file or as Python would write it.
 
-    A value of a file may be as large as the file; a message shows a short piece of it.
+    A value of a file may be as large as the file itself.
     """
     try:
         return _REPRS[file].repr(value)
@@ -88,7 +88,7 @@ def plain(number: float) -> str:
 
 
 def name_hint(value: object, candidates: Iterable[str]) -> str:
-    """Return the advice for a name that is none of the candidates: the nearest one, and the first of all.
+    """Return advice for a name that is none of the candidates: the nearest one, and the first few of all.
 
     >>> name_hint("lags", ["lag", "members"])
     "did you mean 'lag'? (there are lag, members)"
@@ -100,9 +100,9 @@ def name_hint(value: object, candidates: Iterable[str]) -> str:
 
 
 def milliseconds_of(text: str) -> float:
-    """Return the milliseconds that a text such as "30 s" stands for; `TIME` must match it.
+    """Return the milliseconds that a text such as "30 s" stands for; `TIME` must match the text.
 
-    The unit is one of `UNITS`; spaces between number and unit do not matter.
+    The unit is one of `UNITS`. Spaces between number and unit do not matter.
 
     >>> milliseconds_of("1.5 min")
     90000.0
@@ -112,17 +112,17 @@ def milliseconds_of(text: str) -> float:
 
 
 class Words(NamedTuple):
-    """A valid value in words, as the advice for a wrong one, for Python and for files."""
+    """A description of the valid values, for advice in messages: one for Python, one for files."""
 
     python: str
     file: str
 
 
 class FieldKind(ABC):
-    """The values that a field may have: in words, for messages, and as JSON Schema of the value in a file.
+    """The values that a field may have: in words for messages, and as JSON Schema of the value in a file.
 
-    A kind has no state: one serves all values of its field. `read` turns a file's value into Python's,
-    `write` does the reverse, and `fits` judges Python's.
+    A kind has no state, so one object serves all fields of its type. `read` turns a file's value into
+    Python's, `write` does the reverse, and `fits` checks Python's.
     """
 
     expected: Words
@@ -141,20 +141,20 @@ class FieldKind(ABC):
         return f"give {self.expected.file if file else self.expected.python}"
 
     def parts(self, value: Any) -> Iterable[tuple[str, Any, FieldKind]]:
-        """Return the parts of a value, each with its place in it, such as "[0]", and its kind.
+        """Yield the parts of a value, each with its place in it, such as "[0]", and its kind.
 
-        A part is asked about only after the whole does not fit, to name the part that is at fault. Kinds
-        without parts return nothing.
+        Parts are checked only if the whole does not fit, to name the part that is at fault. A kind without
+        parts yields nothing.
         """
         del value
         return ()
 
     def read(self, value: Any) -> Any:
-        """Return the value that a file's value stands for; the same value if it stands for none."""
+        """Return what a file's value stands for, or the file's value itself if it stands for nothing."""
         return value
 
     def write(self, value: Any) -> Any:
-        """Return the value as a file has it."""
+        """Return the value as a file would have it."""
         return value
 
 
@@ -165,8 +165,7 @@ class _Number(FieldKind):
         low, high = self._low, self._high = between.low, between.high
         self._type = Integral if type_ is int else Real
         self._common = frozenset({int, type_})
-        # The least positive float stands for "above 0": a bound that is excluded, which JSON Schema writes in
-        # its own way.
+        # The least positive float means "above 0". JSON Schema has its own keyword for an excluded bound.
         above = low == sys.float_info.min
         most = f" to {high}" if high < sys.float_info.max else ""
         number = f"a {between.what} {'above 0' if above else f'from {low}'}{most}"
@@ -176,33 +175,33 @@ class _Number(FieldKind):
             **({"exclusiveMinimum": 0} if above else {"minimum": low}),
             **({"maximum": high} if most else {}),
         }
-        # Only lengths of time have this bound, so it tells them from all other numbers.
+        # Only times have this upper bound, so it distinguishes them from all other numbers.
         self._time = re.compile(TIME) if high == LATEST_MS else None
         if self._time:
             self.expected = Words(number, f"{number}, or text such as '30 s' (units are {', '.join(UNITS)})")
             self.schema = {"anyOf": [self.schema, {"type": "string", "pattern": f"^{TIME}$"}]}
 
     def fits(self, value: Any) -> bool:
-        """Return whether it is a number of this type within the bounds; True and False are none."""
+        """Return whether it is a number of this type within the bounds; True and False do not count."""
         if type(value) not in self._common:
             if isinstance(value, bool) or not isinstance(value, self._type):
                 return False
-            value = self.write(value)  # NumPy warns where it compares a number with one beyond its type
+            value = self.write(value)  # NumPy warns if a bound is beyond its type
         return bool(self._low <= value <= self._high)
 
     def read(self, value: Any) -> Any:
-        """Return the milliseconds of a text such as "30 s" if this is a time; any other value as it is."""
+        """Return the milliseconds of a text such as "30 s" if this kind is a time, else the value itself."""
         if self._time and isinstance(value, str) and self._time.fullmatch(value):
             return milliseconds_of(value)
         return value
 
     def write(self, value: Any) -> Any:
-        """Return the number as one of Python's own types, which JSON and YAML know; NumPy's they do not."""
+        """Return the number as a Python int or float; JSON and YAML do not know NumPy's types."""
         return int(value) if isinstance(value, Integral) else float(value)
 
 
 class _Simple(FieldKind):
-    """A value that a function judges."""
+    """A kind whose values a given function checks."""
 
     def __init__(self, expected: str, schema: dict[str, Any], fits: Callable[[Any], bool]) -> None:
         self.expected = Words(expected, expected)
@@ -241,7 +240,7 @@ class _Choice(FieldKind):
 
 
 class _Client(_Choice):
-    """The client of a consumer; in a file also a tool that is built on one, such as kcat on librdkafka."""
+    """The client of a consumer. A file may name a tool that is built on it, such as kcat on librdkafka."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         super().__init__(names)
@@ -256,7 +255,7 @@ class _Client(_Choice):
 
     def advice(self, value: Any, *, file: bool) -> str:
         known = CLIENT_NAMES.get(letters_of(str(value)))
-        # A near name would be that of a client with another behaviour.
+        # A similar name would be that of a client with another behaviour, so none is suggested.
         if known is not None:
             return (
                 f"how {known.name} behaves in a group is not known here; there are {listing([*self.names])}"
@@ -342,11 +341,11 @@ class _Either(FieldKind):
         return chain.from_iterable(kind.parts(value) for kind in self._kinds)
 
     def read(self, value: Any) -> Any:
-        """Return the value as the first kind reads it that it fits; the file's value if it fits none."""
+        """Return what the first kind that fits makes of the file's value, or that itself if none fits."""
         return next((read for kind in self._kinds if kind.fits(read := kind.read(value))), value)
 
     def write(self, value: Any) -> Any:
-        """Return the value as the first kind writes it that it fits; one of them must."""
+        """Return the value as written by the first kind that it fits; it must fit one."""
         return next(kind for kind in self._kinds if kind.fits(value)).write(value)
 
 
@@ -380,7 +379,7 @@ class _Duration(FieldKind):
         self.schema = {"$ref": "#/definitions/Duration"}
 
     def fits(self, value: Any) -> bool:
-        """Return whether it is a length of time, or a distribution whose parameters are possible together."""
+        """Return whether it is a length of time, or a distribution whose parameters go together."""
         if not isinstance(value, Uniform | Exponential | LogNormal):
             return self._length.fits(value)
         if not all(map(self._length.fits, astuple(value))):
@@ -393,7 +392,7 @@ class _Duration(FieldKind):
         return True
 
     def read(self, value: Any) -> Any:
-        """Return the distribution that an object of one of the three forms describes, or else a number."""
+        """Return the distribution that an object of one of the three forms describes, else a number."""
         read = self._length.read
         match value:
             case {"uniform": [low, high], **rest} if not rest:
@@ -405,7 +404,7 @@ class _Duration(FieldKind):
         return read(value)
 
     def write(self, value: Any) -> Any:
-        """Return the object of a distribution, or the number of a fixed length."""
+        """Return the object that describes a distribution, or the number of a fixed length."""
         write = self._length.write
         match value:
             case Uniform(low, high):
@@ -418,9 +417,9 @@ class _Duration(FieldKind):
 
 
 def kind_of(hint: Any) -> FieldKind:
-    """Return the kind that the type of a field means, with the bounds of its `Between`."""
+    """Return the kind that a field's type hint means, with the bounds of its `Between`."""
     origin, args = get_origin(hint), get_args(hint)
-    # Asked first: a duration is a union, too, and its parts alone would not be read from objects.
+    # This case comes first: a duration is a union too, but its members alone would not be read from objects.
     if hint == Duration:
         kind: FieldKind = DURATION
     elif origin is Annotated:
@@ -443,11 +442,11 @@ def kind_of(hint: Any) -> FieldKind:
 DURATION = _Duration(kind_of(durations.Milliseconds))
 MEMBERS = kind_of(Annotated[int, Between(0, MAX_GROUP_MEMBERS, "whole number")])
 RACKS = kind_of(tuple[tuple[str, ...], ...] | None)
-"""Racks of the replicas of every partition of a topic."""
+"""The racks of the replicas of every partition of a topic."""
 
 
 def kinds_of(type_: type[Any]) -> dict[str, FieldKind]:
-    """Return the kind of each field of a dataclass, by name; computed once for each class."""
+    """Return the kind of each field of a dataclass, by name; this is computed once for each class."""
     if type_ not in _KINDS:
         hints = get_type_hints(type_, None, _NAMES, include_extras=True)
         _KINDS[type_] = {field.name: kind_of(hints[field.name]) for field in fields(type_)}
@@ -455,12 +454,12 @@ def kinds_of(type_: type[Any]) -> dict[str, FieldKind]:
 
 
 def check_fields(value: object, path: str, name: Callable[[str], str] = str) -> None:
-    """Raise `ScenarioError` if a field of a dataclass has a value that it cannot have.
+    """Raise `ScenarioError` if a field of a dataclass has a value that it may not have.
 
     Args:
         value: the dataclass.
         path: its place in the scenario, such as "$.settings".
-        name: gives a field's name in files.
+        name: returns a field's name in files.
     """
     for field, kind in kinds_of(type(value)).items():
         content = getattr(value, field)
@@ -469,7 +468,7 @@ def check_fields(value: object, path: str, name: Callable[[str], str] = str) -> 
 
 
 def read_field(name: str, value: Any, kind: FieldKind, path: str) -> Any:
-    """Return the value that a value of a file stands for.
+    """Return the Python value that a value of a file stands for.
 
     Args:
         name: the field's name in the file.
@@ -479,6 +478,7 @@ def read_field(name: str, value: Any, kind: FieldKind, path: str) -> Any:
 
     Raises:
         ScenarioError: the field cannot have it; the message uses the words of files.
+        ScenarioError: the field may not have the value; the message uses the words of files.
     """
     read = kind.read(value)
     if not kind.fits(read):
@@ -487,11 +487,11 @@ def read_field(name: str, value: Any, kind: FieldKind, path: str) -> Any:
 
 
 def refusal(name: str, value: Any, kind: FieldKind, path: str, *, file: bool = False) -> ScenarioError:
-    """Return the error for a field whose value is of another kind, or for the part of it that is.
+    """Return the error for a field whose value is of another kind, or for the part of the value that is.
 
     `path` is the place of the object that has the field; `file` chooses the words of files.
     """
-    # The first part that does not fit is at fault; without one it is the value as a whole.
+    # The first part that does not fit is at fault. If there is none, the value as a whole is.
     for place, part, of in kind.parts(value):
         if not of.fits(of.read(part) if file else part):
             return refusal(name + place, part, of, path, file=file)

@@ -1,8 +1,8 @@
 """Describe a scenario: a group, its events, and whether they can happen in this order.
 
 Faults that are certain before the run are refused then. Faults that depend on conditions, on drawn durations
-or on events that concern all running consumers are refused when they occur (`copartition.simulation.agenda`),
-in the same words.
+or on events of all running consumers are refused when they occur, in the same words
+(`copartition.simulation.agenda`).
 """
 
 import math
@@ -74,24 +74,27 @@ class Scenario:
 
     Attributes:
         topics: the topics of the cluster.
-        consumers: members of the stable group at time 0, in the order they joined; empty for an empty group.
-        events: what happens, in any order; at one time, in the order given.
-        assignor: name of the strategy, see `assignors.list_assignors`; "uniform" and "broker-range" make it a
+        consumers: members of the stable group at time 0, in the order in which they joined; empty for an
+            empty group.
+        events: what happens, in any order. Events of the same time happen in the order given.
+        assignor: name of the strategy, see `assignors.list_assignors`; "uniform" and "broker-range" mean a
             group of the protocol of KIP-848.
         settings: timeouts.
-        seed: decides what is drawn: how late each member's heartbeats are, metadata refreshes, durations.
-        name: what reports call it.
-        settled_ms: how long the group has been quiet at time 0; 0: a rebalance has just formed it. Heartbeats
-            are in step after a rebalance, and drift apart while the group is quiet.
+        seed: decides everything that is drawn: how late each member's heartbeats are, metadata refreshes,
+            durations.
+        name: its name in reports.
+        settled_ms: how long the group has been quiet at time 0; 0 means that a rebalance has just ended.
+            Heartbeats are in step after a rebalance, and drift apart while the group is quiet.
         costs: what takes time besides waiting.
         load: the records; None: no lag is computed.
         until_ms: when the run ends; None: when nothing is left to happen.
-        question: what the scenario is to answer; reports show it above the run, and the next two.
-        source: where the question or what happens comes from: an address, a paper, an incident.
-        conclusion: the answer, as whoever wrote the scenario found it.
+        question: the question that the scenario is to answer; reports show it above the run, as they do the
+            next two.
+        source: where the question or the events come from: an address, a paper, an incident.
+        conclusion: the answer that the author of the scenario found.
 
     Raises:
-        ScenarioError: something in it cannot be; the message says what, and the path to it.
+        ScenarioError: something in it is impossible; the message says what, and gives the path to it.
     """
 
     topics: tuple[Topic, ...]
@@ -111,8 +114,8 @@ class Scenario:
 
     def __post_init__(self) -> None:
         for name in ("topics", "consumers", "events"):
-            # Lists and generators are taken, too; what cannot be listed is refused by `check_scenario` with
-            # its own message.
+            # Lists and generators are accepted, too. `check_scenario` refuses a value that is not iterable,
+            # with its own message.
             if isinstance(listed := getattr(self, name), Iterable):
                 object.__setattr__(self, name, tuple(listed))
         check_scenario(self)
@@ -125,23 +128,23 @@ class Scenario:
 
     @property
     def purpose(self) -> dict[str, str]:
-        """Its question, source and conclusion, by these names, as far as it has them."""
+        """Its question, source and conclusion, by these names; those that are None are left out."""
         texts = {name: getattr(self, name) for name in PURPOSES}
         return {name: text for name, text in texts.items() if text is not None}
 
     @property
     def rates(self) -> dict[str, NDArray[np.float64]]:
-        """Records a second by topic, one for each partition, also for the partitions that it gets later."""
+        """Topic -> records a second of each of its partitions, also of those that it gets later."""
         load = self.load or Load(0)
         later = [event for event in self.events if isinstance(event, Create)]
         first = {event.topic: event.partitions for event in reversed(later)}
-        # How many partitions a topic has first, at the start or when it is created: `Load.rate` is the mean
-        # over these.
+        # The number of partitions that a topic has at the start or when it is created: `Load.rate` is the
+        # mean over these.
         first |= {topic.name: topic.partitions for topic in self.topics}
         return {name: load.rates_of(name, most, first[name]) for name, most in topic_counts(self).items()}
 
     def capacity_of(self, consumer: Consumer) -> float:
-        """Return records a second that a consumer can process; infinite without a load."""
+        """Return how many records a second a consumer can process; infinite without a load."""
         return consumer.capacity or (self.load.capacity if self.load else math.inf)
 
     @property
@@ -150,9 +153,9 @@ class Scenario:
         return find_warnings(self)
 
     def at_moment(self, seed: int, settled_ms: float) -> "Scenario":
-        """Return the same scenario with another seed and quiet time, in milliseconds.
+        """Return the same scenario with another seed and another quiet time, in milliseconds.
 
-        `dataclasses.replace` would check everything again, which takes longer than to run 2,000 members.
+        `dataclasses.replace` would check everything again, which takes longer than a run of 2,000 members.
 
         Raises:
             ScenarioError: one of the two has a value that it cannot have.
@@ -160,22 +163,22 @@ class Scenario:
         other = copy(self)
         object.__setattr__(other, "seed", seed)
         object.__setattr__(other, "settled_ms", settled_ms)
-        # Nothing else of a scenario is judged by these two; see `check_scenario`.
+        # Nothing else in a scenario depends on these two; see `check_scenario`.
         check_fields(other, "$")
         return other
 
     @classmethod
     def from_file(cls, path: str | PathLike[str], changes: Mapping[str, str] | None = None) -> "Scenario":
-        """Return a scenario from a YAML, TOML or JSON file, by its ending.
+        """Return a scenario from a YAML, TOML or JSON file; the name's ending says which.
 
         Args:
             path: the file.
-            changes: what it says differently: settings by Kafka's names, or fields by their path
-                (`load.rate`), and their values as JSON; what is no JSON is text.
+            changes: name -> value that replaces the file's. A name is a setting by Kafka's name or the path
+                of a field (`load.rate`); a value is JSON, or else text.
 
         Raises:
-            ScenarioError: the file cannot be read or does not say what it must; the message carries the path
-                to the fault, such as `$.events[0].at_ms`.
+            ScenarioError: the file cannot be read or is at fault; the error carries the path to the fault,
+                such as `$.events[0].at_ms`.
             MissingDependencyError: msgspec or PyYAML is not installed.
         """
         file = Path(path)
@@ -190,25 +193,26 @@ class Scenario:
 
     @classmethod
     def from_dict(cls, values: Any, name: str = "scenario") -> "Scenario":
-        """Return the scenario that values of a file describe, as `json.loads` gives them.
+        """Return the scenario that the values of a file describe, as `json.loads` returns them.
 
-        It is called `name` where they have none; in a `ScenarioError` `path` leads to the fault in them.
+        `name` is its name if the values have none. A `ScenarioError` has in `path` the place of the fault.
         """
         arguments, places = read_arguments(values, kinds_of(cls))
         try:
             scenario = cls(**{"name": name, **arguments})
             _check_registered(scenario)
         except ScenarioError as error:
-            # The fault names a consumer by number, but one entry of the file may stand for many of them.
+            # The path of the fault has a consumer's number, but one entry of the file may stand for many
+            # consumers.
             path = re.sub(r"^\$\.consumers\[(\d+)\]", lambda match: places[int(match[1])], error.path or "$")
             raise ScenarioError(error.args[0], path=path) from error
         return scenario
 
 
 class CapturedScenario(NamedTuple):
-    """A scenario made of a group, and in `assumed` everything that the group does not show.
+    """A scenario made from a group; `assumed` says in words what had to be assumed about the group.
 
-    `assumed` is empty for a scenario of a file.
+    `assumed` is empty for a scenario from a file.
     """
 
     scenario: Scenario
@@ -216,7 +220,7 @@ class CapturedScenario(NamedTuple):
 
 
 BROKER_SIDE = frozenset({UniformAssignor.name, BrokerRangeAssignor.name})
-"""Assignors of the protocol of KIP-848; a consumer of it has no other."""
+"""Assignors of the protocol of KIP-848; a consumer of it names one of these and no other."""
 _TOPIC = {"name": kind_of(str), "partitions": kind_of(Count)}
 BROKER_SESSIONS_MS = (6_000, 1_800_000)
 """Defaults of `group.min.session.timeout.ms` and `group.max.session.timeout.ms` of the broker."""
@@ -225,10 +229,10 @@ LOOK_MS = 1_000
 
 
 def check_scenario(scenario: Scenario) -> None:
-    """Raise `ScenarioError` if a scenario cannot be; the message says where the fault is and what to do.
+    """Raise `ScenarioError` if a scenario is impossible; the message says where the fault is and what to do.
 
-    Fields are judged first, one by one, since everything after that relies on their types; then what fits
-    together; and last the course of events. The first fault is raised.
+    Fields are checked first, one by one, since the other checks rely on their types. Then follow fields that
+    must fit together, and last the course of events. The first fault is raised.
     """
     check_fields(scenario, "$")
     for number, event in enumerate(scenario.events):
@@ -266,7 +270,7 @@ def check_scenario(scenario: Scenario) -> None:
 def topic_counts(scenario: Scenario) -> dict[str, int]:
     """Return the most partitions that every topic will have, by name.
 
-    Topics created later come at the end.
+    Topics that are created later come last.
     """
     counts: dict[str, int] = {}
     for topic in scenario.topics:
@@ -283,8 +287,7 @@ def topic_counts(scenario: Scenario) -> dict[str, int]:
     check_partitions(total, partial(ScenarioError, path="$.topics"), "the scenario")
     for number, event in enumerate(scenario.events):
         if isinstance(event, Grow | Create):
-            # An event that asks for fewer partitions than there are is refused elsewhere (`Course`), in its
-            # own words.
+            # `Course` refuses an event that asks for fewer partitions than there are, in its own words.
             more = max(0, event.partitions - counts.get(event.topic, 0))
             total += more
             faulty = partial(ScenarioError, path=f"$.events[{number}].partitions")
@@ -297,8 +300,8 @@ def topic_counts(scenario: Scenario) -> dict[str, int]:
 def _check_load(scenario: Scenario, topics: Mapping[str, int], people: Iterable[Consumer]) -> None:
     """Refuse rates, backlogs and capacities that do not fit the topics and consumers.
 
-    `topics` has the most partitions that each topic will have: rates are given for all of them, backlogs for
-    those of time 0 only.
+    `topics` has the most partitions that each topic will have. Rates are given for all of these, backlogs
+    only for those that exist at time 0.
     """
     load = scenario.load
     rates = load.rate if load and isinstance(load.rate, Mapping) else {}
@@ -319,7 +322,7 @@ def _check_load(scenario: Scenario, topics: Mapping[str, int], people: Iterable[
                 f"{first[topic]:,} partitions that it has at the start",
                 path=f"$.load.waiting.{topic}",
             )
-    # Consumers without a capacity would process everything at once beside others that cannot.
+    # Consumers without a capacity would process everything at once, beside others that have a limit.
     if scenario.capacity_of(Consumer("")) == math.inf:
         for consumer in people:
             if consumer.capacity is not None:
@@ -359,7 +362,7 @@ def _check_consumer(consumer: Consumer, topics: Collection[str], path: str) -> N
 
 
 def _check_strategies(names: tuple[str, ...] | None, path: str) -> None:
-    """Refuse strategies that no consumer can have together; whether they exist is known when they run."""
+    """Refuse strategies that a consumer cannot have together; whether they exist is checked at their use."""
     if names == ():
         raise ScenarioError("no strategy is named; leave assignors out, or name one", path=path)
     check_for_consumers(names or (), partial(ScenarioError, path=path))
@@ -370,7 +373,7 @@ def _check_strategies(names: tuple[str, ...] | None, path: str) -> None:
 
 
 def _check_registered(scenario: Scenario) -> None:
-    """Refuse strategies that do not exist; in a scenario made in Python, one may be registered later."""
+    """Refuse strategies that do not exist. (In a scenario made in Python, one may be registered later)."""
     named = {scenario.assignor: "$.assignor"}
     for path, consumers_or_events in (("$.consumers", scenario.consumers), ("$.events", scenario.events)):
         for number, event in enumerate(consumers_or_events):
@@ -405,7 +408,7 @@ def _check_event(event: Event, scenario: Scenario, topics: Collection[str], path
 
 
 def _check_condition(when: Condition, event: Event, scenario: Scenario, path: str) -> None:
-    """Refuse a condition without exactly one limit, or of a figure that is unknown in the scenario."""
+    """Refuse a condition without exactly one limit, or on a figure that the scenario does not have."""
     check_fields(when, path)
     fault = None
     if when.figure == REFUSED:
@@ -437,8 +440,8 @@ def _check_autoscaler(event: Autoscaler, scenario: Scenario, path: str) -> None:
 def _check_length(scenario: Scenario, people: int) -> None:
     """Refuse a run that would not end within hours.
 
-    Events are counted as the steps that they will be unfolded into, and looks at conditions by their
-    interval. `people` is the number of consumers that the scenario names.
+    Events count as many times as they have steps, and looks at conditions are counted by their interval.
+    `people` is the number of consumers that the scenario names.
     """
     count = 0
     for number, event in enumerate(scenario.events):

@@ -1,4 +1,4 @@
-"""The settings of a scenario: timeouts, what takes time on a client, and the work there is to do."""
+"""Define the settings of a scenario: timeouts, what takes time on a client, and the load of records."""
 
 import math
 import sys
@@ -15,7 +15,7 @@ from copartition.simulation.inputs.kinds import check_fields
 from partitioning.errors import ScenarioError
 
 QUIET_MS = 3_600_000.0
-"""The time for which a group has been quiet if a scenario does not say: an hour, in milliseconds."""
+"""How long a group has been quiet if a scenario does not say: an hour, in milliseconds."""
 
 
 def dotted(name: str) -> str:
@@ -77,18 +77,18 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The costs of a rebalance besides waiting: nothing takes time unless the scenario says so.
+    """The costs of a rebalance besides waiting; by default nothing takes time.
 
     Attributes:
-        poll_ms: how long the application works between two calls of `poll`. A client that serves a rebalance
-            inside `poll` rejoins when the batch in its hands is done.
-        revoke_ms: the application's callback when partitions are revoked.
-        assign_ms: the application's callback when partitions are assigned.
-        partition_ms: opening one assigned partition, one after another: a Connect task, a state store.
-        first_fetch_ms: from the assign callback to the first record.
-        assignor_ms: the leader's or the coordinator's assignor; "measured" takes the time ours needs, which
-            makes runs differ.
-        network_ms: a request and its answer.
+        poll_ms: how long the application works between two calls of `poll`. A client that rejoins inside
+            `poll` does so when its present batch is done.
+        revoke_ms: time of the application's callback when partitions are revoked.
+        assign_ms: time of the application's callback when partitions are assigned.
+        partition_ms: time to open one assigned partition, one after another: a Connect task, a state store.
+        first_fetch_ms: time from the assign callback to the first record.
+        assignor_ms: time of the leader's or the coordinator's assignor; "measured" takes the time that ours
+            needs, which makes runs differ.
+        network_ms: time of a request and its answer.
     """
 
     poll_ms: Duration = 0
@@ -105,26 +105,27 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The records of a scenario, as a flow: how many come, how many a consumer can take, when it commits.
+    """The records of a scenario as a flow: how many come, how many a consumer can process, when it commits.
 
     Attributes:
-        rate: records a second that come to each partition: one number for all or for each topic, or a topic's
-            list of one for each partition.
-        capacity: records a second a consumer can process that has none of its own; infinite by default.
-        zipf: how unevenly a topic's records spread where `rate` is one number: partition p gets a share
-            proportional to 1 / (p + 1) ** zipf, so partition 0 the most, and `rate` is the mean of those
-            there are first. 0: all get the same.
+        rate: records a second that come to each partition: one number for all, one for each topic, or a list
+            for a topic with one for each partition.
+        capacity: records a second that a consumer without a capacity of its own can process; infinite by
+            default.
+        zipf: how unevenly a topic's records spread if `rate` is one number. Partition p gets a share
+            proportional to 1 / (p + 1) ** zipf, so partition 0 gets the most, and `rate` is the mean of the
+            partitions that exist first. 0: all get the same.
         batch: records of one `poll`, `max.poll.records`.
-        commit: whether offsets are committed "after" their records are processed (what is not committed is
-            read twice) or "before" (what is not processed is lost).
-        commit_on_revoke: whether a consumer that is asked to give a partition up commits first.
-        transactions: whether offsets are committed in the transaction of what was made from the records
-            (read-process-write): what is not committed is aborted and made again, and nothing is read twice
-            by those who read committed.
-        waiting: records that wait at time 0 in each partition there is then: one number for all or for each
-            topic, or a topic's list of one for each partition.
+        commit: whether offsets are committed "after" their records are processed (so uncommitted records are
+            read twice) or "before" (so unprocessed records are lost).
+        commit_on_revoke: whether a consumer commits before it gives up a partition.
+        transactions: whether offsets are committed in the transaction of the output made from the records
+            (read-process-write). Uncommitted output is aborted and made again, and readers with
+            `read_committed` see nothing twice.
+        waiting: records that wait at time 0 in each partition that exists then: one number for all, one for
+            each topic, or a list for a topic with one for each partition.
         auto_offset_reset: `auto.offset.reset`: where the first reader of a new partition begins. Under
-            "latest", the clients' default, what was written before is skipped, and counts as lost.
+            "latest", the clients' default, records written before are skipped, and count as lost.
     """
 
     rate: Number | Mapping[str, Number | tuple[Number, ...]]

@@ -1,4 +1,4 @@
-"""Read the values of a scenario file as topics, consumers, events and settings."""
+"""Turn the values of a scenario file into topics, consumers, events and settings."""
 
 import uuid
 from collections.abc import Iterable, Mapping
@@ -36,16 +36,16 @@ TEXT = kind_of(str)
 
 
 def read_values(file: Path, changes: Mapping[str, str], names: Iterable[str]) -> Any:
-    """Return the values of a file, with changes, and with rates if it names an audit.
+    """Return the values of a file after changes; if they name an audit, its rates replace the name.
 
     Args:
-        file: the file, whose ending says its form.
-        changes: settings or fields by path, to their values as JSON or text.
+        file: the file; its ending says its format.
+        changes: path of a setting or field -> its value, as JSON or else as text.
         names: the fields of a scenario.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is not of its form, or a change cannot be made.
+        ValueError: it does not have its format, or a change cannot be made.
         MissingDependencyError: msgspec or PyYAML is not installed.
     """
     from partitioning.kit import formats  # noqa: PLC0415 - needs msgspec, which who has no file does without
@@ -56,7 +56,7 @@ def read_values(file: Path, changes: Mapping[str, str], names: Iterable[str]) ->
             f"a scenario file ends in {', '.join(sorted(_ENDINGS))}; "
             "a captured group also needs `deploy` rolling, surge, ..."
         )
-    # YAML and TOML are parsed far more slowly than JSON, so their files are limited to less.
+    # YAML and TOML are parsed far more slowly than JSON, so their files have a lower limit.
     text = read_text(file, MAX_FILE_BYTES if form == "json" else formats.MAX_SLOW_BYTES)
     with needs(f"reading {file}", "cli"):
         values = getattr(formats, f"decode_{form}")(text)
@@ -67,11 +67,11 @@ def read_values(file: Path, changes: Mapping[str, str], names: Iterable[str]) ->
 
 
 def read_arguments(values: Any, kinds: Mapping[str, FieldKind]) -> tuple[dict[str, Any], list[str]]:
-    """Return arguments for a scenario of fields of these kinds, and each consumer's place in the values.
+    """Return the arguments of a scenario, and for each consumer its path in the values.
 
-    The places lead from a consumer's number to its entry: one entry may stand for many consumers.
-
-    Only the form of the values is judged here; whether they fit together is up to `Scenario` itself.
+    One entry of the values may stand for many consumers, so a consumer's number does not lead to its entry.
+    `kinds` has the kind of each field. Only the form of the values is checked here; `Scenario` itself checks
+    whether they fit together.
     """
     _check_keys(values, [*kinds, "static"], ("topics", "consumers"), "$")
     static = read_field("static", values.get("static", False), FLAG, "$")
@@ -93,9 +93,9 @@ def read_arguments(values: Any, kinds: Mapping[str, FieldKind]) -> tuple[dict[st
 
 
 def change_value(values: Any, key: str, text: str, names: Iterable[str]) -> None:
-    """Change a setting, by Kafka's name, or a field, by its path, in place; make missing objects on the way.
+    """Change in place a setting, by Kafka's name, or a field, by its path; make missing objects on the way.
 
-    `text` is JSON, or else text; `names` are the fields of a scenario.
+    `text` is JSON, or else a plain text; `names` are the fields of a scenario.
     """
     from partitioning.kit.formats import decode_json  # noqa: PLC0415 - as above
 
@@ -113,32 +113,35 @@ def change_value(values: Any, key: str, text: str, names: Iterable[str]) -> None
     try:
         values[last] = decode_json(text)
     except ValueError:
-        # A word without quotes is meant as a text: `assignor=range`.
+        # A word without quotes is a text: `assignor=range`.
         values[last] = text
 
 
 def read_audit(values: Any, folder: Path) -> None:
-    """Put the rates of an audit in the place of its file's name, if `load.rate` is a text."""
+    """Replace the name of an audit's file by its rates, if `load.rate` is a text."""
     load = values.get("load") if isinstance(values, dict) else None
     if isinstance(load, dict) and isinstance(name := load.get("rate"), str):
         load["rate"] = audited_rates(name, folder)
 
 
 def _check_keys(values: Any, allowed: Iterable[str], required: Iterable[str], path: str) -> None:
-    """Refuse values that are no mapping, have other keys than `allowed`, or lack `required` ones."""
+    """Refuse values that are no mapping, have keys outside `allowed`, or lack one of `required`."""
     if not isinstance(values, Mapping):
         raise ScenarioError(f"{excerpt(values)} is no mapping of names to values", path=path)
-    names = list(allowed)
+    names, needed = list(allowed), list(required)
+    # Another program's JSON is no scenario with a mistake: "did you mean" one of our fields would mislead.
+    if path == "$" and not {*needed} & values.keys():
+        raise ScenarioError(f"this is no scenario: it has no {' and no '.join(needed)}", path=path)
     for key in values:
         if key not in names:
             raise ScenarioError(f"no field {excerpt(key)} here; {name_hint(key, names)}", path=path)
-    for name in required:
+    for name in needed:
         if name not in values:
             raise ScenarioError(f"{name} is missing", path=path)
 
 
 def _fields(type_: Any, values: Any, path: str, names: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return arguments for a dataclass; `names` leads from names in the file to its fields."""
+    """Return arguments for a dataclass; `names` maps names in the file to its fields."""
     kinds = kinds_of(type_)
     names = names or {name: name for name in kinds}
     optional = {field.name for field in fields(type_) if field.default is not MISSING}
@@ -154,7 +157,7 @@ def _topics(values: Any) -> tuple[Topic, ...]:
 
 
 def _topic(name: Any, value: Any) -> Topic:
-    """Return a topic of a file, which is a number of partitions or an object."""
+    """Return a topic of a file, given as a number of partitions or as an object."""
     if not TEXT.fits(name):
         raise ScenarioError(
             f"{excerpt(name)} is no name of a topic; give {TEXT.expected.file}", path="$.topics"
@@ -175,7 +178,7 @@ def _topic(name: Any, value: Any) -> Topic:
 
 
 def _consumers(value: Any, *, static: bool) -> tuple[list[Consumer], list[str]]:
-    """Return the consumers of a file, which are a number, an object or a list, and the place of each."""
+    """Return the consumers of a file, given as a number, an object or a list, and the path of each."""
     if isinstance(value, list):
         entries = [(entry, f"$.consumers[{number}]") for number, entry in enumerate(value)]
     elif isinstance(value, Mapping):
@@ -195,13 +198,13 @@ def _consumers(value: Any, *, static: bool) -> tuple[list[Consumer], list[str]]:
 
 
 ITS_OWN = frozenset({"name", "beat_ms", "member_id"})
-"""The fields of `Consumer` in which consumers that are described together differ."""
+"""The fields of `Consumer` that differ between consumers described by one entry."""
 
 
 def _several(entry: Mapping[str, Any], path: str, others: int, *, static: bool) -> list[Consumer]:
-    """Return consumers that are alike, as of `{count: 40, prefix: worker, static: true}`.
+    """Return the equal consumers of one entry, such as `{count: 40, prefix: worker, static: true}`.
 
-    `others` is the number of consumers before them, for the limit of all.
+    `others` is the number of consumers before them, which counts against the limit of all.
     """
     numbered = {"count": MEMBERS, "prefix": TEXT}
     alike = {name: name for name in kinds_of(Consumer) if name not in ITS_OWN}
@@ -217,7 +220,7 @@ def _several(entry: Mapping[str, Any], path: str, others: int, *, static: bool) 
 
 
 def _consumer(entry: Any, path: str, *, static: bool) -> Consumer:
-    """Return a consumer of a file, which is a name or an object."""
+    """Return a consumer of a file, given as a name or as an object."""
     if isinstance(entry, str):
         return Consumer(entry, static)
     return Consumer(**{"static": static, **_fields(Consumer, entry, path)})
@@ -234,7 +237,7 @@ def _events(values: Any, consumers: list[Consumer], *, static: bool) -> tuple[Ev
 
 
 def _event(values: Any, people: dict[str, Consumer], path: str, *, static: bool) -> Event:
-    """Return one event; `people` are the consumers known by name, to which a join adds its own."""
+    """Return one event; `people` has the known consumers by name, and a join adds its own."""
     name = values.get("event") if isinstance(values, Mapping) else None
     if not isinstance(name, str) or name not in EVENTS:
         raise ScenarioError(f"no event {excerpt(name)}; {name_hint(name, EVENTS)}", path=f"{path}.event")
@@ -261,12 +264,12 @@ _WRITE = "write one with copartition audit TOPIC --since TIME -o json"
 
 
 def audited_rates(name: str, folder: Path) -> dict[str, list[float]]:
-    """Return the records a second of each partition by topic, from an audit: its counts over its time.
+    """Return topic -> records a second of each partition, from an audit: its counts divided by its time.
 
-    The file is looked for in the folder, then in the working directory.
+    The file is looked for in `folder`, then in the working directory.
 
     Raises:
-        ScenarioError: it is no audit, or does not count all records that came.
+        ScenarioError: the file is no audit, or the audit does not count all records that came.
     """
     from partitioning.kit.formats import decode_json  # noqa: PLC0415 - as above
 
@@ -286,16 +289,17 @@ def audited_rates(name: str, folder: Path) -> dict[str, list[float]]:
 def _rates(audit: Mapping[str, Any]) -> list[float]:
     """Return the records a second that came to each partition of one audited topic.
 
-    Records over milliseconds, times 1,000; one rate for each partition, in the order of their numbers.
+    The rate is records divided by milliseconds, times 1,000. There is one for each partition, in the order of
+    their numbers.
 
     Raises:
-        ScenarioError: the audit read a part of the records only, or they all came at one time.
+        ScenarioError: the audit read only a part of the records, or all records came at the same time.
     """
     topic, kind, spans = audit["topic"], audit["coverage"]["kind"], audit["spans"]
     if audit["compacted"] or kind not in {"full", "since"}:
         what = "the topic is compacted" if audit["compacted"] else f"it read a part only ({kind})"
         raise ScenarioError(f"the records of {topic!r} in it are not all that came: {what}; {_WRITE}")
-    # One length of time for all partitions of the topic, from its first record to its last; an empty
+    # The time is the same for all partitions of the topic: from its first record to its last. An empty
     # partition has no times.
     times = [span[end] for span in spans for end in ("first_ms", "last_ms") if span[end] is not None]
     if not times or max(times) == min(times):

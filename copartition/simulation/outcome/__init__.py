@@ -1,1 +1,1 @@
-"""The outcome of a simulation: rebalances, every partition's life, outages by cause, the event log."""
+"""The outcome of a simulation: rebalances, a timeline of partitions, outages by cause, the event log."""

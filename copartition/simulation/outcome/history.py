@@ -1,7 +1,7 @@
-"""The rebalances of a run, each as what it changed.
+"""Keep the rebalances of a run, each as its difference to the one before.
 
-A rebalance changes few partitions as a rule, so a run keeps differences, and an assignment is put together
-when somebody reads it.
+As a rule a rebalance changes few partitions. So a run stores differences, and an assignment is built only
+when it is read.
 """
 
 from collections.abc import Mapping
@@ -25,13 +25,14 @@ class Rebalance:
     """One rebalance, from the event that started it to the assignment that ended it.
 
     Attributes:
-        generation: the generation it made.
+        generation: the generation that it made.
         started_ms: when the coordinator began to wait for the members.
-        completed_ms: when everybody had the new assignment.
-        causes: why, in order; "partitions revoked" is the follow-up of a cooperative rebalance.
-        moved: partitions that went from one consumer to another.
+        completed_ms: when all members had the new assignment.
+        causes: the reasons for it, in the order of time. "partitions revoked" is the follow-up of a
+            cooperative rebalance.
+        moved: the number of partitions that went from one consumer to another.
         history: the run's assignments, of which this is one.
-        step: which one.
+        step: the index of this assignment in `history`.
     """
 
     generation: int
@@ -46,22 +47,22 @@ class Rebalance:
     def assignment(self) -> Assignment:
         """The assignment after this rebalance, by member id.
 
-        It is rebuilt from the run's changes on each access: cheap if rebalances are read in order.
+        It is rebuilt from the run's changes on each access. That is cheap if rebalances are read in order.
         """
         return self.history.assignment(self.step)
 
     @property
     def consumers(self) -> dict[str, Consumer]:
-        """The consumer behind every member id."""
+        """The consumer that each member id belongs to."""
         return self.history.consumers(self.step)
 
 
 class Change(NamedTuple):
     """The difference that one assignment makes, as columns of equal length.
 
-    `partitions` are flat indexes, ascending; `owner` is the member that has each now, -1 for none; `position`
-    is the place of each in the owner's list, from 0. A run keeps all changes, so they take two bytes a number
-    if the numbers fit.
+    `partitions` are flat indexes, ascending. `owner` is the member that now has each partition, -1 for none.
+    `position` is the index of each in its owner's list. A run keeps all changes, so the columns use two bytes
+    a number if the numbers fit.
     """
 
     partitions: NDArray[np.integer]
@@ -81,8 +82,8 @@ class Change(NamedTuple):
         All four columns have an element for each partition, by flat index.
         """
         rows = ((owner != old_owner) | (position != old_position)).nonzero()[0]
-        # `position` is less than the number of partitions, so it fits if these do.
-        # The owner is a member's number, which may be larger than the number of partitions.
+        # `position` is less than the number of partitions, so it fits if that does. The owner is a
+        # membership's number, which may be larger.
         fits = max(len(owner), int(owner.max(initial=0))) < 1 << 15
         kind = np.int16 if fits else np.int32
         return cls(rows.astype(kind), owner[rows].astype(kind), position[rows].astype(kind))
@@ -91,18 +92,18 @@ class Change(NamedTuple):
 class Step(NamedTuple):
     """The assignment that a rebalance decided, as its difference to the one before."""
 
-    members: NDArray[np.int32]  # the memberships it is made of, in their order
-    change: Change  # what it changed
-    counts: tuple[int, ...]  # partitions of each topic as its assignor knew them
-    subscribed: frozenset[str]  # topics that some member subscribes to
-    transferring: Mapping[TopicPartition, str]  # what it holds back, and the member id that will get each
+    members: NDArray[np.int32]  # the memberships that the group had then, in their order
+    change: Change  # its difference to the assignment before
+    counts: tuple[int, ...]  # the number of partitions of each topic, as its assignor knew it
+    subscribed: frozenset[str]  # topics to which a member subscribes
+    transferring: Mapping[TopicPartition, str]  # partition that it holds back -> member id that will get it
 
 
 class History:
     """Every assignment that a group had, stored as differences.
 
-    `_owner` and `_position` show the assignment after step `_at`, by flat index; a step after it is reached
-    by applying the differences in between, a step before it by beginning anew.
+    `_owner` and `_position` have the assignment after step `_at`, by flat index. A later step is reached by
+    applying the differences in between, an earlier one by starting from the beginning.
     """
 
     def __init__(self, partitions: Partitions, memberships: Memberships) -> None:
@@ -111,7 +112,7 @@ class History:
         self._topics = partitions.topics
         self._first = partitions.first
         self._number = {name: number for number, name in enumerate(partitions.topics)}
-        self._last_consumer = np.full(partitions.total, -1, np.int32)  # who had each partition last
+        self._last_consumer = np.full(partitions.total, -1, np.int32)  # of each partition, so far
         self._memberships = memberships
         self._steps: list[Step] = []
         self._at = -1  # the step that `_owner` and `_position` show
@@ -120,21 +121,22 @@ class History:
     def record(self, step: Step) -> int:
         """Store the assignment of a rebalance; return the number of its step."""
         if self._steps and self._steps[-1].counts == step.counts:
-            step = step._replace(counts=self._steps[-1].counts)  # one tuple for all that are equal
+            step = step._replace(counts=self._steps[-1].counts)  # equal tuples are stored once
         self._steps.append(step)
         return len(self._steps) - 1
 
     def goes_on(self, change: Change) -> None:
-        """Store a change that no rebalance caused, so that the next rebalance counts its moves from there."""
+        """Store a change that no rebalance made, so that the next rebalance counts its moves from there."""
         counts = self._steps[-1].counts if self._steps else ()
         self._steps.append(Step(np.empty(0, np.int32), change, counts, frozenset(), {}))
 
     def places(
         self, assignment: Assignment, members: NDArray[np.int32]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the member of each partition, -1 for none, and the partition's place in that member's list.
+        """Return the member of each partition, -1 for none, and the partition's index in that member's list.
 
-        Both have shape (partitions,). `members` are those of the assignment, most often in its order.
+        Both have shape (partitions,). `members` are the memberships of the assignment, most often in its
+        order.
         """
         ids, topics, member, topic, partition = assignment.to_arrays()
         owner = np.full(int(self._first[-1]), -1, np.int32)
@@ -142,7 +144,8 @@ class History:
         if len(member):
             rows = self._first[[self._number[name] for name in topics]][topic]
             rows += partition
-            # Most assignors answer in the order in which they got the members; otherwise ids lead to numbers.
+            # Most assignors answer in the order in which they got the members; otherwise find the members by
+            # their ids.
             if tuple(map(self._memberships.ids.__getitem__, members.tolist())) != ids:
                 members = np.array([self._memberships.serials[id_] for id_ in ids], np.int32)
             owner[rows] = members[member]
@@ -152,18 +155,19 @@ class History:
     def count_moves(self, change: Change) -> int:
         """Return how many of a change's partitions go from one consumer to another.
 
-        A partition that had no owner for a while counts from the last consumer that had it.
+        A partition that had no owner for a while is compared with the last consumer that had it.
         """
         owned = change.owner >= 0
         partitions = change.partitions[owned]
         consumer = self._memberships.consumer[change.owner[owned]]
-        # By consumer and not by member: a consumer that comes back under another member id has moved nothing.
+        # Compare consumers, not members: a consumer that comes back under another member id has moved
+        # nothing.
         last = self._last_consumer[partitions]
         self._last_consumer[partitions] = consumer
         return int(np.count_nonzero((last >= 0) & (last != consumer)))
 
     def consumers(self, step: int) -> dict[str, Consumer]:
-        """Return the consumer behind every member id of a step, in the order of its members."""
+        """Return the consumer of each member id of a step, in the order of its members."""
         ids, consumers = self._memberships.ids, self._memberships.consumers
         return {ids[serial]: consumers[serial] for serial in self._steps[step].members.tolist()}
 

@@ -1,7 +1,8 @@
-"""Write and check the event log of a run: lines of JSON that tell its events, and allow to run it again.
+"""Write and check the event log of a run: lines of JSON from which the run can be made again.
 
-The first line holds the scenario, every other one something that happened. Logs of several runs may follow
-one another. No clock is in them, so the same scenario gives the same bytes, wherever it runs.
+The first line holds the scenario, and each other line one thing that happened. Logs of several runs may
+follow one another. They contain no wall-clock time, so the same scenario gives the same bytes on every
+machine.
 """
 
 import json
@@ -26,7 +27,7 @@ class Difference(NamedTuple):
     line: int  # from 1
     column: int  # the first character that differs, from 1
     logged: str | None  # None if the log ends too early
-    now: str | None  # the line that it should be; None if the log should end
+    now: str | None  # the line that the new run gives; None if the log should end here
 
 
 def log_lines(result: SimulationResult) -> Iterator[str]:
@@ -37,13 +38,13 @@ def log_lines(result: SimulationResult) -> Iterator[str]:
 
 
 def replay(lines: Iterable[bytes]) -> Difference | None:
-    """Return the first difference, byte for byte, between a log and a new run of its scenario; None if none.
+    """Return the first difference, byte for byte, between a log and a new run of its scenario; else None.
 
     Args:
         lines: the log's lines with their line breaks; logs of several runs may follow one another.
 
     Raises:
-        ScenarioError: the text is no log, has an unknown format, or is of a run that never repeats itself.
+        ScenarioError: the text is no log, has an unknown format, or is of a run that cannot be repeated.
     """
     number = 0
     now: Iterator[str] = iter(())
@@ -68,7 +69,7 @@ def replay(lines: Iterable[bytes]) -> Difference | None:
 
 
 def _line(value: dict[str, Any]) -> str:
-    """Return a value as one line of JSON; infinity and NaN, which JSON does not have, raise `ValueError`."""
+    """Return a value as one line of JSON; raise `ValueError` for infinity and NaN, which it lacks."""
     return json.dumps(value, allow_nan=False) + "\n"
 
 
@@ -82,9 +83,10 @@ def _header(line: bytes) -> dict[str, Any] | None:
 
 
 def _scenario(header: dict[str, Any], number: int) -> Scenario:
-    """Return the scenario of a log's header, in line `number`.
+    """Return the scenario of a log's header, which is in line `number`.
 
-    Raise `ScenarioError` if it cannot be run again.
+    Raises:
+        ScenarioError: the scenario cannot be run again.
     """
     version = header["format_version"]
     if version != FORMAT_VERSION:

@@ -1,4 +1,4 @@
-"""The result of a simulation, and the limits a test holds it to: longest_pause="<5s", duplicates=0."""
+"""Define the result of a simulation, and hold it against limits: longest_pause="<5s", duplicates=0."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -25,21 +25,22 @@ from partitioning.kit.near import near
 class Outage:
     """The pauses of partitions because of one cause, by what they waited for.
 
-    All but `cause` and `partitions` are milliseconds summed over partitions: 12 partitions that wait 2 s for
-    the barrier count 24,000.
+    All fields but `cause` and `partitions` are milliseconds, summed over partitions: if 12 partitions wait 2
+    s for the barrier, that is 24,000.
 
     >>> Outage("worker-3 left", 12, 0, 24_000, 0, 600, catch_up_ms=None).pause_ms
     24600
 
     Attributes:
-        cause: the event, as in `Rebalance.causes`: "worker-3 left".
-        partitions: how many partitions were not read for it.
-        detection_ms: until the group noticed: a session that ran out, new partitions that no member had seen.
-        barrier_ms: until the last member had joined; under KIP-848, until the partition was free and its new
-            owner had heard.
-        compute_ms: until the assignor had answered and all members knew.
-        handover_ms: callbacks, opening, first fetch.
-        catch_up_ms: read again, but further behind than before the outage; None without a load.
+        cause: the event in words, as in `Rebalance.causes`: "worker-3 left".
+        partitions: how many partitions were not read because of it.
+        detection_ms: time until the group noticed: until a session ended, or a member saw new partitions.
+        barrier_ms: time until the last member had joined; under KIP-848, until the partition was free and its
+            new owner had been given it.
+        compute_ms: time until the assignor had answered and all members had the assignment.
+        handover_ms: time for callbacks, opening and the first fetch.
+        catch_up_ms: time in which partitions were read again but further behind than before the outage; None
+            without a load.
     """
 
     cause: str
@@ -61,11 +62,11 @@ class LogEntry:
     """One thing that happened, as a line of the event log.
 
     Attributes:
-        at_ms: when.
-        what: what kind of thing: an event of the scenario ("leave"), or what the group made of it:
-            "rebalance", "generation", "session-expired", "fenced", "commit-refused", ...
-        subject: the consumer or topic; None if it is the group.
-        detail: values that belong to it, JSON types only.
+        at_ms: the time, in milliseconds of the run.
+        what: the kind of thing that happened. It is an event of the scenario ("leave"), or what the group did
+            next: "rebalance", "generation", "session-expired", "fenced", "commit-refused", ...
+        subject: the consumer or topic that it is about; None if it is about the group.
+        detail: more values about it, of JSON types only.
     """
 
     at_ms: float
@@ -75,39 +76,42 @@ class LogEntry:
 
     @property
     def from_outside(self) -> bool:
-        """True if it is an event that was done to the group, False if the group made it of one."""
+        """True for an event of the scenario, False for what the group did because of one."""
         return self.what in PRIMITIVE_NAMES
 
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """One run as a flat row of numbers; those of records are None if the scenario has no load.
+    """One run as a flat row of numbers; figures of records are None if the scenario has no load.
 
     Attributes:
-        seed: the scenario's.
+        seed: the seed of the scenario.
         duration_ms: from time 0 to the last thing that happened, or to `until_ms`.
         rebalances: how many were completed; under KIP-848, target assignments that were reached or replaced.
         rebalancing_ms: how long the group was in a rebalance, summed over rebalances.
-        member_pause_ms: how long running consumers stood still for the protocol, summed over consumers: under
-            eager, and of kafka-python, all of them, from revoking to the new assignment; otherwise only
-            newcomers.
+        member_pause_ms: how long running consumers stood still for the protocol, summed over consumers. Under
+            eager, and with kafka-python, each consumer stands still from revoking to its new assignment;
+            otherwise only new members do.
         partition_seconds: how long partitions were not read for any reason, summed over partitions, in
             seconds.
-        longest_pause_ms: the longest time one partition was not read; infinite where somebody subscribes to
-            it, and it is not read when nothing is left to happen (`Scenario.until_ms` sets an end to that).
-        detection_ms: the part of `partition_seconds` until the group noticed, in ms, as the next three.
+        longest_pause_ms: the longest time for which one partition was not read. It is infinite if a partition
+            that a member subscribes to is not read when nothing is left to happen (`Scenario.until_ms` ends
+            the run before).
+        detection_ms: the part of `partition_seconds` until the group noticed, in milliseconds, as are the
+            next three.
         barrier_ms: the part until the last member had joined or the partition was free.
-        compute_ms: the part until the assignor had answered and everybody knew.
-        handover_ms: the part for callbacks, opening and first fetch.
+        compute_ms: the part until the assignor had answered and all members had the assignment.
+        handover_ms: the part for callbacks, opening and the first fetch.
         moved_partitions: partitions that went from one consumer to another, summed over rebalances.
-        unassigned_partitions: partitions that nobody reads at the end.
-        double_read_ms: how long partitions had two readers, summed: a process that woke up after its session.
+        unassigned_partitions: partitions that no consumer reads at the end.
+        double_read_ms: how long partitions had two readers, summed over partitions: the owner, and a process
+            that woke up after its session had ended.
         peak_lag: the most records the group was behind.
-        recovery_ms: the longest time from a partition's outage until it was no further behind than before;
-            infinite where it never was.
+        recovery_ms: the longest time from the start of a partition's outage until it was no further behind
+            than before; infinite if that never came.
         duplicates: records read twice.
-        lost: records never processed though their offsets were committed, or as new partitions were read from
-            their end (`Load.auto_offset_reset`).
+        lost: records that were never processed because their offsets had been committed before, or because a
+            new partition was read from its end (`Load.auto_offset_reset`).
     """
 
     seed: int
@@ -145,15 +149,15 @@ class SimulationResult:
     ['generation', 'grow', 'rebalance', 'generation']
 
     Attributes:
-        scenario: what was run.
-        start: the stable group at time 0 as if a rebalance had just made it; None if the group was empty.
+        scenario: the scenario that was run.
+        start: the stable group at time 0, as if a rebalance had just made it; None if the group was empty.
         rebalances: every completed rebalance, in order.
-        recording: gives every partition's life.
+        recording: a function that returns the timeline of all partitions.
         summary: the run in numbers.
-        outages: what the pauses consist of, by cause, in the order of time.
+        outages: the pauses by cause, in the order of time.
         records: lag, duplicates and losses by partition; None without a load.
-        log: what happened, in order.
-        unmet: events whose condition never held.
+        log: everything that happened, in order.
+        unmet: events whose condition never held, in words.
     """
 
     scenario: Scenario
@@ -168,12 +172,12 @@ class SimulationResult:
 
     @cached_property
     def timeline(self) -> Timeline:
-        """Every partition's life, made on first access."""
+        """The timeline of all partitions, made on first access."""
         return self.recording()
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings about unlikely settings, events that never happened, and records that a growth loses."""
+        """Warnings about unlikely settings, events that never happened, and records lost as topics grow."""
         never = (f"{event} never happened" for event in self.unmet)
         overload = self.overload_after(-1)
         rates = None if self.scenario.load is None else self.scenario.rates
@@ -182,19 +186,19 @@ class SimulationResult:
 
     @property
     def steps(self) -> tuple[Rebalance, ...]:
-        """The assignments the group had, in order; the one at time 0 comes first, if there was a group."""
+        """The assignments that the group had, in order, beginning with the one at time 0 if there is one."""
         return (self.start, *self.rebalances) if self.start else self.rebalances
 
     def overload_after(self, step: int) -> str:
-        """Return which consumer reads most beyond its capacity after `steps[step]`, in words.
+        """Return in words which consumer is furthest above its capacity after `steps[step]`.
 
-        Empty if none does.
+        The text is empty if no consumer reads more than it can process, or without a load.
         """
         if not self.steps or self.records is None:
             return ""
         consumers = self.steps[step].consumers
         members, topics, member, topic, number = self.steps[step].assignment.to_arrays()
-        # Topics of the assignment are those that exist then, in the order of the scenario's.
+        # The assignment has the topics that existed then, in the order of the scenario.
         rates = [rate for name, rate in self.scenario.rates.items() if name in topics]
         first = bounds(np.array(list(map(len, rates)), np.intp))
         rate = np.concatenate([np.empty(0), *rates])[first[topic] + number]
@@ -211,14 +215,15 @@ class SimulationResult:
         """Hold figures of the summary against limits: `assert_(longest_pause="<5s", duplicates=0)`.
 
         Args:
-            expected: names of `RunSummary`, with or without `_ms`. A text is a comparison, one of
-                <= >= == != < >, and a number; a number alone asks for exactly that. Times other than 0 have a
-                unit: ms, s, min or h.
+            expected: names of `RunSummary`, with or without `_ms`. A text is a comparison, one of <= >= == !=
+                < >, and a number. A number alone means exactly that. Times other than 0 need a unit: ms, s,
+                min or h.
 
         Raises:
-            AssertionError: figures are not as expected; the message names each, what it is, and for pauses
-                the outage to blame.
-            ScenarioError: no such figure or limit, or a figure of records of a scenario without a load.
+            AssertionError: figures are not as expected. The message names each figure and its value, and for
+                a pause the outage that caused it.
+            ScenarioError: there is no such figure or limit, or the figure is one of records and the scenario
+                has no load.
         """
         run = f"{self.scenario.name} with {self.scenario.assignor}, seed {self.scenario.seed}"
         check([self.summary], expected, run, lambda figure, _: _blame(self, figure))
@@ -231,13 +236,13 @@ class _Limit(NamedTuple):
     """One limit of a figure; `value` is in milliseconds if the figure is a time."""
 
     figure: str
-    percent: int | None  # of several runs; None: each of them
+    percent: int | None  # the percentile, over several runs; None: the limit holds for each run
     comparison: str
     value: float
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """Return the least value that so many per cent of the values do not exceed, itself one of them."""
+    """Return the least of the values that `percent` per cent of the values do not exceed."""
     return float(np.percentile(np.array(values, np.float64), percent, method="inverted_cdf"))
 
 
@@ -250,10 +255,11 @@ def check(
     """Raise unless all figures are as expected; see `SimulationResult.assert_` and `Runs.assert_`.
 
     Args:
-        summaries: the figures of each run, one at least.
+        summaries: the figures of each run, at least one.
         expected: limits by name, as `assert_` takes them.
-        whose: the run or runs, for the message.
-        blame: returns what is to blame for a figure, from the runs in which it is not as expected.
+        whose: names the run or runs in the message.
+        blame: returns the end of a message that names the cause of a figure. It gets the figure and the runs
+            in which the figure is not as expected.
     """
     limits = {name: _limit(name, text, summaries) for name, text in expected.items()}
     failed = []
@@ -271,9 +277,9 @@ def check(
 
 
 def _limit(name: str, text: str | float, summaries: Sequence[RunSummary]) -> _Limit:
-    """Return a limit that a name and a text stand for; raise `ScenarioError` if they stand for none.
+    """Return the limit that a name and a text stand for; raise `ScenarioError` if they stand for none.
 
-    `name` may leave out `_ms`, and ends in `_p` and a number for a percentile of several runs.
+    `name` may leave out `_ms`. For a percentile of several runs it ends in `_p` and a number.
     """
     summary = summaries[0]
     names = {field.name.removesuffix("_ms"): field.name for field in fields(summary)}
@@ -297,17 +303,17 @@ def _limit(name: str, text: str | float, summaries: Sequence[RunSummary]) -> _Li
 
 
 def _value_text(figure: str, value: float) -> str:
-    """Return a figure's value for a message, a time in two units."""
+    """Return a figure's value for a message; a time is given in readable units and in milliseconds."""
     if not figure.endswith("_ms"):
         return f"{value:,.12g}"
     return duration(value) if value == np.inf else f"{duration(value)} ({value:.12g} ms)"
 
 
 def _blame(result: SimulationResult, figure: str) -> str:
-    """Return the end of a message that names the outage, or the pause, to blame for a figure; or nothing."""
+    """Return the end of a message that names the outage, or the pause, behind a figure; or an empty text."""
     if figure == "longest_pause_ms":
         return longest_pause(result.timeline, result.summary.longest_pause_ms)
-    # The field of an outage whose sum over outages the figure is.
+    # The field of `Outage` that sums up to the figure.
     part = "pause_ms" if figure == "partition_seconds" else figure
     if not hasattr(Outage, part) or not result.outages:
         return ""
@@ -320,8 +326,8 @@ def longest_pause(timeline: Timeline, longest_ms: float) -> str:
     """Return which partition was not read for longest, when and why: "; orders-3 from 1 s to 5 s: w-1 left".
 
     Args:
-        timeline: every partition's life.
-        longest_ms: the longest pause; if infinite, a pause that lasts to the end of the run is named.
+        timeline: the timeline of all partitions.
+        longest_ms: the longest pause. If it is infinite, a pause that lasts to the end of the run is named.
     """
     partitions, starts, ends = timeline.pauses()
     if len(starts) == 0:

@@ -1,4 +1,4 @@
-"""A run in numbers, and many runs as percentiles."""
+"""Sum up a run in numbers, and many runs as percentiles."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -28,15 +28,15 @@ from copartition.simulation.records.flow import RecordsResult
 
 
 def sum_up(world: World, unmet: Iterable[str]) -> SimulationResult:
-    """Return the result of a world at its end, up to which its ledger is brought.
+    """Return the result of a world at its end; its ledger must have been brought up to that time.
 
-    `unmet` are the events whose condition never held.
+    `unmet` has the events whose condition never held, in words.
     """
     now_ms, scenario, ledger = world.now_ms, world.scenario, world.ledger
     forsaken = scenario.until_ms is None and _is_forsaken(world)
     double_read_ms = ledger.finish(now_ms)
     records = ledger.flow.result(now_ms) if ledger.flow is not None else None
-    # From one long column to shape (causes, phases); the room that was made for more causes is cut off.
+    # Turn one long column into shape (causes, phases), without the room that was made for more causes.
     spent = ledger.now.spent.reshape(-1, KINDS)[: len(ledger.causes)]
     by_phase = spent.sum(axis=0)
     rebalances = world.history.rebalances
@@ -88,10 +88,10 @@ def _by_name(spent: Sequence[float] | NDArray[np.float64]) -> dict[str, float]:
 
 
 def _catch_up(ledger: Ledger, records: RecordsResult | None) -> list[float] | list[None]:
-    """Return the milliseconds for which partitions were further behind than before, by cause.
+    """Return the milliseconds for which partitions were further behind than before their outage, by cause.
 
-    Each stretch is put down to the cause for which its partition had stood still last. None stands for each
-    cause if there is no load.
+    Each stretch counts for the cause of its partition's last pause. Without a load the result is None for
+    each cause.
     """
     if records is None:
         return [None] * len(ledger.causes)
@@ -103,7 +103,7 @@ def _catch_up(ledger: Ledger, records: RecordsResult | None) -> list[float] | li
 
 
 def _is_forsaken(world: World) -> bool:
-    """Return whether a partition that a consumer of the run subscribes to is not, and never will be, read."""
+    """Return whether a partition that a consumer of the run subscribes to is not read and never will be."""
     partitions, states = world.partitions, world.ledger.now
     if not states.unread:
         return False
@@ -136,17 +136,17 @@ class Runs:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings: unlikely settings of the scenario, and records that a growth loses."""
+        """Warnings: unlikely settings of the scenario, and records that a growing topic loses."""
         if not grows(self.scenario):
             return self.scenario.warnings
         skipped, _ = skipped_records(None, self.scenario.settings)
         return (*self.scenario.warnings, f"{skipped}; to lose none, {CURE}")
 
     def percentile(self, percent: float) -> dict[str, float | None]:
-        """Return the value of every figure that so many per cent of the runs do not exceed.
+        """Return, for every figure, the value that `percent` per cent of the runs do not exceed.
 
-        It is a value that a run had, not one between two runs: if some runs never recover there is nothing
-        between. None stands for figures of records without a load.
+        It is a value of one of the runs and not one between two runs, because some runs may never recover,
+        and nothing lies between a number and infinity. It is None for figures of records without a load.
         """
         columns = {name: [getattr(summary, name) for summary in self.summaries] for name in FIGURES}
         return {
@@ -157,8 +157,8 @@ class Runs:
     def assert_(self, **expected: str | float) -> None:
         """Hold figures against limits in all runs: `assert_(longest_pause_p95="<5s", duplicates=0)`.
 
-        `_p95` after a name stands for that percentile of the runs, here the 95th; without one each run has to
-        be as expected. All else is as in `SimulationResult.assert_`.
+        `_p95` after a name means the 95th percentile of the runs; other numbers work in the same way. Without
+        it the limit holds for each run. All else is as in `SimulationResult.assert_`.
         """
         scenario, runs = self.scenario, count(len(self.summaries), "run")
 

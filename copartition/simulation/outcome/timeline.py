@@ -1,4 +1,4 @@
-"""The timeline of a run: when every partition was consumed, by whom, and why it was not."""
+"""The timeline of a run: when each partition was consumed and by which consumer, and why it was not."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -16,13 +16,13 @@ class Phase(IntEnum):
     CONSUMING = 1
     """Its owner is reading it."""
     PAUSED = 2
-    """Barrier: the group is rebalancing, or has nobody for it."""
+    """Barrier: the group is rebalancing, or has no member for it."""
     UNNOTICED = 3
-    """Detection: its owner is gone, or it is new, and the group does not know yet."""
+    """Detection: its owner is gone, or it is new, and the group has not noticed yet."""
     COMPUTING = 4
-    """The assignor is at work, or its answer on the way."""
+    """The assignor is at work, or its answer is on the way."""
     HANDOVER = 5
-    """Its next owner knows, and runs callbacks, opens it, fetches the first records."""
+    """Its next owner has been given it, and runs callbacks, opens it and fetches the first records."""
 
 
 PHASE_NAMES = {
@@ -31,14 +31,17 @@ PHASE_NAMES = {
     Phase.COMPUTING: "compute",
     Phase.HANDOVER: "handover",
 }
-"""Every phase in which a partition stands still, in their order, as outages and reports call it."""
+"""Phases in which a partition stands still, in their order, with their names in outages and reports."""
 
 Rows = list[tuple["NDArray[Any]", ...]]
-"""Parts of a timeline as columns: partition, start, phase, and who reads, or the cause that nobody does."""
+"""Parts of a timeline as columns: partition, start, phase, and the reader or the cause of a pause."""
 
 
 class Zombies(NamedTuple):
-    """Stretches in which a partition was read by a consumer that no longer owned it, as columns."""
+    """Stretches in which a partition was read by a consumer that no longer owned it, as columns.
+
+    `partition` has flat indexes, `consumer` indexes into `Timeline.consumers`; times are milliseconds.
+    """
 
     partition: NDArray[np.int32]
     start: NDArray[np.float64]
@@ -48,23 +51,24 @@ class Zombies(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Timeline:
-    """The life of every partition as columns: one row is one phase of one partition.
+    """The phases of every partition as columns: one row is one phase of one partition.
 
-    Rows of a partition follow one another without a gap and without overlap; times are milliseconds.
+    The rows of a partition follow one another without a gap and without overlap. Times are milliseconds.
 
     Attributes:
         topics: topic names.
-        first: `first[t] + p` is the index of partition p of topic t, shape (len(topics) + 1,).
+        first: `first[t] + p` is the flat index of partition p of topic t, shape (len(topics) + 1,).
         consumers: consumer names.
-        partition: partition index of each row; rows are grouped by it, in time order.
+        partition: flat index of each row's partition; rows are grouped by it, in the order of time.
         start: when the phase begins.
-        end: when it ends, always later.
+        end: when it ends, always later than `start`.
         phase: a `Phase`, never ABSENT.
-        consumer: index into `consumers` of who reads it, -1 outside CONSUMING.
-        causes: what pauses were for, such as "worker-3 left".
-        cause: index into `causes` of what the phase is due to, -1 in CONSUMING.
-        zombies: rows in which a consumer reads a partition that the group has given to somebody else, or may
-            at any time: its process stood still for longer than its session and does not know yet.
+        consumer: index into `consumers` of the reader, -1 outside CONSUMING.
+        causes: the causes of pauses in words, such as "worker-3 left".
+        cause: index into `causes` of the phase's cause, -1 in CONSUMING.
+        zombies: stretches in which a consumer reads a partition that the group has given to another member,
+            or may give away at any time, because its process stood still for longer than its session and does
+            not know it yet.
     """
 
     topics: tuple[str, ...]
@@ -82,14 +86,14 @@ class Timeline:
     def pauses(self) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
         """Return every stretch in which a partition existed and was not read: its flat index, start and end.
 
-        The three columns are in the order of `partition`, and then of time; times are milliseconds.
+        The three columns are sorted by partition, then by time; times are milliseconds.
         """
         still = self.phase != Phase.CONSUMING
         partition, start, end = self.partition[still], self.start[still], self.end[still]
-        # Two rows of one pause touch: the group noticing is not the end of it.
+        # Two rows that touch are one pause: it goes on after the group has noticed it.
         opens = np.ones(len(start), np.bool_)
         opens[1:] = (partition[1:] != partition[:-1]) | (start[1:] != end[:-1])
-        # A pause closes in the row before the next one opens; the first row opens one, so the last one
-        # closes.
+        # A pause closes in the row before the next one opens. The first row opens one, so the last row closes
+        # one.
         closes = np.roll(opens, -1)
         return partition[opens], start[opens], end[closes]

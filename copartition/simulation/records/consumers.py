@@ -1,4 +1,4 @@
-"""Keep the capacity and the commits of each consumer, and what its reading does to the lag of the group."""
+"""Keep the capacity and the commits of each consumer, and how its reading changes the lag of the group."""
 
 import numpy as np
 
@@ -7,35 +7,35 @@ from copartition.simulation.records.outages import Floats, Slots
 
 
 class Consumers:
-    """Every consumer as columns, with one more row for none, consumer -1, which no change concerns.
+    """Every consumer as columns, with one last row for no consumer (-1), which no change concerns.
 
-    A round begins with `enter` and ends with `leave`; between them `touched` marks its consumers, listed in
-    `_who`. Outside of rounds `touched`, `commits` and `busy` are False, and `_bend` is 0. Times are
-    milliseconds, capacities and slopes records a second.
+    A round begins with `enter` and ends with `leave`. Between them `touched` marks the consumers of the
+    round, and `_who` lists them. Outside of rounds, `touched`, `commits` and `busy` are False and `_bend` is
+    0. Times are milliseconds, capacities and slopes are records a second.
     """
 
     def __init__(self, capacity: float) -> None:
         self._amounts, self._flags = np.zeros((7, 1)), np.zeros((3, 1), np.bool_)
         self._name_columns()
-        # Set while the last row is the only one; rows made later are copies of it.
+        # At this moment the last row is the only one; rows that are made later are copies of it.
         self.capacity[:] = capacity
         self._who = np.empty(0, np.intp)
-        self._make_room(31)  # at once for as many as most groups have
+        self._make_room(31)  # enough for most groups
 
     def enter(self, consumer: Slots, at: Floats) -> None:
-        """Begin a round that concerns these consumers at these times."""
+        """Begin a round that concerns these consumers, each at its time."""
         self._make_room(int(consumer.max(initial=-1)))
         self.touched[consumer] = True
         self.now[consumer] = at
         self._who = self.touched.nonzero()[0]
 
     def has_committed(self, consumer: int, at: float) -> None:
-        """Note that a consumer began the commit interval it is in at time 0 at this time, before 0."""
+        """Record that a consumer's commit interval began at time `at`, which is before 0."""
         self._make_room(consumer)
         self.clock[consumer] = self.since[consumer] = at
 
     def has_capacity(self, consumer: int, capacity: float) -> None:
-        """Note a consumer's own capacity in records a second, instead of the default."""
+        """Record a consumer's own capacity in records a second, which replaces the default."""
         self._make_room(consumer)
         self.capacity[consumer] = capacity
 
@@ -47,17 +47,18 @@ class Consumers:
         self.touched[self._who] = self.commits[self._who] = self.busy[self._who] = False
 
     def last_tick(self, interval: float) -> Floats:
-        """Return for each consumer the time of its last commit, or of its interval's begin, up to `now`.
+        """Return the time of each consumer's last commit up to `now`; without one, of its interval's begin.
 
-        Shape (consumers + 1,), milliseconds. A consumer commits every interval from `clock` on; one that has
-        not reached its first tick gives `clock` itself.
+        The result has shape (consumers + 1,), in milliseconds. A consumer commits every `interval`
+        milliseconds from `clock` on; for one that has not reached its first commit the result is `clock`
+        itself.
         """
         return self.clock + np.floor((self.now - self.clock) / interval) * interval
 
     def settle(self, readers: Slots, curve: GroupCurve) -> None:
-        """Note that these consumers have been reading up to now, and end the slopes from their reading.
+        """Record that these consumers have been reading up to now, and end the slopes of their reading.
 
-        A slope that would have ended by itself, as everything was drained, ends at that time and no later.
+        A slope that ended earlier, because everything was drained, ends at that earlier time.
         """
         self.busy[readers] = True
         moved = self._who[self._drift[self._who] != 0]
@@ -66,28 +67,28 @@ class Consumers:
             self._drift[moved] = 0.0
 
     def bend(self, consumer: Slots, slope: Floats) -> None:
-        """Let the group's lag grow faster by `slope`.
+        """Let the group's lag grow faster by `slope`, which has an element for each element of `consumer`.
 
-        Partitions of these consumers are read no longer, or again.
+        `slope` is positive if a partition is no longer read, and negative if it is read again.
         """
         self._bend += np.bincount(consumer, slope, len(self._bend))
 
     def jump(self, consumer: Slots, by: Floats, curve: GroupCurve) -> None:
         """Let the lag of these consumers' partitions jump by `by`.
 
-        `by` has an amount for each partition, in thousandths of records; partitions of one consumer are
-        summed, and jump at the consumer's time.
+        `by` has an amount for each partition, in thousandths of records. The amounts of one consumer are
+        summed, and the sum is added to the lag at the consumer's time.
         """
         sums = np.bincount(consumer, by, len(self.now)).astype(np.float64)
         curve.jumps(self.now[self._who], sums[self._who])
 
     def rest(self, curve: GroupCurve) -> None:
-        """Note that the round's consumers read nothing from now on."""
+        """Record that the consumers of this round read nothing from now on."""
         curve.bends(self.now[self._who], self._bend[self._who])
         self._bend[self._who] = 0.0
 
     def begin(self, curve: GroupCurve, reader: Slots, behind: Floats, rate: Floats) -> None:
-        """Note that the round's consumers read these partitions from now on; the group's lag changes by that.
+        """Record that the round's consumers read these partitions from now on, and change the group's lag.
 
         Args:
             curve: the lag of the group.
@@ -101,8 +102,8 @@ class Consumers:
         if self.capacity[-1] < np.inf:
             need = np.bincount(reader, behind, len(self.now))[who]
             spare = self.capacity[who] - np.bincount(reader, rate, len(self.now))[who]
-            # As long as one partition is behind, all of the capacity is used. The slope is negative while a
-            # backlog is worked off, and positive if more comes than the consumer can process.
+            # As long as one partition is behind, the consumer uses all its capacity. The slope is negative
+            # while a backlog is worked off, and positive if more records come than the consumer can process.
             drift = np.where((need > 0) | (spare < 0), -spare, 0.0)
             self._drift[who] = drift
             self._until[who] = self.now[who] + quotient(need, spare, 0.0)
@@ -114,7 +115,7 @@ class Consumers:
         if last < len(self.now) - 1:
             return
         more = 2 * last + 2 - len(self.now)
-        # Nobody, the last row, is as everybody is before anything happens.
+        # The last row, for no consumer, always has the initial values, so copies of it are new consumers.
         self._amounts, self._flags = (
             np.concatenate([columns, np.repeat(columns[:, -1:], more, axis=1)], axis=1)
             for columns in (self._amounts, self._flags)
@@ -122,14 +123,14 @@ class Consumers:
         self._name_columns()
 
     def _name_columns(self) -> None:
-        """Name the rows of `_amounts` and `_flags`, of which every column of a consumer is a view."""
+        """Name the rows of `_amounts` and `_flags`; each named column is a view of one row."""
         (
-            self.capacity,  # records a second it can process: for all infinite, or for none
-            self.now,  # when this round concerns it
+            self.capacity,  # records a second that it can process; infinite for all consumers or for none
+            self.now,  # the time at which this round concerns it
             self.clock,  # when its commit interval began
-            self.since,  # as `clock`, of a consumer that has been reading since before time 0
+            self.since,  # as `clock`, but for a consumer that has been reading since before time 0
             self._drift,  # by how much its reading changes the slope of the group's lag
-            self._until,  # until when
+            self._until,  # until when `_drift` lasts
             self._bend,  # what this round adds to that slope
         ) = self._amounts
         (

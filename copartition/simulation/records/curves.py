@@ -1,16 +1,17 @@
 """Compute lag over time, of the group and of single partitions, if consumers share their capacity.
 
-Sharing is max-min fair, in closed form. A partition that is `behind` by b records, to which `rate` r come, is
-drained at time t if it was given b + r t records by then. All partitions of a consumer that are not drained
-have been given the same s(t), so that sum(min(s(t), b + r t)) = capacity x t; s is convex, since a drained
-partition leaves a part of its share to the others. So only the order in which partitions are drained matters,
-and no steps in time are needed. Arrays have an element for each partition; `group` holds the consumer that
-reads it, `capacity` has an element for each consumer. Times count from the moment at which the partitions
-were `behind` by b, in milliseconds; amounts are thousandths of records, so that a rate of records a second
-needs no factor.
+Sharing is max-min fair, in closed form. A partition that is `behind` by b records, to which records come at
+`rate` r, is drained at time t if it was given b + r t records by then. All partitions of a consumer that are
+not drained have been given the same amount s(t), so that sum(min(s(t), b + r t)) = capacity x t. s is convex,
+since a drained partition leaves a part of its share to the others. So only the order in which partitions are
+drained matters, and no steps in time are needed.
 
-Two parts: the functions compute what follows from one moment, for many consumers at once; the two curve
-classes keep what a run went through, from which lag over time is computed when it is asked for.
+Arrays have an element for each partition. `group` holds the consumer that reads it; `capacity` has an element
+for each consumer. Times count from the moment at which the partitions were `behind` by b, in milliseconds.
+Amounts are thousandths of records, so that a rate in records a second needs no factor.
+
+This module has two parts. The functions compute what follows from one moment, for many consumers at once. The
+two curve classes store the history of a run, from which lag over time is computed when it is asked for.
 """
 
 from __future__ import annotations
@@ -36,20 +37,19 @@ _TIE = 1e-9
 def drain_times(behind: Floats, rate: Floats, group: Integers, capacity: Floats) -> Floats:
     """Return the time at which each partition is drained, in milliseconds.
 
-    0 for a partition that never falls behind, infinite for one that stays behind.
+    It is 0 for a partition that never falls behind, and infinite for one that stays behind. All columns have
+    shape (partitions,), `capacity` has shape (consumers,). If all capacities are infinite, everything is
+    drained at once.
 
-    All columns have shape (partitions,), `capacity` has shape (consumers,). If all capacities are infinite,
-    everything is drained at once.
-
-    Each turn of the loop fixes either all partitions of a consumer or only its first, so it ends after at
-    most as many turns as a consumer has partitions. Equal rates need one turn.
+    Each turn of the loop fixes either all partitions of a consumer or only its first one. So it ends after at
+    most as many turns as a consumer has partitions; if all rates are equal, after one turn.
     """
     times = np.zeros(len(behind))
     # A group that is never behind needs none of the sorting below.
     busy = np.count_nonzero(behind) or np.count_nonzero(np.bincount(group, rate, len(capacity)) > capacity)
     if not busy or not np.count_nonzero(capacity < np.inf):
         return times
-    # What the partitions fixed so far had behind, and what their rates leave of the capacity, by consumer.
+    # By consumer: the backlog of the partitions fixed so far, and the capacity that their rates leave.
     spent = np.zeros(len(capacity))
     free = capacity.copy()
     left = np.arange(len(behind))
@@ -60,8 +60,8 @@ def drain_times(behind: Floats, rate: Floats, group: Integers, capacity: Floats)
         disorder = fill.disorder()
         if not len(disorder):
             break
-        # The times of a consumer are right if its partitions are drained in the order assumed, which they are
-        # where rates are equal. Otherwise only the first one's time is.
+        # The times of a consumer are right if its partitions are drained in the order assumed, which is so if
+        # rates are equal. Otherwise only the time of its first partition is right.
         wrong = np.zeros(len(spent), np.bool_)
         wrong[fill.group[disorder]] = True
         first = wrong[fill.group] & (fill.place == 0)
@@ -70,7 +70,7 @@ def drain_times(behind: Floats, rate: Floats, group: Integers, capacity: Floats)
         left = left[wrong[fill.group] & ~first]
     hot = (behind == 0) & (times > 0)
     if np.count_nonzero(hot):
-        # One that gets just what comes to it does not fall behind.
+        # A partition that gets exactly the rate at which its records come does not fall behind.
         times[hot & (rate <= speed_at(np.zeros(len(rate)), rate, group, times, capacity) * (1 + _TIE))] = 0.0
     return times
 
@@ -78,17 +78,18 @@ def drain_times(behind: Floats, rate: Floats, group: Integers, capacity: Floats)
 def behind_at(
     elapsed: Floats, behind: Floats, rate: Floats, group: Integers, drained: Floats, capacity: Floats
 ) -> Floats:
-    """Return how far behind the partitions are after `elapsed`, which must be equal for all of a group.
+    """Return how far behind each partition is after `elapsed`, which must be equal within each group.
 
-    Amounts are thousandths of records, times milliseconds; the result has shape (partitions,). `drained` must
-    be what `drain_times` gives for the same columns. Rounding never makes it negative.
+    Amounts are thousandths of records, times are milliseconds; the result has shape (partitions,). `drained`
+    must be the result of `drain_times` for the same columns. The result is never negative, also after
+    rounding.
     """
     wait = drained > elapsed
     if not np.count_nonzero(wait):
         return np.zeros(len(behind))
     due = behind + rate * elapsed
     sharers = np.bincount(group, wait)
-    # What drained partitions were given is all that came to them; the rest of the capacity was shared evenly.
+    # A drained partition was given all records that came to it. The rest of the capacity was shared evenly.
     drained_sum = np.bincount(group, np.where(wait, 0.0, due))[group]
     share = (capacity[group] * elapsed - drained_sum) / np.maximum(sharers, 1.0)[group]
     return np.where(wait, np.maximum(due - share, 0.0), 0.0)
@@ -98,7 +99,7 @@ def speed_at(elapsed: Floats, rate: Floats, group: Integers, drained: Floats, ca
     """Return the rate at which each partition is processed after `elapsed`, in records a second.
 
     At the very moment at which a partition is drained it counts as drained. A drained partition is processed
-    as fast as its records come.
+    at the rate at which its records come.
     """
     wait = drained > elapsed
     flowing = np.bincount(group, np.where(wait, 0.0, rate))[group]
@@ -117,18 +118,18 @@ def fall_times(
 ) -> Floats:
     """Return the time at which each of these rows is no longer further behind than `target`.
 
-    They are further behind at time 0, and must get there: a target that is never reached gives no meaningful
-    time.
+    At time 0 each row must be further behind than its target. The time has no meaning if the target is never
+    reached.
 
-    `rows` are places in the other columns, and `target` is an amount for each row; the result has shape
-    (len(rows),), in milliseconds. Between two drain times of its consumer a partition's lag is linear, so the
-    first drain time at which the target has been reached is found by bisection, and the rest follows in
-    closed form.
+    `rows` are indexes into the other columns, and `target` has an amount for each row. The result has shape
+    (len(rows),), in milliseconds. Between two drain times of its consumer a partition's lag is linear. So
+    bisection finds the first drain time by which the target has been reached, and the rest follows in closed
+    form.
     """
     fill = _Filling.drained_at(behind, rate, group, drained, capacity)
 
     def there(place: Integers) -> NDArray[np.bool_]:
-        # A time of infinity makes this NaN, and compares false: the target was reached before.
+        # At an infinite time this is NaN, which compares as false: the target was reached before.
         at = fill.times[place]
         level = fill.behind[place] + fill.rate[place] * at
         return ~(behind[rows] + rate[rows] * at - level > target)
@@ -146,9 +147,9 @@ def peaks(
 ) -> tuple[NDArray[np.intp], Floats, Floats]:
     """Return the rows that fall further behind before they catch up, when they turn, and their lag then.
 
-    The three columns have equal length: places, times in milliseconds, and amounts in thousandths of records.
-    A partition gains on its consumer as others are drained; its lag turns at the drain time from which its
-    share exceeds its rate. One that never turns is left out.
+    The three columns have equal length: indexes, times in milliseconds, and amounts in thousandths of
+    records. A partition's share of its consumer grows as others are drained. Its lag turns at the drain time
+    from which its share exceeds its rate. A partition whose lag never turns is left out.
     """
     start = np.zeros(len(behind))
     # Within rounding a partition that gets exactly its rate neither grows nor shrinks, and has no peak.
@@ -170,14 +171,14 @@ def peaks(
 
 
 class _Filling:
-    """Partitions by group and, within it, in an order in which they may be drained.
+    """Partitions sorted by group and, within a group, by the order in which they may be drained.
 
-    All columns are in that order; `order` leads from it back to the arguments, and `place` counts from 0 in
-    each group. `spent` and `free` sum up the partitions drained before each: their backlog, and the capacity
-    that their rates leave.
+    All attributes are columns in that order. `order` has the index of each partition in the arguments, and
+    `place` counts from 0 in each group. `spent` and `free` are sums over the partitions drained before each:
+    their backlog, and the capacity that their rates leave.
 
-    `spent` and `free` as arguments are by consumer, as attributes by partition. `key` is the order to take;
-    without it partitions are ordered by when each would be drained as the first.
+    The arguments `spent` and `free` are by consumer, the attributes are by partition. `key` gives the order;
+    without it, partitions are sorted by the time at which each would be drained if it were the first.
     """
 
     def __init__(
@@ -193,14 +194,15 @@ class _Filling:
         size = np.bincount(group, minlength=len(spent))
         rounding = _TIE * capacity[group]
         if key is None:
-            # When it would be drained if it were the first.
+            # The time at which it would be drained if it were the first.
             n = size[group]
             key = quotient(spent[group] + n * behind, free[group] - n * rate, rounding)
-        # Where none would ever be drained, the slowest comes first. Small integers are sorted in linear time.
+        # If none would ever be drained, the partition with the lowest rate comes first. Small integers sort
+        # in linear time.
         order = np.lexsort((rate, key)) if np.count_nonzero(rate != rate[0]) else key.argsort()
         # Groups are brought together by a stable sort, so the order by time stays within each group.
         small = group.astype(np.min_scalar_type(len(spent)))
-        self.order = order[small[order].argsort(kind="stable")]  # where each came from
+        self.order = order[small[order].argsort(kind="stable")]  # index of each in the arguments
         self.group = group[self.order]
         self.behind = behind[self.order]
         self.rate = rate[self.order]
@@ -209,11 +211,11 @@ class _Filling:
         first = self._start[self.group]
         self.place = np.arange(len(group)) - first  # its place in its group
         self.sharers = size[self.group] - self.place  # how many are not drained before it
-        # What the partitions drained before it were behind.
+        # The backlog of the partitions drained before it.
         self.spent = spent[self.group] + _before(self.behind, first)
-        self.free = free[self.group] - _before(self.rate, first)  # the capacity that these leave over
+        self.free = free[self.group] - _before(self.rate, first)  # the capacity that their rates leave
         need = self.spent + self.sharers * self.behind
-        # When it is drained if the others are drained in this order.
+        # The time at which it is drained if the others are drained in this order.
         self.times = quotient(need, self.free - self.sharers * self.rate, rounding[self.order])
 
     @classmethod
@@ -228,8 +230,8 @@ class _Filling:
     def disorder(self) -> NDArray[np.intp]:
         """Return the places of partitions that would be drained before the one they come after.
 
-        The first place of a group is never among them. Differences within rounding do not count, since equal
-        partitions would be sorted again and again.
+        The first place of a group is never among them. Differences within rounding do not count; otherwise
+        equal partitions would be sorted again and again.
         """
         early = (self.times[1:] < self.times[:-1] * (1 - _TIE)) & (self.place[1:] > 0)
         return early.nonzero()[0] + 1
@@ -242,8 +244,8 @@ class _Filling:
 def _before(values: Floats, first: Integers) -> Floats:
     """Return for each element the sum of the values before it in its group, which starts at `first`.
 
-    `first` has the place of its group's first element for each element. One running sum over all groups
-    serves them all; the part before a group is subtracted.
+    `first` has, for each element, the index of the first element of its group. One running sum serves all
+    groups: the part before a group is subtracted.
     """
     sums = values.cumsum() - values
     return sums - sums[first]
@@ -259,10 +261,10 @@ def quotient(need: NDArray[Any], surplus: NDArray[Any], rounding: float | Floats
 def _first(holds: Callable[[Integers], NDArray[np.bool_]], low: Integers, high: Integers) -> Integers:
     """Return the first place from `low` up to `high` at which `holds` is true, by bisection.
 
-    `high` if it is true nowhere. It must stay true from the first such place on.
+    The result is `high` if `holds` is true nowhere. From the first such place on it must stay true.
 
-    `low` and `high` are columns, one range for each question; `holds` is asked about all of them at once,
-    with one place for each.
+    `low` and `high` are columns, one range for each question. `holds` is called for all of them at once, with
+    one place for each.
     """
     end = high
     while (low < high).any():
@@ -274,7 +276,7 @@ def _first(holds: Callable[[Integers], NDArray[np.bool_]], low: Integers, high: 
 
 
 MOST_STRETCHES = 2_000_000
-"""The most stretches that a run keeps: 100 MB, far beyond what anybody looks at."""
+"""The most stretches that a run keeps. They take 100 MB, far more than any plot can show."""
 
 
 class GroupCurve:
@@ -291,25 +293,25 @@ class GroupCurve:
         self._jumps = [(np.empty(0), np.empty(0))]
 
     def bends(self, at: Floats, slope: Floats) -> None:
-        """Let the lag grow faster by `slope` from `at` on."""
+        """Let the lag grow faster by `slope` from `at` on; both are columns of equal length."""
         # Bends at one time are stored as one.
         if len(at) > 1 and at[0] == at[-1] and not np.count_nonzero(at != at[0]):
             at, slope = at[:1], slope.sum(keepdims=True)
         self._bends.append((at, slope))
 
     def jumps(self, at: Floats, by: Floats) -> None:
-        """Let the lag jump by `by` at `at`."""
+        """Let the lag jump by `by` at the time `at`; both are columns of equal length."""
         self._jumps.append((at, by))
 
     def until(self, end: float) -> tuple[Floats, Floats]:
-        """Return times from 0 to `end`, increasing, and the lag at each, as columns of equal length.
+        """Return ascending times from 0 to `end`, and the lag at each, as columns of equal length.
 
-        The lag is linear between two times; a jump is one time twice.
+        The lag is linear between two times. At a jump the same time stands twice.
         """
         bent, slope = (np.concatenate(column) for column in zip(*self._bends, strict=True))
         jumped, jump = (np.concatenate(column) for column in zip(*self._jumps, strict=True))
         at, place = np.unique(np.concatenate([bent, jumped, [0.0, end]]), return_inverse=True)
-        # Changes at one time are summed: first all bends, then all jumps, as `place` has them in this order.
+        # Changes of one time are summed. `place` has the indexes of all bends first, then those of all jumps.
         slope = np.bincount(place[: len(bent)], slope, len(at))
         jump = np.bincount(place[len(bent) : -2], jump, len(at))
         kept = (slope != 0) | (jump != 0) | (at == 0) | (at == end)
@@ -325,10 +327,11 @@ class GroupCurve:
 
 
 class _Stretches(NamedTuple):
-    """The time between two changes of each partition, as columns.
+    """The time between two changes of each partition, as columns of equal length.
 
-    `consumer` is -1 if no consumer read it. `behind` is the lag at `since`; the partition would be drained
-    `drained` later if nothing changed.
+    `consumer` is -1 if no consumer read the partition. `since`, `until` and `drained` are milliseconds, and
+    `behind` is the lag at `since` in thousandths of records. If nothing changed, the partition would be
+    drained `drained` after `since`.
     """
 
     partition: Integers
@@ -343,8 +346,8 @@ class _Stretches(NamedTuple):
 class PartitionCurves:
     """The lag of each partition over time, computed on demand from the stretches between two changes.
 
-    `capacity`, by consumer, is set when the run is over. If there are more than `MOST_STRETCHES`, all are
-    forgotten, and asking raises.
+    `capacity`, by consumer, is set when the run is over. If there are more than `MOST_STRETCHES`, all
+    stretches are dropped, and `of` and `longest_wait_ms` raise.
     """
 
     def __init__(self) -> None:
@@ -355,7 +358,7 @@ class PartitionCurves:
     def add(self, *stretches: NDArray[Any]) -> None:
         """Add stretches, as columns in the order of `_Stretches`."""
         self._count += len(stretches[0])
-        # Half a curve would be a wrong one, so nothing is kept, and `of` says why.
+        # An incomplete curve would be a wrong one, so nothing is kept, and `of` raises.
         if self._count > MOST_STRETCHES:
             self._rows = None
         if self._rows is not None:
@@ -364,7 +367,7 @@ class PartitionCurves:
     def of(self, partition: int) -> tuple[Floats, Floats]:
         """Return times in milliseconds and the lag of a partition at each, in records.
 
-        The lag is linear between two times, and a jump is one time twice.
+        The lag is linear between two times. At a jump the same time stands twice.
 
         Raises:
             ScenarioError: the run was too long to keep every partition's stretches.
@@ -377,10 +380,11 @@ class PartitionCurves:
         return times[new], behind[new] / 1000
 
     def longest_wait_ms(self) -> float:
-        """Return the longest wait of a record if consumers take one partition after another.
+        """Return the longest wait of a record, in milliseconds, if consumers read their partitions in turn.
 
-        They share fairly on average only: a client hands over all that it has fetched of one partition before
-        it turns to the next, so the last one waits for what was behind of the others, even if itself is not.
+        Consumers share their capacity fairly only on average. A client hands over all records that it has
+        fetched of one partition before it turns to the next one. So the last partition waits for the backlog
+        of all others, even if it has none itself.
 
         Raises:
             ScenarioError: the run was too long to keep every partition's stretches.
@@ -390,12 +394,12 @@ class PartitionCurves:
         capacity = self.capacity[consumer]
         assert (capacity < np.inf).all(), "whoever processes everything at once never waits"
         lasted, groups = until - since, int(number.max(initial=0)) + 1
-        # Sums over all partitions that the same consumer read during the same stretch.
+        # These are sums over all partitions that the same consumer read during the same stretch.
         whole, coming = np.bincount(number, behind, groups)[number], np.bincount(number, rate, groups)[number]
         before = np.where(consumer < 0, lasted, (whole - behind) / capacity)
-        # The oldest record of a partition has waited since as many came as are behind now.
+        # The oldest record of a partition has waited for as long as it took the present backlog to come.
         age = np.divide(behind, rate, out=np.zeros(len(partition)), where=rate > 0)
-        # Who gets more than they can process is further behind at the end of a stretch.
+        # A consumer that gets more than it can process is further behind at the end of a stretch.
         grown = np.where(consumer < 0, 0.0, whole + (coming - capacity) * lasted)
         at_end = np.divide(grown, coming, out=np.zeros(len(partition)), where=coming > 0)
         return float(np.maximum(age + before, at_end)[rate > 0].max(initial=0.0))
@@ -412,10 +416,11 @@ class PartitionCurves:
 
     @cached_property
     def _neighbours(self) -> tuple[Integers, Integers]:
-        """The order that brings stretches read together by one consumer together, and each one's group.
+        """The order of stretches by consumer and time, and in that order the group number of each.
 
-        Partitions that share a consumer change together, so their stretches have the same ends, and the lag
-        of each follows from all of them.
+        A group has the stretches that one consumer read at the same time. Partitions that share a consumer
+        change together, so the stretches of a group have the same ends, and the lag of each depends on all of
+        them.
         """
         reading = self._stretches.until, self._stretches.since, self._stretches.consumer
         order = np.lexsort(reading)
@@ -423,9 +428,9 @@ class PartitionCurves:
         return order, np.cumsum(begins)
 
     def _points(self, row: int) -> Floats:
-        """Return a stretch's ends, and the times at which its slope changes as a partition is drained.
+        """Return a stretch's ends, and the times at which its slope changes because a partition is drained.
 
-        The result has shape (2, points): times and amounts behind.
+        The result has shape (2, points): times in milliseconds, and amounts behind in thousandths of records.
         """
         stretches = self._stretches
         since, until = stretches.since[row], stretches.until[row]
@@ -437,13 +442,13 @@ class PartitionCurves:
         behind, rate, drained = stretches.behind[among], stretches.rate[among], stretches.drained[among]
         elapsed = np.unique(np.concatenate([[0.0, until - since], drained[drained < until - since]]))
         group, capacity = np.zeros(len(among), np.intp), self.capacity[stretches.consumer[among[:1]]]
-        # The lag of one partition depends on all that are read with it, so all of these are computed, and one
-        # is taken.
+        # The lag of one partition depends on all that are read with it. So all are computed, and one is
+        # taken.
         own = among == row
         levels = [behind_at(time, behind, rate, group, drained, capacity)[own] for time in elapsed]
         return np.stack([since + elapsed, np.concatenate(levels)])
 
     @cached_property
     def _place(self) -> Integers:
-        """The place of each stretch in the order of `_neighbours`."""
+        """For each stretch, its index in the order of `_neighbours`."""
         return inverse(self._neighbours[0])

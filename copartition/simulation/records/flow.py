@@ -1,7 +1,8 @@
 """Model how far behind every partition is, as a flow of records.
 
-Three parts: `Flow` is told by the ledger's fold who reads what, `ReaderChanges` groups what it is told into
-rounds, and `Readers` (`records.readers`) computes each round for all its consumers at once.
+There are three parts. The ledger's fold notifies `Flow` of who reads which partition; `ReaderChanges` groups
+these changes into rounds; and `Readers` (`records.readers`) computes each round for all its consumers at
+once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,24 +35,25 @@ class RecordsResult:
     """The records of one run; arrays have an element for each partition, in the order of `Timeline.first`.
 
     Attributes:
-        lag_ms: times of the group's lag curve, increasing; the lag is linear between them. Where it jumps, a
+        lag_ms: times of the group's lag curve, ascending. The lag is linear between them; at a jump the same
             time stands twice.
-        lag: records behind at these times, over all partitions: still to be processed, or to be processed
-            again.
+        lag: records behind at these times, summed over all partitions: records to be processed, or to be
+            processed again.
         peak: the most records behind, by partition.
-        peak_ms: when.
+        peak_ms: when each partition was at its peak.
         recovery_ms: the longest time from the start of an outage until the partition was no further behind
             than before it, by partition; infinite where it never was.
         duplicates: records read twice.
-        aborted: records processed in a transaction that was aborted, and so again.
-        lost: records never processed though their offsets were committed, or skipped in new partitions.
+        aborted: records processed in a transaction that was aborted, and therefore processed again.
+        lost: records that were never processed though their offsets were committed, or that were skipped in
+            new partitions.
         consumed: records processed, each counted once.
-        waiting: records at the end that nobody has processed.
-        arrived: records that came, or waited at time 0; `consumed + waiting + lost`.
-        uncommitted_ms: how long `read_committed` readers of what was made from the partition's records stood
-            before an open transaction (the last stable offset did not move), by partition.
-        catch_up_ms: how long the partition was read but further behind than before its outage, by partition.
-        catch_ups: when that was.
+        waiting: records that have not been processed at the end of the run.
+        arrived: records that came, or waited at time 0. This is `consumed + waiting + lost`.
+        uncommitted_ms: for each partition, how long `read_committed` readers of the output made from its
+            records waited behind an open transaction (the last stable offset did not move).
+        catch_up_ms: for each partition, how long it was read but further behind than before its outage.
+        catch_ups: the stretches of time that `catch_up_ms` sums up.
         curves: the lag of single partitions, `curves.of(partition)`.
     """
 
@@ -73,26 +75,28 @@ class RecordsResult:
 
 
 _Rows = tuple[Slots, Slots, Floats, int | Slots]
-"""A round, or rows of the same columns to which different things happen in their order."""
+"""The columns of a `Round`, or of rows with one kind each, which happen in their order."""
 
 
 class ReaderChanges:
-    """The changes of readers that the ledger had since the records were looked at last.
+    """The changes of readers that the ledger has had since the records were computed last.
 
-    Consumers affect each other only through partitions that one gives up and another reads. So changes about
-    different consumers can happen together, stops before reads, and in the order in which they came if that
-    is in the order of time for each consumer. Only the change of a consumer that wakes up without its
-    partitions happens alone.
+    Consumers affect each other only through partitions that one gives up and another reads. So changes of
+    different consumers can be made together, stops before reads; they can be made in the order in which they
+    came if that is the order of time for each consumer. Only one kind of change must be made alone: that of a
+    consumer that wakes up without its partitions.
 
-    `_sorted` is True as long as all waiting changes are rounds in the order of time for each consumer; then
-    they need no sorting. The columns by consumer serve that check, and are kept from one look to the next.
+    `_sorted` is True as long as all waiting changes are rounds, in the order of time for each consumer; then
+    no sorting is needed. The columns by consumer serve that check, and are kept from one call of `take` to
+    the next.
     """
 
     def __init__(self) -> None:
         self._waiting: list[_Rows] = []
-        self._sorted = True  # whether these are all rounds, in the order of time
+        self._sorted = True  # whether all waiting changes are rounds, in the order of time
         self._out_of_turn: list[tuple[NDArray[Any], ...]] = []  # columns of rows, the last one their turns
-        # By consumer: the latest time of a change, the round it was in last, when, and with what.
+        # By consumer: the time of its latest change; the last round it was in; its time and kind in that
+        # round.
         self._latest = np.zeros(64)
         self._round = np.full(64, -1)
         self._at = np.zeros(64)
@@ -108,15 +112,15 @@ class ReaderChanges:
         kind: int,
         turn: NDArray[np.intp] | None = None,
     ) -> None:
-        """Note that `kind` happens to these partitions, each of which is named once.
+        """Record that `kind` happens to these partitions, each of which is named once.
 
         Args:
             partition: flat indexes.
             consumer: the consumer of each partition, or one for all.
             at: the time of each in milliseconds, or one for all.
-            kind: the event, a number above.
-            turn: the turn of each partition's change, if changes are noted out of turn; `put_in_turn` is to
-                follow before any change without one.
+            kind: what happens, one of the kinds of `Round` (such as `READ`).
+            turn: the place of each partition's change in the order, if changes come out of order. Then call
+                `put_in_turn` before any change without a turn.
         """
         if not len(partition):
             return
@@ -129,20 +133,20 @@ class ReaderChanges:
         self._sorted = self._sorted and self._follows(consumers, times)
 
     def put_in_turn(self) -> None:
-        """Put the changes that were made with turns in the order of these."""
+        """Put the changes that came with a turn into the order of their turns."""
         if not self._out_of_turn:
             return
         *changes, turn = map(np.concatenate, zip(*self._out_of_turn, strict=True))
         self._out_of_turn = []
-        # A consumer that stops has begun before to read what it had opened by then. So reads come first
-        # within one turn.
+        # A consumer that stops in this turn began to read, before the stop, the partitions that it had opened
+        # by then. So reads come first within one turn.
         order = np.lexsort((changes[-1] != READ, turn))
         partition, consumer, at, kind = (column[order] for column in changes)
         self._waiting.append((partition, consumer, at, kind))
         self._sorted = False
 
     def take(self) -> Iterator[Round]:
-        """Yield all changes, in rounds, and forget them."""
+        """Yield all waiting changes, in rounds, and drop them."""
         changes, self._waiting = self._waiting, []
         if self._sorted:
             yield from self._together(cast("list[Round]", changes))
@@ -151,22 +155,23 @@ class ReaderChanges:
         self._sorted = True
 
     def _follows(self, consumer: NDArray[np.intp], at: NDArray[np.float64]) -> bool:
-        """Return whether each consumer has one time here, not before one of an earlier change."""
+        """Return whether each consumer has one time here, which is not before its earlier changes."""
         last = int(consumer.max())
         if last >= len(self._latest):
             self._latest, self._at = (np.append(old, np.zeros(last + 1)) for old in (self._latest, self._at))
             self._round = np.append(self._round, np.full(last + 1, -1))
             self._kind = np.append(self._kind, np.zeros(last + 1, np.intp))
-        # A consumer that is named twice keeps the time written last; the other one then differs from it, and
-        # the answer is False.
+        # A consumer that is named twice keeps the time written last. If its times differ, the other one is
+        # unequal to that, and the answer is False.
         before = self._latest[consumer]
         self._latest[consumer] = at
         return not np.count_nonzero((before > at) | (self._latest[consumer] != at))
 
     def _together(self, changes: list[Round]) -> Iterator[Round]:
-        """Yield changes that are in the order of time, as rounds in which no consumer has a second time.
+        """Yield changes that are in the order of time, as rounds in which each consumer has only one time.
 
-        At one time a consumer may give up and then read; that is their order within a round.
+        At one time a consumer may first give up partitions and then read others, in this order within a
+        round.
         """
         parts: dict[int, list[Round]] = {}
         for change in changes:
@@ -186,8 +191,8 @@ class ReaderChanges:
     def _fits(self, change: Round) -> bool:
         """Return whether all of a change can happen in the present round, after the changes in it so far.
 
-        It does not fit if one of its consumers has another time in this round already, or a change of this
-        kind or a later one.
+        It cannot if one of its consumers already has another time in this round, or a change of this kind or
+        a later kind.
         """
         consumer = change.consumer
         apart = (self._at[consumer] != change.at) | (self._kind[consumer] >= change.kind)
@@ -195,12 +200,12 @@ class ReaderChanges:
 
 
 def _column(value: Any, size: int, kind: type[np.generic]) -> NDArray[Any]:
-    """Return one value as a column of `size` elements; values that are a column already as they are."""
+    """Return one value as a column of `size` elements; a column is returned with its type converted."""
     return np.asarray(value, kind) if isinstance(value, np.ndarray) else np.full(size, value, kind)
 
 
 def _merge(parts: dict[int, list[Round]]) -> Iterator[Round]:
-    """Yield the changes of a round, those of one kind as one.
+    """Yield the changes of a round, joined into one `Round` for each kind.
 
     Kinds come in the order of their numbers: stops before reads. `parts` has the changes of each kind.
     """
@@ -215,10 +220,10 @@ def _merge(parts: dict[int, list[Round]]) -> Iterator[Round]:
 
 
 def _sort(changes: list[_Rows]) -> Iterator[Round]:
-    """Yield rounds in the order of time, in which no consumer has a second time."""
+    """Yield rounds in the order of time, in each of which a consumer has only one time."""
     partition, consumer, times = (np.concatenate(column) for column in list(zip(*changes, strict=True))[:3])
     kind = np.concatenate([np.broadcast_to(kind, at.shape) for _, _, at, kind in changes])
-    # Stable, so changes of one time keep the order in which they were made.
+    # The sort is stable, so changes of one time keep the order in which they were made.
     order = np.argsort(times, kind="stable")
     partition, consumer, times, kind = partition[order], consumer[order], times[order], kind[order]
     waits = np.full(len(order), -1)
@@ -226,15 +231,15 @@ def _sort(changes: list[_Rows]) -> Iterator[Round]:
     earlier, later = rows[:-1], rows[1:]
     apart = (times[earlier] != times[later]) | (kind[earlier] > kind[later])
     apart &= consumer[earlier] == consumer[later]
-    # Each row must be in a later round than the row it waits for: its consumer's row before, if the times
-    # differ.
+    # Each row must be in a later round than the row it waits for. It waits for the row before it of the same
+    # consumer if their times differ, or if their kinds are in the wrong order.
     waits[later[apart]] = earlier[apart]
     alone = np.flatnonzero(kind >= HAUNTED)
-    # A zombie's change has a round of its own: it waits for the row before it, and the row behind waits for
-    # it.
+    # A change of a zombie needs a round of its own: it waits for the row before it, and the row after it
+    # waits for it.
     waits[alone] = alone - 1
     waits[alone[alone + 1 < len(waits)] + 1] = alone[alone + 1 < len(waits)]
-    # What a row or one before it waits for has been in an earlier round.
+    # Rounds are contiguous, so a row also waits for all that the rows before it wait for.
     waits = np.maximum.accumulate(waits)
     begin = 0
     while begin < len(waits):
@@ -246,20 +251,20 @@ def _sort(changes: list[_Rows]) -> Iterator[Round]:
 
 
 class Flow:
-    """The records of a group: from who reads what, how many are behind, read twice and lost.
+    """The records of a group: computes from who reads what how many are behind, read twice and lost.
 
-    Changes are about partitions by flat index; each one is named once in a change, and is named in changes in
-    the order of time. `at` is one time or one for each partition, in milliseconds. Changes about different
-    partitions may come in any order, if none is for a time before the last `advance`, or after the
-    next one; changes for the same time happen in the order in which they were made.
+    Changes name partitions by flat index. A change names each partition once, and the changes of one
+    partition come in the order of time. `at` is one time in milliseconds, or one for each partition. Changes
+    of different partitions may come in any order, if their times are between the last `advance` and the next
+    one; changes of the same time are made in the order in which they came.
 
-    `_reader` and `_stands` are ahead of `readers`: they include the changes that wait for the next `advance`.
+    `_reader` and `_stands` include the changes that wait for the next `advance`; `readers` does not.
     """
 
     def __init__(self, scenario: Scenario, first: NDArray[np.int64], topics: Sequence[str]) -> None:
-        """No partition exists yet; partition p of `topics[t]` will have the index `first[t] + p`.
+        """Begin without any partition; partition p of `topics[t]` will have the index `first[t] + p`.
 
-        `first` has shape (topics + 1,), its last element is the number of all partitions there will ever be.
+        `first` has shape (topics + 1,). Its last element is the number of all partitions there will ever be.
         """
         load = scenario.load
         assert load is not None, "without a load there are no records"
@@ -274,7 +279,8 @@ class Flow:
             np.concatenate([nothing, *waiting]),
         )
         self._changes = ReaderChanges()
-        # Who reads each partition after all changes, happened or not, and whether that one stands still.
+        # The reader of each partition after all changes, also waiting ones, and whether that reader stands
+        # still.
         self._reader = np.full(int(first[-1]), -1)
         self._stands = np.zeros(int(first[-1]), np.bool_)
         self._turns: NDArray[np.intp] | None = None
@@ -282,9 +288,10 @@ class Flow:
 
     @contextmanager
     def out_of_turn(self) -> Iterator[NDArray[np.intp]]:
-        """Let changes inside happen as if they had been noted in the order of turns.
+        """Let changes inside this context be made as if they had been noted in the order of turns.
 
-        Yield a column with the turn of each partition's next change, to be written to before that change.
+        The context gives a column that must hold the turn of each partition's next change; write it before
+        that change.
         """
         self._turns = np.zeros(len(self._reader), np.intp)
         yield self._turns
@@ -292,9 +299,9 @@ class Flow:
         self._changes.put_in_turn()
 
     def born(self, partitions: Integers, at: float | Floats) -> None:
-        """Let these partitions exist from now on.
+        """Let these partitions exist from now on, without a reader.
 
-        Records wait in them or come, and no consumer reads them.
+        Records wait in them or come to them.
         """
         slots = np.asarray(partitions, np.intp)
         self.readers.born(slots, np.broadcast_to(np.asarray(at, np.float64), slots.shape))
@@ -302,9 +309,9 @@ class Flow:
     def reads(self, partitions: Integers, consumer: int | Integers, at: float | Floats) -> None:
         """Let a consumer read partitions from now on, which no other consumer reads.
 
-        It begins at the committed offset, or goes on where it was if it has stalled and has them still. It
-        commits its progress in other partitions, as clients do when they rejoin, and its commit interval
-        begins.
+        It begins at the committed offset. If it stalled and still has the partition, it goes on where it was.
+        It commits its progress in its other partitions, as clients do when they rejoin, and a new commit
+        interval begins.
         """
         slots = np.asarray(partitions, np.intp)
         reader = self._reader[slots]
@@ -319,9 +326,9 @@ class Flow:
 
         Args:
             partitions: flat indexes; a partition without a reader stays as it is.
-            at: the time.
-            committed: True if the reader was asked to give them up, or has closed, and could commit before;
-                the load says whether it does.
+            at: the time in milliseconds, or one for each partition.
+            committed: True if the reader was asked to give the partitions up, or has closed, so that it could
+                commit before. The load says whether it does.
         """
         if not len(partitions):
             return
@@ -332,22 +339,22 @@ class Flow:
     def stalls(self, partitions: Integers, at: float | Floats) -> None:
         """Let the reader of each partition stand still.
 
-        It goes on where it was if it is the next to read it.
+        It goes on where it was if it is also the next to read the partition.
         """
         self._stop(partitions, at, STALLED)
         self._stands[partitions] = True
 
     def zombie(self, zombie: Zombie) -> None:
-        """Let a consumer that has stalled or was dropped read on where it was, though it has lost partitions.
+        """Let a consumer that has stalled or was dropped go on reading partitions that it has lost.
 
-        Its commits are refused. If the consumer reads them now, that is a second process of its name, which
-        takes them over when the first becomes a zombie.
+        Its commits are refused. If the same consumer reads the partitions now, that is a second process of
+        its name, which takes them over when the first one becomes a zombie.
         """
         slots = np.asarray(zombie.partitions, np.intp)
         self._changes.add(slots, zombie.consumer, zombie.start_ms, self.readers.haunt(zombie))
 
     def advance(self, at: float) -> None:
-        """Make all changes up to `at`, which must be all there are."""
+        """Make all waiting changes; none of them may be later than `at`."""
         self._now = at
         for change in self._changes.take():
             assert not np.count_nonzero(change.at > at), "no change is made before its time"
@@ -371,7 +378,7 @@ class Flow:
         readers = self.readers
         arrived, processed, again, lost = readers.balance(at)
         outages = readers.outages
-        # Rounding may leave a little less than nothing.
+        # Rounding may leave a number slightly below zero.
         again = np.maximum(again, 0.0) / 1000
         nothing = np.zeros(len(again))
         lag_ms, lag = readers.group_curve.until(at)
@@ -394,9 +401,9 @@ class Flow:
         )
 
     def _stop(self, partitions: Integers, at: float | Floats, kind: int) -> None:
-        """Change a stop of the partitions that have a reader.
+        """Record a stop of those partitions that have a reader.
 
-        A partition without a reader has nothing to stop, and is left out with its time.
+        A partition without a reader has nothing to stop; it is left out, and so is its time.
         """
         slots = np.asarray(partitions, np.intp)
         reader = self._reader[slots]
@@ -407,5 +414,5 @@ class Flow:
         self._note(slots, reader, at, kind)
 
     def _note(self, slots: NDArray[np.intp], consumer: int | Integers, at: float | Floats, kind: int) -> None:
-        """Note a change, with the turn of each partition if changes are made out of turn."""
+        """Record a change, with the turn of each partition if changes come out of order."""
         self._changes.add(slots, consumer, at, kind, None if self._turns is None else self._turns[slots])

@@ -5,15 +5,15 @@ from numpy.typing import NDArray
 
 
 class OpenTransactions:
-    """The transactions that consumers left open, read-process-write as clients do it since KIP-447.
+    """The transactions that consumers left open, with read-process-write as clients do it since KIP-447.
 
     Each process has one transactional id. A transaction that a process left open holds the last stable offset
-    of its output until its `transaction.timeout.ms` is over, or until the process is back: `initTransactions`
-    aborts the open transaction of its transactional id. A process that wakes up and has lost its partitions
-    aborts by itself, since the offsets it sends with its group metadata are refused.
+    of its output until its `transaction.timeout.ms` is over or the process is back: `initTransactions` aborts
+    the open transaction of its transactional id. A process that wakes up and has lost its partitions aborts
+    its transaction itself, since the offsets it sends with its group metadata are refused.
 
-    A row of `_rows` has one consumer's partitions with begin and end of each; `_of` has the rows of a
-    consumer that may still end earlier.
+    An element of `_rows` has one consumer's partitions, and begin and end of the transaction for each. `_of`
+    maps a consumer to the indexes of its rows whose transactions may still end earlier.
     """
 
     def __init__(self) -> None:
@@ -27,9 +27,9 @@ class OpenTransactions:
         at: NDArray[np.float64],
         until: NDArray[np.float64],
     ) -> None:
-        """Note that these consumers stop.
+        """Record that these consumers stop and leave transactions open.
 
-        Each leaves a transaction open over its partitions from `at` to `until`.
+        Each leaves one open over its partitions, from `at` to `until`.
         """
         for consumer in np.unique(consumers).tolist():
             its = consumers == consumer
@@ -37,9 +37,9 @@ class OpenTransactions:
             self._rows.append((partitions[its], at[its], until[its]))
 
     def end(self, consumer: int, at: float) -> None:
-        """End the transactions that a consumer left open at `at`, if they have not ended before.
+        """End at `at` the transactions that a consumer left open, if they have not ended before.
 
-        A transaction cannot end before it was left open, so an earlier `at` leaves it with no length.
+        A transaction cannot end before it was left open. An earlier `at` gives it the length 0.
         """
         for number in self._of.pop(consumer, ()):
             _, since, until = self._rows[number]
@@ -50,11 +50,11 @@ class OpenTransactions:
         return [consumer for consumer in np.unique(consumers).tolist() if consumer in self._of]
 
     def ends_ms(self) -> float:
-        """Return the end of the last transaction if nothing happens; 0 if there is none."""
+        """Return when the last transaction ends, in milliseconds, if nothing else happens; 0 without one."""
         return max((float(until.max(initial=0.0)) for _, _, until in self._rows), default=0.0)
 
     def waits_ms(self, partitions: int, at: float) -> NDArray[np.float64]:
-        """Return the milliseconds for which each partition was under an open transaction, up to `at`."""
+        """Return for how many milliseconds, up to `at`, each partition was under an open transaction."""
         if not self._rows:
             return np.zeros(partitions)
         where, since, until = map(np.concatenate, zip(*self._rows, strict=True))
@@ -63,6 +63,6 @@ class OpenTransactions:
         # +1 where a transaction begins and -1 where it ends; a partition waits while the sum is above 0.
         change = np.repeat([1, -1], len(since))
         order = np.lexsort((times, where))
-        # How many are open between one time and the next; none are between two partitions.
+        # The sum says how many are open between one time and the next. Between two partitions it is 0.
         lasting = np.diff(times[order]) * (np.cumsum(change[order])[:-1] > 0)
         return np.bincount(where[order][:-1], lasting, partitions).astype(np.float64)

@@ -1,6 +1,7 @@
 """Keep the outage of each partition, from when it is not read until it is no further behind than before.
 
-A slot is a flat index as NumPy's own integer, amounts are thousandths of records, times are milliseconds.
+Slots are flat indexes as an integer column that NumPy can index with. Amounts are thousandths of records,
+times are milliseconds.
 """
 
 from typing import NamedTuple
@@ -24,28 +25,29 @@ class CatchUps(NamedTuple):
 
 
 class Outages:
-    """The outage that each partition is in, until it is no further behind than before it.
+    """The present outage of each partition.
 
-    An outage begins when a partition is no longer read. If it stops again before it has caught up, that is
-    still the same outage. Columns have an element for each partition; amounts are thousandths of records,
-    times milliseconds. `before` and `_since` have a meaning only while `open` is True.
+    An outage begins when a partition is no longer read. It is over when the partition is no further behind
+    than when it began. If the partition stops again before that, it is still the same outage. Columns have an
+    element for each partition; amounts are thousandths of records, times are milliseconds. `before` and
+    `_since` have a meaning only while `open` is True.
 
-    Outages end in `read`, which is told afterwards what happened between two changes; the time at which each
-    was over follows from the closed form.
+    `read` ends outages. It is called after a stretch of reading, and gets the time at which each partition
+    was back in closed form.
     """
 
     def __init__(self, partitions: int) -> None:
         self.open = np.zeros(partitions, np.bool_)
-        self.before = np.zeros(partitions)  # how far behind it was when that began
-        self.peak = np.zeros(partitions)  # the furthest behind it has been
-        self.peak_ms = np.zeros(partitions)  # when
+        self.before = np.zeros(partitions)  # how far behind it was when the outage began
+        self.peak = np.zeros(partitions)  # the furthest it has been behind
+        self.peak_ms = np.zeros(partitions)  # when it was at its peak
         self.recovery_ms = np.zeros(partitions)  # its longest outage that is over
-        self.catch_up_ms = np.zeros(partitions)  # how long it was read while it was in an outage
+        self.catch_up_ms = np.zeros(partitions)  # for how long it has been read while in an outage
         self._catch_ups = [CatchUps(np.empty(0, np.int32), np.empty(0), np.empty(0))]
         self._since = np.zeros(partitions)
 
     def begin(self, slots: Slots, behind: Floats, at: Floats) -> None:
-        """Begin the outages of these partitions, unless they are in one already."""
+        """Begin the outages of these partitions, except those that are in an outage already."""
         new = ~self.open[slots]
         slots = slots[new]
         self.open[slots] = True
@@ -53,7 +55,7 @@ class Outages:
         self._since[slots] = at[new]
 
     def note_level(self, slots: Slots, behind: Floats, at: Floats) -> None:
-        """Note how far behind these partitions are at `at`; the times told must include every peak."""
+        """Record how far behind these partitions are at `at`; call it for each time that may be a peak."""
         higher = behind > self.peak[slots]
         if np.count_nonzero(higher):
             slots = slots[higher]
@@ -61,9 +63,9 @@ class Outages:
             self.peak_ms[slots] = at[higher]
 
     def read(self, slots: Slots, since: Floats, until: Floats, back: Floats) -> None:
-        """Note that these were read from `since` to `until`, and end the outages that ended meanwhile.
+        """Record that these partitions were read from `since` to `until`, and end outages that ended then.
 
-        `back` is the time at which each would be no further behind than before its outage; infinite: never.
+        `back` is the time at which each was no further behind than before its outage; infinite means never.
         """
         affected = self.open[slots].nonzero()[0]
         if not len(affected):

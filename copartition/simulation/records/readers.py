@@ -1,8 +1,8 @@
-"""Keep of each partition its reader, how far behind it is, its outage and its committed offset.
+"""Keep for each partition its reader, how far behind it is, its outage and its committed offset.
 
 A round is computed in three steps: the partitions of its consumers are brought up to its time, readers
-change, and the consumers share their capacity anew. All columns are by flat index or by consumer number; a
-slot is a flat index as NumPy's own integer.
+change, and the consumers share their capacity anew. All columns are by flat index or by consumer number.
+Slots are flat indexes as an integer column that NumPy can index with.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from copartition.simulation.records.curves import (
 from copartition.simulation.records.open_transactions import OpenTransactions
 from copartition.simulation.records.outages import Floats, Outages, Slots
 
-# What happens to a partition. Plain numbers, since these are columns.
+# What happens to a partition. These are plain numbers, because columns hold them.
 GIVEN_UP: Final = 0
-"""Its reader gives it up and had the occasion to commit."""
+"""Its reader gives it up, and could commit before."""
 DROPPED: Final = 1
 """Its reader is gone, or has lost it without knowing."""
 STALLED: Final = 2
-"""Its reader stands still and may go on."""
+"""Its reader stands still and may go on where it was."""
 READ: Final = 3
 """A consumer reads it."""
 HAUNTED: Final = 4
-"""A consumer that has lost it wakes up. Numbers from here on tell one such change from the next."""
+"""A consumer that has lost it wakes up. The zombie with index n in `Readers._zombies` has HAUNTED + n."""
 
 
 class Round(NamedTuple):
-    """One event that happens to these partitions at the same step; each consumer in it has one time.
+    """One kind of change that happens to these partitions; each consumer in it has only one time.
 
-    `partition`, `consumer` and `at` are columns of equal length, times in milliseconds; `kind` is one of the
-    numbers above.
+    `partition`, `consumer` and `at` are columns of equal length, times are milliseconds, and `kind` is one of
+    the numbers above.
     """
 
     partition: NDArray[np.intp]
@@ -52,7 +52,7 @@ class Round(NamedTuple):
     kind: int
 
     def take(self, which: NDArray[np.bool_]) -> Round:
-        """Return the part of the round that a mask chooses."""
+        """Return the rows of the round for which a mask is True."""
         return Round(self.partition[which], self.consumer[which], self.at[which], self.kind)
 
 
@@ -60,28 +60,28 @@ _Sharing = tuple[Floats, Floats, Slots, Floats, Floats]
 
 
 class Zombie:
-    """A consumer that reads on though it has lost partitions, from `start_ms` to `end_ms`.
+    """A consumer that goes on reading partitions that it has lost, from `start_ms` to `end_ms`.
 
-    `partitions` are flat indexes. `_rows` has what it goes on with, as `Readers._wake` found it: slots,
-    amounts behind, rates and positions.
+    `partitions` are flat indexes. `_rows` has what it reads, as `Readers._wake` found it: slots, amounts
+    behind, rates and positions.
     """
 
     def __init__(self, partitions: NDArray[np.int32], consumer: int, start_ms: float, end_ms: float) -> None:
         self.partitions = partitions
         self.consumer = consumer
         self.start_ms = start_ms
-        self.end_ms = end_ms  # earlier than was thought where its process ends
+        self.end_ms = end_ms  # moved forward if its process ends earlier
         self._rows = [(np.empty(0, np.intp), np.empty(0), np.empty(0), np.empty(0))]
 
     def wakes(self, slots: Slots, behind: Floats, rate: Floats, position: Floats) -> None:
-        """Note that it goes on with these partitions, too, from this position."""
+        """Add partitions that it goes on reading, from these positions."""
         self._rows.append((slots, behind, rate, position))
 
     def work(self, at: float, capacity: Floats) -> tuple[Slots, Floats, Floats]:
         """Return the partitions it has read up to `at`, the amount of each, and its position at the end.
 
-        The consumer's capacity is shared among these partitions only, as its process knows no others. Amounts
-        are thousandths of records.
+        The consumer's capacity is shared among these partitions only, since its process knows no others.
+        Amounts are thousandths of records.
         """
         slots, behind, rate, position = (np.concatenate(column) for column in zip(*self._rows, strict=True))
         span = np.full(len(slots), max(min(self.end_ms, at) - self.start_ms, 0.0))
@@ -93,32 +93,32 @@ class Zombie:
 
 
 class Readers:
-    """The state of every partition at its last change, `since`, and of every consumer.
+    """The state of every partition at its last change, `_since`, and of every consumer.
 
-    Between two changes a consumer needs no computing: its backlog, and the time at which each partition is
-    drained, follow from the last change (`records.curves`). Amounts are thousandths of records, rates records
-    a second and times milliseconds, so that whole numbers stay whole.
+    Between two changes nothing needs to be computed for a consumer: its backlog, and the time at which each
+    partition is drained, follow from the last change (`records.curves`). Amounts are thousandths of records,
+    rates are records a second and times are milliseconds, so that whole numbers stay whole.
 
-    A partition that is read has its consumer in `_reader`, -1 is none; one whose reader stands still and may
-    go on has that one in `_standing`. The position of a partition is all that arrived, less `_behind`; the
-    committed position is that less `_uncommitted`. `_reached` is the furthest position that any reader had,
-    by which records read again are told from new ones.
+    `_reader` has the consumer that reads each partition, -1 for none; `_standing` has the one that stands
+    still with it and may go on. The position of a partition is all that arrived minus `_behind`; the
+    committed position is the position minus `_uncommitted`. `_reached` is the furthest position that any
+    reader had. It distinguishes records that are read again from new ones.
     """
 
     def __init__(self, scenario: Scenario, rate: Floats, waiting: Floats) -> None:
         assert scenario.load is not None, "without a load there are no records"
         load = scenario.load
         self._rate = rate
-        self._waiting = 1_000 * waiting  # when each partition is born
+        self._waiting = 1_000 * waiting  # the backlog with which each partition is born
         self._rates_differ = bool((rate != rate[:1]).any())
-        # Without a limit every consumer is always at the end of its partitions, which spares most of the
-        # work.
+        # Without a limit every consumer is always at the end of its partitions, so most of the work can be
+        # left out.
         self._limited = load.capacity < np.inf
         self._interval = scenario.settings.auto_commit_interval_ms
         self._settled_ms = scenario.settled_ms
         self._timeout = scenario.settings.transaction_timeout_ms
         self._transactional = load.transactions
-        # A transaction commits offsets together with what was made from the records.
+        # A transaction commits offsets together with the output made from the records, so never before it.
         self._before = load.commit == "before" and not load.transactions
         self._commits_on_revoke = load.commit_on_revoke or self._before
         # In thousandths of records, as all amounts.
@@ -129,19 +129,20 @@ class Readers:
         self._behind = np.zeros(size)
         self._reader = np.full(size, -1)
         self._drained = np.full(size, np.inf)
-        # Processed but not committed; where negative, committed but not processed.
+        # Amount that is processed but not committed; if negative, committed but not processed.
         self._uncommitted = np.zeros(size)
-        # The reader that stands still and may go on, and until when its transaction lives.
+        # The reader that stands still and may go on, and the time at which its transaction times out.
         self._stalled = False
         self._standing = np.full(size, -1)
         self._deadline = np.full(size, np.inf)
         self._reached = np.zeros(size)
         self._again = np.zeros(size)
         self._lost = np.zeros(size)
-        # Partitions without a committed offset, whose first reader begins at their end.
+        # Partitions without a committed offset; under "latest" their first reader begins at their end.
         self._skips = load.auto_offset_reset == "latest"
         self._uncharted = np.zeros(size, np.bool_)
-        # Where consumers were when they lost a partition without giving it up.
+        # (partition, consumer) -> (position, uncommitted amount) of consumers that lost a partition without
+        # revoking it.
         self._left: dict[tuple[int, int], tuple[float, float]] = {}
         self._zombies: list[Zombie] = []
         self.consumers = Consumers(float(load.capacity))
@@ -153,46 +154,48 @@ class Readers:
     def born(self, slots: Slots, at: Floats) -> None:
         """Let partitions exist from `at` on; records wait in them or come, and no consumer reads them.
 
-        Columns of equal length; `at` is in milliseconds. A partition is in an outage from its birth on, until
-        it is read and no further behind than then.
+        The columns have equal length; `at` is in milliseconds. A partition is in an outage from its birth on,
+        until it is read and no further behind than at its birth.
         """
         self._born[slots] = self._since[slots] = at
         waiting = self._behind[slots] = self._waiting[slots]
         self.outages.begin(slots, waiting, at)
         self.outages.note_level(slots, waiting, at)
         self.group_curve.bends(at, self._rate[slots])
-        # The group of time 0 has committed offsets; a partition that is born later has none.
+        # The group has committed offsets at time 0; a partition that is born later has none.
         self._uncharted[slots] = self._skips & (at > 0)
         if np.count_nonzero(waiting):
             self.group_curve.jumps(at, waiting)
 
-    def _arrived(self, slots: Slots, at: Floats) -> Floats:
+    def _count_arrivals(self, slots: Slots, at: Floats) -> Floats:
         """Return the records that have come to these partitions by `at`, with the backlog at their birth.
 
-        Thousandths of records, shape (len(slots),). A partition that is not born yet has its backlog only.
+        The result is in thousandths of records, shape (len(slots),). A partition that is not born yet has
+        only its backlog.
         """
         came: Floats = self._rate[slots] * np.maximum(at - self._born[slots], 0.0)
         return self._waiting[slots] + came
 
     def has_read(self, slots: NDArray[np.integer], consumer: NDArray[np.integer]) -> None:
-        """Consumers that read these at time 0, one for each, have read them for `Scenario.settled_ms`.
+        """Record that consumers have been reading these partitions for `Scenario.settled_ms` before time 0.
 
-        What came since they have committed last is theirs, too: whoever takes over reads it once more.
+        `consumer` has the reader of each partition. Records that came since its last commit are uncommitted,
+        so another consumer that takes over reads them once more.
         """
         if not self._before:
             uncommitted_ms = np.minimum(-self.consumers.since[consumer], self._settled_ms)
             self._uncommitted[slots] = self._rate[slots] * uncommitted_ms
 
     def haunt(self, zombie: Zombie) -> int:
-        """Note a zombie, and return the kind of the change that lets it wake up."""
+        """Add a zombie, and return the kind of the change that lets it wake up."""
         self._zombies.append(zombie)
         return HAUNTED + len(self._zombies) - 1
 
     def levels(self, at: float) -> Floats:
         """Return how far behind each partition is at `at`, in thousandths of records.
 
-        Shape (partitions,). Nothing is changed: the closed form is evaluated from each partition's last
-        change. A partition that is not born has nothing behind.
+        The result has shape (partitions,). Nothing is changed: the closed form is evaluated from each
+        partition's last change on. A partition that is not born yet has nothing behind.
         """
         elapsed = np.maximum(at - self._since, 0.0)
         levels = self._behind + self._rate * elapsed
@@ -201,23 +204,23 @@ class Readers:
         return levels
 
     def caught_up_ms(self) -> float:
-        """Return the time at which the last partition is drained; those that never will be are left out.
+        """Return the time at which the last partition is drained, leaving out those that never will be.
 
-        It is a time of the run in milliseconds, and holds if nothing changes before it.
+        It is a time of the run in milliseconds, and holds if nothing changes before.
         """
         times = (self._since + self._drained)[self._reader >= 0]
         return float(times[np.isfinite(times)].max(initial=0.0))
 
     def happen(self, now: Round) -> None:
-        """Let a round happen: settle its consumers, change who reads what, and share capacities anew."""
+        """Compute one round: settle its consumers, change who reads what, and share capacities anew."""
         consumers = self.consumers
         consumers.enter(now.consumer, now.at)
         if self._commits_on_revoke and now.kind == GIVEN_UP:
             consumers.commits[now.consumer[self._reader[now.partition] >= 0]] = True
         elif self._commits_on_revoke and now.kind == READ:
             consumers.commits[now.consumer[~self._goes_on(now)] if self._stalled else now.consumer] = True
-        # The order matters: amounts up to now belong to the readers before, and capacities are shared by the
-        # readers after.
+        # The order matters: amounts up to now belong to the old readers, and the new readers share the
+        # capacities.
         self._settle()
         if now.kind < READ:
             self._stop(now)
@@ -231,8 +234,7 @@ class Readers:
     def balance(self, at: float) -> tuple[Floats, Floats, Floats, Floats]:
         """Return each partition's records at `at`: arrived, processed or lost, processed again, and lost.
 
-        All are thousandths of records, shape (partitions,). The state is brought to `at`, as by a change of
-        everything.
+        All are thousandths of records, shape (partitions,). This brings the state of all partitions to `at`.
         """
         consumers = self.consumers
         everybody = np.arange(len(consumers.now) - 1)
@@ -243,7 +245,7 @@ class Readers:
         consumers.leave()
         waiting = ((self._reader < 0) & (self._since <= at)).nonzero()[0]
         self._wait(waiting, np.full(len(waiting), at))
-        arrived = self._arrived(np.arange(len(self._rate)), np.full(len(self._rate), at))
+        arrived = self._count_arrivals(np.arange(len(self._rate)), np.full(len(self._rate), at))
         position = arrived - self._behind
         reached, again, lost = self._reached.copy(), self._again.copy(), self._lost.copy()
         for zombie in self._zombies:
@@ -255,11 +257,11 @@ class Readers:
             if not self._transactional:
                 reached[slots] = np.maximum(reached[slots], up_to)
         processed = np.maximum(position, reached)
-        # What was left behind and has not been reached again has not been processed again either.
+        # Records that were lost with a partition and not reached again have not been processed again either.
         return arrived, processed, again - (processed - position), lost
 
     def _sharing(self, slots: Slots) -> _Sharing:
-        """Return the columns that the functions of `records.curves` take, for these partitions."""
+        """Return, for these partitions, the columns that the functions of `records.curves` take."""
         return (
             self._behind[slots],
             self._rate[slots],
@@ -280,8 +282,8 @@ class Readers:
         after = behind_at(elapsed, *sharing)
         self.curves.add(slots, reader, since, now, behind, rate, drained)
         self._recover(slots, sharing, since, now, after)
-        # With equal rates a partition's lag is highest at one end of a stretch, which is noted anyway; only
-        # otherwise it may turn in between.
+        # With equal rates a partition's lag is highest at one end of a stretch, and both ends are recorded
+        # anyway. Only with different rates may it turn in between.
         if self._rates_differ:
             rows, turn, top = peaks(*sharing)
             passed = turn <= elapsed[rows]
@@ -300,20 +302,20 @@ class Readers:
         elapsed: Floats,
         after: Floats,
     ) -> Floats:
-        """Return the amount of these partitions that is processed and not committed, as `_uncommitted`."""
+        """Return the amounts of these partitions that are processed but not committed (`_uncommitted`)."""
         behind, rate, reader, drained, capacity = sharing
         consumers = self.consumers
         commits = consumers.commits[reader]
         if np.count_nonzero(commits) == len(commits) or (self._before and not self._limited):
             return np.zeros(len(slots))
         if self._before:
-            # While a consumer is behind it polls a batch once in a cycle, and commits it at once.
+            # While a consumer is behind, it polls one batch in each cycle, and commits it at once.
             cycle = self._batch / capacity[reader]
             passed = (consumers.now - consumers.clock)[reader] % cycle
             speed = speed_at(elapsed, rate, reader, drained, capacity)
             return np.where(commits, 0.0, -np.minimum(after, speed * (cycle - passed)))
-        # A commit in this stretch leaves only what was processed since; without one all of the stretch is
-        # added.
+        # If a commit lies in this stretch, only what was processed since is uncommitted; else all of the
+        # stretch is added.
         tick = consumers.last_tick(self._interval)[reader] - self._since[slots]
         passed = tick > 0
         at_tick = behind_at(np.where(passed, tick, elapsed), *sharing)
@@ -329,11 +331,11 @@ class Readers:
         now: Floats,
         after: Floats,
     ) -> None:
-        """Find which of these partitions came back to their lag before the outage, and tell `outages`."""
+        """Find which partitions came back to their lag before the outage, and record that in `outages`."""
         behind, _, _, drained, _ = sharing
         target = self.outages.before[slots]
-        # To no lag at all a partition is back when it is drained, which is known; only other targets need a
-        # search.
+        # A partition is back to no lag at all when it is drained, and that time is known. Only other targets
+        # need a search.
         back = np.where(behind <= target, 0.0, drained)
         if np.count_nonzero(target):
             some = ((target > 0) & (behind > target)).nonzero()[0]
@@ -344,7 +346,7 @@ class Readers:
         self.outages.read(slots, since, now, since + back)
 
     def _stop(self, now: Round) -> None:
-        """Stop the readers of a round's partitions; their reading up to now is settled."""
+        """Stop the readers of a round's partitions, after all that they have read has been settled."""
         slots, consumer, at, kind = now
         stood = self._reader[slots] < 0
         if np.count_nonzero(stood):
@@ -357,8 +359,8 @@ class Readers:
             if self._left:
                 for key in zip(slots.tolist(), consumer.tolist(), strict=True):
                     self._left.pop(key, None)
-            # Whoever stood still, or has something uncommitted, loses the partition even if it gives it up:
-            # the next reader begins at the committed position.
+            # A reader that stood still, or has something uncommitted, loses the partition even if it gives it
+            # up: the next reader begins at the committed position.
             refused = stood | (self._uncommitted[slots] != 0)
             if np.count_nonzero(refused):
                 self._lose(now.take(refused))
@@ -372,8 +374,8 @@ class Readers:
             self._lose(now)
 
     def _leave_open(self, now: Round) -> None:
-        """Leave open the transactions of consumers that stop with something processed and not committed."""
-        # A transaction begins when the one before is committed, so its timeout runs from the last commit.
+        """Leave open the transactions of consumers that stop with records processed but not committed."""
+        # A transaction begins when the one before it is committed, so its timeout runs from the last commit.
         until = self.consumers.last_tick(self._interval)[now.consumer] + self._timeout
         self._deadline[now.partition] = until
         begun = self._uncommitted[now.partition] > 0
@@ -382,11 +384,12 @@ class Readers:
     def _lose(self, now: Round) -> None:
         """Let consumers lose these partitions; the next reader begins at the committed position.
 
-        `_left` keeps where the consumer was, in case that its process wakes up and reads on (`_wake`). What
-        was processed and not committed is behind again, so the group's lag jumps up by it.
+        `_left` keeps the position of each consumer, in case its process wakes up and goes on reading
+        (`_wake`). Records that were processed but not committed are behind again, so the group's lag jumps up
+        by their number.
         """
         slots, consumer, at, _ = now
-        position = self._arrived(slots, at) - self._behind[slots]
+        position = self._count_arrivals(slots, at) - self._behind[slots]
         uncommitted = self._uncommitted[slots]
         keys = zip(slots.tolist(), consumer.tolist(), strict=True)
         self._left.update(zip(keys, zip(position.tolist(), uncommitted.tolist(), strict=True), strict=True))
@@ -404,7 +407,7 @@ class Readers:
     def _read(self, now: Round) -> None:
         """Let consumers read these partitions from now on.
 
-        A consumer that stood still with a partition goes on at its position; any other one begins at the
+        A consumer that stood still with a partition goes on at its position. Any other consumer begins at the
         committed position, to which the partition was set back when it was lost.
         """
         slots, consumer, at, _ = now
@@ -416,7 +419,7 @@ class Readers:
             goes_on = self._goes_on(now)
             self._standing[slots[goes_on]] = -1
             consumers.busy[consumer[goes_on]] = True
-            # A commit that fell due meanwhile is made at once.
+            # A commit that became due while it stood still is made at once.
             due = consumers.commits[consumer] | (consumers.last_tick(self._interval)[consumer] > stood_since)
             self._uncommitted[slots[goes_on & due]] = 0.0
             gone = (stood >= 0) & ~goes_on
@@ -436,10 +439,11 @@ class Readers:
                 self.transactions.end(transaction, consumers.now[transaction])
 
     def _skip(self, slots: Slots, at: Floats) -> None:
-        """Let the first reader of these partitions begin at their end, and lose what is there already.
+        """Let the first reader of these partitions begin at their end, and count the records before as lost.
 
-        That it has begun is taken for committed, as it is within `auto.commit.interval.ms`: a reader that is
-        gone before does not make the next one skip again. `at` has a time in milliseconds for each.
+        The end counts as committed at once, though a client commits it only within `auto.commit.interval.ms`.
+        So if that reader is gone earlier, the next one does not skip again. `at` has a time in milliseconds
+        for each partition.
         """
         self._uncharted[slots] = False
         self._lost[slots] += self._behind[slots]
@@ -447,16 +451,16 @@ class Readers:
         self._behind[slots] = 0.0
 
     def _goes_on(self, now: Round) -> NDArray[np.bool_]:
-        """Return for each of these partitions whether its consumer stood still with it, and still has it."""
+        """Return, for each of these partitions, whether its consumer stood still with it and still has it."""
         stood: NDArray[np.bool_] = self._standing[now.partition] == now.consumer
-        # A coordinator aborts a transaction that takes too long, and its producer finds out when it commits.
+        # The coordinator aborts a transaction that takes too long; its producer learns this when it commits.
         return stood & (now.at <= self._deadline[now.partition])
 
     def _wake(self, now: Round) -> None:
-        """Let a consumer read on though it does not own the partitions any more."""
+        """Let a consumer go on reading partitions that it does not own any more."""
         replaced = self._reader[now.partition] == now.consumer
         if np.count_nonzero(replaced):
-            # Another process of its name has taken over, and begins where partitions are committed.
+            # Another process of the same name has taken over, and begins at the committed position.
             again = now.take(replaced)
             self._stop(again._replace(kind=DROPPED))
             self._read(again._replace(kind=READ))
@@ -467,12 +471,12 @@ class Readers:
             self._lose(now.take(stands))
         keys = zip(now.partition.tolist(), now.consumer.tolist(), strict=True)
         left = np.array([self._left.get(key, (np.nan, np.nan)) for key in keys])
-        # Partitions that it has given up have no entry, and are not read on.
+        # It does not go on with partitions that it gave up; these have no entry.
         has_lost = ~np.isnan(left[:, 0])
         position, uncommitted = left[has_lost].T
         slots, _, at, kind = now.take(has_lost)
         rate = self._rate[slots] * (not self._before)
-        behind = -uncommitted if self._before else self._arrived(slots, at) - position
+        behind = -uncommitted if self._before else self._count_arrivals(slots, at) - position
         zombie = self._zombies[kind - HAUNTED]
         zombie.wakes(slots, behind, rate, position)
         if self._transactional:
@@ -481,7 +485,8 @@ class Readers:
     def _wait(self, slots: Slots, at: Floats) -> None:
         """Bring partitions that no consumer reads up to `at`.
 
-        Records come and none is processed. `slots` and `at` have equal length, times in milliseconds.
+        Records come to them and none is processed. `slots` and `at` have equal length, times are
+        milliseconds.
         """
         since, behind, rate = self._since[slots], self._behind[slots], self._rate[slots]
         nobody = np.full(len(slots), -1)
@@ -494,7 +499,7 @@ class Readers:
     def _begin(self) -> None:
         """Let the round's consumers share their capacity among the partitions that they read now."""
         slots = self.consumers.touched[self._reader].nonzero()[0]
-        # None of them reads anything, so there is no capacity to share.
+        # If they read no partition, there is no capacity to share.
         if not len(slots):
             self.consumers.rest(self.group_curve)
             return

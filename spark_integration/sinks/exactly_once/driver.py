@@ -19,15 +19,15 @@ from spark_integration.sinks.exactly_once.faults import (
     ANSWER_WITHIN_S,
     PATIENCE_S,
     check_readable,
-    group_refused,
+    group_refusal,
     meaning,
     patiently,
-    topic_refused,
+    topic_refusal,
 )
 from spark_integration.sinks.exactly_once.half_done import SILENT_S, fence, fence_one
 from spark_integration.sinks.exactly_once.partitions import (
-    committed,
     ledger_entries,
+    ledger_offsets,
     may_hold_records,
     with_offsets,
 )
@@ -60,8 +60,8 @@ def look_up(target: Target, admin: AdminClient | None = None) -> Target:
     admin = _admin(target) if admin is None else admin
     topics = confluent_kafka.TopicCollection([target.topic])
     description = _ask_one(target, lambda: admin.describe_topics(topics, include_authorized_operations=True))
-    if not _allowed(description) >= {"READ", "WRITE"}:
-        raise topic_refused(target.topic)
+    if not _rights(description) >= {"READ", "WRITE"}:
+        raise topic_refusal(target.topic)
     _check_replicas(admin, target, {partition.id: len(partition.isr) for partition in description.partitions})
     return replace(target, topic_id=str(description.topic_id), actual=len(description.partitions))
 
@@ -100,7 +100,7 @@ def prepare(target: Target) -> Target:
     behind = [partition for partition, entry in ledger.items() if entry and entry.version < last]
     if last < target.version and behind:
         raise HalfWrittenError(
-            f"{target}: version {last} is not in partition {_listed(behind)}: write version {last} again "
+            f"{target}: version {last} is not in partition {_first_few(behind)}: write version {last} again "
             "first, with the same rows"
         )
     return target
@@ -116,7 +116,7 @@ def begun_before(target: Target) -> Target:
         return target
     admin, known = _admin(target), range(min(target.partitions, target.actual))
     # What an open transaction would add does not count, for it may come to nothing.
-    offsets = _ask_while_coordinators_move(target, lambda: committed(admin, target, known, stable=False))
+    offsets = _ask_while_coordinators_move(target, lambda: ledger_offsets(admin, target, known, stable=False))
     return _with_begun(target, ledger_entries(target, offsets))
 
 
@@ -154,8 +154,8 @@ def check_after(target: Target) -> None:
     ]
     if lacking:
         raise HalfWrittenError(
-            f"{target}: all tasks ended, and by the ledger it is not in partition {_listed(lacking)}. Write "
-            "it again, with the same rows"
+            f"{target}: all tasks ended, and by the ledger it is not in partition {_first_few(lacking)}. "
+            "Write it again, with the same rows"
         )
 
 
@@ -174,8 +174,8 @@ def check_alone(target: Target, admin: AdminClient | None = None) -> None:
             f"{target}: its ledger is group {group!r}, in which {len(description.members)} consumers are. "
             "Their commits would overwrite it: stop them, or have them use another group"
         )
-    if "READ" not in _allowed(description):
-        raise group_refused(target.app_id)
+    if "READ" not in _rights(description):
+        raise group_refusal(target.app_id)
 
 
 def _with_begun(target: Target, ledger: Mapping[int, Entry | None]) -> Target:
@@ -196,7 +196,7 @@ def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, in
     if behind := [partition for partition, count in in_sync.items() if count < least]:
         raise NotEnoughReplicasError(
             f"topic {target.topic!r} asks for {least} replicas in sync (min.insync.replicas), and partition "
-            f"{_listed(behind)} has fewer: brokers would take no record. Wait for the others, or lower it"
+            f"{_first_few(behind)} has fewer: brokers would take no record. Wait for the others, or lower it"
         )
 
 
@@ -211,7 +211,7 @@ def _ledger(admin: AdminClient, target: Target, partitions: int) -> Mapping[int,
         target: the version.
         partitions: how many partitions of the topic to ask about.
     """
-    ask = partial(committed, admin, target, range(partitions))
+    ask = partial(ledger_offsets, admin, target, range(partitions))
     try:
         # First with little patience: a transaction that just ends makes the ledger readable in a moment.
         offsets = patiently(lambda _: check_readable(ask()), SILENT_S)
@@ -240,7 +240,7 @@ def _admin(target: Target) -> AdminClient:
     return cast("AdminClient", admin)
 
 
-def _allowed(description: Any) -> set[str]:
+def _rights(description: Any) -> set[str]:
     """Return what this user may do there; everything where the broker does not say."""
     operations = description.authorized_operations
     return {"READ", "WRITE"} if operations is None else {operation.name for operation in operations}
@@ -269,5 +269,5 @@ def _ask_one(target: Target, ask: Callable[[], Mapping[Any, Any]]) -> Any:
     return _ask_while_coordinators_move(target, answer)
 
 
-def _listed(partitions: Collection[int]) -> str:
+def _first_few(partitions: Collection[int]) -> str:
     return first_of([*map(str, sorted(partitions))], 5)

@@ -148,9 +148,9 @@ def meaning(error: KafkaError, app_id: str, topic: str) -> CopartitionError:
             f"transactional ids with the prefix 'copartition/{app_id}/'"
         )
     if name == "GROUP_AUTHORIZATION_FAILED":
-        return group_refused(app_id)
+        return group_refusal(app_id)
     if name in {"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"}:
-        return topic_refused(topic)
+        return topic_refusal(topic)
     if name == "UNKNOWN_TOPIC_OR_PART":
         return UnknownTopicError(f"the cluster has no topic {topic!r} we may see: create it")
     if name == "INVALID_TRANSACTION_TIMEOUT":
@@ -171,7 +171,7 @@ def meaning(error: KafkaError, app_id: str, topic: str) -> CopartitionError:
     return DeliveryError(f"topic {topic!r}, written by {app_id!r}: {text or 'the cluster says'} ({name})")
 
 
-def group_refused(app_id: str) -> AccessError:
+def group_refusal(app_id: str) -> AccessError:
     """Return what to grant for the ledger's group."""
     return AccessError(
         f"the cluster refuses the ledger of application {app_id!r}: allow Read and Describe on group "
@@ -179,7 +179,7 @@ def group_refused(app_id: str) -> AccessError:
     )
 
 
-def topic_refused(topic: str) -> AccessError:
+def topic_refusal(topic: str) -> AccessError:
     """Return what to grant for the topic."""
     return AccessError(
         f"the cluster refuses topic {topic!r}: allow Write, Read and Describe on it; the ledger's entries "

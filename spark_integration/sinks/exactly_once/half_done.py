@@ -28,11 +28,11 @@ from spark_integration.sinks.exactly_once.faults import (
 )
 from spark_integration.sinks.exactly_once.partitions import (
     admin_client,
-    committed,
     committed_reader,
     end_of,
     ledger_entries,
-    next_committed,
+    ledger_offsets,
+    next_record,
 )
 from spark_integration.sinks.exactly_once.target import Target
 
@@ -117,7 +117,7 @@ def end_half_done(target: Target, partition: int, producer: Producer) -> None:
     readable = end_of(admin, target, partition, committed=True)
     if readable == end_of(admin, target, partition, committed=False):
         # The entry that is in force while a transaction that would change it is open.
-        offsets = patiently(lambda _: committed(admin, target, [partition], stable=False))
+        offsets = patiently(lambda _: ledger_offsets(admin, target, [partition], stable=False))
         if not _holds_just(target, partition, ledger_entries(target, check_readable(offsets))[partition]):
             return
     else:
@@ -168,7 +168,7 @@ def _abort_in_partition(target: Target, partition: int, producer: Producer) -> N
 def _is_open(admin: AdminClient, target: Target, partition: int) -> bool:
     """Return whether a transaction that would change an entry of the ledger has not ended."""
     try:
-        check_readable(patiently(lambda _: committed(admin, target, [partition])))
+        check_readable(patiently(lambda _: ledger_offsets(admin, target, [partition])))
     except confluent_kafka.KafkaException as error:
         if error.args[0].name() == "UNSTABLE_OFFSET_COMMIT":
             return True
@@ -185,7 +185,7 @@ def _holds_just(target: Target, partition: int, last: Entry | None) -> bool:
     with closing(committed_reader(target)) as reader:
         reader.assign([confluent_kafka.TopicPartition(target.topic, partition, since)])
         for count in range(expected + 1):
-            message = next_committed(reader, ANSWER_WITHIN_S)
+            message = next_record(reader, ANSWER_WITHIN_S)
             if message is None:
                 return False  # the broker does not answer
             if message.error() is not None:

@@ -73,7 +73,7 @@ def _of(target: Target) -> tuple[object, ...]:
     return target.app_id, target.topic_id, target.actual, tuple(sorted(target.config.items()))
 
 
-def next_committed(reader: confluent_kafka.Consumer, within_s: float) -> confluent_kafka.Message | None:
+def next_record(reader: confluent_kafka.Consumer, within_s: float) -> confluent_kafka.Message | None:
     """Return a record, or with an error the end that readers of committed records come to.
 
     None if none comes.
@@ -85,7 +85,7 @@ def next_committed(reader: confluent_kafka.Consumer, within_s: float) -> conflue
     return message
 
 
-def committed(
+def ledger_offsets(
     admin: AdminClient, target: Target, partitions: Iterable[int], *, stable: bool = True
 ) -> list[confluent_kafka.TopicPartition]:
     """Return the offsets of the ledger's group for partitions of the topic; KafkaException if nobody says.
@@ -134,13 +134,13 @@ def may_hold_records(admin: AdminClient, target: Target, partition: int, *, fenc
         return True  # deleted by age or by hand
     with closing(committed_reader(target)) as reader:
         reader.assign([confluent_kafka.TopicPartition(target.topic, partition, 0)])
-        message = next_committed(reader, ANSWER_WITHIN_S)
+        message = next_record(reader, ANSWER_WITHIN_S)
         if message is None:
             raise confluent_kafka.KafkaException(confluent_kafka.KafkaError(_TIMED_OUT))
         while message is not None and message.error() is not None:
             if not fenced or (message.offset() or 0) >= end:
                 return False
-            message = next_committed(reader, _OPEN_S)
+            message = next_record(reader, _OPEN_S)
     return True
 
 

@@ -52,7 +52,7 @@ class OnceBatchWriter(datasource.DataSourceArrowWriter):
 
     def commit(self, messages: list[datasource.WriterCommitMessage | None]) -> None:
         """All tasks have ended."""
-        write_empty(self._target, _left_out(self._target, messages))
+        write_empty(self._target, _unwritten(self._target, messages))
         check_after(self._target)
 
     def abort(self, messages: list[datasource.WriterCommitMessage | None]) -> None:
@@ -115,7 +115,7 @@ class OnceStreamWriter(StreamWriter):
     def commit(self, messages: list[datasource.WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """All tasks have ended."""
         target = replace(self._target, version=batchId)
-        if left_out := _left_out(target, messages):
+        if left_out := _unwritten(target, messages):
             write_empty(begun_before(look_up(target)), left_out)
         # Of a stream this is asked at the end, as nothing runs on the driver before the tasks.
         check_alone(target)
@@ -128,7 +128,7 @@ class OnceStreamWriter(StreamWriter):
 
 def _fence_rest(target: Target, messages: Iterable[datasource.WriterCommitMessage | None]) -> None:
     """End what tasks that did not report have left open, for as long as the brokers would take to do so."""
-    fence(target, _left_out(target, messages), within_s=target.longest_transaction_s)
+    fence(target, _unwritten(target, messages), within_s=target.longest_transaction_s)
 
 
 def _task() -> TaskContext:
@@ -136,7 +136,7 @@ def _task() -> TaskContext:
     return cast(TaskContext, TaskContext.get())
 
 
-def _left_out(target: Target, messages: Iterable[datasource.WriterCommitMessage | None]) -> list[int]:
+def _unwritten(target: Target, messages: Iterable[datasource.WriterCommitMessage | None]) -> list[int]:
     """Return the partitions that no task has written, ascending."""
     # The classes of what was pickled by value are not the same here.
     tasks = [cast(_Written, message).partitions for message in messages if message is not None]

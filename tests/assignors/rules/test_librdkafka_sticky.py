@@ -94,6 +94,24 @@ def test_a_topic_that_is_gone_stays_with_its_owner() -> None:
     assert ("gone", 0) in list(get_assignor(NAME).assign(group)["a"])
 
 
+@pytest.mark.parametrize("number", [4, 2**31 - 2, 2**31 - 1])
+@pytest.mark.parametrize("generation", [1, None])
+def test_so_does_a_partition_that_the_topic_does_not_have(generation: int | None, number: int) -> None:
+    members = [
+        Member("a", ["t"], owned=[("t", number)], generation=generation),
+        Member("b", ["t"], owned=[("t", 0)], generation=1),
+    ]
+    assignment = get_assignor(NAME).assign(Group([Topic("t", 4)], members))
+    assert ("t", number) in list(assignment["a"])
+    assert sorted(partition for lists in assignment.values() for _, partition in lists) == [
+        0,
+        1,
+        2,
+        3,
+        number,
+    ]
+
+
 def with_a_stale_claim(partitions: int) -> Group:
     """One member has all, another nothing, and a third claims one from an earlier generation.
 

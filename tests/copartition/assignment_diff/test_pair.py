@@ -109,7 +109,7 @@ def test_a_step_of_a_scenario_is_a_source(scenario):
         ((MEMBERS, MEMBERS), WhatIf(add_members=1), "add plan:ASSIGNOR"),
         (("plan:sticky", "plan:range"), None, "plans from the other side"),
         (("plan:sticky",), None, "plans from the other side"),
-        (("live:g", MEMBERS), None, "live:g needs a cluster; name it with -b"),
+        (("live:g", MEMBERS), None, "live:g needs a cluster; name it with `bootstrap_servers`"),
         ((str(CAPTURES / "members-3.9.1.txt"), MEMBERS), None, "members-3.9.1.txt: line 3: "),
     ],
 )

@@ -15,7 +15,7 @@ WEIGHTS = {"t": [5, 4, 2, 1]}
 
 
 def state(lists):
-    given = GroupState.of(Assignment.of(lists)).completed({"t": 4})
+    given = GroupState.of(Assignment.of(lists)).with_every_partition({"t": 4})
     return replace(given, members=tuple(member._replace(topics=("t",)) for member in given.members))
 
 

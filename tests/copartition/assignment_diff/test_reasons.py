@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from assignors import Assignment, Explainer, Group, Member, Reason, RebalanceProtocol, Topic
-from assignors.interface import unrecorded
+from assignors.interface import record_nothing
 from assignors.state import GroupState
 from copartition.assignment_diff import Action, diff
 from partitioning.topic_partition import TopicPartition
@@ -21,7 +21,7 @@ class Mover:
     protocols = frozenset({RebalanceProtocol.EAGER})
 
     def assign(self, group):
-        return self.assign_recorded(group, unrecorded)
+        return self.assign_recorded(group, record_nothing)
 
     def assign_recorded(self, group, record):
         record(TopicPartition("t", 0), Reason.KEPT, "a")

@@ -1,9 +1,17 @@
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
-from confluent_kafka import OFFSET_END, Producer, TopicPartition
+from confluent_kafka import (
+    OFFSET_END,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from copartition.audit import reader, topic_state
@@ -21,7 +29,7 @@ from partitioning.errors import (
 from partitioning.testing.mock_cluster import MockCluster
 from tests.support.broker import Kafka, free_ports
 from tests.support.secured import Secured, settings
-from tests.support.waiting import GENEROUS_S
+from tests.support.waiting import GENEROUS_S, wait_for
 
 KEYS = [b"user-%d" % number for number in range(600)]
 
@@ -88,14 +96,14 @@ def test_the_end_is_where_it_was_when_reading_began(mocked) -> None:
 def test_the_last_offsets_of_each_partition(mocked) -> None:
     batches, found = read(*mocked([*KEYS]), Selection(last=10))
     assert (len(keys_of(batches)), found.coverage.kind) == (40, "last")
-    assert found.coverage.text == "the last 10 offsets of each of 4 partitions"
+    assert found.coverage.text.startswith("the last 10 offsets of each of 4 partitions; assumed, ")
 
 
 def test_some_partitions(mocked) -> None:
     batches, found = read(*mocked([*KEYS]), Selection(partitions=(3, 1)))
     assert {*np.concatenate([batch.partition for batch in batches]).tolist()} == {1, 3}
     assert (found.coverage.kind, found.coverage.partitions) == ("partitions", (1, 3))
-    assert found.coverage.text == "every record in 2 of 4 partitions"
+    assert found.coverage.text.startswith("every record in 2 of 4 partitions; assumed, ")
 
 
 def test_a_topic_without_records_ends_at_once(mocked) -> None:
@@ -239,6 +247,26 @@ def test_a_topic_that_grows_meanwhile_is_said_to(broker: Kafka) -> None:
         assert found.coverage.kind == "partitions"
 
 
+def shown_id(admin: AdminClient, topic: str) -> str | None:
+    """The id of a topic as the broker has it; None if it has none of that name."""
+    answer = admin.describe_topics(TopicCollection([topic]), request_timeout=GENEROUS_S)[topic]
+    refusal = answer.exception()
+    if isinstance(refusal, KafkaException) and refusal.args[0].name() == "UNKNOWN_TOPIC_OR_PART":
+        return None
+    return str(answer.result().topic_id)
+
+
+def test_who_cannot_be_asked_whether_it_is_the_same_topic_gives_no_verdict(mocked) -> None:
+    topic, servers = mocked([*KEYS])
+    with Reading(topic, {"bootstrap.servers": servers}) as found:
+        silence: Future[None] = Future()
+        silence.set_exception(KafkaException(KafkaError(KafkaError._TIMED_OUT)))
+        found._state.id = "known when reading began"
+        found._state._describe = lambda *_: silence  # type: ignore[method-assign]
+        with pytest.raises(BrokerUnreachableError, match=f"topic '{topic}': .*[Tt]imed out; try again"):
+            list(found)
+
+
 @pytest.mark.broker
 @pytest.mark.parametrize(("again", "said"), [(False, "was deleted"), (True, "was recreated")])
 def test_a_topic_that_goes_meanwhile_gives_no_verdict(broker: Kafka, again: bool, said: str) -> None:
@@ -251,6 +279,9 @@ def test_a_topic_that_goes_meanwhile_gives_no_verdict(broker: Kafka, again: bool
         admin.delete_topics([topic])[topic].result()
         if again:
             admin.create_topics([NewTopic(topic, 2, 1)])[topic].result()
+        # The controller has done it; until the broker has heard of that, it shows and serves the old topic.
+        wait_for(lambda: shown_id(admin, topic), lambda now: now != found._state.id and (now or not again))
+        if again:
             written(servers, topic, [*KEYS])
         with pytest.raises(TopicChangedError, match=said):
             list(found)

@@ -134,6 +134,26 @@ def test_a_rule_that_nobody_compared_with_its_client_is_assumed(client, told):
     assert told == any(f"{client} places keys as its source says" in assumed for assumed in found.assumed)
 
 
+@pytest.mark.parametrize(
+    ("tool", "rule"),
+    [
+        ("vector", "librdkafka"),
+        ("quarkus", "java"),
+        ("fluentd", "ruby-kafka"),
+        ("redpanda-connect", "sarama"),
+        ("ruby-kafka,hash_function=murmur2", "kafka-python"),
+        ("KafkaJS", None),
+        ("kafka-go,Balancer=Hash", None),
+        ("quix-streams", None),
+        ("java", None),
+    ],
+)
+def test_a_tool_is_taken_to_have_the_rule_of_the_client_that_was_asked(tool, rule):
+    found = judge_writers([parse_writer(f"a={tool}"), parse_writer(f"b={tool}")], TWELVE)
+    told = [assumed for assumed in found.assumed if "places keys by the rule of" in assumed]
+    assert told == ([f"{tool.partition(',')[0]} places keys by the rule of {rule}"] if rule else [])
+
+
 @pytest.mark.parametrize("texts", [[], ["a=java"], ["a=java", "a=sarama"]])
 def test_a_join_has_two_topics(texts):
     with pytest.raises(InvalidConfigError, match="two topics or more"):

@@ -20,7 +20,7 @@ from copartition.shell.commands import Output, QuietCommand, visible_console, wr
 from copartition.simulation import Consumer, Scenario
 from copartition.simulation.inputs.file import scenario_yaml
 from copartition.why.history import Cause, Line, Rebalance
-from copartition.why.report import moment
+from copartition.why.page import moment
 from copartition.why.unpack import moment_of, stamp_of, unpack
 from partitioning.kit.formats import decode_json
 

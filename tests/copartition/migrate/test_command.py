@@ -364,7 +364,7 @@ def test_no_headline_takes_more_than_160_characters(run, client):
         (["range", ","], "name one or more"),
         (["range", "uniform,range"], "uniform is the broker's"),
         (["range", "rang"], "did you mean range"),
-        (["range", "sticky", "--client", "sarama"], "'sarama' is none of"),
+        (["range", "sticky", "--client", "sarama"], "'sarama' is not one of"),
     ],
 )
 def test_bad_input_is_2(run, arguments, fault):

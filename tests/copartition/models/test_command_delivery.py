@@ -63,6 +63,10 @@ def test_json_says_what_was_asked_and_assumed():
     assert (values["batches"], values["runs"], values["round_trip_ms"]) == (50, 4, 5)
 
 
+def test_a_tool_leads_to_its_client():
+    assert read("--client", "karafka") == read("--client", "librdkafka")
+
+
 def test_text_says_the_same():
     (verdict, _, _, *rows) = invoke(
         "--no-idempotence", "--in-flight", 1, "--ack-lost", 0.1

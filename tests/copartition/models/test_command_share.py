@@ -36,7 +36,9 @@ def test_the_conclusion_comes_first_and_what_is_assumed_last() -> None:
         (("--renew",), "has to exceed 100 ms"),
         (("--each",), "has to exceed 1.0 s"),
         (("--max-locks", 30), "up to 3 members help: one more adds less than half of what the first does"),
-        (("--max-locks", 2_000), "64 members help; with more it was not tried"),
+        pytest.param(
+            ("--max-locks", 2_000), "64 members help; with more it was not tried", marks=pytest.mark.heavy
+        ),
         (("--poison", "3=release"), "record 3: archived after 5 deliveries and"),
         (("--poison", "3=release"), "what is special about records costs 4 redeliveries and 400 ms"),
         (("--poison", "3=reject"), "record 3: rejected after 1 delivery and"),

@@ -26,6 +26,7 @@ def run():
         (["orders", "-n", "4", "--switch", *NOBODY], "--switch needs --checkpoint FOLDER"),
         (["orders", "-n", "4", "--prove", *NOBODY], "--prove needs --profile NAME"),
         (["orders", "-n", "4", "--execute", *NOBODY], "--execute goes with --switch or --back"),
+        (["orders", "-n", "4", "--key", "value", *NOBODY], "--key goes with --copy, --switch and --prove"),
         (["orders", "-n", "4", "--prove", "--back", *NOBODY], "--prove and --back are two steps"),
         (["__consumer_offsets", "-n", "4", "--back", *NOBODY], "__consumer_offsets is not reshaped"),
     ],

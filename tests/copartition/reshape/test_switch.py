@@ -47,3 +47,6 @@ def test_the_next_thing_to_do_is_said() -> None:
     assert next_sentence(GROUP, execute=False) == "write its positions with --execute"
     assert next_sentence(GROUP, execute=True) == "start its members on the new topic"
     assert next_sentence(replace(GROUP, members=2), execute=True).startswith("stop its 2 members")
+    moved = replace(GROUP, now=GROUP.positions)
+    assert next_sentence(moved, execute=False) == "start its members on the new topic"
+    assert next_sentence(replace(moved, members=2), execute=False).startswith("nothing")

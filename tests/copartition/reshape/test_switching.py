@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from copartition.groups.live.cluster import Cluster
-from copartition.reshape.origin import HEADER
+from copartition.reshape.switch import HEADER
 from copartition.reshape.switching import (
     check_target,
     committed_groups,

@@ -33,5 +33,5 @@ def test_each_flag_is_one_of_a_command():
     for name in COMMANDS:
         command = copartition.get_command(None, name)
         known |= {flag for option in command.params for flag in option.opts}
-    assert {*_FLAGS.values()} <= known
+    assert {flag.split()[0] for flag in _FLAGS.values()} <= known  # one stands with its metavar
     assert all(re.fullmatch("[a-z_]+", argument) for argument in _FLAGS)

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from copartition.shell.main import copartition
 from copartition.why.evidence import Line
 from copartition.why.history import Cause, GroupHistory, Rebalance
-from copartition.why.report import MOST_LANES, MOST_ROWS, picture_of, why_html
+from copartition.why.page import MOST_LANES, MOST_ROWS, picture_of, why_html
 from tests.support.pages import Page
 
 LOGS = Path(__file__).parents[2] / "golden" / "logs"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from copartition.simulation import simulate
+from copartition.simulation import Scenario, simulate
+from copartition.simulation.inputs.file import scenario_yaml
 from copartition.why.cures import scenario_of
 from copartition.why.evidence import read_evidence
 from copartition.why.history import REPLACED, Cause, returns
@@ -131,6 +132,17 @@ def test_the_scenario_of_a_log_has_the_rebalances_that_it_shows() -> None:
     expected = sum(each.cause not in apart and bool(each.members) for each in found.rebalances)
     assert len(run.rebalances) == pytest.approx(expected, abs=1)
     assert any("topics changed" in text for text in logged.assumed)
+
+
+@pytest.mark.parametrize("group", ["java-range", "java-static", "librdkafka-range", "kafka-python-range"])
+@pytest.mark.parametrize("name", ["orders", "b\x1b[2J\u202egpj: {0}"])
+def test_a_scenario_of_a_log_is_the_same_when_it_is_written_and_read_again(
+    tmp_path: Path, group: str, name: str
+) -> None:
+    logged = scenario_of(history(group), {name: 6}, assignor="range", changes=SET)
+    path = tmp_path / "night.yaml"
+    path.write_text(scenario_yaml(logged.scenario, logged.assumed), encoding="utf-8")
+    assert Scenario.from_file(path) == logged.scenario
 
 
 def test_a_timeout_that_cannot_have_been_is_asked_for() -> None:

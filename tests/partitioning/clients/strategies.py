@@ -81,7 +81,7 @@ class CountsBytes:
     def peek(self, _: TopicLayout) -> int:
         return self.current
 
-    def appended(self, size: int, layout: TopicLayout, *, enable_switch: bool) -> None:
+    def note_append(self, size: int, layout: TopicLayout, *, enable_switch: bool) -> None:
         self.told.append((size, enable_switch))
         if not size and enable_switch:
             self.current = (self.current + 1) % layout.partitions

@@ -190,7 +190,7 @@ def test_a_producer_that_ends_meanwhile_ends_the_question(error: Exception | Non
     known._refresh_soon(ask)
     known.close()
     wait_for_refresh(known)
-    assert known.trusted("t", ask)
+    assert known.known_topic("t", ask)
 
 
 def test_a_producer_ends_after_the_answer_to_its_question() -> None:

@@ -25,6 +25,8 @@ pytestmark = pytest.mark.needs("data sources")
 
 OLD, NEW, RECORDS, KEYS = 3, 5, 600, 40
 READ_ALL, READ_SOME = "all", "some"
+KEY = ("--key", "concat(key, X'21')")
+"""The new topic's keys have a "!" behind them."""
 
 
 @dataclass
@@ -55,7 +57,7 @@ class Walk:
 
     def switch(self, *arguments: str) -> tuple[int, dict[str, Any]]:
         """The exit code, and each group of this topic as the switch tells of it."""
-        code, told = self.json("--switch", "--checkpoint", str(self.checkpoint), *arguments)
+        code, told = self.json("--switch", *KEY, "--checkpoint", str(self.checkpoint), *arguments)
         return code, {group["group"].partition("-")[0]: group for group in told["groups"]}
 
     def produce(self, topic: str, first: int, count: int) -> None:
@@ -89,6 +91,7 @@ def walk(spark: SparkSession, broker: Kafka, tmp_path_factory: pytest.TempPathFa
         yield own
 
 
+@pytest.mark.slow
 def test_the_walk(walk: Walk, broker: Kafka) -> None:
     # The plan: all is kept, and it knows both groups.
     code, told = walk.json()
@@ -99,12 +102,12 @@ def test_the_walk(walk: Walk, broker: Kafka) -> None:
     }
 
     # Without the new topic there is no copy, but the command that makes it.
-    code, _, err = walk.run("--copy", "--checkpoint", str(walk.checkpoint))
+    code, _, err = walk.run("--copy", *KEY, "--checkpoint", str(walk.checkpoint))
     assert code == 2
     assert f"--create --topic {walk.target} --partitions {NEW} --replication-factor 1" in err
     broker.create_topic(NEW, name=walk.target)
 
-    code, _, err = walk.run("--copy", "--checkpoint", str(walk.checkpoint))
+    code, _, err = walk.run("--copy", *KEY, "--checkpoint", str(walk.checkpoint))
     assert code == 0
     assert f"round 1: {RECORDS} records in" in err
 
@@ -116,6 +119,7 @@ def test_the_walk(walk: Walk, broker: Kafka) -> None:
         {READ_ALL: "write", READ_SOME: "write"},
     )
     assert len(walk.read()) == RECORDS + KEYS
+    assert {record.key for record in walk.read()} == {b"user-%d!" % number for number in range(KEYS)}
     assert groups[READ_ALL]["left"] == KEYS
     assert committed_groups(Cluster("test", {"bootstrap.servers": walk.servers}), walk.target) == {}
 
@@ -145,8 +149,10 @@ def test_the_walk(walk: Walk, broker: Kafka) -> None:
     assert (code, {group["action"] for group in groups.values()}) == (0, {"written"})
     assert all(group["now"] == group["positions"] for group in groups.values())
 
-    code, told = walk.json("--prove")
+    # The proof holds by the new key, and shows where the groups are that have moved.
+    code, told = walk.json("--prove", *KEY)
     assert (code, told["holds"], told["records"], told["keys"]) == (0, True, RECORDS + KEYS, KEYS)
+    assert told["groups"] == [groups[READ_ALL], groups[READ_SOME]]
 
     # Back: first it only says what it would do.
     code, out, _ = walk.run("--back")

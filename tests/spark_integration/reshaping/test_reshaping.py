@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from copartition.reshape.origin import HEADER
+from copartition.reshape.switch import HEADER
 from partitioning.errors import ReshapeError
 from spark_integration import CopyRound, map_positions, prove, reshape_copy
 from spark_integration.reshaping.topics import topic_bounds
@@ -172,6 +172,7 @@ def test_a_rerun_of_a_micro_batch_that_is_in_writes_nothing(spark: SparkSession,
     assert reshaped.read()[1] == before
 
 
+@pytest.mark.slow
 def test_a_key_may_be_made_anew_and_is_proven_so(
     spark: SparkSession, reshaped: Reshaped, broker: Kafka, tmp_path: Path
 ) -> None:

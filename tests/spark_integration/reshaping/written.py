@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from confluent_kafka import Producer
 
-from copartition.reshape.origin import HEADER
+from copartition.reshape.switch import HEADER
 from tests.support.reading import Read
 from tests.support.waiting import GENEROUS_S
 

@@ -98,6 +98,7 @@ def test_the_status_of_one_connector_is_one_of_the_cluster():
         ({"status": "success", "data": {"result": []}}, "an answer of Prometheus"),
         ({"name": "g", "topic": "t", "offsets": [{"partition": 0, "offset": 1, "lag": 2}]}, "kt group"),
         ({"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1]}]}, "reassign"),
+        ({"kind": "KafkaConsumerGroup", "consumer_group_id": "g", "state": "STABLE"}, "GROUP/lags has all"),
         ({"anything": 1}, "description of a group with its members and partitions"),
     ],
 )

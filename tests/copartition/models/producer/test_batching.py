@@ -195,7 +195,7 @@ class Torn(Misled):
     def peek(self, layout: TopicLayout) -> int:
         return 0
 
-    def appended(self, size: int, layout: TopicLayout, *, enable_switch: bool) -> None:
+    def note_append(self, size: int, layout: TopicLayout, *, enable_switch: bool) -> None:
         pass
 
     def new_batch(self, partition: int, layout: TopicLayout) -> None:

@@ -206,22 +206,15 @@ def test_the_lock_that_suffices(changes: dict[str, Any], lock_ms: float) -> None
 @pytest.mark.parametrize(
     ("changes", "members"),
     [
-        ({"max_locks": 30}, 3),
-        ({"max_locks": 36, "batch_records": 1}, 4),
-        ({"max_locks": 34, "batch_records": 1}, 3),
-        ({"max_poll_records": 2_000, "lock_ms": 1e9}, 1),
-        ({"max_poll_records": 45, "batch_records": 50, "max_locks": 100}, 2),
-        ({}, MOST_MEMBERS),
-        ({"records": 1, "killed": {0: 10}}, MOST_MEMBERS),
-    ],
-    ids=[
-        "locks",
-        "half a poll",
-        "less than half",
-        "one poll takes all",
-        "whole batches",
-        "most",
-        "one record",
+        pytest.param({"max_locks": 30}, 3, id="locks"),
+        pytest.param({"max_locks": 36, "batch_records": 1}, 4, id="half a poll"),
+        pytest.param({"max_locks": 34, "batch_records": 1}, 3, id="less than half"),
+        pytest.param({"max_poll_records": 2_000, "lock_ms": 1e9}, 1, id="one poll takes all"),
+        pytest.param({"max_poll_records": 45, "batch_records": 50, "max_locks": 100}, 2, id="whole batches"),
+        pytest.param({}, MOST_MEMBERS, id="most", marks=pytest.mark.heavy),
+        pytest.param(
+            {"records": 1, "killed": {0: 10}}, MOST_MEMBERS, id="one record", marks=pytest.mark.heavy
+        ),
     ],
 )
 def test_members_help_as_long_as_there_are_locks_for_them(changes: dict[str, Any], members: int) -> None:

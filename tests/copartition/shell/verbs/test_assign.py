@@ -95,6 +95,7 @@ def test_a_group_on_its_way_is_assigned_from_its_target(run, reconciling, tmp_pa
     [
         ([], "name an assignor; --list names them all"),
         (["rang", *TWO], "did you mean range"),
+        (["simple", *TWO], "; for share and Streams groups share, streams, "),
         (["range"], "give topics and members with --topic and --member"),
         (["range", "--topic", "t=3"], "give topics and members"),
         (["range", "--topic", "t", "--member", "a"], "'t' is not TOPIC=N"),

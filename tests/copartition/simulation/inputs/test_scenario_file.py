@@ -297,6 +297,7 @@ def test_a_fault_has_its_place(values, path, fault):
     ("text", "fault"),
     [
         ("consumers: 3", "topics is missing - at `$`"),
+        ("{error: false, status: OK}", "this is no scenario: it has no topics and no consumers - at `$`"),
         ("{topics: {a: 1}, consumers: -1}", " - at `$.consumers`"),
         ("[", "expected"),
         ("a: b: c", "mapping values are not allowed"),

@@ -26,4 +26,4 @@ def read_messages(monkeypatch: pytest.MonkeyPatch, module: ModuleType, messages:
     left = iter(messages)
     reader = SimpleNamespace(assign=lambda _: None, close=lambda: None)
     monkeypatch.setattr(module, "committed_reader", lambda _: reader)
-    monkeypatch.setattr(module, "next_committed", lambda *_: next(left))
+    monkeypatch.setattr(module, "next_record", lambda *_: next(left))
