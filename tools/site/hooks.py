@@ -25,8 +25,8 @@ _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!\w+:|#)([^)#\s]+)(#[^
 _FILE = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
 """A fence that names the file it shows."""
 _BLOCK = re.compile(
-    r'<div class="language-(?P<language>console|bash|text|json) highlight">(?P<before>(?:(?!</div>).)*?<code>)'
-    r"(?P<code>.*?)(?P<after>\n?</code></pre></div>)",
+    r'<div class="language-(?P<language>console|bash|text|json) highlight">'
+    r"(?P<before>(?:(?!</div>).)*?<code>)(?P<code>.*?)(?P<after>\n?</code></pre></div>)",
     re.DOTALL,
 )
 """A block of commands, of what they print, or of other text."""
