@@ -30,7 +30,7 @@ _BLOCK = re.compile(
     re.DOTALL,
 )
 """A block of commands, of what they print, or of other text."""
-_CODE = re.compile(r"(<code>)([^<\n]*)(</code>)")
+_CODE = re.compile(r"(<code>)([^<]*[^<\n])(</code>)")
 """Code in a line of text; a block ends with a new line."""
 
 
@@ -134,9 +134,9 @@ def _words(code: re.Match[str]) -> str:
     # A path has to break somewhere on a phone.
     words = (
         word
-        if len(word) > _LONG
+        if len(html.unescape(word)) > _LONG
         else "".join(f'<span class="whole">{part}</span>' for part in _BEHIND_BAR.split(word))
-        for word in code[2].split(" ")
+        for word in code[2].replace("\n", " ").split(" ")
     )
     return code[1] + " ".join(words) + code[3]
 
