@@ -229,13 +229,16 @@ class Table:
 Python {platform.python_version()}, NumPy {np.__version__}, {machine()}; kafka-clients and
 kafka-group-coordinator {self.versions["kafka"]}, warm, on Java {self.versions["java"]};
 franz-go: competitors/franz_go.
+
 A cell is members/partitions per member/topics; "unequal" members subscribe in five blocks, "racks" are three
 with two replicas a partition; "full" is a new group, "join" and "leave" one more or one less member in a
 group that carries on. Odd groups are left to the rule, which stays under 50 µs a partition: with a "false
 claim" of a partition that does not exist, with "two claims" of what others have too, and "crowded", where
 64 members of each block share one topic and their numbers meet in few bins of a HashSet.
+
 {TURNS * ROUNDS} rounds of each side, in turns of {ROUNDS}, or of one where a rival's takes over a second.
 The ratio of the best rounds says how many times faster we are.
+
 "streams-high-availability" and "streams-classic-sticky" are Kafka Streams' own (kafka-streams 4.3.1, as is
 connect-runtime), and "streams-sticky" the broker's, all with a standby replica; a cell has tasks and
 connectors or subtopologies in place of partitions and topics. Java's "connect-eager" reads and writes the
