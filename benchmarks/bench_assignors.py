@@ -243,8 +243,13 @@ The ratio of the best rounds says how many times faster we are.
 connect-runtime), and "streams-sticky" the broker's, all with a standby replica; a cell has tasks and
 connectors or subtopologies in place of partitions and topics. Java's "connect-eager" reads and writes the
 bytes of its protocol, too, as nothing less of it can be called.
+
 Our answers are the JVM's, but for those of "optimal" and "cooperative-optimal", which are better (optimal.md)
-and race franz-go's sticky ones. Again: `SAVE_TABLES=1 make bench`; a run of some cells replaces their lines.
+and race franz-go's sticky ones. Again: `SAVE_TABLES=1 make bench`; a run of some cells replaces their lines,
+and the machine above is that of the last run: lines that it left out may be of another one.
+
+A small group costs mostly the calls of NumPy, which take about as long for five members as for a hundred; the
+rule, which has none, is no faster for five members and slower from ten on.
 
 | assignor | cell | event | against | theirs best | median | ours best | median | ratio |
 |---|---|---|---|---|---|---|---|---|
