@@ -161,7 +161,7 @@ def _clients() -> dict[str, ClientName]:
     """Return the names of clients and tools from clients.json, by their letters."""
     clients = {}
     for row in json.loads(read_data(__package__, "clients.json")):
-        # The client is a name of its own row; a tool with a rule of its own has none.
+        # A client's own name belongs to its row, too. A tool with a rule of its own has no client.
         names = [row["client"], *row["names"]] if row["client"] else row["names"]
         rules = [{"settings": {}, "profile": row["profile"]}, *row["ways"]] if row["client"] else []
         ways = tuple(Way(rule["settings"], rule["profile"] and PROFILES[rule["profile"]]) for rule in rules)

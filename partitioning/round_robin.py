@@ -45,13 +45,13 @@ class RoundRobin(UnkeyedStrategy):
 
 
 class TopicRoundRobin(UnkeyedTopic):
-    """One topic's state of `RoundRobin`.
+    """Holds the state of `RoundRobin` for one topic.
 
     Attributes:
-        _counter: how many records were placed, plus `start`; it only grows. Java's is an int that wraps
-            around; `to_positive` of it takes the same low 31 bits.
-        _order: partitions in the order of choice, int32; belongs to `_layout`, which is compared by identity
-            because to compare two lists of partitions would cost more than to place a record.
+        _counter: how many records were placed, plus `start`; it only grows. Java's counter is an int that
+            wraps around, but `to_positive` uses only the low 31 bits, which are equal.
+        _order: the partitions in the order of choice, int32, for the layout `_layout`. Layouts are compared
+            by identity, because comparing two lists of partitions would cost more than placing a record.
     """
 
     def __init__(self, topic: str, settings: RoundRobin) -> None:

@@ -360,6 +360,6 @@ def _order_with_trees(
 
 
 def hash_map_keys(keys: Sequence[str]) -> list[str]:
-    """Distinct strings in the iteration order of a `HashMap` or `HashSet` they were put into one by one."""
+    """Return distinct strings in the iteration order of a `HashMap` or `HashSet` to which they are added."""
     order = hash_map_order(string_hashes(keys), keys=keys)
     return [keys[i] for i in order.tolist()]
