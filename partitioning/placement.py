@@ -206,14 +206,16 @@ def partition_batch(
     rule = known_profile(profile)
     if rule is None:
         return placed_by_plug_in(profile, key_column(keys), count)
-    parts = [np.empty(0, np.int32)]
+    # Grows in place, as how many keys an Arrow stream has is known at its end only. To keep the parts and to
+    # join them afterwards would take twice the memory, and fresh memory costs as much as the hash.
+    placed = bytearray()
     for column in key_chunks(keys):
         try:
-            parts.append(_place_column(rule, column, count))
+            placed += _place_column(rule, column, count).data
         except NotTextError as error:
-            row = error.row + sum(map(len, parts))
+            row = error.row + len(placed) // 4
             raise InvalidKeyError(f"profile {profile!r} hashes text: key in row {row} is not UTF-8") from None
-    return parts[1] if len(parts) == 2 else np.concatenate(parts)
+    return np.frombuffer(placed, np.int32)
 
 
 def _place_column(rule: Profile, column: KeyColumn, count: int) -> NDArray[np.int32]:

@@ -7,3 +7,8 @@ checks each answer.
 from assignors.testing.conformance import check_assignor
 
 __all__ = ["check_assignor"]
+
+
+def __dir__() -> list[str]:
+    """Name what the package offers, for people and their editors."""
+    return __all__
