@@ -139,7 +139,7 @@ class _Worker:
             self.part(instances=unit.number == INSTANCE)[unit] = None
 
     def stop(self, what: Collection[TaskId]) -> None:
-        """Remove those of these that the worker runs."""
+        """Remove these from the connectors and tasks that the worker runs; ignore others."""
         for unit in what:
             self.part(instances=unit.number == INSTANCE).pop(unit, None)
 

@@ -66,7 +66,7 @@ class _ByRule:
         return type(self).rule(group)
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
-        """As `assign`, telling each step; the rule answers."""
+        """Return the answer of the rule, which calls `record` with each step."""
         return type(self).rule(group, record)
 
 
@@ -96,7 +96,7 @@ class _StickyLeader:
         return self._remember(group, partial(_through_the_gate, type(self).columns, type(self).rule))
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
-        """As `assign`, telling each step; the rule answers."""
+        """Return the answer of the rule, which calls `record` with each step."""
         return self._remember(group, partial(type(self).rule, record=record))
 
     def _remember(self, group: Group, decide: Callable[[Group, int], tuple[Assignment, int]]) -> Assignment:

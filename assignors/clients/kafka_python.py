@@ -60,7 +60,7 @@ class KafkaPythonAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         return [TheirProtocol.COOPERATIVE if is_cooperative(self._assignor) else TheirProtocol.EAGER]
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
-        """Return what this consumer sends when it joins."""
+        """Return the subscription that this consumer sends when it joins."""
         # An eager member revokes all partitions before it joins, so it owns none.
         owned = self._memory.owned if is_cooperative(self._assignor) else NOTHING
         return ConsumerProtocolSubscription(

@@ -109,7 +109,7 @@ def is_settled(assignment: TargetAssignment) -> bool:
 
 
 def remove_partition(assignment: TargetAssignment, topic: uuid.UUID, partition: int) -> None:
-    """Remove a partition, and its topic if that was the last partition of it."""
+    """Remove a partition from a target; remove its topic, too, if no partition of it is left."""
     partitions = assignment.get(topic)
     if partitions is not None:
         partitions.discard(partition)
