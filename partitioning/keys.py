@@ -135,8 +135,11 @@ def key_column(keys: Keys) -> KeyColumn:
     return concatenate_columns([*key_chunks(keys)])
 
 
-PIECE = 1 << 20
-"""Most rows of an Arrow array that become a column at a time: 8 MiB of offsets; the keys stay in place."""
+PIECE = 1 << 18
+"""Most rows of an Arrow array that become a column at a time; the keys stay in place.
+
+With 2 MiB of offsets a piece uses the memory of the one before, which 8 MiB would get from the system again.
+"""
 
 
 def key_chunks(keys: Keys) -> Iterator[KeyColumn]:

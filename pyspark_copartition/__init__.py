@@ -5,7 +5,7 @@ data source, and registers the `DefaultSource` in it. Elsewhere `spark_integrati
 """
 
 try:
-    from spark_integration.reading.source import KafkaDataSource as DefaultSource
+    from spark_integration.packed_source import PackedSource as DefaultSource
 except ImportError:
     # Without confluent-kafka there is no such format, which `register` tells; an error here would take every
     # other Python data source from the session.

@@ -130,10 +130,11 @@ def register(spark: SparkSession) -> None:
     if spark.conf.get(_REGISTERED, None) == "true":
         return  # once more Spark would warn that one has replaced the other
     # After the checks: it needs what they look for.
+    from spark_integration.packed_source import PackedSource  # noqa: PLC0415
     from spark_integration.reading.source import KafkaDataSource  # noqa: PLC0415
 
     try:
-        spark.dataSource.register(KafkaDataSource)
+        spark.dataSource.register(PackedSource)
     except PySparkException as error:
         # Spark 4.0 lets nothing replace what it has found itself, as it does where this package is installed.
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":

@@ -25,6 +25,9 @@ PARTICIPLE = re.compile(
     rf"^ *(?:async def|def|class) (_*(?:{PARTICIPLES})_*)\b", re.MULTILINE | re.IGNORECASE
 )
 
+REGULAR = re.compile(r"^ *(?:def|class) (_*[a-z]+ed)\b", re.MULTILINE | re.IGNORECASE)
+"""Any regular participle, of which one package is free so far."""
+
 
 def names_without_type(nodes: list[ast.AST]) -> Iterator[str]:
     """Yield the line of each parameter and variable, but no field, that is called `each`."""
@@ -67,6 +70,11 @@ def test_names_and_docstrings_keep_the_rules(package: str) -> None:
         for path in sorted((ROOT / package).rglob("*.py"))
     }
     assert {file: found for file, found in wrong.items() if found} == {}
+
+
+def test_nothing_of_spark_integration_is_called_by_a_regular_participle() -> None:
+    sources = (path.read_text(encoding="utf-8") for path in (ROOT / "spark_integration").rglob("*.py"))
+    assert [name for source in sources for name in REGULAR.findall(source)] == []
 
 
 @pytest.mark.parametrize("folder", ["benchmarks", "examples", "tests", "tools"])

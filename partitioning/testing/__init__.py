@@ -4,3 +4,8 @@ from partitioning.testing.conformance import check_partitioner
 from partitioning.testing.mock_cluster import MockCluster
 
 __all__ = ["MockCluster", "check_partitioner"]
+
+
+def __dir__() -> list[str]:
+    """Name what the package offers, for people and their editors."""
+    return __all__

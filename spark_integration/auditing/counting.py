@@ -53,7 +53,7 @@ COUNTED = "topic string, task bigint, tally binary, forms binary"
 Batches = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 
 
-class Counted(NamedTuple):
+class TopicCounts(NamedTuple):
     """Counts a topic's records by the writers that explain them and by the forms of their keys."""
 
     tally: Tally
@@ -64,7 +64,7 @@ class Counted(NamedTuple):
         return {"tally": self.tally.dump(), "forms": self.forms.dump()}
 
     @classmethod
-    def merge(cls, rows: Iterable[Any]) -> Counted:
+    def merge(cls, rows: Iterable[Any]) -> TopicCounts:
         """Return what all of some rows with these columns say of one topic."""
         parts = (cls(Tally.load(bytes(row.tally)), FormCounts.load(bytes(row.forms))) for row in rows)
         whole = next(parts)
@@ -79,7 +79,7 @@ def count_topics(
     counts: Sequence[int] | None,
     profiles: Sequence[str] | None,
     size_of: Callable[[str], int | None],
-) -> dict[str, Counted]:
+) -> dict[str, TopicCounts]:
     """Count the records of each topic under the writers that explain them.
 
     `records` have topic, partition (int), offset (bigint), timestamp_ms (bigint) and key (binary). `size_of`
@@ -129,7 +129,7 @@ def _first_records(records: DataFrame) -> DataFrame:
     )
 
 
-def _pass(records: DataFrame, tallies: Mapping[str, Tally], tasks: int) -> dict[str, Counted]:
+def _pass(records: DataFrame, tallies: Mapping[str, Tally], tasks: int) -> dict[str, TopicCounts]:
     """Count all records, by topic."""
     started = {topic: tally.dump() for topic, tally in tallies.items()}
     # All tasks' counts meet in one process in the end, so together they may have what one could have alone.
@@ -142,7 +142,7 @@ def _pass(records: DataFrame, tallies: Mapping[str, Tally], tasks: int) -> dict[
     rows_of: dict[str, list[Any]] = defaultdict(list)
     for row in parts.collect():
         rows_of[row.topic].append(row)
-    return {topic: Counted.merge(rows) for topic, rows in rows_of.items()}
+    return {topic: TopicCounts.merge(rows) for topic, rows in rows_of.items()}
 
 
 def _records_of(rows: Sequence[Any]) -> Records:
@@ -183,7 +183,7 @@ def _counting(started: Mapping[str, bytes], most_blocks: int) -> Batches:
     """
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        counted: dict[str, Counted] = {}
+        counted: dict[str, TopicCounts] = {}
         task = 0
         for batch in batches:
             topics = batch["topic"].dictionary_encode()
@@ -201,7 +201,7 @@ def _counting(started: Mapping[str, bytes], most_blocks: int) -> Batches:
                 if topic not in counted:
                     new = topic not in started
                     tally = Tally(int(records.partition.max()) + 1) if new else Tally.load(started[topic])
-                    counted[topic] = Counted(tally, FormCounts())
+                    counted[topic] = TopicCounts(tally, FormCounts())
                 counted[topic].tally.add(records)
                 counted[topic].forms.add(records.keys)
         for topic, count in counted.items():
@@ -213,6 +213,6 @@ def _counting(started: Mapping[str, bytes], most_blocks: int) -> Batches:
 
 def _merge(parts: pd.DataFrame) -> pd.DataFrame:
     """Return one row for all rows of a topic that one worker merges."""
-    whole = Counted.merge(parts.itertuples())
+    whole = TopicCounts.merge(parts.itertuples())
     whole.tally.shrink()
     return parts.iloc[:1].assign(**whole.dump())

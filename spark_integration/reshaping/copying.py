@@ -130,7 +130,7 @@ def reshape_copy(
     check_keeps_times(config, target)
     if is_remote():
         ship(spark)  # the function below runs where the server is
-    placed = _placed(_stream(spark, source, config), count, profile, key)
+    placed = _place(_stream(spark, source, config), count, profile, key)
     app_id, settings = _app_id(source), dict(config)
 
     def write(batch: DataFrame, version: int) -> None:
@@ -169,10 +169,10 @@ def _stream(spark: SparkSession, source: str, config: Mapping[str, str]) -> Data
     return reader.option("startingOffsets", "earliest").load()
 
 
-def _placed(records: DataFrame, count: int, profile: str, key: Column | None) -> DataFrame:
+def _place(records: DataFrame, count: int, profile: str, key: Column | None) -> DataFrame:
     """Return the records with the partition and the headers of the new topic, and what orders them."""
     functions: Any = sf  # the stubs take no iterators
-    highest_time = functions.pandas_udf(_reached(), "bigint")
+    highest_time = functions.pandas_udf(_highest_times(), "bigint")
     reached = highest_time(sf.col("partition"), sf.col("offset"), sf.unix_millis("timestamp"))
     kept = records.select(
         (sf.col("key") if key is None else key).alias("key"),
@@ -188,7 +188,7 @@ def _placed(records: DataFrame, count: int, profile: str, key: Column | None) ->
     return kept.select("*", place)
 
 
-def _reached() -> Callable[[Iterator[tuple[pd.Series, pd.Series, pd.Series]]], Iterator[pd.Series]]:
+def _highest_times() -> Callable[[Iterator[tuple[pd.Series, pd.Series, pd.Series]]], Iterator[pd.Series]]:
     """Return the function that gives each row the highest time of its partition so far, in ms since 1970.
 
     Its batches are partition, offset and time of each row of a task. Spark may have a task read several
@@ -198,7 +198,7 @@ def _reached() -> Callable[[Iterator[tuple[pd.Series, pd.Series, pd.Series]]], I
     """
 
     # Nested, so that it travels by value: executors have not got this package.
-    def reached(batches: Iterator[tuple[pd.Series, pd.Series, pd.Series]]) -> Iterator[pd.Series]:
+    def highest_times(batches: Iterator[tuple[pd.Series, pd.Series, pd.Series]]) -> Iterator[pd.Series]:
         last: dict[int, int] = {}
         highest: dict[int, int] = {}
         for partitions, offsets, times in batches:
@@ -217,7 +217,7 @@ def _reached() -> Callable[[Iterator[tuple[pd.Series, pd.Series, pd.Series]]], I
                 last[partition], highest[partition] = int(places[end - 1]), int(risen[end - 1])
             yield pd.Series(risen)
 
-    return reached
+    return highest_times
 
 
 def _run(placed: DataFrame, write: Callable[[DataFrame, int], None], checkpoint: str) -> int:

@@ -95,7 +95,7 @@ def map_positions(
         AccessError: this user may not see whether the topics are compacted.
     """
     old, new, compacted = topic_pair(spark, config, source, target)
-    known = {group: _checked(group, offsets, source, old) for group, offsets in commits.items()}
+    known = {group: _known_commits(group, offsets, source, old) for group, offsets in commits.items()}
     # Without a group there is no lowest commit from which on the topic could be read.
     if not known:
         return []
@@ -114,7 +114,7 @@ def map_positions(
         rows.unpersist()
 
 
-def _checked(group: str, commits: Mapping[int, int], source: str, old: Bounds) -> dict[int, int]:
+def _known_commits(group: str, commits: Mapping[int, int], source: str, old: Bounds) -> dict[int, int]:
     """Return a group's commit for each old partition; an empty one without a commit gets its end.
 
     ReshapeError if a partition has no commit and holds records, or a commit is none of its offsets.

@@ -135,8 +135,8 @@ def prove(
     )
     # A keyless record belongs where the copy spread it to; one that others wrote may lie anywhere.
     place = kafka_partition("key", len(new.ends), profile=profile, spread_by=("old_partition", "old_offset"))
-    marked = _marked(both.select("*", place.alias("place")), compacted=compacted)
-    rows = _summed(marked).collect()
+    marked = _mark_faults(both.select("*", place.alias("place")), compacted=compacted)
+    rows = _sum_by_place(marked).collect()
     total = {name: sum(row[name] for row in rows) for name in (*_FAULTS, *_COUNTS)}
     return Proof(
         **total,
@@ -209,7 +209,7 @@ def _content(key: Column, headers: Column) -> Column:
     )
 
 
-def _marked(rows: DataFrame, *, compacted: bool) -> DataFrame:
+def _mark_faults(rows: DataFrame, *, compacted: bool) -> DataFrame:
     """Return the rows with a column for each fault, 1 where the row has it.
 
     In a window all rows of a key and old partition are sorted by their place there: an old record comes
@@ -246,7 +246,7 @@ def _marked(rows: DataFrame, *, compacted: bool) -> DataFrame:
     return rows.select("*", *(fault.cast("int").alias(name) for name, fault in faults.items()))
 
 
-def _summed(marked: DataFrame) -> DataFrame:
+def _sum_by_place(marked: DataFrame) -> DataFrame:
     """Return records, keys, strays, copies and faults by `place`, the partition where they belong."""
     original = ~sf.col("copy")
     of_others = sf.col("copy") & sf.col("old_partition").isNull()
@@ -294,8 +294,8 @@ def _evidence(
 ) -> Evidence:
     """Return what was read, and what is taken for granted."""
     sources = tuple(
-        f"the committed records of topic {topic!r} from offset {_listed(bounds.starts)} up to "
-        f"{_listed(bounds.ends)}"
+        f"the committed records of topic {topic!r} from offset {_offsets_text(bounds.starts)} up to "
+        f"{_offsets_text(bounds.ends)}"
         for topic, bounds in ((source, old), (target, new))
     )
     assumed = ["records are compared by a hash of 64 bits, which different records share in 1 of 2**64 cases"]
@@ -317,7 +317,7 @@ def _evidence(
     return Evidence(sources, tuple(assumed))
 
 
-def _listed(offsets: Mapping[int, int]) -> str:
+def _offsets_text(offsets: Mapping[int, int]) -> str:
     """Return the offsets by partition, the first six of them."""
     some = sorted(offsets.items())[:6]
     more = f" and {len(offsets) - len(some)} more" if len(offsets) > len(some) else ""

@@ -101,18 +101,18 @@ class _Destination:
             as_batches(items), sink.config, self.topics.counts, sink.topic, computed_for, self.rule
         )
         ids = {name: topic_id for name, topic_id in self.topics.ids.items() if name in written}
-        return _Delivered(ids)
+        return _WrittenTopics(ids)
 
     def check(self, messages: Iterable[datasource.WriterCommitMessage | None]) -> None:
         """Raise TopicChangedError if a topic that tasks have written is another now."""
         # The classes of what was pickled by value are not the same here.
-        of_tasks = [cast(_Delivered, message).ids for message in messages if message is not None]
+        of_tasks = [cast(_WrittenTopics, message).ids for message in messages if message is not None]
         if written := {name: topic_id for ids in of_tasks for name, topic_id in ids.items()}:
             check_same_topics(self.sink.config, written)
 
 
 @dataclass(frozen=True)
-class _Delivered(datasource.WriterCommitMessage):
+class _WrittenTopics(datasource.WriterCommitMessage):
     """Tells the driver which topics a task wrote, and their ids before the first task."""
 
     ids: Mapping[str, str]

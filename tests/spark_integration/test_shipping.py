@@ -62,12 +62,21 @@ def test_the_source_can_be_pickled() -> None:
     assert cloudpickle.dumps(KafkaDataSource)
 
 
+@pytest.mark.needs("data sources")
+def test_spark_carries_so_little_that_it_does_not_warn_of_it() -> None:
+    from spark_integration.packed_source import PackedSource
+
+    # A task of a read has it twice, and what else the task does; Spark warns from 1,000 KiB on.
+    assert len(cloudpickle.dumps((PackedSource, PackedSource({})))) < 250_000
+
+
 @pytest.mark.live
 @pytest.mark.needs("data sources")
 def test_the_source_can_be_loaded_without_this_project() -> None:
-    from spark_integration.reading.source import KafkaDataSource
+    from spark_integration.packed_source import PackedSource
 
-    assert run_alone(KafkaDataSource, "print(shipped.name())") == "copartition"
+    code = "print(shipped.name(), *shipped({'subscribe': 't', 'bootstrap.servers': 's'}).schema().names[:2])"
+    assert run_alone(PackedSource, code) == "copartition key value"
 
 
 def test_a_rule_takes_its_own_hash_along_and_no_other() -> None:

@@ -32,7 +32,7 @@ _StreamWriterBase: Any = getattr(datasource, "DataSourceStreamArrowWriter", data
 
 
 @dataclass(frozen=True)
-class _Written(datasource.WriterCommitMessage):
+class _WrittenPartitions(datasource.WriterCommitMessage):
     """Tells the driver which partitions a task wrote."""
 
     partitions: range
@@ -48,7 +48,7 @@ class OnceBatchWriter(datasource.DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> datasource.WriterCommitMessage:
         """Write one task's rows."""
-        return _Written(write_task(as_batches(iterator), self._target, _task().partitionId()))
+        return _WrittenPartitions(write_task(as_batches(iterator), self._target, _task().partitionId()))
 
     def commit(self, messages: list[datasource.WriterCommitMessage | None]) -> None:
         """All tasks have ended."""
@@ -110,7 +110,7 @@ class OnceStreamWriter(StreamWriter):
             )
         # A stream's writer is made once; the micro-batch is known to its tasks only.
         target = begun_before(replace(self._target, version=int(batch)))
-        return _Written(write_task(as_batches(items), target, task.partitionId()))
+        return _WrittenPartitions(write_task(as_batches(items), target, task.partitionId()))
 
     def commit(self, messages: list[datasource.WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """All tasks have ended."""
@@ -139,5 +139,5 @@ def _task() -> TaskContext:
 def _unwritten(target: Target, messages: Iterable[datasource.WriterCommitMessage | None]) -> list[int]:
     """Return the partitions that no task has written, ascending."""
     # The classes of what was pickled by value are not the same here.
-    tasks = [cast(_Written, message).partitions for message in messages if message is not None]
+    tasks = [cast(_WrittenPartitions, message).partitions for message in messages if message is not None]
     return sorted(set(range(target.partitions)).difference(*tasks))

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from spark_integration.errors import ReadError
-from spark_integration.reshaping.copying import _app_id, _reached
+from spark_integration.reshaping.copying import _app_id, _highest_times
 
 
 def reached(*batches: list[tuple[int, int, int]]) -> list[int]:
@@ -12,7 +12,7 @@ def reached(*batches: list[tuple[int, int, int]]) -> list[int]:
     columns = [
         tuple(pd.Series([row[at] for row in batch], dtype="int64") for at in range(3)) for batch in batches
     ]
-    return [int(time) for series in _reached()(iter(columns)) for time in series]
+    return [int(time) for series in _highest_times()(iter(columns)) for time in series]
 
 
 def test_the_highest_time_of_a_partition_never_falls() -> None:

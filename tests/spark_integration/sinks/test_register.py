@@ -99,9 +99,10 @@ def test_what_spark_has_found_itself_needs_no_registering(spark: SparkSession) -
 
 @pytest.mark.needs("data sources")
 def test_another_source_of_that_name_is_refused(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spark_integration.reading.source import KafkaDataSource
+    from spark_integration import packed_source
 
-    monkeypatch.setattr(KafkaDataSource, "schema", lambda _: StructType())
+    # By its module, which so has packed the class before it is changed.
+    monkeypatch.setattr(packed_source.KafkaDataSource, "schema", lambda _: StructType())
     with pytest.raises(InvalidConfigError, match="has found another format"):
         register(Registered(spark))
 
