@@ -1,8 +1,8 @@
-"""Kafka's assignors decide who consumes what: the same answers as the JVM's, known before they run.
+"""Kafka's assignors in Python: they give the JVM's answers before a group is run.
 
-`api` holds the public names, which are loaded on first use. `rules` are to be read, `columnar` answers the
-same for large groups; `optimal` and `weighted` are assignors of our own; `streams`, `connect` and `share` are
-other kinds of groups.
+`api` holds the public names, which are loaded on first use. `rules` has the strategies in a readable form,
+and `columnar` in a fast form with the same answers. `optimal` and `weighted` are assignors of our own.
+`streams`, `connect` and `share` serve other kinds of groups.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,8 @@
-"""Every answer to a group is checked before anybody acts on it, whichever assignor gave it.
+"""Checks the answers of assignors that are not built in, before they are used.
 
-Tests hold our own assignors. The answer of any other assignor is checked here: without the check, a partition
-with two owners or with none would show only when its records are processed twice or never. The checks are on
-columns, so that they cost little beside the assignment itself.
+Built-in assignors are covered by tests. Without a check of other assignors, a partition with two owners or
+with none would be noticed only when its records are processed twice or never. The checks work on columns, so
+they cost little compared with the assignment itself.
 """
 
 from copy import deepcopy
@@ -25,20 +25,23 @@ from partitioning.plug_ins import call_plug_in
 
 
 def ask(assignor: Assignor, group: Group) -> Assignment:
-    """Return the assignor's answer, checked unless the assignor is ours.
-
-    AssignorError, which names strategy, member and partition, where the assignor fails or its answer breaks a
-    rule; BrokenPluginError if the assignor ends the process (`sys.exit`).
+    """Return the assignor's answer, checked unless the assignor is built in.
 
     Args:
-        assignor: ours or a stranger's.
+        assignor: a built-in assignor or any other.
         group: the group to assign; it is not changed.
+
+    Raises:
+        AssignorError: the assignor fails, or its answer breaks a rule. The message names the strategy, and
+            the member and partition if there are any.
+        BrokenPluginError: the assignor ends the process (`sys.exit`).
     """
-    # Ours, and no subclass of ours: `is_built_in` compares the type itself.
+    # A subclass of a built-in assignor is checked, too: `is_built_in` compares the type itself.
     if is_built_in(assignor):
         return assignor.assign(group)
     try:
-        # A strategy that changes the group must not hide that: it is given a copy.
+        # The assignor gets a copy: if it changed the group itself, the check would compare with a wrong
+        # group.
         assignment = call_plug_in(f"assignor {assignor.name!r}", assignor.assign, deepcopy(group))
     except (AssignmentError, BrokenPluginError):
         raise
@@ -49,9 +52,9 @@ def ask(assignor: Assignor, group: Group) -> Assignment:
 
 
 def checked_user_data(assignor: RememberingAssignor, owned: PartitionList, generation: int) -> bytes | None:
-    """Return what a member sends along for an assignor.
+    """Return the user data that a member sends for an assignor; None for none.
 
-    BrokenPluginError if that fails or is not bytes.
+    Raises BrokenPluginError if `user_data` of the assignor fails or returns anything but bytes or None.
     """
     try:
         data: object = assignor.user_data(owned, generation)
@@ -63,15 +66,15 @@ def checked_user_data(assignor: RememberingAssignor, owned: PartitionList, gener
 
 
 def check_answer(group: Group, assignment: object, assignor: Assignor) -> None:
-    """Raise AssignorError if an answer has a partition read twice, by the wrong member, or by nobody.
+    """Raise AssignorError if an answer gives a partition to two members, to a wrong one, or to none.
 
-    A cooperative assignor may hold partitions back (`Assignment.transferring`), and gives none away that
-    another member still owns (KIP-429).
+    A cooperative assignor may hold partitions back (`Assignment.transferring`), and must not give a partition
+    to a member while another member still owns it (KIP-429).
 
     Args:
-        group: the group as the assignor was asked about it.
-        assignment: the answer, of whatever type.
-        assignor: for its name, and for whether it is cooperative.
+        group: the group that the assignor was asked to assign.
+        assignment: the answer, which may be of any type.
+        assignor: the assignor, for its name and its protocols.
     """
     if not isinstance(assignment, Assignment):
         kind = type(assignment).__name__
@@ -82,17 +85,18 @@ def check_answer(group: Group, assignment: object, assignor: Assignor) -> None:
 
 
 class _Check:
-    """Checks one answer to one group; the first fault that is found raises AssignorError.
+    """Checks one answer to one group; the first fault raises AssignorError.
 
     A flat index counts the partitions of all topics of the group: partition p of topic t is `_base[t] + p`.
-    Row -1 stands for a topic that the group does not know.
+    A topic of -1 is one that is not in the group.
 
     Attributes:
         _member: the member of each row of the answer, an index into `_members`.
-        _topic: the topic of each row, an index into `_names`, the group's topics; -1 for an unknown one.
+        _topic: the topic of each row, an index into `_names`; -1 if it is not in the group.
         _partition: the partition number of each row.
-        _counts: partitions of each topic, followed by 0 where it is indexed, so that row -1 has none.
-        _told_topics: topic names as the answer has them, for messages.
+        _names: the names of the group's topics.
+        _counts: the partitions of each topic of the group. Before it is indexed with -1, a 0 is appended.
+        _told_topics: the topic names in the answer, for messages.
     """
 
     def __init__(self, group: Group, assignment: Assignment, assignor: Assignor) -> None:
@@ -113,11 +117,11 @@ class _Check:
         self._told_topics = names
 
     def run(self) -> None:
-        """Check everything, in an order in which each check may rely on those before it."""
+        """Make all checks, in an order in which each check can rely on the ones before it."""
         self._check_members()
         self._check_existence()
         self._check_subscriptions()
-        # One number for a partition of any topic, so that counting and marking are single NumPy calls.
+        # With one number for each partition of any topic, a single NumPy call can count or mark all rows.
         flat = self._base[self._topic] + self._partition
         self._check_once(flat)
         self._check_nothing_left(flat)
@@ -133,9 +137,9 @@ class _Check:
             raise AssignorError(f"{self._says}: member {min(strange)!r} is not in the group")
 
     def _check_existence(self) -> None:
-        """Check that every partition given exists: only then is a flat index the partition's own."""
-        # Here the answer is not yet known to be sane: numbers may be negative, or beyond every count.
-        counts = np.append(self._counts, 0)[self._topic]  # row -1 is a topic that the group does not know
+        """Check that every assigned partition exists. Flat indices are unique only if that is so."""
+        # Numbers in the answer can still be anything: negative, or greater than every count.
+        counts = np.append(self._counts, 0)[self._topic]  # -1 selects the appended 0
         wrong = np.flatnonzero((self._partition < 0) | (self._partition >= counts))
         if len(wrong):
             row = int(wrong[0])
@@ -147,12 +151,12 @@ class _Check:
             )
 
     def _check_subscriptions(self) -> None:
-        """Check that members get topics that they subscribe to only.
+        """Check that members get only topics that they subscribe to.
 
-        Each pair of a subscription and a topic is looked at once, however many partitions it has.
+        Each pair of a subscription and a topic is checked once, however many partitions it has.
         """
         kind, subscriptions = self._kinds
-        # Every row has a topic of the group here, as `_check_existence` has passed.
+        # `_check_existence` has passed, so every row has a topic of the group.
         pair = kind[self._member] * len(self._names) + self._topic
         for code, row in zip(*(part.tolist() for part in np.unique(pair, return_index=True)), strict=True):
             subscription, topic = divmod(code, len(self._names))
@@ -172,13 +176,10 @@ class _Check:
             )
 
     def _check_nothing_left(self, flat: NDArray[np.int64]) -> None:
-        """Check that every partition of a subscribed topic is given.
-
-        A cooperative assignor may hold it back instead.
-        """
+        """Check that every partition of a subscribed topic is assigned or, if cooperative, held back."""
         read = frozenset().union(*self._kinds[1])
         left = np.repeat(np.array([name in read for name in self._names], np.bool_), self._counts)
-        # No member may read a topic without a subscriber, so its partitions may stay without an owner.
+        # Partitions of topics without a subscriber need no owner.
         left[flat] = False
         if self._cooperative:
             left[self._held_back(left)] = False
@@ -190,7 +191,14 @@ class _Check:
             )
 
     def _held_back(self, left: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the flat indices of what is held back; each is one that is left over, for a subscriber."""
+        """Return the flat indices of the partitions that are held back.
+
+        Raises AssignorError if such a partition does not exist, is assigned, too, or has a receiver that does
+        not subscribe to its topic.
+
+        Args:
+            left: True for each partition of a subscribed topic that is not assigned, by flat index.
+        """
         held = self._assignment.transferring
         flat, real = self._places(PartitionList.of(held))
         for partition in compress(held, (~real).tolist()):
@@ -211,7 +219,7 @@ class _Check:
         claimed, real = self._places(owned)
         claimant = np.repeat(np.arange(len(sizes)), sizes)[real]
         generation = np.array([-1 if m.generation is None else m.generation for m in self._group.members])
-        # Of several claims of one partition, the one of the latest generation counts.
+        # If several members claim a partition, the claim of the latest generation counts.
         holder = rightful_members(claimant, claimed[real], generation[claimant], int(self._base[-1]))
         place = {member.id: number for number, member in enumerate(self._group.members)}
         # The answer may list members in another order than the group.
@@ -227,7 +235,7 @@ class _Check:
 
     @cached_property
     def _kinds(self) -> tuple[NDArray[np.int64], list[frozenset[str]]]:
-        """The subscription of each member of the answer, as an index into the distinct ones, and these."""
+        """The subscription of each member of the answer (an index), and the distinct subscriptions."""
         index: dict[frozenset[str], int] = {}
         topics = {member.id: member.topics for member in self._group.members}
         kind = [index.setdefault(frozenset(topics[member]), len(index)) for member in self._members]
@@ -236,14 +244,17 @@ class _Check:
     def _places(
         self, partitions: PartitionColumns | PartitionList
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return where each of these partitions stands in a column of all, and whether it exists."""
+        """Return the flat index of each of these partitions, and whether it exists.
+
+        The flat index of a partition that does not exist means nothing.
+        """
         row = self._rows(partitions.names)[partitions.topics]
-        counts = np.append(self._counts, 0)[row]  # row -1 is a topic that the group does not know
+        counts = np.append(self._counts, 0)[row]  # -1 selects the appended 0
         real = (partitions.partitions >= 0) & (partitions.partitions < counts)
         return self._base[row] + partitions.partitions, real
 
     def _rows(self, names: tuple[str, ...]) -> NDArray[np.int64]:
-        """Return the row in the group of each of these topics, -1 for one that it does not know."""
+        """Return the index of each of these topics in the group; -1 for a topic that is not in it."""
         row = {name: number for number, name in enumerate(self._names)}
         return np.array([row.get(name, -1) for name in names], np.int64)
 
@@ -259,25 +270,30 @@ class _Check:
 
 @dataclass
 class Memory:
-    """Remembers what one consumer was assigned last, by whichever assignor; generation -1 if nothing was."""
+    """Remembers the last assignment of one consumer, whichever assignor made it.
+
+    Attributes:
+        owned: the partitions of that assignment.
+        generation: its generation; -1 before the first assignment.
+    """
 
     owned: PartitionList = field(default_factory=lambda: NOTHING)
     generation: int = -1
 
     def user_data(self, assignor: Assignor) -> bytes | None:
-        """Return what this consumer sends along for an assignor; None if the assignor wants nothing."""
+        """Return the user data that this consumer sends for an assignor; None if the assignor needs none."""
         if not isinstance(assignor, RememberingAssignor):
             return None
         return checked_user_data(assignor, self.owned, self.generation)
 
 
 def is_cooperative(assignor: Assignor) -> bool:
-    """Return whether members keep what they have while they join."""
+    """Return whether members of a group with this assignor keep their partitions while they join."""
     return RebalanceProtocol.COOPERATIVE in assignor.protocols
 
 
 def by_topic(partitions: PartitionList) -> list[tuple[str, list[int]]]:
-    """Return the partitions as a wire format groups them, topics in order of their first one."""
+    """Return the partitions grouped by topic, topics in the order of their first partition."""
     groups: dict[str, list[int]] = {}
     for topic, partition in partitions:
         groups.setdefault(topic, []).append(partition)

@@ -1,4 +1,4 @@
-"""The answer of a strategy says who consumes what: columns that are read as lists of partitions by member."""
+"""An assignment: the partitions of each member, stored as columns."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from partitioning.topic_partition import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """The peak of an answer, and what no answer can beat.
+    """Holds the peak of an assignment, and proven lower bounds for it.
 
-    A peak is the largest load over capacity, in multiples of the mean: all weights over all capacities. What
-    is held back counts as assigned. All are 0.0 if there is nothing to assign.
+    A peak is the largest load divided by the member's capacity, as a multiple of the mean ratio (the sum of
+    all weights divided by the sum of all capacities). Partitions that are held back count as assigned. All
+    peaks are 0.0 if there is nothing to assign.
 
     Attributes:
-        peak: of this answer.
-        bound: no answer has a lower peak.
-        bound_within_moves: no answer with as few moves as this one has a lower peak.
-        moves: partitions whose owner is still there, still subscribes and loses them.
+        peak: the peak of this assignment.
+        bound: a lower bound: no assignment has a lower peak.
+        bound_within_moves: a lower bound for assignments that do not move more partitions than this one.
+        moves: how many partitions leave a previous owner that is still a member and still subscribes.
     """
 
     peak: float
@@ -39,7 +40,7 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """The most by which this peak can exceed the least one: 0.02 stands for 2 %."""
+        """The greatest part by which this peak can exceed the least possible one: 0.02 stands for 2 %."""
         return max(self.peak / self.bound - 1, 0.0) if self.bound else 0.0
 
 
@@ -68,18 +69,19 @@ class Assignment(Mapping[str, PartitionList]):
     (PartitionList([('orders', 0), ('orders', 1)]), 'b')
 
     Args:
-        members: every member of the group, also without a partition.
+        members: the ids of all members of the group, including members without a partition.
         topics: topic names.
-        counts: partitions of each topic, shape (len(topics),).
+        counts: the partition count of each topic, shape (len(topics),).
         offsets: member m has rows `offsets[m]:offsets[m + 1]`, shape (len(members) + 1,).
         topic: index into `topics` of each row.
         partition: partition number of each row.
-        transferring: partitions held back for one round until their old owner has revoked them, and the index
-            into `members` of the one that will get each (cooperative strategies only).
-        subscribed: mask over `topics` of those some member subscribes to; None means all.
-        certificate: how near to the best it is; None if the strategy does not weigh partitions.
-        keeps_record: members whose target a broker leaves as its record has it, and which would come out in
-            another order if it was read back from the list here.
+        transferring: the partitions that are held back for one rebalance until their old owner has revoked
+            them, and for each the index into `members` of the member that will get it. Only cooperative
+            strategies have them.
+        subscribed: True for each topic that some member subscribes to, shape (len(topics),); None for all.
+        certificate: how near to the best this is by weight; None if the strategy does not weigh partitions.
+        keeps_record: the ids of members whose record a broker does not write again, although the list here
+            has another order than the record.
     """
 
     def __init__(
@@ -107,18 +109,18 @@ class Assignment(Mapping[str, PartitionList]):
 
     @classmethod
     def of(cls, lists: Mapping[str, Iterable[TopicPartition | tuple[str, int]]]) -> Assignment:
-        """Return an assignment from plain lists, such as one read back from a live group.
+        """Return an assignment from plain lists, such as those of a live group.
 
-        Partition counts are those the lists show: the highest number of each topic plus one.
+        The partition count of a topic is its highest number in the lists, plus one.
 
         Raises:
-            InvalidGroupError: a number that is no partition's, or counts above what is worked on.
+            InvalidGroupError: a partition number does not fit 32 bits, or the topics have more than
+                `MAX_GROUP_PARTITIONS` partitions together.
         """
         (names, topic, partition), sizes = join_lists(
             [PartitionList.of(partitions) for partitions in lists.values()]
         )
-        # Plain lists do not say how many partitions a topic has; partitions above the highest one are not
-        # seen.
+        # Plain lists do not tell partition counts, so partitions above the highest number remain unknown.
         counts = np.zeros(len(names), np.int64)
         np.maximum.at(counts, topic, partition.astype(np.int64) + 1)
         check_partitions(int(counts.sum()), InvalidGroupError, "the assignment, by its highest numbers,")
@@ -137,12 +139,13 @@ class Assignment(Mapping[str, PartitionList]):
 
         Args:
             group: the group that is assigned.
-            lists: the partitions of each member; one that is missing got nothing.
-            transferring: partitions held back this round, each with the id of the member that will get it.
+            lists: the partitions of each member; a member without an entry has none.
+            transferring: the partitions that are held back in this rebalance, each with the id of the member
+                that will get it.
             keeps_record: see `Assignment`.
 
         Raises:
-            InvalidGroupError: a member that is not in the group.
+            InvalidGroupError: `lists` or `transferring` names a member that is not in the group.
         """
         place = {member.id: number for number, member in enumerate(group.members)}
         held = transferring or {}
@@ -150,7 +153,7 @@ class Assignment(Mapping[str, PartitionList]):
             raise InvalidGroupError(
                 f"member {min(strange)!r} is not in the group; give partitions to its members"
             )
-        # Only subscribed topics count: `unassigned` would list all others otherwise.
+        # Only subscribed topics are kept. Otherwise `unassigned` would list the partitions of all others.
         subscribed = {name for member in group.members for name in member.topics}
         topics = {topic.name: topic.partitions for topic in group.topics if topic.name in subscribed}
         parts = [PartitionList.of(lists.get(member.id, ())) for member in group.members]
@@ -171,7 +174,7 @@ class Assignment(Mapping[str, PartitionList]):
 
     @cached_property
     def _rows_of(self) -> dict[str, int]:
-        """Member id to its index."""
+        """The index of each member id."""
         return {member: row for row, member in enumerate(self._members)}
 
     def __getitem__(self, member: str) -> PartitionList:
@@ -202,22 +205,21 @@ class Assignment(Mapping[str, PartitionList]):
 
     @cached_property
     def _topic_rows(self) -> dict[str, int]:
-        """Topic name to its index."""
+        """The index of each topic name."""
         return {topic: row for row, topic in enumerate(self._columns.names)}
 
     @cached_property
     def _owners(self) -> NDArray[np.int32]:
-        """Member index of every partition of every topic, -1 if nobody has it."""
+        """The index of the member that has each partition, by flat index; -1 for none."""
         owners = np.full(int(self._base[-1]), -1, np.int32)
         _, topic, partition = self._columns
         exists = (partition >= 0) & (partition < self._counts[topic])
-        # Of two members with one partition, which JVM answers can have, the last one in the list of members
-        # counts.
+        # In some answers of the JVM two members have the same partition. Then the later member counts.
         owners[self._base[topic[exists]] + partition[exists]] = self._member_column[exists]
         return owners
 
     def owner_of(self, partition: TopicPartition | tuple[str, int]) -> str | None:
-        """Return the member that has this partition; None if nobody has it."""
+        """Return the id of the member that has this partition; None if no member has it."""
         topic, number = partition
         row = self._topic_rows.get(topic)
         if row is None or not 0 <= number < self._counts[row]:
@@ -227,7 +229,7 @@ class Assignment(Mapping[str, PartitionList]):
 
     @cached_property
     def transferring(self) -> Mapping[TopicPartition, str]:
-        """Partitions held back this round, each with the member that will get it (KIP-429)."""
+        """The partitions held back in this rebalance, each with the member that will get it (KIP-429)."""
         if self._transferring is None:
             return MappingProxyType({})
         partitions, receivers = self._transferring
@@ -256,6 +258,6 @@ class Assignment(Mapping[str, PartitionList]):
         return AssignmentArrays(self._members, topics, self._member_column, topic, partition)
 
 
-# At the end, as each of the two modules names the other's class: a group is carried on by an assignment, and
-# an assignment is made for a group. Types of signatures are to be found as the program runs.
+# This import is at the end because each of the two modules names the other's class in signatures, and
+# `typing.get_type_hints` must find both at run time.
 import assignors.group  # noqa: E402

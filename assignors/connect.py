@@ -1,8 +1,8 @@
 """The rules of Kafka Connect: `EagerAssignor` and `IncrementalCooperativeAssignor` of connect-runtime 4.4.0.
 
-A connector is a topic, a task is a partition of it. The connector's own instance, task -1 in Connect's
-protocol, is partition 0 of a topic that is called "connector:" and the connector's name. Workers run whatever
-they are given, so what members subscribe to does not count.
+A connector is represented by a topic, and a task by a partition of it. The connector's own instance, which is
+task -1 in Connect's protocol, is represented by partition 0 of a topic whose name is "connector:" and the
+connector's name. Workers run everything that they are assigned, so subscriptions do not count.
 """
 
 import math
@@ -30,11 +30,11 @@ INSTANCE = -1
 """The task number that stands for the connector itself in Connect's protocol."""
 
 BACKOFF_FACTOR = 40
-"""By how much the pause between revocations grows (KAFKA-12495)."""
+"""The factor by which the pause between two revocations grows (KAFKA-12495)."""
 
 
 class ConnectRound(NamedTuple):
-    """Decides what the leader of a Connect cluster answers in one rebalance.
+    """Holds the answer of a Connect cluster's leader in one rebalance.
 
     >>> cluster = Group([Topic("connector:jdbc", 1), Topic("jdbc", 2)], [Member("w1", []), Member("w2", [])])
     >>> answer = get_assignor("connect-incremental").assign_at(cluster, now_ms=1)
@@ -42,10 +42,10 @@ class ConnectRound(NamedTuple):
     (PartitionList([('connector:jdbc', 0), ('jdbc', 0)]), {}, 0)
 
     Attributes:
-        assignment: what each worker runs afterwards, its connectors first, then its tasks, in the order in
-            which it will report them. What runs nowhere is `unassigned`.
-        revoked: what each worker has to stop; those workers join again at once.
-        delay_ms: after which time the workers ask for another rebalance; 0: they do not.
+        assignment: the connectors, then the tasks that each worker runs after this rebalance, in the order in
+            which it will report them. Those that no worker runs are `unassigned`.
+        revoked: the connectors and tasks that each worker must stop. These workers rejoin at once.
+        delay_ms: the time after which the workers ask for another rebalance; 0 if they do not.
     """
 
     assignment: Assignment
@@ -55,18 +55,22 @@ class ConnectRound(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConnectMemory:
-    """Remembers an `IncrementalCooperativeAssignor` between rebalances; a new leader knows nothing.
+    """Holds what an `IncrementalCooperativeAssignor` remembers between rebalances; for a new leader nothing.
+
+    A round is one rebalance that this leader answers. Attributes speak of connectors and tasks together.
 
     Attributes:
-        previous_assignment: what ran somewhere after the last round, or was lost and waits.
-        scheduled_rebalance_ms: when what is lost will be assigned; 0: nothing is scheduled.
-        delay_ms: the delay in the last answer; 0: none.
-        candidates: workers that came without anything while something was lost, in the order they came.
-        revoked_in_previous: whether the last round took something away to balance.
-        successive_revoking_rebalances: how many rounds in a row wanted to.
-        previous_revocation: what the last round told workers to stop.
+        previous_assignment: those that ran on some worker after the last round, or were lost and wait.
+        previous_revocation: those that the last round told workers to stop.
         previous_generation: the generation of the last round; -1 before the first.
-        previous_members: ids of the workers in the last round.
+        previous_members: the ids of the workers in the last round.
+        scheduled_rebalance_ms: the time, by the leader's clock, at which lost ones will be assigned; 0 if
+            none is scheduled.
+        delay_ms: the delay in the last answer; 0 for none.
+        candidates: the workers that joined without any while some were lost, in the order in which they
+            joined.
+        revoked_in_previous: True if the last round revoked some for balance.
+        successive_revoking_rebalances: how many rounds in a row had some to revoke for balance.
     """
 
     previous_assignment: frozenset[TaskId] = frozenset()
@@ -81,9 +85,10 @@ class ConnectMemory:
 
 
 def assign_connect_eager(group: Group) -> Assignment:
-    """Return who runs what (`EagerAssignor.performTaskAssignment`): everything stops and starts again.
+    """Return the assignment of "connect-eager" (`EagerAssignor.performTaskAssignment`).
 
-    Connectors go to the workers in a circle, then the tasks go on in the same circle.
+    All connectors and tasks stop and start again. Connectors go to the workers in a circle; then tasks
+    continue in the same circle.
     """
     configured = _configured_tasks(group)
     workers = cycle(sorted((member.id for member in group.members), key=utf16_key))
@@ -101,8 +106,15 @@ def assign_connect_incremental(
 ) -> tuple[ConnectRound, ConnectMemory]:
     """Decide one round of `IncrementalCooperativeAssignor.performTaskAssignment` (KIP-415).
 
-    The group's generation is the last one that the leader completed, `generation` that of this round; the
-    delay is `scheduled.rebalance.max.delay.ms`.
+    Args:
+        group: the cluster. Its generation is the last one that the leader completed.
+        memory: what the leader remembers.
+        now_ms: the leader's clock.
+        max_delay_ms: `scheduled.rebalance.max.delay.ms`.
+        generation: the generation of this round.
+
+    Returns:
+        The answer, and what the leader remembers after it.
     """
     if not group.members:
         return ConnectRound(_assignment(group, {}), {}, 0), replace(memory, previous_generation=generation)
@@ -111,28 +123,28 @@ def assign_connect_incremental(
 
 @dataclass(slots=True)
 class _Worker:
-    """A worker while things are given to it and taken from it (`WorkerLoad`)."""
+    """A worker with the connectors and tasks that it runs so far (`WorkerLoad`)."""
 
     id: str
     connectors: dict[TaskId, None] = field(default_factory=dict)
     tasks: dict[TaskId, None] = field(default_factory=dict)
 
     def part(self, *, instances: bool) -> dict[TaskId, None]:
-        """Return its connectors, or its tasks."""
+        """Return its connectors if `instances` is True, else its tasks."""
         return self.connectors if instances else self.tasks
 
     def run(self, what: Iterable[TaskId]) -> None:
-        """Have the worker run these, behind what it runs already."""
+        """Add these to the connectors and tasks that the worker runs."""
         for unit in what:
             self.part(instances=unit.number == INSTANCE)[unit] = None
 
     def stop(self, what: Collection[TaskId]) -> None:
-        """Have the worker stop these, as far as it runs them."""
+        """Remove these from the connectors and tasks that the worker runs; ignore others."""
         for unit in what:
             self.part(instances=unit.number == INSTANCE).pop(unit, None)
 
     def all(self) -> list[TaskId]:
-        """Return all that it runs, connectors first."""
+        """Return all connectors and tasks that it runs, connectors first."""
         return [*self.connectors, *self.tasks]
 
 
@@ -140,10 +152,10 @@ class _Round:
     """Decides one round: the state of `IncrementalCooperativeAssignor` while it answers.
 
     Attributes:
-        _before: what each worker reports that it runs, by worker id.
+        _before: the connectors and tasks that each worker reports, by worker id.
         _workers: the workers in the order of Java's map, with what they run so far in this round.
-        _revoked: what each worker is told to stop, by worker id, in order.
-        _memory: what the leader knows; replaced as the steps go on.
+        _revoked: the connectors and tasks that each worker must stop, by worker id, in order.
+        _memory: what the leader remembers; the steps replace it.
     """
 
     def __init__(
@@ -156,7 +168,7 @@ class _Round:
         self._last_completed = group.generation
         self._memory = memory
         self._configured = _configured_tasks(group)
-        # Quirk: wherever workers are not sorted, they come in the order of a HashMap of their ids.
+        # Quirk: unless they are sorted, workers are in the order of a HashMap of their ids.
         members = members_by_id(group).values()
         self._before = {member.id: _as_sent(_reported_tasks(member)) for member in members}
         self._workers = [_Worker(name) for name in HashSet(self._before, capacity=DEFAULT_LENGTH)]
@@ -165,58 +177,58 @@ class _Round:
         self._revoked: dict[str, dict[TaskId, None]] = {worker.id: {} for worker in self._workers}
 
     def run(self) -> tuple[ConnectRound, ConnectMemory]:
-        """Return the answer, and what the leader knows afterwards."""
+        """Return the answer, and what the leader remembers after it."""
         memory = self._memory
         active = {unit for held in self._before.values() for unit in held}
 
-        # 1. A leader whose last round did not reach itself does not trust what it knows (KAFKA-9848).
+        # 1. If the last completed generation is not that of the leader's last round, the leader does not
+        # trust its memory (KAFKA-9848): another leader may have answered in between.
         previous = memory.previous_assignment
-        # Another leader may have answered in between; what this one remembers is older than what runs.
         if memory.previous_generation != self._last_completed:
             previous = frozenset()
 
-        # 2. Where a worker still has what it was to stop, what runs now counts instead.
+        # 2. If a worker still runs what it was told to stop, the running ones replace the remembered ones.
         if memory.previous_revocation & active:
             previous = frozenset(active)
 
-        # 3. What is gone, what runs twice, what is lost, what is new.
+        # 3. Find the connectors and tasks that are deleted, run twice, are lost, or are new.
         deleted = previous.difference(self._configured)
         holders = Counter(chain.from_iterable(dict.fromkeys(held) for held in self._before.values()))
         duplicated = {unit for unit, count in holders.items() if count > 1}
-        # Lost: it ran, and no worker reports it. Created: it never ran as far as this leader knows.
+        # Lost ones ran before, and no worker reports them. Created ones have never run, as far as the leader
+        # knows.
         lost = [unit for unit in self._configured if unit in previous and unit not in active]
         created = [unit for unit in self._configured if unit not in previous and unit not in active]
 
-        # 4. Stop what is gone, and what runs twice everywhere.
+        # 4. Stop deleted ones. Stop those that run twice on all of their workers.
         for unwanted in (deleted, duplicated):
             for worker in self._workers:
                 self._revoke(worker, _in_hash_set_order(worker.all(), unwanted))
         for worker in self._workers:
             worker.stop(self._revoked[worker.id])
 
-        # 5. Decide whether what is lost is assigned now or waits for its worker.
+        # 5. Decide whether lost ones are assigned now or wait for their worker.
         to_reassign = self._handle_lost_assignments(lost)
 
-        # 6. Take from workers with too much, unless a delay is running.
-        # While something waits for its worker, moving more would only have to be undone when the worker
-        # returns.
+        # 6. Take some from workers with too many, unless a delay is running: moves during a delay would have
+        # to be undone when the lost worker returns.
         if self._memory.delay_ms == 0:
             self._balance()
         else:
             self._memory = replace(self._memory, revoked_in_previous=False)
 
-        # 7. Give what is new, then what is lost, to the workers with least.
+        # 7. Give new ones, then lost ones, to the workers with the fewest.
         to_assign = [*created, *to_reassign]
         _fill(self._workers, to_assign, instances=True)
         _fill(self._workers, to_assign, instances=False)
         return self._answer(lost)
 
     def _revoke(self, worker: _Worker, what: Iterable[TaskId]) -> None:
-        """Note that a worker has to stop these; it still runs them until `stop` is called."""
+        """Record that a worker must stop these; it still runs them until `stop` is called."""
         self._revoked[worker.id].update(dict.fromkeys(what))
 
     def _handle_lost_assignments(self, lost: list[TaskId]) -> list[TaskId]:
-        """Step 5 (`handleLostAssignments`): what of the lost is assigned as if it was new."""
+        """Step 5: return the lost ones that are assigned as if they were new (`handleLostAssignments`)."""
         memory = self._memory
         if not lost and not memory.revoked_in_previous:
             self._reset_delay()
@@ -225,10 +237,11 @@ class _Round:
         scheduled_ms = memory.scheduled_rebalance_ms
         is_complete = memory.previous_members <= self._before.keys()
         if (scheduled_ms <= 0 and is_complete) or self._max_delay_ms == 0:
-            # Nobody left, so a worker did not get its last answer; or nothing is ever to wait (KAFKA-15693).
-            # Quirk: the delay of the last answer stays.
+            # No worker left, so one did not get its last answer; or the delay is 0, so lost ones never wait
+            # (KAFKA-15693). Quirk: the delay of the last answer stays.
             return lost
-        # The delay is over. Workers that came meanwhile get what is lost, else everybody shares it.
+        # The delay is over. Workers that joined meanwhile get the lost ones; without such workers all share
+        # them.
         if 0 < scheduled_ms <= self._now_ms:
             by_id = {worker.id: worker for worker in self._workers}
             candidates = [by_id[name] for name in memory.candidates if name in by_id]
@@ -240,7 +253,7 @@ class _Round:
             self._reset_delay()
             self._memory = replace(self._memory, revoked_in_previous=False)
             return [] if candidates else lost
-        # A worker that runs nothing is new, and may be the lost one under a new id.
+        # A worker that runs nothing is new. It may be the lost worker under a new id.
         empty = HashSet([worker.id for worker in self._workers if not worker.all()], capacity=DEFAULT_LENGTH)
         delay_ms = self._max_delay_ms
         if self._now_ms < scheduled_ms:
@@ -254,11 +267,14 @@ class _Round:
         return []
 
     def _reset_delay(self) -> None:
-        """Forget the delay and the workers that waited for it to end."""
+        """Clear the delay and the candidates that waited for its end."""
         self._memory = replace(self._memory, candidates=(), scheduled_rebalance_ms=0, delay_ms=0)
 
     def _balance(self) -> None:
-        """Step 6 (`performLoadBalancingRevocations`): never in two rounds in a row without a pause."""
+        """Step 6: revoke some for balance (`performLoadBalancingRevocations`).
+
+        Two rounds in a row revoke only with a pause between them.
+        """
         revocations = self._load_balancing_revocations()
         memory = self._memory
         if revocations and memory.revoked_in_previous:
@@ -278,7 +294,7 @@ class _Round:
             worker.stop(some)
 
     def _load_balancing_revocations(self) -> list[tuple[_Worker, list[TaskId]]]:
-        """Return what each worker has above its share: connectors first, then tasks."""
+        """Return the connectors, then the tasks that each worker has beyond its share."""
         if not self._configured or not any(worker.all() for worker in self._workers):
             return []
         instances = sum(unit.number == INSTANCE for unit in self._configured)
@@ -288,7 +304,7 @@ class _Round:
         ]
 
     def _answer(self, lost: list[TaskId]) -> tuple[ConnectRound, ConnectMemory]:
-        """Return the answer (`fillAssignments`), and what is remembered (`computePreviousAssignment`)."""
+        """Return the answer (`fillAssignments`) and the leader's memory (`computePreviousAssignment`)."""
         revoked = {unit for some in self._revoked.values() for unit in some}
         running = {unit for worker in self._workers for unit in worker.all()}
         memory = replace(
@@ -314,10 +330,7 @@ class _Round:
 
 
 def _configured_tasks(group: Group) -> list[TaskId]:
-    """Return every connector and task there is to run.
-
-    Connectors by name, then tasks by connector and number.
-    """
+    """Return all configured connectors by name, then all tasks by connector and number."""
     names = sorted(
         (topic.name for topic in group.topics if not topic.name.startswith(CONNECTOR)), key=utf16_key
     )
@@ -335,7 +348,7 @@ def _configured_tasks(group: Group) -> list[TaskId]:
 
 
 def _reported_tasks(member: Member) -> list[TaskId]:
-    """Return what a worker runs, in the order in which it knows it."""
+    """Return the connectors, then the tasks that a worker reports, in the order of its last assignment."""
     return _connectors_first(
         TaskId(topic[len(CONNECTOR) :], INSTANCE) if topic.startswith(CONNECTOR) else TaskId(topic, number)
         for topic, number in PartitionList.of(member.owned).as_assigned
@@ -343,14 +356,14 @@ def _reported_tasks(member: Member) -> list[TaskId]:
 
 
 def _connectors_first(held: Iterable[TaskId]) -> list[TaskId]:
-    """Return the same with connectors before tasks; the order inside both stays."""
+    """Return these with connectors before tasks; both keep their order."""
     return sorted(held, key=lambda unit: unit.number != INSTANCE)
 
 
 def _as_sent(held: Collection[TaskId], *, sort_instances: bool = True) -> list[TaskId]:
-    """Return what a worker runs, as in Connect's bytes by connector (`ConnectProtocol.Assignment.asMap`).
+    """Return what a worker runs in the order of Connect's bytes (`ConnectProtocol.Assignment.asMap`).
 
-    Quirk: connectors come in the order of a HashSet, and bring their tasks with them.
+    Quirk: connectors are in the order of a HashSet, and tasks in the order of their connectors.
     """
     instances = [unit.group for unit in held if unit.number == INSTANCE]
     by_connector: dict[str, list[TaskId]] = {
@@ -369,7 +382,7 @@ def _as_sent(held: Collection[TaskId], *, sort_instances: bool = True) -> list[T
 def _in_hash_set_order(held: Sequence[TaskId], some: Collection[TaskId]) -> list[TaskId]:
     """Return those of `some` that a worker has (`intersection`).
 
-    Connectors and tasks through a HashSet each.
+    Connectors are in the order of one HashSet, and tasks in the order of another one.
     """
     if not any(unit in some for unit in held):
         return []
@@ -380,13 +393,13 @@ def _in_hash_set_order(held: Sequence[TaskId], some: Collection[TaskId]) -> list
 
 
 def _too_much(workers: list[_Worker], total: int, *, instances: bool) -> list[tuple[_Worker, list[TaskId]]]:
-    """Return what workers have above their share (`loadBalancingRevocations`).
+    """Return the connectors or tasks that workers have beyond their share (`loadBalancingRevocations`).
 
-    The first of their collection.
+    These are the first ones that a worker has.
     """
     least, extras = divmod(total, len(workers))
     sizes = [len(worker.part(instances=instances)) for worker in workers]
-    # As even as it can be: nothing to take.
+    # If sizes are as even as possible, there is nothing to take.
     if sizes.count(least + 1) == extras and sizes.count(least) + extras == len(workers):
         return []
     surplus = []
@@ -403,9 +416,10 @@ def _too_much(workers: list[_Worker], total: int, *, instances: bool) -> list[tu
 
 
 def _fill(workers: list[_Worker], what: Iterable[TaskId], *, instances: bool) -> None:
-    """Gives connectors or tasks to the least loaded (`assignConnectors`, `assignTasks`).
+    """Give connectors or tasks to the least loaded workers (`assignConnectors`, `assignTasks`).
 
-    Quirk: workers are sorted once; each turn serves all up to the first that has more than the first worker.
+    Quirk: workers are sorted only once. A round serves all workers before the first one that has more than
+    the first worker.
     """
     workers.sort(key=lambda worker: (len(worker.part(instances=instances)), utf16_key(worker.id)))
     left = iter([unit for unit in what if (unit.number == INSTANCE) is instances])
@@ -421,7 +435,7 @@ def _fill(workers: list[_Worker], what: Iterable[TaskId], *, instances: bool) ->
 
 
 def _backoff_ms(attempts: int, max_delay_ms: int) -> int:
-    """`ExponentialBackoff(1, 40, maxDelay, 0)`: 40 ms, 1.6 s, 64 s, then the greatest delay."""
+    """Return the pause of `ExponentialBackoff(1, 40, maxDelay, 0)`: 40 ms, 1.6 s, 64 s, then the most."""
     if max_delay_ms == 0:
         return 0
     most = math.log(max_delay_ms) / math.log(BACKOFF_FACTOR) if max_delay_ms > 1 else 0.0
@@ -429,17 +443,17 @@ def _backoff_ms(attempts: int, max_delay_ms: int) -> int:
 
 
 def _partition(task: TaskId) -> TopicPartition:
-    """Return the partition that stands for a connector or a task."""
+    """Return the partition that represents a connector or a task."""
     return TopicPartition(CONNECTOR + task.group, 0) if task.number == INSTANCE else TopicPartition(*task)
 
 
 def _assignment(group: Group, lists: Mapping[str, Iterable[TaskId]]) -> Assignment:
-    """Return an answer in which everything configured can be seen, also what runs nowhere."""
+    """Return an assignment that includes all configured connectors and tasks, even if no worker runs them."""
     names = [topic.name for topic in group.topics]
     connectors = [name for name in names if not name.startswith(CONNECTOR)]
     missing = [CONNECTOR + name for name in connectors if CONNECTOR + name not in set(names)]
     topics = [*group.topics, *(Topic(name, 1) for name in missing)]
-    # Workers take everything, so everything that is configured and runs nowhere counts as unassigned.
+    # All workers subscribe to everything here, so a task that no worker runs counts as unassigned.
     members = [replace(member, topics=[topic.name for topic in topics]) for member in group.members]
     return Assignment.for_group(
         Group(topics, members), {worker: map(_partition, held) for worker, held in lists.items()}
@@ -449,17 +463,17 @@ def _assignment(group: Group, lists: Mapping[str, Iterable[TaskId]]) -> Assignme
 class ConnectEagerAssignor:
     """Kafka Connect's `connect.protocol=eager`: connectors, then tasks, in one circle over the workers.
 
-    A connector is a topic, a task a partition of it; the connector itself is partition 0 of a topic
-    "connector:" and its name. Workers take whatever they are given, whatever `Member.topics` says.
+    A connector is represented by a topic, and a task by a partition of it. The connector itself is
+    represented by partition 0 of a topic whose name is "connector:" and its name. `Member.topics` is ignored.
     """
 
     name: ClassVar[str] = "connect-eager"
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset()
 
     def assign(self, group: Group) -> Assignment:
-        """Decide who runs what, in each worker's order.
+        """Return the connectors and tasks of each worker, in the worker's order.
 
-        InvalidGroupError for "connector:..." of no connector.
+        Raises InvalidGroupError if a topic "connector:..." represents no connector.
         """
         return assign_connect_eager(group)
 
@@ -467,13 +481,14 @@ class ConnectEagerAssignor:
 class ConnectIncrementalAssignor:
     """Kafka Connect's default: moves little, and lets the tasks of a lost worker wait for it (KIP-415).
 
-    Topics are as for "connect-eager"; `Member.owned` is what a worker runs.
+    Topics represent connectors as for "connect-eager". `Member.owned` has the connectors and tasks that a
+    worker runs.
 
     Args:
         max_delay_ms: `scheduled.rebalance.max.delay.ms`.
 
     Raises:
-        InvalidConfigError: it is below 0.
+        InvalidConfigError: `max_delay_ms` is negative.
     """
 
     name: ClassVar[str] = "connect-incremental"
@@ -487,23 +502,24 @@ class ConnectIncrementalAssignor:
         self._now_ms = 1
 
     def assign(self, group: Group) -> Assignment:
-        """Decide who runs what after the next round, which comes when the delay of the last one is over.
+        """Return the assignment of the next round, which takes place when the delay of the last one is over.
 
         Raises:
-            InvalidGroupError: a topic "connector:..." that stands for no connector.
+            InvalidGroupError: a topic "connector:..." represents no connector.
         """
         return self.assign_at(group, self._now_ms + self._memory.delay_ms).assignment
 
     def assign_at(self, group: Group, now_ms: int, generation: int | None = None) -> ConnectRound:
-        """Decide one round at a time of the leader's clock: what is revoked, and how long what is lost waits.
+        """Return the leader's answer in a round at this time.
 
         Args:
-            group: its generation is the last one that the leader completed, as `Group.next` has it.
+            group: the cluster. Its generation is the last one that the leader completed, as `Group.next` sets
+                it.
             now_ms: the leader's clock, above 0.
-            generation: the generation of this round; None: the one after the group's.
+            generation: the generation of this round; None for the one after the group's.
 
         Raises:
-            InvalidGroupError: a topic "connector:..." that stands for no connector.
+            InvalidGroupError: a topic "connector:..." represents no connector.
         """
         generation = group.generation + 1 if generation is None else generation
         self._now_ms = now_ms

@@ -15,9 +15,15 @@ from partitioning.topic_partition import TopicPartition
 
 
 def settle(decide: Callable[[Group], Assignment], group: Group, follow_ups: int) -> tuple[Group, Assignment]:
-    """Return the group at its last rebalance, and the answer to it, after which no partition is held back."""
+    """Rebalance until no partition is held back; return the group at the last rebalance, and its assignment.
+
+    Args:
+        decide: returns the assignment of a group.
+        group: the group at the first rebalance.
+        follow_ups: the most rebalances that may follow the first one.
+    """
     assignment = decide(group)
-    # A cooperative group may need another round for what waits; members rejoin at once for it.
+    # In a cooperative group members rejoin at once for the partitions that are held back.
     for _ in range(follow_ups):
         if not assignment.transferring:
             break
@@ -30,15 +36,15 @@ _TEXTS: dict[str, dict[str, str]] = read_toml(__package__, "explanation.toml")
 _LOST, _PLACED = (
     {Reason[name.upper()]: text for name, text in _TEXTS[kind].items()} for kind in ("lost", "placed")
 )
-"""Steps that take a partition from a member, and steps that give it to one, in words."""
+"""Texts for the steps that take a partition from a member, and for those that give it to one."""
 
 _FREED = _LOST.keys() - {Reason.OUTDATED}
-"""Steps that make a partition free."""
+"""The reasons by which a partition becomes free."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Explains why a partition is where it is; its text says so in a sentence.
+    """Explains why a partition has its owner; `str` of it is a sentence.
 
     >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
     >>> why = explain(group, get_assignor("range").assign(group), ("orders", 3), assignor="range")
@@ -46,15 +52,17 @@ class Explanation:
     ('b', 'range', (2,))
 
     Attributes:
-        partition: which partition.
-        reason: the last step that gave it to its owner.
-        owner: who has it now, or will have it in the next round if it is held back; None for nobody.
-        previous: who had it before, as the assignor sees it; None for nobody, and for several at once.
+        partition: the partition that is explained.
+        reason: the reason of the last step that gave it to its owner.
+        owner: the member that has it now or, if it is held back, gets it in the next rebalance; None for
+            none.
+        previous: the member that had it before, as the assignor sees it; None if no member had it, or
+            several claimed it.
         size: how many partitions the owner has in this assignment.
-        share: the numbers of partitions that are a fair share; None if subscriptions differ, so that there
-            is no such share.
-        steps: all that was done with it, in order. Where the reason is `NOT_TOLD`, what a fresh leader would
-            do, which is something else; empty if the assignor tells nothing.
+        share: the numbers of partitions that are a fair share, one or two; None if subscriptions differ, so
+            that there is no fair share.
+        steps: the steps of the decision about this partition, in order. If the reason is `NOT_TOLD`, they are
+            those of a fresh leader, which decides differently, or empty if the assignor records no steps.
     """
 
     partition: TopicPartition
@@ -67,10 +75,10 @@ class Explanation:
 
     @property
     def cause(self) -> Reason:
-        """The reason that set the partition in motion: why another member lost it, else `reason`."""
+        """The reason why another member lost the partition, if there is one; else `reason`."""
         if self.reason not in {Reason.FILLED, Reason.NEAR, Reason.UNDONE}:
             return self.reason
-        # The owner itself may have lost and got it back; that set nothing in motion.
+        # A step by which the owner itself lost the partition is not the cause, because it got it back.
         freed = (step for step in self._losses() if step.reason in _FREED and step.member != self.owner)
         return next((step.reason for step in freed), self.reason)
 
@@ -107,9 +115,10 @@ class Explanation:
         return "; ".join(dict.fromkeys([placed, *lost]))
 
     def _losses(self) -> list[Step]:
-        """Return the steps that took it from a member, if it did not return there in the end.
+        """Return the steps that took the partition from a member.
 
-        These are contests that a claim of a later generation won, and an earlier claim of its owner.
+        Left out are contests, if a claim of a later generation won in the end, and outdated claims of the
+        owner.
         """
         won = self.previous is not None
         void = {(Reason.OUTDATED, self.owner)}
@@ -120,12 +129,12 @@ class Explanation:
         ]
 
     def _holder(self) -> str | None:
-        """Return who had it when its owner got it."""
+        """Return the member that had the partition before its owner got it."""
         before = [step.member for step in self.steps if step.reason in _PLACED and step.member != self.owner]
         return before[-1] if before else None
 
     def _claimants(self) -> str:
-        """Return who has to give it up before its owner gets it."""
+        """Return, as text, the members that must give the partition up before its owner gets it."""
         if any(step.reason is Reason.CONTESTED for step in self.steps):
             return "everybody who claims it"
         claims = {Reason.KEPT, *_FREED}
@@ -140,21 +149,29 @@ def explain(
     *,
     assignor: str | Assignor,
 ) -> Explanation:
-    """Explain why a partition is where it is; to ask about many partitions use an `Explainer`.
+    """Explain why a partition has its owner; for many partitions use an `Explainer`.
 
     >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
     >>> print(explain(group, get_assignor("range").assign(group), ("orders", 3), assignor="range"))
     orders-3 lies in the range of its topic that goes to 'b' ('b' has 2 of a share of 2)
 
+    Args:
+        group: the group that the assignment was made for.
+        assignment: the assignment.
+        partition: the partition to explain.
+        assignor: the assignor that decides again: a name, which stands for a fresh leader, or an assignor.
+
     Raises:
-        UnknownStrategyError: no assignor of that name.
+        UnknownStrategyError: there is no assignor of this name.
         AssignorError: the assignor cannot assign this group.
     """
     return Explainer(group, assignment, assignor=assignor).explain(partition)
 
 
 class Explainer:
-    """Explains one assignment: the assignor decides once more, telling its steps, when first asked.
+    """Explains the partitions of one assignment.
+
+    At the first question the assignor decides the group again and records its steps.
 
     >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
     >>> explainer = Explainer(group, get_assignor("range").assign(group), assignor="range")
@@ -162,11 +179,11 @@ class Explainer:
     ['a', 'a', 'b', 'b']
 
     Args:
-        group: the group it was made for.
-        assignment: what the assignor gave.
-        assignor: who decides once more: a name, which stands for a fresh leader, or an assignor.
-        follow_ups: the most rebalances that may follow the first before the group has this assignment, each
-            because the one before it held partitions back.
+        group: the group that the assignment was made for.
+        assignment: the assignment.
+        assignor: the assignor that decides again: a name, which stands for a fresh leader, or an assignor.
+        follow_ups: the most rebalances that may follow the first one, because it held partitions back, before
+            the group has this assignment.
     """
 
     def __init__(
@@ -178,10 +195,10 @@ class Explainer:
         self._follow_ups = follow_ups
 
     def explain(self, partition: TopicPartition | tuple[str, int]) -> Explanation:
-        """Explain why a partition is where it is.
+        """Explain why a partition has its owner.
 
         Raises:
-            UnknownStrategyError: no assignor of that name.
+            UnknownStrategyError: there is no assignor of this name.
             AssignorError: the assignor cannot assign this group.
         """
         partition = TopicPartition(*partition)
@@ -189,19 +206,20 @@ class Explainer:
         receiver = self._assignment.transferring.get(partition)
         if owner is None and receiver is None and not self._is_subscribed(partition):
             return Explanation(partition, Reason.NOBODY, None, None, 0, None)
-        # The assignor does not record its steps: all that can be said is who has the partition.
+        # The assignor records no steps, so only the owner is known.
         if self._decision is None:
             return self._explanation(partition, Reason.NOT_TOLD, receiver or owner, ())
         decided, steps_of = self._decision
         steps = tuple(steps_of.get(partition, ()))
         fresh_receiver = decided.transferring.get(partition)
-        # Lists read back from a live group do not say who waits for what.
-        # The assignment was made by a leader with a memory, or by another one: its steps are not known here.
+        # If the answer differs, another leader made the assignment, or one with a memory, and its steps are
+        # not known. A receiver of None is no difference, because a live group does not tell who waits for
+        # what.
         if decided.owner_of(partition) != owner or receiver not in {None, fresh_receiver}:
             return self._explanation(partition, Reason.NOT_TOLD, receiver or owner, steps)
         owner = fresh_receiver or owner
         placed = [step.reason for step in steps if step.reason in _PLACED and step.member == owner]
-        # A stranger's recorder may have told steps that do not lead to its own answer.
+        # An assignor that is not built in may record steps that do not lead to its answer.
         if not placed or (placed[-1] is Reason.HELD_BACK) != (fresh_receiver is not None):
             return self._explanation(partition, Reason.NOT_TOLD, owner, ())
         return self._explanation(partition, placed[-1], owner, steps)
@@ -230,8 +248,8 @@ class Explainer:
             assignment = call_plug_in(f"assignor {leader.name!r}", leader.assign_recorded, group, record)
             for partition, steps in recorded.items():
                 before = steps_of.get(partition)
-                # Rounds that follow are told as one story: what counts is why the partition left its old
-                # owner.
+                # Steps of follow-up rebalances continue those of the first: the first ones say why the
+                # partition left its old owner.
                 steps_of[partition] = steps if before is None else _continue_steps(before, steps)
             return assignment
 
@@ -239,7 +257,7 @@ class Explainer:
         return assignment, steps_of
 
     def _is_subscribed(self, partition: TopicPartition) -> bool:
-        """Return whether the partition exists and somebody subscribes to its topic."""
+        """Return whether the partition exists and its topic has a subscriber."""
         return 0 <= partition.partition < self._counts.get(partition.topic, 0)
 
     @cached_property
@@ -250,10 +268,7 @@ class Explainer:
 
     @cached_property
     def _share(self) -> tuple[int, ...] | None:
-        """The sizes that are a fair share, one number or two.
-
-        None if subscriptions differ, or the group has no members.
-        """
+        """The sizes that are a fair share, one or two; None if subscriptions differ or no member is there."""
         members = self._group.members
         if not members:
             return None
@@ -265,10 +280,10 @@ class Explainer:
 
 
 def _continue_steps(before: list[Step], after: list[Step]) -> list[Step]:
-    """Return the steps of two rounds as one story.
+    """Return the steps of two rebalances as one list.
 
-    A round that leaves a partition with its member, or hands it over as promised, adds nothing; what went
-    before is what brought it there.
+    If the second rebalance leaves a partition with its member, or gives it to the member that waited for it,
+    its steps are left out: those of the first rebalance brought the partition there.
     """
     moved = [step for step in before if step.reason is not Reason.HELD_BACK]
     as_promised = _last_placed(before) == _last_placed(after) and after[-1].reason is not Reason.HELD_BACK
@@ -276,12 +291,15 @@ def _continue_steps(before: list[Step], after: list[Step]) -> list[Step]:
 
 
 def _last_placed(steps: Sequence[Step]) -> str | None:
-    """Return the member that got the partition last; None if no step gave it to anybody."""
+    """Return the member that got the partition last; None if no step gave it to a member."""
     return next((step.member for step in reversed(steps) if step.reason in _PLACED), None)
 
 
 def _previous(steps: Sequence[Step]) -> str | None:
-    """Return the member whose claim counted; a claim that follows a contest won it."""
+    """Return the member whose claim counted; None if none did.
+
+    A contest makes earlier claims void, so a claim after it is the one that counted.
+    """
     previous = None
     for reason, member in steps:
         if reason is Reason.CONTESTED:

@@ -1,8 +1,7 @@
-"""Text files as people keep them: with a byte order mark, in UTF-16, packed, or no text at all.
+"""Reads text files of users, which may have a byte order mark, be UTF-16, be compressed, or not be text.
 
-A capture of a group comes from a terminal, a spreadsheet or a mail: PowerShell writes UTF-16, editors add
-marks. A file is read in pieces of a megabyte, so that one that is no text is refused before all of it is in
-memory.
+A capture of a group comes from a terminal, a spreadsheet or an e-mail; PowerShell writes UTF-16, and editors
+add marks. A file is read in chunks of a megabyte, so a binary file is refused before all of it is in memory.
 """
 
 import codecs
@@ -33,12 +32,17 @@ def read_text(
     limit: int = MAX_FILE_BYTES,
     check_head: Callable[[str], None] | None = None,
 ) -> str:
-    """Return the text of a file, or of standard input where the path is None.
+    """Return the text of a file, or of standard input if the path is None.
 
-    UTF-8 unless it shows otherwise.
+    The encoding is UTF-8, unless the first bytes show UTF-16 or UTF-32.
 
-    What is no text is refused at the first megabyte that shows it (SourceError, without the file's name), as
-    is more than `limit` bytes. `check_head` may refuse a longer file by its first megabyte.
+    Args:
+        path: the file; None for standard input.
+        limit: the most bytes that are read.
+        check_head: called with the text of the first megabyte of a longer file; it may raise to refuse it.
+
+    Raises:
+        SourceError: the file is not text, or has more than `limit` bytes. The message does not name the file.
     """
     if path is None:
         return _decode_chunks(_chunks(sys.stdin.buffer, limit), check_head)
@@ -47,16 +51,16 @@ def read_text(
 
 
 def decode_text(content: bytes) -> str:
-    """Return the text in the bytes of a file; SourceError says what the bytes are instead."""
+    """Return the text in the bytes of a file; raise SourceError if they are not text."""
     return _decode_chunks(iter([content]))
 
 
 def _chunks(file: BinaryIO, limit: int) -> Iterator[bytes]:
-    """Yield the bytes of a file, a megabyte at a time; SourceError once they are more than `limit`.
+    """Yield the bytes of a file, a megabyte at a time; raise SourceError if there are more than `limit`.
 
     Args:
-        file: is read to its end, or to the first piece that passes the limit.
-        limit: bytes.
+        file: read to its end, or to the first chunk that exceeds the limit.
+        limit: the most bytes that are read.
     """
     size = 0
     while chunk := file.read(_CHUNK):
@@ -71,10 +75,10 @@ def _decode_chunks(chunks: Iterator[bytes], check_head: Callable[[str], None] | 
 
     Args:
         chunks: the bytes in order; the first chunk is long enough to show the encoding.
-        check_head: is called with the text of the first chunk, if the file is longer than that.
+        check_head: called with the text of the first chunk, if the file is longer than that.
 
     Raises:
-        SourceError: the bytes are packed, not in their encoding, or hold a null character.
+        SourceError: the bytes are compressed, are not valid in their encoding, or contain a null character.
     """
     start = next(chunks, b"")
     packed = next((name for magic, name in _PACKED.items() if start.startswith(magic)), None)
@@ -84,15 +88,14 @@ def _decode_chunks(chunks: Iterator[bytes], check_head: Callable[[str], None] | 
     decoder = codecs.getincrementaldecoder(encoding)()
     texts: list[str] = []
     characters = 0
-    # The empty chunk at the end makes the decoder complain of a character that was cut off.
+    # With the empty chunk at the end, the decoder reports a character that was cut off.
     for chunk in chain([start], chunks, [b""]):
         try:
             text = decoder.decode(chunk, final=not chunk)
         except UnicodeDecodeError as error:
             named = encoding.removesuffix("-sig").upper()
             raise SourceError(f"the file is not {named} text ({error}); save it as UTF-8") from error
-        # No text has a null. Binary data mostly has one among its first bytes, whatever its encoding looks
-        # like.
+        # Text has no null character. Binary data mostly has one near its start.
         if "\0" in text:
             place = characters + text.index("\0")
             raise SourceError(f"the file is binary, character {place} is a null; give text, saved as UTF-8")
@@ -104,9 +107,9 @@ def _decode_chunks(chunks: Iterator[bytes], check_head: Callable[[str], None] | 
 
 
 def _find_encoding(start: bytes) -> str:
-    """Return what the first bytes show.
+    """Return the encoding that the first bytes show; "utf-8" if they show none.
 
-    A byte order mark, or every other byte null, as in UTF-16 of Latin text.
+    They show one by a byte order mark, or by nulls in every second byte (UTF-16 of Latin text).
     """
     for mark, encoding in _MARKS.items():
         if start.startswith(mark):

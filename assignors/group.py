@@ -1,4 +1,4 @@
-"""A consumer group as its leader sees it: topics, and members with what they carry on from before."""
+"""A consumer group as its leader sees it: topics, and members with their previous partitions."""
 
 import hashlib
 import re
@@ -27,9 +27,11 @@ _T = TypeVar("_T")
 
 
 def _make_many(kind: type[_T], count: int, **attributes: Iterable[object]) -> list[_T]:
-    """Instances of a frozen class with slots from all its attributes; calling it takes five times as long."""
-    # The slots' own setters: a frozen class refuses `setattr`, and its `__init__` would be called for each
-    # one.
+    """Return `count` instances of a frozen class with slots, given the values of all its attributes.
+
+    To call the class for each instance would take five times as long.
+    """
+    # The setters of the slots are called directly, because a frozen class refuses `setattr`.
     instances = list(map(object.__new__, repeat(kind, count)))
     for name, values in attributes.items():
         deque(map(getattr(kind, name).__set__, instances, values), maxlen=0)
@@ -37,7 +39,7 @@ def _make_many(kind: type[_T], count: int, **attributes: Iterable[object]) -> li
 
 
 def check_ids(**ids: Sequence[str]) -> None:
-    """Raise InvalidGroupError for an id, or name, that is twice among those of its kind."""
+    """Raise InvalidGroupError if one of these lists has an id twice; the keyword names the kind of id."""
     for what, names in ids.items():
         if len(set(names)) != len(names):
             twice = next(name for name, times in Counter(names).items() if times > 1)
@@ -53,10 +55,11 @@ class Topic:
 
     Attributes:
         name: topic name.
-        partitions: how many partitions it has; 0 stands for a topic without metadata.
-        racks: the racks of each partition's replicas, one collection a partition; None if the cluster has
-            no racks.
-        id: topic id, by which broker-side assignors decide; None stands for a stable id made from the name.
+        partitions: the partition count; 0 stands for a topic without metadata.
+        racks: the racks of each partition's replicas, one collection for each partition; None if the cluster
+            has no racks.
+        id: topic id, which matters to broker-side assignors; None stands for an id that is made from the
+            name.
     """
 
     name: str
@@ -79,7 +82,7 @@ class Topic:
                 f"topic {self.name!r} has {self.partitions} partitions but racks for {len(self.racks)}; "
                 "give one collection of racks per partition"
             )
-        # A text is a collection of its letters: "east" would be taken for the racks e, a, s and t.
+        # A text is a collection of its letters: "east" would mean the racks e, a, s and t.
         if self.racks is not None and str in set(map(type, self.racks)):
             partition = next(number for number, names in enumerate(self.racks) if isinstance(names, str))
             raise InvalidGroupError(
@@ -90,7 +93,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class StickyUserData:
-    """Remembers a "sticky" member's partitions and generation, not yet as bytes (KIP-341).
+    """Holds the user data of a "sticky" member before it is encoded as bytes (KIP-341).
 
     >>> had = StickyUserData(PartitionList.of([("orders", 0)]), generation=3)
     >>> members = [Member("a", ["orders"]), Member("b", ["orders"], user_data=had)]
@@ -98,8 +101,8 @@ class StickyUserData:
     PartitionList([('orders', 0)])
 
     Attributes:
-        partitions: what it was assigned last, in the order it was assigned.
-        generation: in which generation; None for the old form that has none.
+        partitions: the partitions that the member was assigned last, in the order of that assignment.
+        generation: the generation of that assignment; None for the older form, which has none.
     """
 
     partitions: PartitionList
@@ -111,7 +114,7 @@ class StickyUserData:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of the group with what it told the coordinator when it joined (JoinGroup).
+    """A member of the group with the data that it sent when it joined (JoinGroup).
 
     >>> Member("worker-1", ["orders"], instance_id="worker-1", rack="a").topics
     ['orders']
@@ -121,9 +124,9 @@ class Member:
         topics: names of the topics it subscribes to.
         instance_id: `group.instance.id` of a static member (KIP-345).
         rack: `client.rack` (KIP-881); "" means none, as on the wire.
-        owned: partitions it says it owns (KIP-429).
-        generation: generation of that claim; None or below 0 means it has none (KIP-792).
-        user_data: the assignor's own bytes, or the same decoded.
+        owned: the partitions that it reports as its own (KIP-429).
+        generation: the generation in which it got `owned`; None or a negative number means none (KIP-792).
+        user_data: the assignor's own bytes, or these in decoded form.
     """
 
     id: str
@@ -137,18 +140,20 @@ class Member:
 
 @dataclass(eq=False, repr=False)
 class Carried(Sequence[Member]):
-    """The members of `Group.next`: who stays, then who joins. A `Member` that stays is made where it is read.
+    """The members of a group after a change, stored as columns: those that stay, then those that join.
 
-    A coordinator that keeps its members' targets (KIP-848) passes them in this form, too, without joiners.
+    `Member` objects are built when they are read. A coordinator that keeps its members' targets (KIP-848)
+    passes members in this form, too; then no member joins.
 
     Attributes:
-        who: all members; of one that stays only id, topics, instance id and rack are still true.
-        staying: how many stay.
-        generation: in which these got what they carry on; None if the coordinator keeps it for them.
-        sizes: how many partitions each of them carries on.
-        received: these partitions, member by member, in the order in which they were given.
-        hashes: Java's hash code of each id; None if they are not kept.
-        columns: what somebody has asked `column` for, in a group that follows from another at once.
+        who: all members. Of a member that stays, only id, topics, instance id and rack are valid.
+        staying: how many members stay; these come first in `who`.
+        generation: the generation in which the staying members got their partitions; None if a coordinator
+            keeps their targets.
+        sizes: how many partitions each staying member has.
+        received: these partitions, member by member, in the order in which they were assigned.
+        hashes: Java's hash code of each member id; None if they are not known.
+        columns: the results of `column`, by name. `Group.next` passes them on to the next group.
     """
 
     who: Sequence[Member]
@@ -161,7 +166,7 @@ class Carried(Sequence[Member]):
 
     @classmethod
     def of(cls, members: Sequence[Member]) -> "Carried":
-        """Return these members, whoever made them; only `Group.next` knows of some that stay."""
+        """Return these members as `Carried`; if they are a plain list, all of them count as joining."""
         if isinstance(members, Carried):
             return members
         none = np.empty(0, np.int32)
@@ -175,10 +180,13 @@ class Carried(Sequence[Member]):
 
     @cached_property
     def owned(self) -> PartitionColumns:
-        """The partitions that staying members report, by topic and number, as a consumer does (KIP-429)."""
+        """The partitions that staying members report, member by member; by topic, then number (KIP-429).
+
+        If a coordinator keeps the targets, they are `received`.
+        """
         if self.generation is None:
             return self.received
-        # A consumer sorts its owned partitions before it sends them, so the leader sees them in this order.
+        # A consumer sorts its owned partitions before it sends them, so the leader reads them in this order.
         names, rank = in_java_order(self.received.names)
         member = np.repeat(np.arange(self.staying), self.sizes)
         _, ranks, numbers = sort_rows(member, rank[self.received.topics], self.received.partitions)
@@ -190,7 +198,7 @@ class Carried(Sequence[Member]):
         received = PartitionList.parts(self.received, ends)
         owned = PartitionList.parts(self.owned, ends, received)
         generation = repeat(self.generation)
-        # If the coordinator keeps targets, members send nothing along.
+        # If the coordinator keeps targets, members send no user data.
         data: Iterable[object] = repeat(None)
         if self.generation is not None:
             data = _make_many(StickyUserData, self.staying, partitions=received, generation=generation)
@@ -218,20 +226,20 @@ class Carried(Sequence[Member]):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Topics and members of one rebalance; member order is that of the JoinGroup response.
+    """The topics and members of one rebalance. Members are in the order of the JoinGroup response.
 
     >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
     >>> len(group.members)
     2
 
     Attributes:
-        topics: the cluster's topics, also those nobody subscribes to.
-        members: who joined.
-        generation: generation of the group before this rebalance; 0 for a group that never rebalanced.
+        topics: the cluster's topics, including topics without a subscriber.
+        members: the members that joined.
+        generation: the group's generation before this rebalance; 0 if it has never rebalanced.
 
     Raises:
-        InvalidGroupError: two topics of one name, two members of one id, more of either than
-            `partitioning.kit.limits` allows, or a generation that is no number.
+        InvalidGroupError: two topics have the same name, two members have the same id, there are more
+            partitions or members than `partitioning.kit.limits` allows, or a generation is not an integer.
     """
 
     topics: Sequence[Topic]
@@ -244,9 +252,9 @@ class Group:
         members = Carried.of(self.members)
         joining = members.who[members.staying :]
         names = [topic.name for topic in self.topics]
-        # If nobody joins, the members are some of those of a group that was checked already.
+        # If no member joins, all members come from a group whose ids were checked already.
         check_ids(topic=names, member=members.column("id") if joining else ())
-        # The usual case is decided by types at once; the loop only finds which value is wrong.
+        # In the usual case the set of types is enough. The loop only finds the wrong value.
         generations = [self.generation, *[member.generation for member in joining]]
         if not {*map(type, generations)} <= {int, NoneType}:
             for generation in generations:
@@ -264,11 +272,11 @@ class Group:
         leave: Collection[str] = (),
         topics: Sequence[Topic] | None = None,
     ) -> "Group":
-        """Return the group at its next rebalance: members carry on what they got, one generation later.
+        """Return the group at its next rebalance, in which members report the partitions of `assignment`.
 
-        A member that stays reports what `assignment` gave it as `owned`, in the order it travels (by topic,
-        then partition), and remembers it as "sticky" user data. The generation of both is one above the
-        group's and above every claim in it, so the first assignment of a new group is generation 1.
+        A member that stays has them in `owned`, in the order in which a consumer sends them (by topic, then
+        number), and in "sticky" user data. The generation of both is one above the group's and above every
+        generation that a member reported. So the first assignment of a new group is generation 1.
 
         >>> assignor = get_assignor("cooperative-sticky")
         >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
@@ -279,15 +287,18 @@ class Group:
         mappingproxy({TopicPartition(topic='orders', partition=3): 'c'})
 
         Args:
-            assignment: what an assignor gave for this group; each of its members is in it.
-            join: members that join now, after the others in JoinGroup order, with what they claim themselves.
+            assignment: an assignment of this group; it has all of its members.
+            join: members that join now, with what they report themselves. They come after the others in
+                JoinGroup order.
             leave: ids of members that leave.
-            topics: the cluster's topics from now on; None leaves them as they are.
+            topics: the cluster's topics from now on; None keeps them.
 
         Raises:
-            InvalidGroupError: `leave` or `assignment` does not fit the members of this group.
+            InvalidGroupError: `leave` has an id that is not in this group, or `assignment` is of another
+                group.
         """
-        # From here on columns: a group with a million partitions must not make a `Member` for each rebalance.
+        # All steps below work on columns: to build `Member` objects in each rebalance would cost too much in
+        # a group with a million partitions.
         before = Carried.of(self.members)
         listed, names, owner, topic, partition = assignment.to_arrays()
         ids = before.column("id")
@@ -295,12 +306,12 @@ class Group:
         claimed = [member.generation or 0 for member in before.who[before.staying :]]
         generation = 1 + max(self.generation, before.generation or 0, *claimed)
         who, columns = before.who, before.columns
-        if listed != ids:  # a strategy that is not ours may list the members in its own order
+        if listed != ids:  # an assignor that is not built in may list the members in another order
             place = {member_id: number for number, member_id in enumerate(ids)}
             owner = np.array([place[member_id] for member_id in listed], np.int32)[owner]
         if leave:
             stays = ~np.fromiter(map(set(leave).__contains__, ids), np.bool_, len(ids))
-            # A member's new index is the number of those before it that stay; -1 for one that leaves.
+            # A member's new index is the number of members before it that stay. One that leaves has -1.
             owner = np.where(stays, stays.cumsum(dtype=np.int32) - 1, -1)[owner]
             who = [*compress(who, stays)]
             columns = {name: tuple(compress(column, stays)) for name, column in columns.items()}
@@ -314,7 +325,8 @@ class Group:
         if join:
             columns = {name: (*column, *map(attrgetter(name), join)) for name, column in columns.items()}
         members = Carried([*who, *join], len(who), generation, sizes, received, columns=columns)
-        if assignment.keeps_record:  # what is the same set as before is as the broker's record lists it
+        # The broker does not write the record of these members again, so the order of their old record stays.
+        if assignment.keeps_record:
             records = {member.id: PartitionList.of(member.owned).as_assigned for member in self.members}
             for member in members[: len(who)]:
                 if member.id in assignment.keeps_record:
@@ -323,7 +335,13 @@ class Group:
 
 
 def _check_members(ids: tuple[str, ...], assigned: tuple[str, ...], leave: Collection[str]) -> None:
-    """Raise InvalidGroupError if members leave that are not there, or the assignment is of another group."""
+    """Raise InvalidGroupError if a leaving member is not in the group, or the assignment is of another group.
+
+    Args:
+        ids: the ids of the group's members.
+        assigned: the ids of the members in the assignment.
+        leave: the ids of the members that leave.
+    """
     for member in set(leave).difference(ids) if leave else ():
         raise InvalidGroupError(f"member {member!r} cannot leave: it is not in the group")
     if assigned != ids and (odd := set(assigned) ^ set(ids)):
@@ -335,13 +353,13 @@ def _check_members(ids: tuple[str, ...], assigned: tuple[str, ...], leave: Colle
 
 
 def topic_id(topic: Topic) -> bytes:
-    """Return the topic's id, 16 bytes, or where it has none a stable one made from its name."""
+    """Return the 16 bytes of the topic's id; if it has none, of the id that is made from its name."""
     return made_id(topic.name) if topic.id is None else topic.id.bytes
 
 
 @lru_cache(maxsize=1 << 16)
 def made_id(name: str) -> bytes:
-    """Return the id a topic's name stands for: Java's `UUID.nameUUIDFromBytes` of the name in UTF-8."""
+    """Return the id that is made from a topic's name: Java's `UUID.nameUUIDFromBytes` of its UTF-8 bytes."""
     digest = hashlib.md5(name.encode("utf-8", "replace"), usedforsecurity=False).digest()
     return uuid.UUID(bytes=digest, version=3).bytes
 
@@ -351,9 +369,9 @@ _RANDOM_ID_LENGTH = 37
 
 
 def name_in(member_id: str) -> str | None:
-    """Return the client id in an id of the classic protocol, or of a static member the instance id.
+    """Return the client id in a classic member id; for a static member, its instance id.
 
-    A coordinator puts a random UUID behind it; None for an id of another form.
+    A coordinator makes such ids by appending a random UUID. None if the id has another form.
     """
     match = _RANDOM_ID.fullmatch(member_id, len(member_id) - _RANDOM_ID_LENGTH)
     return member_id[:-_RANDOM_ID_LENGTH] or None if match else None

@@ -1,4 +1,4 @@
-"""Every assignor, ours or a stranger's, has this interface; it may record reasons for its steps."""
+"""The interface of assignors, built-in ones and others, and the reasons that they can record."""
 
 from collections.abc import Callable
 from enum import Enum, IntEnum
@@ -18,49 +18,49 @@ class Reason(Enum):
     ['kept', 'over quota', 'no longer subscribed']
     """
 
-    # What a member had, and keeps or loses.
+    # A member had or claimed the partition, and keeps or loses it.
     KEPT = "kept"
-    """A member had it and keeps it."""
+    """A member had the partition and keeps it."""
     OVER_QUOTA = "over quota"
-    """A member had it and gives it up, because it has its share without it."""
+    """A member gives the partition up, because it has more than its share."""
     UNSUBSCRIBED = "no longer subscribed"
-    """A member had it and gives it up, because it no longer subscribes to its topic or the topic is gone."""
+    """A member gives the partition up, because it no longer subscribes to the topic or the topic is gone."""
     GIVEN_UP = "given up"
-    """A member had it and gives it up, because the best loads there are want it elsewhere."""
+    """A member gives the partition up, because the best loads need it at another member."""
     RELIEVED = "relieved"
-    """A member had it and gives it up, so that the largest load over capacity becomes lower."""
+    """A member gives the partition up, so that the largest load over capacity becomes lower."""
     FAR = "far"
-    """A member had it and gives it up, because it has no replica in the member's rack (KIP-881)."""
+    """A member gives the partition up, because it has no replica in the member's rack (KIP-881)."""
     CONTESTED = "contested"
-    """A member claimed it that is claimed once more in the same generation, so that neither claim counts."""
+    """Two members claim the partition in the same generation, so neither claim counts."""
     OUTDATED = "outdated"
-    """A member claimed it that another one claims in a later generation (KIP-792)."""
-    # What a member gets.
+    """A member's claim does not count, because another member claims it in a later generation (KIP-792)."""
+    # A member gets the partition.
     RANGE = "range"
-    """It belongs to the member's range of its topic."""
+    """The partition belongs to the member's range of the topic."""
     TURN = "turn"
     """It was the member's turn in the circle."""
     FILLED = "filled"
-    """It was free, and the member had fewer than its share, or the fewest of all subscribers."""
+    """The partition was free, and the member had less than its share, or the fewest of all subscribers."""
     NEAR = "near"
-    """As `FILLED` or `RANGE`, and it has a replica in the member's rack (KIP-881)."""
+    """As `FILLED` or `RANGE`, and the partition has a replica in the member's rack (KIP-881)."""
     BALANCED = "balanced"
-    """It moves to the subscriber with the fewest, because the member that had it had at least two more."""
+    """The partition moves to its subscriber with the fewest, because its member had at least two more."""
     SWAPPED = "swapped"
-    """It goes back in place of another partition of its topic, which would have crossed its earlier move."""
+    """The partition moves back in place of another one of its topic that would move the opposite way."""
     STOLEN_BACK = "stolen back"
-    """It returns to a member that had it in an earlier generation and has at least two partitions less."""
+    """The partition returns to a member of an earlier generation that has at least two partitions fewer."""
     BEST = "best"
-    """It was free, and with it the member has its part of the best loads there are."""
+    """The partition was free, and with it the member has its part of the best loads."""
     LIGHT = "light"
-    """It was free, and with it the largest load over capacity stays low."""
+    """The partition was free, and with it the largest load over capacity stays low."""
     UNDONE = "undone"
-    """It is where it was before balancing, which made nothing better and was undone as a whole."""
-    # What no member has after this rebalance, and what is not known.
+    """The partition is where it was before balancing: balancing brought no gain and was undone."""
+    # No member gets the partition in this rebalance, or the reason is unknown.
     HELD_BACK = "held back"
-    """It waits a round, until the member that owns it has given it up (KIP-429)."""
+    """The partition is held back until the member that owns it has revoked it (KIP-429)."""
     NOBODY = "nobody"
-    """No member subscribes to its topic, or it does not exist."""
+    """No member subscribes to the topic, or the partition does not exist."""
     NOT_TOLD = "not told"
     """The assignor does not record its steps."""
 
@@ -72,8 +72,8 @@ class Step(NamedTuple):
     Step(reason=<Reason.KEPT: 'kept'>, member='billing-1')
 
     Attributes:
-        reason: what was done and why.
-        member: id of the member that keeps, gives up or gets the partition.
+        reason: the kind of step, with its reason.
+        member: the id of the member that keeps, gives up or gets the partition.
     """
 
     reason: Reason
@@ -81,7 +81,7 @@ class Step(NamedTuple):
 
 
 Recorder = Callable[[TopicPartition, Reason, str], None]
-"""Is called with every step: the partition, the reason, and the member that keeps, gives up or gets it.
+"""A function that is called with each step: the partition, the reason, and the id of the member concerned.
 
 >>> from partitioning import TopicPartition
 >>> record: Recorder = print
@@ -95,7 +95,7 @@ def record_nothing(partition: TopicPartition, reason: Reason, member: str) -> No
 
 
 class RebalanceProtocol(IntEnum):
-    """Members hand partitions over eagerly or cooperatively; a consumer uses its highest (KIP-429).
+    """Names how members hand partitions over; a consumer uses the highest protocol it supports (KIP-429).
 
     >>> sorted(get_assignor("cooperative-sticky").protocols)
     [<RebalanceProtocol.EAGER: 0>, <RebalanceProtocol.COOPERATIVE: 1>]
@@ -107,7 +107,7 @@ class RebalanceProtocol(IntEnum):
 
 @runtime_checkable
 class Assignor(Protocol):
-    """Assigns the partitions of a group; one instance is one leader's lifetime.
+    """Assigns the partitions of a group; an instance may remember things as a leader does while it leads.
 
     >>> isinstance(get_assignor("range"), Assignor), get_assignor("range").name
     (True, 'range')
@@ -115,19 +115,19 @@ class Assignor(Protocol):
 
     @property
     def name(self) -> str:
-        """The protocol name members vote for, such as "cooperative-sticky"."""
+        """The protocol name that members vote for, such as "cooperative-sticky"."""
 
     @property
     def protocols(self) -> frozenset[RebalanceProtocol]:
         """The rebalance protocols it can take part in."""
 
     def assign(self, group: Group) -> Assignment:
-        """Return who gets what; every member of the group is in the answer."""
+        """Return the assignment of a group; every member of the group is in it."""
 
 
 @runtime_checkable
 class RecordingAssignor(Protocol):
-    """Adds to an assignor that it can say why it decides as it does; `explain` asks for that.
+    """Adds to an assignor that it records the reasons of its decisions; `explain` uses this.
 
     >>> group = Group([Topic("orders", 1)], [Member("a", ["orders"])])
     >>> assignment = get_assignor("range").assign_recorded(group, print)
@@ -135,46 +135,51 @@ class RecordingAssignor(Protocol):
     """
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
-        """As `assign`, telling each step."""
+        """Return the answer of `assign`, and call `record` with each step."""
 
 
 @runtime_checkable
 class RememberingAssignor(Protocol):
-    """Adds to an assignor that joining members send its leader data of its own (KIP-54).
+    """Adds to an assignor that joining members send user data of its own to the leader (KIP-54).
 
-    Java's interface has `subscriptionUserData` and `onAssignment` for that; here the client adapter remembers
-    what the consumer was assigned, for all its assignors, also those the group did not choose.
+    Java's interface has `subscriptionUserData` and `onAssignment` for this purpose. Here the client adapter
+    remembers the consumer's last assignment for all its assignors, including those that the group did not
+    choose.
 
     >>> decode_sticky_user_data(get_assignor("sticky").user_data(PartitionList.of([("orders", 1)]), 3))
     (PartitionList([('orders', 1)]), 3)
     """
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
-        """Return what a member sends along that was assigned `owned` in this generation, -1 before its first.
+        """Return the user data that a member sends; None for none.
 
-        None sends nothing. The leader finds it in `Member.user_data`, where other bytes may be, too: those of
-        another strategy, of an older version, or cut.
+        The leader reads it in `Member.user_data`. It may find other bytes there: those of another strategy or
+        of an older version, or truncated ones.
+
+        Args:
+            owned: the partitions that the member was assigned last.
+            generation: the generation of that assignment; -1 before the first one.
         """
 
 
 class EagerMemory:
-    """Remembers for members of "sticky" what they send along when they join."""
+    """Gives an assignor the protocol and the user data of "sticky"."""
 
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset({RebalanceProtocol.EAGER})
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
-        """Return what Java's StickyAssignor sends (KIP-341): nothing before its first assignment."""
+        """Return the user data of Java's StickyAssignor (KIP-341); None before the first assignment."""
         return encode_sticky_user_data(owned, generation) if generation >= 0 else None
 
 
 class CooperativeMemory:
-    """Remembers what members of "cooperative-sticky" own."""
+    """Gives an assignor the protocols and the user data of "cooperative-sticky"."""
 
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset(RebalanceProtocol)
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:  # noqa: ARG002 - KIP-429 sends it
-        """Return what Java's CooperativeStickyAssignor sends.
+        """Return the user data of Java's CooperativeStickyAssignor: the generation.
 
-        The generation of the claim that travels beside it.
+        The subscription itself has the owned partitions.
         """
         return encode_cooperative_user_data(generation)

@@ -1,7 +1,7 @@
-"""An ordered list of partitions that is two integer columns inside.
+"""An ordered list of partitions that is stored as two integer columns.
 
-An assignor gives a hundred thousand partitions to a thousand members: as one pair of columns, of which each
-member's list is a slice, this takes no object for a partition and one small object for a member.
+An answer may have a hundred thousand partitions of a thousand members. Here it is one pair of columns, and
+each member's list is a slice of it. So a partition needs no object, and a member needs one small object.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,9 +24,12 @@ _topic_partition: Callable[[tuple[str, int]], TopicPartition] = partial(tuple.__
 
 
 class PartitionColumns(NamedTuple):
-    """The partitions of one list or of several, one after the other, as int32 arrays of shape (n,).
+    """The partitions of one list, or of several lists one after the other, as columns.
 
-    `topics` are indices into `names`, which may hold names that do not occur.
+    Attributes:
+        names: topic names; some of them may not occur in the columns.
+        topics: the topic of each partition, an index into `names`; int32 of shape (n,).
+        partitions: the number of each partition; int32 of shape (n,).
     """
 
     names: tuple[str, ...]
@@ -35,7 +38,7 @@ class PartitionColumns(NamedTuple):
 
 
 def in_java_order(names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-    """Return the names as `String.compareTo` orders them, and the place of each given one among these.
+    """Return the names in the order of `String.compareTo`, and the place of each given name in that order.
 
     Args:
         names: topic names, each once.
@@ -45,16 +48,18 @@ def in_java_order(names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int
 
 
 def check_numbers(partitions: Sequence[Any], owner: str | None = None) -> None:
-    """Raise InvalidGroupError if an entry is no topic with a number; True, 0.4 and "1" would become one.
+    """Raise InvalidGroupError if an entry is not a pair of a topic and an integer.
+
+    Without this check NumPy would convert True, 0.4 and "1" to integers.
 
     Args:
         partitions: pairs of a topic and a number, before they become columns.
-        owner: id of the member that they are of, for the message; None names nobody.
+        owner: the id of their member, for the message; None if there is none.
     """
-    if not isinstance(partitions, Sequence):  # an iterator would be empty when a strategy reads it
+    if not isinstance(partitions, Sequence):  # an iterator would be used up by the first reader
         raise InvalidGroupError(f"member {owner!r} owns {partitions!r}: give a list of partitions")
     try:
-        # In C for the whole list; entries are looked at one by one only if some number is no plain int.
+        # This checks the whole list in C. Entries are checked one by one only if a number is not a plain int.
         if set(map(type, map(itemgetter(1), partitions))) <= {int}:
             return
     except (TypeError, IndexError):
@@ -66,22 +71,21 @@ def check_numbers(partitions: Sequence[Any], owner: str | None = None) -> None:
 
 
 class PartitionList(Sequence[TopicPartition]):
-    """An immutable list of partitions: `topics[i]` indexes `names`, `partitions[i]` is the number.
+    """An immutable list of partitions: element i is `(names[topics[i]], partitions[i])`.
 
-    `TopicPartition` objects are made only for the elements somebody looks at, so a list of a million
-    partitions costs eight megabytes and no Python objects. The lists of many members may be parts of the same
-    columns.
+    `TopicPartition` objects are made only for elements that are read, so a list of a million partitions takes
+    eight megabytes and no Python objects. The lists of many members may be slices of the same columns.
 
     >>> partitions = PartitionList.of([("orders", 1), ("clicks", 0)])
     >>> partitions[0], partitions.partitions.tolist()
     (TopicPartition(topic='orders', partition=1), [1, 0])
 
     Attributes:
-        columns: what the list is a part of: the rows from `start` to before `stop`.
-        start: its first row there.
+        columns: the columns that hold the list: it is the rows from `start` to before `stop`.
+        start: the first row of the list.
         stop: the row after its last one.
-        assigned: the same partitions in the order in which they were assigned, where that is known to be
-            another; None otherwise.
+        assigned: the same partitions in assignment order, if it is known and differs from this list's; else
+            None.
     """
 
     __slots__ = ("assigned", "columns", "start", "stop")
@@ -106,11 +110,8 @@ class PartitionList(Sequence[TopicPartition]):
     def part(
         cls, columns: PartitionColumns, start: int, stop: int, assigned: "PartitionList | None" = None
     ) -> "PartitionList":
-        """Return the list that is the rows from `start` to before `stop` of some columns.
-
-        They are not copied.
-        """
-        # `__init__` makes new columns; a part shares those of the list that it is cut from.
+        """Return the rows from `start` to before `stop` of some columns as a list; they are not copied."""
+        # `__init__` would make new columns, so it is not called.
         part = object.__new__(cls)
         part.columns, part.start, part.stop, part.assigned = columns, start, stop, assigned
         return part
@@ -122,7 +123,13 @@ class PartitionList(Sequence[TopicPartition]):
         bounds: Sequence[int],
         assigned: "Sequence[PartitionList] | None" = None,
     ) -> "list[PartitionList]":
-        """Return the lists that some columns consist of, one after the other, from each bound to the next."""
+        """Return the lists that some columns consist of: one from each bound to the next, not copied.
+
+        Args:
+            columns: the partitions of all lists.
+            bounds: the first row of each list, and last the number of rows.
+            assigned: each list in assignment order; None if that is unknown.
+        """
         lists = list(map(object.__new__, repeat(cls, len(bounds) - 1)))
         memories = repeat(None) if assigned is None else assigned
         for partitions, start, stop, memory in zip(lists, bounds, bounds[1:], memories, strict=False):
@@ -136,22 +143,22 @@ class PartitionList(Sequence[TopicPartition]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Topic names that `topics` indexes; may hold names that do not occur in this list."""
+        """Topic names, to which `topics` refers; some of them may not occur in this list."""
         return self.columns.names
 
     @property
     def topics(self) -> NDArray[np.int32]:
-        """The topic of each partition: int32 array of shape (n,)."""
+        """The topic of each partition, an index into `names`; int32 of shape (n,)."""
         return self.columns.topics[self.start : self.stop]
 
     @property
     def partitions(self) -> NDArray[np.int32]:
-        """The number of each partition: int32 array of shape (n,)."""
+        """The number of each partition; int32 of shape (n,)."""
         return self.columns.partitions[self.start : self.stop]
 
     @property
     def as_assigned(self) -> "PartitionList":
-        """The same partitions in the order in which they were assigned, as far as it is known."""
+        """The same partitions in the order in which they were assigned; this list if that is unknown."""
         return self if self.assigned is None else self.assigned
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -159,10 +166,11 @@ class PartitionList(Sequence[TopicPartition]):
 
     @classmethod
     def of(cls, partitions: Iterable[TopicPartition | tuple[str, int]]) -> "PartitionList":
-        """Return the same partitions as columns; a `PartitionList` comes back as it is.
+        """Return these partitions as a `PartitionList`; if they are one, return the same object.
 
         Raises:
-            InvalidGroupError: a partition number that is no integer (True is none), or does not fit 32 bits.
+            InvalidGroupError: a partition number is not an integer (True is not one), or does not fit 32
+                bits.
         """
         if isinstance(partitions, PartitionList):
             return partitions
@@ -173,7 +181,7 @@ class PartitionList(Sequence[TopicPartition]):
         pairs = [(rows.setdefault(topic, len(rows)), partition) for topic, partition in listed]
         try:
             topics, numbers = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-            # astype cuts numbers to 32 bits without a word; partition 2**32 would become partition 0.
+            # `astype` cuts numbers to 32 bits without an error: partition 2**32 would become partition 0.
             fits = np.array_equal(numbers, numbers.astype(np.int32))
         except OverflowError:
             fits = False
@@ -218,8 +226,7 @@ class PartitionList(Sequence[TopicPartition]):
         return bool(np.any((self.topics == row) & (self.partitions == number)))
 
     def __eq__(self, other: object) -> bool:
-        # Lists with other tables of names may be equal all the same: these are compared partition by
-        # partition.
+        # Lists with different `names` can still be equal. They are compared partition by partition.
         if isinstance(other, PartitionList) and other.names == self.names:
             return np.array_equal(self.topics, other.topics) and np.array_equal(
                 self.partitions, other.partitions
@@ -244,10 +251,10 @@ NOTHING = PartitionList.of(())
 
 
 def as_lists(lists: Iterable[Sequence[TopicPartition | tuple[str, int]]]) -> list[PartitionList]:
-    """Return these lists as columns; InvalidGroupError if a partition number does not fit 32 bits.
+    """Return each list as a `PartitionList`; raise InvalidGroupError as `PartitionList.of` does.
 
-    Almost all lists of a group are columns already or empty, and `PartitionList.of` for each of these would
-    cost more than all the rest of an assignment.
+    Almost all lists of a group are of this type already, or empty. For these `PartitionList.of` is not
+    called, because the calls would cost more than all the rest of an assignment.
     """
     return [
         partition_list
@@ -260,13 +267,13 @@ def as_lists(lists: Iterable[Sequence[TopicPartition | tuple[str, int]]]) -> lis
 
 
 def join_lists(lists: Sequence[PartitionList]) -> tuple[PartitionColumns, NDArray[np.intp]]:
-    """Many lists, one after the other, and the size of each.
+    """Join lists, one after the other.
 
     Args:
-        lists: parts of the same columns, or of different ones.
+        lists: slices of the same columns, or of different ones.
 
     Returns:
-        The partitions of all lists in order, and how many each list has, empty ones included.
+        The partitions of all lists in order, and the size of each list, including empty ones.
     """
     starts = np.array([partition_list.start for partition_list in lists], np.intp)
     sizes = np.array([partition_list.stop for partition_list in lists], np.intp) - starts
@@ -274,7 +281,7 @@ def join_lists(lists: Sequence[PartitionList]) -> tuple[PartitionColumns, NDArra
     if len(filled) < len(lists):
         lists, starts = [lists[row] for row in filled.tolist()], starts[filled]
     columns = [partition_list.columns for partition_list in lists]
-    # All are parts of one table, as an assignor's answer is: then no name has to be looked up.
+    # If all lists are slices of the same columns, as in an assignor's answer, no name has to be looked up.
     if columns and not any(map(is_not, columns, repeat(columns[0]))):
         names, topics, partitions = columns[0]
         rows = (
@@ -283,8 +290,8 @@ def join_lists(lists: Sequence[PartitionList]) -> tuple[PartitionColumns, NDArra
         return PartitionColumns(names, topics[rows], partitions[rows]), sizes
     index: dict[str, int] = {}
     joined = [np.empty(0, np.int32)]
-    for names, run in groupby(lists, attrgetter("names")):  # the same tuple is equal without a look inside
-        # Runs of lists with one table of names are translated together into the joint table.
+    for names, run in groupby(lists, attrgetter("names")):  # comparing a tuple with itself is cheap
+        # Neighbouring lists with the same `names` are translated to the joint names together.
         codes = np.array([index.setdefault(name, len(index)) for name in names], np.int32)
         joined.append(codes[np.concatenate([partition_list.topics for partition_list in run])])
     partitions = np.concatenate(

@@ -1,7 +1,7 @@
-"""The bytes consumers send each other through the coordinator, equal to the JVM's.
+"""Encodes and decodes the bytes that consumers send each other through the coordinator, as the JVM does.
 
-ConsumerProtocol subscriptions and assignments, versions 0 to 3 (KIP-429, KIP-792, KIP-881), and the user
-data of the sticky assignors (KIP-341).
+These are ConsumerProtocol subscriptions and assignments, versions 0 to 3 (KIP-429, KIP-792, KIP-881), and the
+user data of the sticky assignors (KIP-341).
 """
 
 import codecs
@@ -27,7 +27,15 @@ _LONGEST_STRING = 0x7FFF
 
 
 class Reader:
-    """Reads primitives one after the other; no length is believed that the bytes left cannot hold."""
+    """Reads primitives one after the other.
+
+    Every method raises ProtocolError if too few bytes are left. Lengths are checked before memory is
+    allocated.
+
+    Args:
+        data: the bytes to read.
+        what: the name of what they hold, for messages.
+    """
 
     def __init__(self, data: bytes, what: str) -> None:
         self._data = memoryview(data).cast("B")
@@ -50,8 +58,7 @@ class Reader:
     def length(self) -> int:
         """Return the length of an array, at most the number of bytes that are left."""
         length = self.int32()
-        # Each element takes at least a byte. A length that cannot be true would otherwise make us allocate
-        # gigabytes.
+        # Each element takes at least a byte. Without this check a wrong length would allocate gigabytes.
         if not 0 <= length <= self.left:
             raise self._fault(f"an array says it has {length} elements where {self.left} bytes are left")
         return length
@@ -73,12 +80,12 @@ class Reader:
         return None if length < 0 else str(self._take(length), "utf-8", "copartition.java")
 
     def data(self) -> bytes | None:
-        """Read bytes or None."""
+        """Return bytes or None."""
         length = self.int32()
         return None if length < 0 else bytes(self._take(length))
 
     def _take(self, size: int) -> memoryview:
-        """Return the next bytes; ProtocolError if there are not so many left."""
+        """Return the next bytes; raise ProtocolError if fewer than `size` are left."""
         end = self._at + size
         if end > len(self._data):
             raise self._fault(f"{size} more bytes are needed where {self.left} are left")
@@ -92,7 +99,10 @@ class Reader:
 
 
 class FieldWriter:
-    """Writes primitives one after the other."""
+    """Writes primitives one after the other; raises ProtocolError for a value that does not fit its field.
+
+    `what` names the whole, for messages.
+    """
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -155,7 +165,10 @@ def _utf8(text: str) -> bytes:
 
 
 def _replace_as_java(error: UnicodeError) -> tuple[str, int]:
-    """Java takes the three bytes of an encoded surrogate for one malformed character, Python for three."""
+    """Replace malformed UTF-8 as Java does; a handler for `codecs.register_error`.
+
+    Java replaces the three bytes of an encoded surrogate by one character, and Python by three.
+    """
     if not isinstance(error, UnicodeDecodeError):
         raise error
     data, start = error.object, error.start
@@ -175,7 +188,7 @@ NO_GENERATION = -1
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """Carries what a member tells the group's leader when it joins.
+    """Holds the data that a member sends to the group's leader when it joins.
 
     >>> Subscription(["orders"], rack="a").rack
     'a'
@@ -183,8 +196,8 @@ class Subscription:
     Attributes:
         topics: names of the topics it subscribes to.
         user_data: the assignor's own bytes.
-        owned: partitions it says it owns; from version 1 on (KIP-429).
-        generation: generation of that claim, None for none; from version 2 on (KIP-792).
+        owned: the partitions that it reports as its own; from version 1 on (KIP-429).
+        generation: the generation in which it got them, None for none; from version 2 on (KIP-792).
         rack: `client.rack`, None or "" for none; from version 3 on (KIP-881).
     """
 
@@ -196,17 +209,17 @@ class Subscription:
 
 
 def encode_subscription(subscription: Subscription, version: int = NEWEST_VERSION) -> bytes:
-    """Return the subscription as bytes; topics and owned partitions travel sorted.
+    """Return the subscription as bytes, with topics and owned partitions sorted.
 
     >>> encode_subscription(Subscription(["orders"]), version=0).hex(" ", 4)
     '0000 00000001 00066f72 64657273 ffffffff'
 
     Args:
-        subscription: what to write; fields that the version does not have are left out.
+        subscription: the subscription; fields that the version does not have are left out.
         version: 0 to 3; a higher one is written as 3.
 
     Raises:
-        ProtocolError: the version is negative, or something does not fit its field.
+        ProtocolError: the version is negative, or a value does not fit its field.
     """
     version = _known_version(version)
     writer = FieldWriter("the subscription")
@@ -215,7 +228,7 @@ def encode_subscription(subscription: Subscription, version: int = NEWEST_VERSIO
     writer.int32(len(topics))
     for topic in topics:
         writer.string(topic)
-    # Each version adds a field at the end, so an older reader stops before what it does not know.
+    # Each version adds a field at the end, so an older reader stops before the fields that it does not know.
     writer.data(subscription.user_data)
     if version >= 1:
         _write_partitions(writer, _sort_by_name(_columns(subscription.owned)))
@@ -229,16 +242,16 @@ def encode_subscription(subscription: Subscription, version: int = NEWEST_VERSIO
 def decode_subscription(data: bytes) -> Subscription:
     """Return the subscription in these bytes.
 
-    Versions above 3 are read as 3, as the JVM does; what follows the known fields is not looked at.
+    Versions above 3 are read as version 3, as the JVM does; bytes after the known fields are ignored.
 
     >>> decode_subscription(encode_subscription(Subscription(["orders"], rack="a"))).rack
     'a'
 
     Raises:
-        ProtocolError: the bytes are no subscription; the JVM throws a SchemaException.
+        ProtocolError: the bytes are not a subscription; the JVM throws a SchemaException.
     """
     reader = Reader(data, "the subscription")
-    # A newer version only adds fields behind those that are known here.
+    # A newer version only adds fields after those that are known here.
     version = _known_version(reader.int16())
     topics = tuple(reader.string() for _ in range(reader.length()))
     user_data = reader.data()
@@ -254,18 +267,18 @@ def encode_assignment(
     user_data: bytes | None = None,
     version: int = NEWEST_VERSION,
 ) -> bytes:
-    """Return a member's assignment as bytes: partitions grouped by topic, topics as they first occur.
+    """Return a member's assignment as bytes, grouped by topic; topics are in the order of first occurrence.
 
     >>> encode_assignment([("orders", 1)], version=0).hex(" ", 4)
     '0000 00000001 00066f72 64657273 00000001 00000001 ffffffff'
 
     Args:
-        partitions: what the member is assigned.
+        partitions: the partitions of the member.
         user_data: the assignor's own bytes.
         version: 0 to 3; a higher one is written as 3.
 
     Raises:
-        ProtocolError: the version is negative, or something does not fit its field.
+        ProtocolError: the version is negative, or a value does not fit its field.
     """
     writer = FieldWriter("the assignment")
     writer.int16(_known_version(version))
@@ -281,7 +294,7 @@ def decode_assignment(data: bytes) -> tuple[PartitionList, bytes | None]:
     (PartitionList([('orders', 1)]), b'note')
 
     Raises:
-        ProtocolError: the bytes are no assignment; the JVM throws a SchemaException.
+        ProtocolError: the bytes are not an assignment; the JVM throws a SchemaException.
     """
     reader = Reader(data, "the assignment")
     _known_version(reader.int16())
@@ -291,17 +304,18 @@ def decode_assignment(data: bytes) -> tuple[PartitionList, bytes | None]:
 def encode_sticky_user_data(
     partitions: Iterable[TopicPartition | tuple[str, int]], generation: int | None
 ) -> bytes:
-    """Return what a member of a "sticky" group remembers, as bytes (KIP-341).
+    """Return the user data of a member of a "sticky" group as bytes (KIP-341).
 
     >>> decode_sticky_user_data(encode_sticky_user_data([("orders", 1)], 3))
     (PartitionList([('orders', 1)]), 3)
 
     Args:
-        partitions: what it was assigned last; topics travel in the order of the JVM's HashMap.
-        generation: in which generation; None writes the older form that has none.
+        partitions: the partitions that the member was assigned last. Topics are written in the order of the
+            JVM's HashMap.
+        generation: the generation of that assignment; None writes the older form, which has none.
 
     Raises:
-        ProtocolError: something does not fit its field.
+        ProtocolError: a value does not fit its field.
     """
     writer = FieldWriter("the sticky user data")
     _write_partitions(writer, _order_by_hash(_columns(partitions)))
@@ -311,9 +325,10 @@ def encode_sticky_user_data(
 
 
 def as_it_travels(partitions: PartitionList) -> PartitionList:
-    """Return an assignment in the order in which "sticky" user data brings it to the leader, by topic.
+    """Return an assignment in the order in which the leader reads it from "sticky" user data.
 
-    The consumer fills a HashMap from the assignment as it came from the coordinator.
+    A consumer fills a HashMap of topics from the assignment that the coordinator sent, which is grouped by
+    topic, and writes its user data in the order of that map.
     """
     return _order_by_hash(partitions.by_topic())
 
@@ -321,8 +336,8 @@ def as_it_travels(partitions: PartitionList) -> PartitionList:
 def decode_sticky_user_data(data: bytes) -> tuple[PartitionList, int | None]:
     """Return the partitions and the generation in "sticky" user data; None if it has no generation.
 
-    As in the JVM, data that is neither form counts as no partitions in generation -1, and no data as no
-    partitions without a generation.
+    As in the JVM, data that has neither of the two forms counts as no partitions in generation -1. Empty data
+    counts as no partitions without a generation.
 
     >>> partitions, generation = decode_sticky_user_data(encode_sticky_user_data([("orders", 1)], None))
     >>> generation is None
@@ -334,7 +349,7 @@ def decode_sticky_user_data(data: bytes) -> tuple[PartitionList, int | None]:
     try:
         partitions = _read_partitions(reader)
     except ProtocolError:
-        # Data that cannot be read is not the same as no data: the JVM takes it for a claim of generation -1.
+        # Unlike empty data, data that cannot be read is a claim of generation -1 in the JVM.
         return NOTHING, NO_GENERATION
     try:
         return partitions, reader.int32()
@@ -343,10 +358,7 @@ def decode_sticky_user_data(data: bytes) -> tuple[PartitionList, int | None]:
 
 
 def encode_cooperative_user_data(generation: int) -> bytes:
-    """Return what a member of a "cooperative-sticky" group adds to its subscription.
-
-    Its generation, an int32.
-    """
+    """Return the user data of a member of a "cooperative-sticky" group: its generation, an int32."""
     writer = FieldWriter("the cooperative-sticky user data")
     writer.int32(generation)
     return writer.bytes()
@@ -355,7 +367,7 @@ def encode_cooperative_user_data(generation: int) -> bytes:
 def decode_cooperative_user_data(data: bytes | None) -> int | None:
     """Return the generation in "cooperative-sticky" user data.
 
-    None without data, -1 if too short, as in the JVM.
+    As in the JVM, it is None without data, and -1 if the data is too short.
     """
     if data is None:
         return None
@@ -366,14 +378,14 @@ def decode_cooperative_user_data(data: bytes | None) -> int | None:
 
 
 def _known_version(version: int) -> int:
-    """Return the version that is read or written, at most the newest; ProtocolError if it is negative."""
+    """Return the version to read or write, at most the newest; raise ProtocolError if it is negative."""
     if version < 0:
         raise ProtocolError(f"ConsumerProtocol version {version} does not exist; versions are 0 to 3")
     return min(version, NEWEST_VERSION)
 
 
 def _columns(partitions: Iterable[TopicPartition | tuple[str, int]]) -> PartitionList:
-    """Return partitions as columns; ProtocolError if one has no 32-bit number."""
+    """Return partitions as columns; raise ProtocolError if a number is not a 32-bit integer."""
     try:
         return PartitionList.of(partitions)
     except InvalidGroupError as error:
@@ -390,10 +402,11 @@ def _sort_by_name(partitions: PartitionList) -> PartitionList:
 
 
 def _order_by_hash(partitions: PartitionList) -> PartitionList:
-    """Return the partitions by topic as a HashMap filled by `computeIfAbsent`, one call a row, iterates."""
+    """Return the partitions by topic, in the order of a HashMap that `computeIfAbsent` filled row by row."""
     _, first = np.unique(partitions.topics, return_index=True)
     counts: HashMap[str, int] = HashMap()
-    # Of the calls for a topic that is there, the last one of all says whether the table grows once more.
+    # Each call can make a full table grow, even if its topic is there already. It is enough to make the first
+    # call for each topic and the last call of all.
     for row in sorted({*first.tolist(), *range(len(partitions))[-1:]}):
         topic = int(partitions.topics[row])
         counts.compute_if_absent(partitions.names[topic], partial(int, topic))
@@ -405,7 +418,7 @@ def _order_by_hash(partitions: PartitionList) -> PartitionList:
 
 
 def _write_partitions(writer: FieldWriter, partitions: PartitionList) -> None:
-    """Write an array of topics, each with its partitions; a topic's rows are next to each other."""
+    """Write an array of topics, each with its partitions; rows of a topic must be neighbours."""
     topics = partitions.topics
     starts = np.flatnonzero(np.diff(topics, prepend=-1)).tolist()
     writer.int32(len(starts))

@@ -1,4 +1,4 @@
-"""Assignors by name."""
+"""The registry of assignors: built-in ones, those of installed packages, and registered ones, by name."""
 
 from collections.abc import Callable, Iterable
 
@@ -29,7 +29,7 @@ _REGISTRY: Registry[Assignor] = Registry(
     PlugIns("assignor", "copartition.assignors", Assignor),
     _OURS,
     {
-        # The origin of the strategies that are another client's; the others are just "built-in".
+        # The origin of strategies that belong to another client. The others are just "built-in".
         name: f"built-in, of {'Kafka Connect' if client == 'connect' else client}"
         for name in _OURS
         for client in (*_CLIENTS, "connect")
@@ -39,7 +39,7 @@ _REGISTRY: Registry[Assignor] = Registry(
 
 
 def name_in_group(strategy: str) -> str:
-    """Return the name under which members vote for a strategy, without the client that decides so."""
+    """Return the name under which members vote for a strategy: its own name without the client's prefix."""
     for client in _CLIENTS:
         # Members vote by Java's names, whichever client they use.
         strategy = strategy.removeprefix(f"{client}-")
@@ -47,31 +47,35 @@ def name_in_group(strategy: str) -> str:
 
 
 def clients_rule(client: str, strategy: str) -> str:
-    """Return the assignor that decides as a leader on this client does: the client's own one, or Java's."""
+    """Return the name of the assignor that decides as a leader on this client does.
+
+    It is the client's own assignor if there is one, else Java's.
+    """
     own = f"{client}-{strategy}"
     # A client without a rule of its own under this name decides as Java does.
     return own if own in _OURS else strategy
 
 
 def get_assignor(name: str, **config: object) -> Assignor:
-    """Return a new assignor: one leader's lifetime.
+    """Return a new assignor, which stands for a new leader without a memory.
 
-    Client side: "range", "roundrobin", "sticky", "cooperative-sticky" as Java's clients decide; with a prefix
-    what other clients do under these names ("librdkafka-cooperative-sticky", "kafka-python-sticky",
-    "aiokafka-range" and so on); and, better than any of these, "optimal", "cooperative-optimal", "weighted",
-    "cooperative-weighted". Broker side (KIP-848): "uniform", "broker-range". Of Kafka Connect's workers:
-    "connect-eager", "connect-incremental". And those of installed packages (entry points
-    `copartition.assignors`).
+    For clients there are "range", "roundrobin", "sticky" and "cooperative-sticky", which decide as Java's
+    clients do. Names with a prefix decide as other clients do under the same names, such as
+    "librdkafka-cooperative-sticky", "kafka-python-sticky" and "aiokafka-range". "optimal",
+    "cooperative-optimal", "weighted" and "cooperative-weighted" are our own and give more even loads or move
+    less. For brokers (KIP-848) there are "uniform" and "broker-range". For workers of Kafka Connect there are
+    "connect-eager" and "connect-incremental". Installed packages can add others by entry points of the group
+    `copartition.assignors`.
 
     >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
     >>> get_assignor("range").assign(group)["b"]
     PartitionList([('orders', 2), ('orders', 3)])
 
     Raises:
-        UnknownStrategyError: there is none of this name.
-        InvalidConfigError: it has no such setting.
-        StrategyConflictError: two installed packages have one of this name.
-        BrokenPluginError: what it comes from cannot be loaded, fails, or makes something else.
+        UnknownStrategyError: there is no assignor of this name.
+        InvalidConfigError: the assignor has no such setting.
+        StrategyConflictError: two installed packages have an assignor of this name.
+        BrokenPluginError: the plug-in cannot be loaded, fails, or does not make an assignor.
     """
     return _REGISTRY.get(name, **config)
 
@@ -86,16 +90,16 @@ def protocol_of(strategy: str) -> str:
         UnknownStrategyError: no strategy of that name.
     """
     protocols = get_assignor(strategy).protocols
-    # A strategy of the coordinator (KIP-848) names no protocol of clients.
+    # A strategy of the coordinator (KIP-848) has no rebalance protocol of clients.
     if not protocols:
         return "consumer"
     return "cooperative" if RebalanceProtocol.COOPERATIVE in protocols else "eager"
 
 
 def list_assignors() -> list[StrategyInfo]:
-    """List every assignor by name; a broken one with its fault.
+    """List all assignors, sorted by name; a broken plug-in is listed with its fault.
 
-    Installed plug-ins are imported for that: their summaries are in their docstrings.
+    Installed plug-ins are imported, because their summaries are in their docstrings.
 
     >>> [info.name for info in list_assignors() if info.origin == "built-in"][:3]
     ['broker-range', 'cooperative-optimal', 'cooperative-sticky']
@@ -104,7 +108,7 @@ def list_assignors() -> list[StrategyInfo]:
 
 
 def register_assignor(name: str, factory: Callable[..., Assignor]) -> None:
-    """Make an assignor known by name in this process.
+    """Register an assignor by name in this process.
 
     >>> from functools import partial
     >>> register_assignor("optimal-by-topic", partial(get_assignor, "optimal", spread=True))
@@ -118,13 +122,13 @@ def register_assignor(name: str, factory: Callable[..., Assignor]) -> None:
 
 
 def is_built_in(assignor: Assignor) -> bool:
-    """Return whether it is one of ours, unchanged."""
-    # Not isinstance: a subclass may decide otherwise, so its answers are checked as a stranger's.
+    """Return whether an assignor is built in, and not a subclass of one that is."""
+    # `isinstance` would accept a subclass, which may decide differently and must be checked.
     return type(assignor) in _OURS.values()
 
 
 def check_for_consumers(names: Iterable[str], error: Callable[[str], CopartitionError]) -> None:
-    """Refuse strategies of Kafka Connect where a group of consumers is asked about."""
+    """Raise `error` if one of these names is a strategy of Kafka Connect, which is not for consumers."""
     for name in names:
         if _OURS.get(name) in {ConnectEagerAssignor, ConnectIncrementalAssignor}:
             raise error(

@@ -1,11 +1,11 @@
 """Share groups (KIP-932), and their "simple": `org.apache.kafka.coordinator.group.assignor.SimpleAssignor`.
 
-Kafka 4.4.0, as 4.1 to 4.4. Several members may have one partition: each gets as many members as it takes for
-nobody to be left without. Neither racks nor instance ids count. All partitions count as initialised.
+Kafka 4.4.0, as 4.1 to 4.4. Several members may share one partition: each partition gets so many members that
+no member is left without one. Racks and instance ids are ignored. All partitions count as initialised.
 
-Words as in Kafka's source: a topic-partition is shared by its members; `desired` is how many partitions a
-member is to have. Members and partitions are in Java's maps throughout, as their order decides who gets and
-who loses what.
+The words are those of Kafka's source: a topic-partition is shared by its members; `desired` is how many
+partitions a member should have. Members and partitions are in Java's maps throughout, because their order
+decides which member gets or loses a partition.
 """
 
 import math
@@ -33,7 +33,7 @@ class ShareAssignment(Mapping[str, PartitionList]):
 
     Args:
         group: the group that was assigned.
-        lists: the partitions of each member; one that is missing got nothing.
+        lists: the partitions of each member; a member without an entry has none.
     """
 
     def __init__(self, group: Group, lists: Mapping[str, Sequence[TopicPartition]]) -> None:
@@ -55,7 +55,7 @@ class ShareAssignment(Mapping[str, PartitionList]):
 
     @cached_property
     def members_of(self) -> Mapping[TopicPartition, tuple[str, ...]]:
-        """The members of each partition that is subscribed to, also of a partition that nobody has."""
+        """The members of each partition of a subscribed topic; an empty tuple if no member has it."""
         members: dict[TopicPartition, list[str]] = {
             TopicPartition(topic, number): []
             for topic, count in self._counts.items()
@@ -75,9 +75,9 @@ class ShareAssignment(Mapping[str, PartitionList]):
 class SimpleAssignor:
     """The broker's only strategy for share groups, "simple": even by topic, few moves; racks are ignored.
 
-    `Member.owned` is a member's target so far. Topics count by their id, so where `Topic.id` is None the
-    answer is that for an id made from the name. All partitions count as initialised: a broker leaves out
-    those whose share state it has not made yet.
+    `Member.owned` is a member's last target assignment. Topic ids affect the answer; if `Topic.id` is None,
+    an id made from the name is used. All partitions count as initialised. A broker leaves out partitions
+    whose share state it has not created yet.
 
     >>> group = Group([Topic("orders", 2)], [Member(name, ["orders"]) for name in "abc"])
     >>> SimpleAssignor().assign(group)["a"], SimpleAssignor().assign(group)["c"]
@@ -87,10 +87,10 @@ class SimpleAssignor:
     name: ClassVar[str] = "simple"
 
     def assign(self, group: Group) -> ShareAssignment:
-        """Decide who shares which partitions.
+        """Return the partitions of each member.
 
         Raises:
-            AssignorError: where the JVM throws.
+            AssignorError: the JVM throws an exception for this group.
         """
         return ShareAssignment(group, assign_simple(group))
 
@@ -101,7 +101,7 @@ K = TypeVar("K", bound=int | TopicIdPartition)
 def assign_simple(group: Group) -> dict[str, list[TopicPartition]]:
     """Return the partitions of each member, each list in the order of its map of topic ids.
 
-    What a member owns is its target assignment so far. Raises AssignorError if the JVM throws.
+    A member's `owned` is its last target assignment. Raises AssignorError if the JVM throws.
     """
     spec = GroupSpec(group)
     if not spec.member_ids:
@@ -113,16 +113,16 @@ def assign_simple(group: Group) -> dict[str, list[TopicPartition]]:
 
 
 class _Pool(Generic[K]):
-    """Partitions that members share: each gets at most `_sharing` members, a member its `desired` count.
+    """Partitions that members share: each gets at most `_sharing` members, and a member its `desired` count.
 
-    The pool of a homogeneous group is all its partitions, that of a heterogeneous one those of one topic.
-    After `keep` for everything that members have, `share` is called once.
+    If subscriptions are equal, one pool has all partitions. If not, each topic has a pool. `keep` is called
+    for each partition that a member has; then `share` is called once.
 
     Args:
-        targets: changed as partitions are taken and given.
-        members: numbers of the members of this pool, ascending.
-        partitions: those of the pool, in the order of the coordinator's map.
-        place_of: from a partition of the pool to its topic id and number.
+        targets: the targets of the members; changed as partitions are taken and given.
+        members: the members of this pool, as indices into `GroupSpec.member_ids`, ascending.
+        partitions: the partitions of this pool, in the order of the coordinator's map.
+        place_of: returns the topic id and the number of a partition of this pool.
     """
 
     def __init__(
@@ -136,8 +136,8 @@ class _Pool(Generic[K]):
         self._members = members
         self._partitions = partitions
         self._place_of = place_of
-        # Members for each partition, rounded up, so that with more members than partitions nobody is left
-        # without.
+        # The members for each partition, rounded up. So no member is left without a partition, even if there
+        # are more members than partitions.
         self._sharing = -(-len(members) // len(partitions)) if partitions else 0
         self.desired = dict(
             zip(members, _desired_counts(self._sharing * len(partitions), len(members)), strict=True)
@@ -148,14 +148,17 @@ class _Pool(Generic[K]):
         self._by_member: HashMap[int, HashSet[K]] = HashMap(capacity=hash_map_capacity(len(members) + 1))
 
     def keep(self, partition: K, member: int) -> None:
-        """1. A member has a partition already."""
+        """Step 1: record that a member has a partition already."""
         self._by_partition.compute_if_absent(partition, HashSet).add(member)
         self._by_member.compute_if_absent(member, HashSet).add(partition)
 
     def share(self) -> None:
-        """2. to 4.: take what is too much, the first ones of a HashSet, and give what is missing."""
+        """Steps 2 to 4: take surplus partitions from members, and give partitions that lack members.
+
+        Surplus partitions and members are the first ones of their HashSets.
+        """
         for member, mine in self._by_member.items():
-            # A copy: the set changes while partitions are taken out of it.
+            # This loops over a copy, because the set changes while partitions are taken.
             for partition in list(mine)[: max(0, len(mine) - self.desired.get(member, 0))]:
                 self._take(partition, member)
         for partition, members in self._by_partition.items():
@@ -169,27 +172,28 @@ class _Pool(Generic[K]):
         _assign_remaining(self._by_partition.items(), self._sharing, unfilled, self._give)
 
     def _take(self, partition: K, member: int) -> None:
-        """Take a partition from a member, in both maps and in its target."""
+        """Take a partition from a member: in both maps, and in its target."""
         self._by_partition[partition].discard(member)
         self._by_member[member].discard(partition)
         topic, number = self._place_of(partition)
         self._targets.changeable(member)[topic].discard(number)
 
     def _give(self, partition: K, member: int) -> bool:
-        """Give a partition to a member; return whether the member has what it should now."""
+        """Give a partition to a member; return whether the member has its desired count now."""
         topic, number = self._place_of(partition)
         self._targets.changeable(member).compute_if_absent(topic, HashSet).add(number)
-        # As in Kafka, the members of the partition are not changed here, only those of the member:
-        # `_assign_remaining` goes by the counts from before, which is its quirk.
+        # As in Kafka, `_by_partition` is not updated here: `_assign_remaining` uses the counts from before,
+        # which is its quirk.
         mine = self._by_member.compute_if_absent(member, HashSet)
         mine.add(partition)
         return len(mine) >= self.desired[member]
 
 
 def _assign_homogeneous(spec: GroupSpec, targets: Targets) -> dict[str, TargetAssignment]:
-    """`SimpleHomogeneousAssignmentBuilder`: all subscribe to the same topics, whose partitions are one pool.
+    """Return the targets if all members subscribe to the same topics, whose partitions are one pool.
 
-    Quirk: partitions that are gone are kept.
+    In Kafka this is `SimpleHomogeneousAssignmentBuilder`. Quirk: members keep partitions that no longer
+    exist.
     """
     subscribed = spec.subscribed_topic_ids[spec.member_ids[0]]
     if not len(subscribed):
@@ -216,9 +220,10 @@ def _assign_homogeneous(spec: GroupSpec, targets: Targets) -> dict[str, TargetAs
 
 
 def _assign_heterogeneous(spec: GroupSpec, targets: Targets) -> dict[str, TargetAssignment]:
-    """`SimpleHeterogeneousAssignmentBuilder`: each topic by itself, in the order of a HashSet of all.
+    """Return the targets if subscriptions differ: each topic is a pool, in the order of a HashSet of topics.
 
-    Quirk: a topic that has lost all its subscribers stays in the target of each member that had it.
+    In Kafka this is `SimpleHeterogeneousAssignmentBuilder`. Quirk: a topic that has lost all its subscribers
+    stays in the target of each member that had it.
     """
     topics: HashSet[uuid.UUID] = HashSet()
     subscribers: dict[uuid.UUID, list[int]] = {}
@@ -228,7 +233,7 @@ def _assign_heterogeneous(spec: GroupSpec, targets: Targets) -> dict[str, Target
             subscribers.setdefault(topic, []).append(index)
     for topic in topics:
         numbers = range(spec.num_partitions[topic])
-        # Each topic is a pool of its own, so a member of many topics may have more than one of few.
+        # Each topic is a pool of its own, so members with many topics can have more partitions than others.
         pool = _Pool(targets, subscribers[topic], numbers, partial(TopicIdPartition, topic))
         for member, target in enumerate(targets.old):
             for number in target.get(topic, ()):
@@ -238,7 +243,10 @@ def _assign_heterogeneous(spec: GroupSpec, targets: Targets) -> dict[str, Target
 
 
 def _desired_counts(total: int, members: int) -> list[int]:
-    """Return how many partitions each member should have. Quirk: in doubles, which can round a count up."""
+    """Return how many partitions each member should have.
+
+    Quirk: Kafka computes with doubles, whose rounding can make a count one higher.
+    """
     precise = total / members
     return [math.ceil(precise * (index + 1)) - math.ceil(precise * index) for index in range(members)]
 
@@ -249,18 +257,23 @@ def _assign_remaining(
     unfilled: set[int],
     give: Callable[[K, int], bool],
 ) -> None:
-    """Gives what has too few members to the unfilled ones in a circle (`assignRemainingPartitions`).
+    """Give partitions with too few members to unfilled members, in a circle (`assignRemainingPartitions`).
 
-    Quirk: who gets a partition in this step is not noted, so a short circle comes back to the same member,
-    which counts as one more. `give` gives a partition to a member, and says whether the member is full now;
-    who is full leaves `unfilled`.
+    Quirk: Kafka does not record the members that get a partition in this step. So a short circle can return
+    to the same member, which then counts as one more.
+
+    Args:
+        assigned: the partitions with their members.
+        desired_sharing: how many members each partition should have.
+        unfilled: the members that have fewer partitions than desired; changed: full members are removed.
+        give: gives a partition to a member, and returns whether the member is full now.
     """
     circle, has_given = iter(sorted(unfilled)), False
     for partition, members in assigned if unfilled else ():
         to_make = desired_sharing - len(members)
         while to_make > 0:
             member = next(circle, None)
-            # A whole round gave nothing: everybody left has this partition already.
+            # If a whole round gave nothing, all unfilled members have this partition already.
             if member is None and not has_given:
                 break
             if member is None:

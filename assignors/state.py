@@ -1,4 +1,4 @@
-"""A group at one moment as seen from outside: its members, and who has which partition, as columns."""
+"""The state of a group at one moment, as seen from outside: its members and their partitions, as columns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,14 +16,13 @@ from partitioning.kit.limits import check_partitions
 from partitioning.topic_partition import TopicPartition
 
 UNKNOWN_LAG = -(2**63)
-"""A lag that nobody knows; a real one is below zero where a group committed an offset beyond the end."""
+"""The mark for an unknown lag. A known lag is negative if a group has committed an offset beyond the end."""
 
 CONNECT = "connect"
-"""The protocol of Kafka Connect's workers: `GroupState.protocol` of a Connect cluster."""
+"""`GroupState.protocol` of a Connect cluster: the protocol of Kafka Connect's workers."""
 
-# One tuple for each partition, in the order of their numbers.
 TopicRacks: TypeAlias = tuple[tuple[str, ...], ...]
-"""The racks of a topic's replicas, one tuple a partition."""
+"""The racks of each partition's replicas, in the order of partition numbers."""
 
 
 class MemberIdentity(NamedTuple):
@@ -37,11 +36,11 @@ class MemberIdentity(NamedTuple):
         instance_id: `group.instance.id`.
         client_id: `client.id`.
         host: address of the consumer.
-        topics: what it subscribes to; None if nobody said.
+        topics: the names of the topics it subscribes to; None if unknown.
         rack: `client.rack`.
-        protocol: what the member was seen to speak: "consumer" (KIP-848), "classic" in a group of the
-            consumer protocol, or "cooperative" in a classic group, because it kept partitions when it joined
-            again; None if nobody said.
+        protocol: the protocol that the member uses: "consumer" (KIP-848); "classic", in a group of the
+            consumer protocol; or "cooperative", in a classic group, because it kept partitions when it joined
+            again. None if unknown.
     """
 
     id: str
@@ -55,46 +54,49 @@ class MemberIdentity(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupState:
-    """Says who has which partition: row i gives `members[member[i]]` `partition[i]` of `topics[topic[i]]`.
+    """Holds the owner of each partition: `members[member[i]]` has `partition[i]` of `topics[topic[i]]`.
 
-    Two rows of one partition with different members are a conflict, which real captures show.
+    If two rows have the same partition and different members, that is a conflict. Real captures have some.
 
     >>> state = GroupState.of({"a": [("orders", 0), ("orders", 1)], "b": [("orders", 2)]})
     >>> state.topics, state.member.tolist(), state.partition.tolist()
     (('orders',), [0, 0, 1], [0, 1, 2])
 
     Attributes:
-        members: members of the group, idle ones too.
+        members: the members of the group, including those without partitions.
         topics: topic names.
-        member: index into `members`, -1 for a partition without an owner; int32.
-        topic: index into `topics`; int32.
-        partition: partition numbers; int32.
-        lag: records not consumed yet, `UNKNOWN_LAG` where unknown; int64. None if no lag is known at all.
-        complete: whether every partition of the topics has a row; if not, a missing one may exist.
-        members_complete: whether every member is in `members`; if not, a member without partitions may be
-            in the group unseen.
-        unlisted: how many members the source counts and does not list; each has no partition. 0 if it counts
-            none or lists all.
-        name: the group's name, where known.
-        status: the group's state, such as "Stable", where known.
-        strategy: the assignor that the group uses, such as "range", where known.
-        protocol: "classic", "consumer" (KIP-848) or "connect" (workers of Kafka Connect), where known.
-        generation: the lowest that the group's generation can be, where members told theirs.
-        leading_client: the client library by whose rules assignments were made, such as "java" or
-            "librdkafka", where a classic group's bytes tell.
-        clients: the client libraries of its members, as far as their bytes tell, sorted.
-        group_version: the cluster's level of the feature group.version, where known; 0: it does not know the
-            consumer protocol.
+        member: for each row, an index into `members`; -1 for a partition without an owner. Int32.
+        topic: for each row, an index into `topics`. Int32.
+        partition: for each row, the partition number. Int32.
+        lag: for each row, how many records are not consumed yet; `UNKNOWN_LAG` if unknown. Int64. None if no
+            lag is known at all.
+        complete: True if every partition of the topics has a row. If False, partitions without a row may
+            exist.
+        members_complete: True if every member of the group is in `members`. If False, the group may have
+            further members without partitions.
+        unlisted: how many members the source counts but does not list; they have no partitions. 0 if it
+            counts none or lists all.
+        name: the group's name; None if unknown.
+        status: the group's state, such as "Stable"; None if unknown.
+        strategy: the assignor that the group uses, such as "range"; None if unknown.
+        protocol: "classic", "consumer" (KIP-848) or "connect" (workers of Kafka Connect); None if unknown.
+        generation: a lower bound for the group's generation, from the generations that members report; None
+            if they report none.
+        leading_client: the client library whose rules made the assignment, such as "java" or "librdkafka",
+            if the bytes of a classic group show it; else None.
+        clients: the client libraries of the members, as far as their bytes show, sorted.
+        group_version: the cluster's level of the feature group.version; 0 if it does not support the consumer
+            protocol; None if unknown.
         topic_ids: the id of each topic, None if unknown; empty if none is known.
         racks: the racks of each topic's replicas, None if unknown; empty if none is known.
-        warnings: what a reader of this state should know about its origin.
-        assumed: what was taken for granted because no source tells, such as subscriptions; a decision that
-            rests on this state rests on that.
-        explainer: tells why each partition is where it is, for a state that an assignor planned.
-        deploy: how every member is replaced on the way to a planned state, "rolling" or "surge"; None if they
-            are not.
-        moves: the fewest and the most partitions that move over the ids that were tried, for a planned state
-            that depends on ids that nobody knows; None for any other state, or if too few could be tried.
+        warnings: facts about the origin of this state that its reader should know.
+        assumed: assumptions that were made because no source has the facts, such as subscriptions. A decision
+            based on this state depends on them.
+        explainer: explains why each partition has its owner, for a state that an assignor planned.
+        deploy: how all members are replaced on the way to a planned state, "rolling" or "surge"; None if they
+            are not replaced.
+        moves: for a planned state that depends on unknown member ids, the fewest and the most partitions that
+            move over the ids that were tried. None for any other state, or if too few ids could be tried.
     """
 
     members: tuple[MemberIdentity, ...]
@@ -124,25 +126,25 @@ class GroupState:
 
     @property
     def highest_counts(self) -> NDArray[np.int64]:
-        """The partition count of each topic, as far as the highest number shows it."""
+        """The highest partition number of each topic plus one, of shape (topics,); counts may be greater."""
         counts = np.zeros(len(self.topics), np.int64)
         np.maximum.at(counts, self.topic, self.partition.astype(np.int64) + 1)
         return counts
 
     @property
     def counts_by_topic(self) -> dict[str, int]:
-        """The same by topic name."""
+        """`highest_counts`, by topic name."""
         return dict(zip(self.topics, self.highest_counts.tolist(), strict=True))
 
     @property
     def places(self) -> list[tuple[str, int]]:
-        """Topic and number of each row."""
+        """The topic name and the partition number of each row."""
         names = (self.topics[topic] for topic in self.topic.tolist())
         return list(zip(names, self.partition.tolist(), strict=True))
 
     @property
     def lag_by_place(self) -> dict[tuple[str, int], int]:
-        """The lag of each partition by topic and number, where it is known."""
+        """The lag of each partition whose lag is known, by topic name and number."""
         if self.lag is None:
             return {}
         rows = zip(self.places, self.lag.tolist(), strict=True)
@@ -150,7 +152,7 @@ class GroupState:
 
     @property
     def assignment(self) -> Assignment:
-        """The members' partitions as the answer to their last rebalance."""
+        """The members' partitions as an `Assignment`."""
         # Rows without an owner (-1) come first; `offsets[0]` is how many there are.
         order = np.argsort(self.member, kind="stable")
         offsets = np.searchsorted(self.member[order], np.arange(len(self.members) + 1))
@@ -166,10 +168,7 @@ class GroupState:
 
     @classmethod
     def without_partitions(cls, members: tuple[MemberIdentity, ...] = (), **fields: Any) -> "GroupState":
-        """Return a state of members that have no partitions, or of no members.
-
-        `fields` are other attributes.
-        """
+        """Return a state in which no member has partitions; `fields` are other attributes."""
         nothing = np.empty(0, np.int32)
         return cls(members, (), nothing, nothing, nothing, **fields)
 
@@ -177,7 +176,11 @@ class GroupState:
     def of(
         cls, value: "GroupState | Assignment | Mapping[str, Sequence[TopicPartition] | PartitionList]"
     ) -> "GroupState":
-        """Return an assignment as a state; an `Assignment` knows unowned partitions, a mapping does not."""
+        """Return an assignment as a state.
+
+        The state of an `Assignment` has its unassigned partitions, too, and is complete. A plain mapping does
+        not tell these.
+        """
         if isinstance(value, GroupState):
             return value
         assignment = value if isinstance(value, Assignment) else Assignment.of(value)
@@ -187,12 +190,12 @@ class GroupState:
         return state.with_unowned(assignment.unassigned) if isinstance(value, Assignment) else state
 
     def with_unowned(self, partitions: PartitionList) -> "GroupState":
-        """Return this state and the partitions nobody has; after that it is complete."""
+        """Return this state with these partitions added as rows without an owner; it counts as complete."""
         number = {name: index for index, name in enumerate(self.topics)}
         for name in partitions.names:
             number.setdefault(name, len(number))
         topic = np.array([number[name] for name in partitions.names], np.int32)[partitions.topics]
-        # Columns by topic grow with the topics; empty ones stay empty, as nothing is known at all.
+        # `topic_ids` and `racks` grow with the topics. If they are empty they stay empty: nothing is known.
         unknown = (None,) * (len(number) - len(self.topics))
         return replace(
             self,
@@ -209,10 +212,15 @@ class GroupState:
         )
 
     def with_every_partition(self, counts: Mapping[str, int]) -> "GroupState":
-        """Return this state with a row for every partition of these topics; those without one are nobody's.
+        """Return this state with a row for every partition of these topics.
+
+        A partition that has no row yet gets one without an owner.
+
+        Args:
+            counts: the partition count of each topic.
 
         Raises:
-            SourceError: they are more than a group may have.
+            SourceError: the topics have more partitions than a group may have.
         """
         if counts:
             widest = max(counts, key=counts.__getitem__)
@@ -220,10 +228,10 @@ class GroupState:
         row = {name: number for number, name in enumerate(counts)}
         sizes = np.array([row.get(name, -1) for name in self.topics], np.int64)[self.topic]
         start = np.cumsum([0, *counts.values()])
-        # A row may be of a topic that is not counted, or above the count that was given.
+        # A row may have a topic that is not in `counts`, or a number beyond its count.
         listed = (sizes >= 0) & (self.partition < np.diff(start, append=0)[sizes])
         free = np.ones(int(start[-1]), np.bool_)
-        # What is left is what no row names.
+        # Partitions that stay free have no row yet.
         free[start[sizes[listed]] + self.partition[listed]] = False
         flat = np.flatnonzero(free)
         topic = np.searchsorted(start, flat, side="right") - 1

@@ -1,7 +1,8 @@
-"""The built-in strategies: each is a rule to be read, columns to be fast, and one gate between the two.
+"""The built-in strategies of Kafka and its clients.
 
-A strategy is a class with a name, the rebalance protocols it can take part in, and two functions. Columns
-answer first; for a group that they do not know they raise `OddGroup`, and the rule decides.
+A strategy is a class with a name, the rebalance protocols that it supports, and one or two functions: a
+readable rule and, for Java's strategies, a fast form on columns. The columns decide first. If they cannot
+decide a group they raise `OddGroup`, and the rule decides.
 """
 
 from __future__ import annotations
@@ -43,34 +44,34 @@ _NONE: frozenset[RebalanceProtocol] = frozenset()
 def _through_the_gate(
     columns: Callable[_P, _T], rule: Callable[_P, _T], *group: _P.args, **more: _P.kwargs
 ) -> _T:
-    """Return the columns' answer, or the rule's for a group that they do not know."""
+    """Return the answer of `columns`, or that of `rule` if the columns cannot decide the group."""
     try:
         return columns(*group, **more)
-    # Not an error: the rule answers for all groups, only more slowly.
+    # This is no error: the rule can decide every group, only more slowly.
     except OddGroup:
         return rule(*group, **more)
 
 
 class _ByRule:
-    """Shares what strategies without memory have in common; other clients' than Java's have no columns.
+    """Base of strategies without a memory that have only a rule, such as those of other clients than Java's.
 
-    Members take part in eager rebalances unless a strategy says otherwise.
+    They are eager unless a subclass sets other protocols.
     """
 
     protocols: ClassVar[frozenset[RebalanceProtocol]] = _EAGER
     rule: ClassVar[staticmethod[..., Assignment]]
 
     def assign(self, group: Group) -> Assignment:
-        """Decide in the order of the client's lists; AssignorError if the client fails."""
+        """Return the client's assignment, lists in its order; raise AssignorError if the client fails."""
         return type(self).rule(group)
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
-        """As `assign`, telling each step; the rule answers."""
+        """Return the answer of the rule, which calls `record` with each step."""
         return type(self).rule(group, record)
 
 
 class _WithColumns(_ByRule):
-    """Shares what the JVM's strategies without memory have in common: columns answer first."""
+    """Base of the JVM's strategies without a memory: columns decide first, then the rule."""
 
     columns: ClassVar[staticmethod[[Group], Assignment]]
 
@@ -80,10 +81,9 @@ class _WithColumns(_ByRule):
 
 
 class _StickyLeader:
-    """Gives the sticky strategies one leader's memory of the highest generation it has seen."""
+    """Base of the sticky strategies: it remembers the highest generation that this leader has seen."""
 
-    # Both take the highest generation seen so far and return the next one: the functions themselves keep
-    # nothing.
+    # Both functions take the highest generation seen so far, and return the next one. They keep no state.
     columns: ClassVar[staticmethod[[Group, int], tuple[Assignment, int]]]
     rule: ClassVar[staticmethod[..., tuple[Assignment, int]]]
     member_data: ClassVar[staticmethod[[Member], MemberData]]
@@ -96,14 +96,14 @@ class _StickyLeader:
         return self._remember(group, partial(_through_the_gate, type(self).columns, type(self).rule))
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
-        """As `assign`, telling each step; the rule answers."""
+        """Return the answer of the rule, which calls `record` with each step."""
         return self._remember(group, partial(type(self).rule, record=record))
 
     def _remember(self, group: Group, decide: Callable[[Group, int], tuple[Assignment, int]]) -> Assignment:
         try:
             assignment, self._highest = decide(group, self._highest)
-        # As in the JVM, where `maxGeneration` is set before the exception is thrown.
-        except AssignorError:  # what was seen counts all the same
+        # The JVM sets `maxGeneration` before it throws, so the generations of this group count here, too.
+        except AssignorError:
             self._highest = max_generation_of(map(type(self).member_data, group.members), self._highest)
             raise
         return assignment
@@ -150,12 +150,12 @@ class CooperativeStickyAssignor(CooperativeMemory, _StickyLeader):
     member_data = staticmethod(cooperative_sticky.member_data)
 
 
-# From here on other clients' strategies. They have no columns: the rule answers for every group.
+# The following strategies are those of other clients. They have no columns: the rule decides every group.
 class LibrdkafkaCooperativeStickyAssignor(_ByRule):
     """Assigns as librdkafka's "cooperative-sticky" (confluent-kafka's, too): as even, placed otherwise.
 
-    It depends on the order in which the broker lists topics to the leader: that of `Group.topics`. It fails
-    where librdkafka aborts or reads memory that it has freed.
+    The answer depends on the order in which the broker lists topics to the leader, which is that of
+    `Group.topics`. AssignorError is raised for a group with which librdkafka aborts or reads freed memory.
     """
 
     name: ClassVar[str] = "librdkafka-cooperative-sticky"
@@ -163,9 +163,9 @@ class LibrdkafkaCooperativeStickyAssignor(_ByRule):
     rule = staticmethod(assign_librdkafka_cooperative_sticky)
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
-        """Return what librdkafka sends, and does not read.
+        """Return the user data that librdkafka sends, although it does not read it.
 
-        Nothing before the first assignment, then all of it.
+        It is empty before the first assignment, and then the partitions with their generation.
         """
         return encode_sticky_user_data(owned, generation) if generation >= 0 else b""
 
@@ -220,16 +220,16 @@ class AiokafkaStickyAssignor(_ByRule):
     rule = staticmethod(aiokafka.assign_sticky)
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
-        """Return what aiokafka sends: nothing before the first assignment, then all but a generation."""
+        """Return the user data of aiokafka: empty before the first assignment, always of generation -1."""
         return encode_sticky_user_data(owned, -1) if generation >= 0 else b""
 
 
-# The broker's: members vote for none of these, so they have no rebalance protocol.
+# The following strategies are the broker's. Members do not vote for them, so they have no rebalance protocol.
 class UniformAssignor(_WithColumns):
     """Gives every member as many partitions as the others while moving few; racks are ignored (KIP-848).
 
-    A member's `owned` is its target assignment. Topics count by their id, so where `Topic.id` is None the
-    answer is that for an id made from the name.
+    A member's `owned` is its last target assignment. Topic ids affect the answer; if `Topic.id` is None, an
+    id made from the name is used.
     """
 
     name: ClassVar[str] = "uniform"
@@ -241,7 +241,7 @@ class UniformAssignor(_WithColumns):
 class BrokerRangeAssignor(_WithColumns):
     """Cuts every topic into ranges, one a member, whatever the members had; racks are ignored (KIP-848).
 
-    Topics are listed by their id, so where `Topic.id` is None the order is that for an id made from the name.
+    Topic ids affect the order of lists; if `Topic.id` is None, an id made from the name is used.
     """
 
     name: ClassVar[str] = "broker-range"

@@ -14,6 +14,7 @@ import random
 import shutil
 import struct
 import subprocess
+import sys
 import sysconfig
 import time
 import zlib
@@ -112,6 +113,26 @@ ENGINES = (
 )
 BLOCKS = f"| caches | left | key bytes | {' | '.join(map(str, BLOCKS_KIB))} | chosen by best |"
 
+MEMORY = "| s of CPU | MB beside the keys at the peak | ns a key |"
+
+MANY = 50_000_000
+PLACE_MANY = f"""
+import resource, time
+import numpy as np, pyarrow as pa
+from partitioning import partition_batch
+data = np.random.default_rng(0).integers(0, 256, 8 * {MANY}, np.uint8)
+offsets = np.arange(0, 8 * {MANY} + 8, 8, np.int32)
+keys = pa.Array.from_buffers(pa.binary(), {MANY}, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+partition_batch(keys[:1000], 12)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+start = time.process_time()
+partitions = partition_batch(keys, 12)
+taken = time.process_time() - start
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+assert len(partitions) == {MANY} and partitions.max() == 11
+print(taken, (after - before) * 1024)
+"""
+
 PAGE = HERE / "hashing.md"
 DECISION = "## Why there is no kernel in C"
 """The heading of the part of the page that stays."""
@@ -176,6 +197,7 @@ class Table:
     def __init__(self) -> None:
         self.rows: list[Row] = []
         self.of_caches: list[CacheRow] = []
+        self.memory: list[str] = []
         self.saved = tables_of(PAGE.read_text().partition(DECISION)[0])
 
     def race(self, benchmark, what, shape, against, ours, theirs) -> None:
@@ -193,6 +215,7 @@ class Table:
         self.rows.append(row)
 
     def __str__(self) -> str:
+        memory = "".join(f"{line}\n" for line in self.memory or self.saved.get(MEMORY, ()))
         races, engines, blocks = (
             "".join(f"{line}\n" for line in merged(lines, self.saved.get(head, ())))
             for head, lines in (
@@ -232,6 +255,14 @@ caches choose; the last column divides its time by the best.
 {BLOCKS}
 {rule_of(BLOCKS)}
 {blocks}
+## Memory
+
+`partition_batch` on {MANY:,} keys of 8 bytes in an Arrow array, in a process of its own. The answer
+alone is {4 * MANY / 1e6:.0f} MB.
+
+{MEMORY}
+{rule_of(MEMORY)}
+{memory}
 """
 
 
@@ -255,7 +286,7 @@ def merged(lines: Iterable[str], saved: Iterable[str]) -> list[str]:
 
     def place(line: str) -> tuple[object, ...]:
         first, second, third, *_ = (cell.strip() for cell in line.strip("|").split("|"))
-        if first in kinds():
+        if third in SHAPES:
             return [*kinds()].index(first), [*SHAPES].index(third)
         return first, third, [*SHAPES].index(second)
 
@@ -434,6 +465,15 @@ def test_a_column_against_a_copy_of_its_bytes(benchmark, table, shape):
         return HASHES["murmur2"].column(column.offsets, column.data)
 
     table.race(benchmark, "murmur2", shape, "a copy of the bytes", timed(ours), timed(column.data.copy))
+
+
+def test_memory_of_many_keys(benchmark, table):
+    def place_many() -> list[float]:
+        done = subprocess.run([sys.executable, "-c", PLACE_MANY], check=True, capture_output=True, text=True)
+        return [float(word) for word in done.stdout.split()]
+
+    seconds, beside = benchmark.pedantic(place_many, rounds=1)
+    table.memory = [f"| {seconds:.1f} | {beside / 1e6:.0f} | {seconds / MANY * 1e9:.1f} |"]
 
 
 @pytest.mark.parametrize("shape", ["16"])

@@ -58,6 +58,7 @@ def rows(request) -> Iterator[list[Row]]:
     table = f"""# Simulator: messages a second on one core
 
 SimPy {version("simpy")}, Python {platform.python_version()}, NumPy {np.__version__}, {machine()}.
+
 A group under "range" whose members restart one after the other, one a minute, each 10 s away. "Messages" are
 what SimPy counts of it: heartbeats, commits, JoinGroup, SyncGroup, LeaveGroup, one event each. "Moves" are
 those among them that a rebalance consists of, which the simulator goes through as well, member by member in

@@ -37,7 +37,7 @@ READS = 1 << 21
 """Lines that are read in a pass of the probe: some milliseconds, so that the neighbour's share is known."""
 WALKED = 0.8
 """A pass counts if the neighbour ran in so much of its time; others may use that core, too."""
-PATIENCE = 100
+PATIENCE = 300
 """Passes that are tried for one that counts."""
 
 SOURCE = Path(__file__).parent / "competitors" / "neighbour.c"

@@ -48,7 +48,9 @@ Arguments are given by keyword, which a function of Python reads faster than con
 ratios below 1. By position, ours took 1.15 to 1.28 times theirs with keys of 16 and values of 100 bytes. \
 Without a callback the bare producer forgets what was lost; ours hears every report. What that costs is \
 confluent-kafka's: for each report of a record with any callback it takes the lock of Python and makes a \
-Message, with a copy of key and value. "A callback of C that does nothing" is the bare producer with \
+Message, with a copy of key and value.
+
+"A callback of C that does nothing" is the bare producer with \
 `operator.is_` as `on_delivery`, beside the bare one without a callback: no callback that counts can cost \
 less. We know of no callable of C in Python's library that keeps failures only, so ours adds a call of \
 Python. "Only errors reported" sets `delivery.report.only.error`, which makes no Message for a success; \

@@ -1,7 +1,7 @@
 """Computes which keys move when a topic gets more partitions.
 
-A key moves if its hash leaves different remainders under the two counts. Kafka never moves the records that
-are there already; only new records of such a key go to the other partition.
+A key moves if its hash has different remainders modulo the two partition counts. Kafka never moves existing
+records: only new records of such a key go to the other partition.
 """
 
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ class Growth:
     [True, False, True]
 
     Attributes:
-        before: partition count before.
-        after: partition count after.
-        moved: which rows get another partition; bool of shape (n,), False for rows that are not hashed.
-        keyed: rows that are hashed.
-        profile: whose rule places them.
+        before: the partition count before the growth.
+        after: the partition count after it.
+        moved: True for rows that get another partition; bool of shape (n,). False for rows without a hash.
+        keyed: how many rows have a hash.
+        profile: the profile that places them.
     """
 
     before: int
@@ -39,12 +39,12 @@ class Growth:
 
     @property
     def moving(self) -> int:
-        """Rows that get another partition."""
+        """The number of rows that get another partition."""
         return int(np.count_nonzero(self.moved))
 
     @property
     def share(self) -> float:
-        """Share of the keyed rows that get another partition; 0 if there are none."""
+        """The share of keyed rows that get another partition; 0 if no row is keyed."""
         return self.moving / self.keyed if self.keyed else 0.0
 
     @property
@@ -73,8 +73,8 @@ def grow(keys: Keys, before: int, after: int, *, profile: str = "java") -> Growt
 
     Args:
         keys: n keys, as `key_column` takes them.
-        before: partition count now.
-        after: partition count then; Kafka topics never shrink.
+        before: the present partition count.
+        after: the partition count after the growth; Kafka topics never shrink.
         profile: the client that places the records, or a plug-in that places by key alone.
 
     Raises:
@@ -84,7 +84,7 @@ def grow(keys: Keys, before: int, after: int, *, profile: str = "java") -> Growt
     """
     check_growth(before, after)
     column = key_column(keys)
-    # `key_column` was called once: to read a list of keys costs more than to hash it.
+    # `key_column` is called only once, because reading a list of keys costs more than hashing it.
     old = partition_batch(column, before, profile=profile)
     new = partition_batch(column, after, profile=profile)
     return Growth(before, after, old != new, int(np.count_nonzero(old != UNKEYED)), profile)
@@ -108,7 +108,7 @@ def expected_share(before: int, after: int) -> float:
 
 
 def check_growth(before: int, after: int) -> None:
-    """InvalidPartitionCountError if a count is out of range, or the topic would shrink."""
+    """Raise InvalidPartitionCountError if a count is out of range, or the topic would shrink."""
     if checked_partition_count(after) < checked_partition_count(before):
         raise InvalidPartitionCountError(
             f"the topic has {before} partitions and cannot have {after}: Kafka topics only grow"

@@ -1,4 +1,4 @@
-"""Every partitioner, ours or a stranger's, has this interface."""
+"""The interface of partitioners, built-in ones and others."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from partitioning.keys import KeyColumn, Keys
 from partitioning.topic_partition import checked_partition_count, is_integer
 
 NONE_AVAILABLE: Final = range(0)
-"""`TopicLayout.available` where no partition has a leader; any other empty list is taken for a mistake.
+"""The value of `TopicLayout.available` if no partition has a leader; another empty list is refused.
 
 >>> get_partitioner("java").for_topic("orders").partition(b"user-42", TopicLayout(12, NONE_AVAILABLE))
 4
@@ -27,14 +27,15 @@ class TopicLayout:
     TopicLayout(partitions=3, available=[0, 2], racks=None)
 
     Attributes:
-        partitions: how many partitions it has, those without a leader included.
-        available: partitions that have a leader, in the order of the client's metadata; None stands for all.
-        racks: rack of each partition's leader, None if it has none; None if the cluster has no racks.
+        partitions: the partition count, including partitions without a leader.
+        available: the numbers of the partitions with a leader, in the order of the client's metadata; None
+            for all.
+        racks: the rack of each partition's leader, None if it is unknown; None if the cluster has no racks.
 
     Raises:
         InvalidPartitionCountError: `partitions` is outside 1 .. 2**31 - 1.
-        InvalidLayoutError: `available` names a partition twice or one that does not exist, or is empty, or
-            `racks` has another length than the topic.
+        InvalidLayoutError: `available` is empty, has a partition twice, or has one that does not exist; or
+            the length of `racks` is not the partition count.
     """
 
     partitions: int
@@ -43,8 +44,8 @@ class TopicLayout:
 
     def __post_init__(self) -> None:
         checked_partition_count(self.partitions)
-        # By identity: an empty list that the caller made is most often metadata that has not arrived, and to
-        # place records as if no partition had a leader would hide that.
+        # Compared by identity, because another empty list mostly means that metadata has not arrived yet. To
+        # place records as if no partition had a leader would hide this mistake.
         if self.available is not None and self.available is not NONE_AVAILABLE:
             if not len(self.available):
                 raise InvalidLayoutError(
@@ -53,14 +54,14 @@ class TopicLayout:
                 )
             if len(set(self.available)) != len(self.available):
                 raise InvalidLayoutError(f"`available` names a partition twice: {list(self.available)}")
-            # Almost always all of them are plain ints; to look at the set of types is faster than to ask each
+            # Almost always all are plain ints. Then comparing the set of types is faster than checking each
             # number.
             are_integers = set(map(type, self.available)) <= {int} or all(map(is_integer, self.available))
             if not (are_integers and 0 <= min(self.available) <= max(self.available) < self.partitions):
                 raise InvalidLayoutError(
                     f"`available` is {list(self.available)}, but there are {self.partitions} partitions"
                 )
-        # One rack for each partition, leaderless ones included: the list is indexed by partition.
+        # `racks` is indexed by partition number, so partitions without a leader need an entry, too.
         if self.racks is not None and len(self.racks) != self.partitions:
             raise InvalidLayoutError(
                 f"`racks` has {len(self.racks)} entries for {self.partitions} partitions; give one each"
@@ -101,9 +102,10 @@ class Partitioner(Protocol):
 
 @runtime_checkable
 class PlacesByKey(Protocol):
-    """The power of a partitioner whose keyed records depend on key and partition count alone.
+    """Adds to a partitioner that it places keyed records by key and partition count alone.
 
-    `profile` of `partition_for_key`, `partition_batch` and `grow`, and `keyed` of partitioners take its name.
+    The name of such a partitioner can be the `profile` of `partition_for_key`, `partition_batch` and `grow`,
+    and the `keyed` of other partitioners.
 
     >>> class ByCustomer:
     ...     def place_keys(self, keys, num_partitions): ...
@@ -112,41 +114,41 @@ class PlacesByKey(Protocol):
     """
 
     def place_keys(self, keys: KeyColumn, num_partitions: int) -> NDArray[np.int32]:
-        """Return where `partition` puts these keys, whatever the topic, its state and the rest of the layout.
+        """Return the partition into which `partition` puts each key, in any topic and any state.
 
         Args:
             keys: n keys.
-            num_partitions: how many partitions the topic has, 1 to 2**31 - 1.
+            num_partitions: the partition count of the topic, 1 to 2**31 - 1.
 
         Returns:
-            int32 array of shape (n,); -1 if the key, such as a null one, does not decide.
+            int32 array of shape (n,); -1 for a key that does not decide, such as a null key.
         """
 
 
 @runtime_checkable
 class BytesAware(Protocol):
-    """The power of a topic partitioner that places unkeyed records by the bytes appended so far (KIP-794).
+    """Adds to a topic partitioner that it places unkeyed records by the bytes appended so far (KIP-794).
 
     >>> isinstance(get_partitioner("java").for_topic("orders"), BytesAware)
     True
     """
 
     def peek(self, layout: TopicLayout) -> int:
-        """Return the partition that unkeyed records go to now."""
+        """Return the partition to which unkeyed records go now."""
 
     def note_append(self, size: int, layout: TopicLayout, *, enable_switch: bool) -> None:
-        """Note that an unkeyed record went to the current partition.
+        """Count an unkeyed record that went to the current partition.
 
         Args:
+            size: the bytes that it added to the batches of that partition; 0 if only `enable_switch` is new.
             layout: the topic as it is now, for the choice of the next partition.
-            size: bytes it added to the batches of that partition; 0 if only `enable_switch` is news.
-            enable_switch: whether all batches of that partition are full or gone.
+            enable_switch: True if all batches of that partition are full or gone.
         """
 
 
 @runtime_checkable
 class LoadAware(Protocol):
-    """The power of a topic partitioner that prefers partitions with short queues (KIP-794).
+    """Adds to a topic partitioner that it prefers partitions with short queues (KIP-794).
 
     >>> orders = get_partitioner("java", random=seeded(1)).for_topic("orders")
     >>> orders.update_load({0: 9, 1: 0, 2: 9}, TopicLayout(3))
@@ -155,39 +157,41 @@ class LoadAware(Protocol):
     """
 
     def update_load(self, queue_sizes: Mapping[int, int] | None, layout: TopicLayout) -> None:
-        """The producer's queues have changed.
+        """Take the present lengths of the producer's queues.
 
         Args:
             queue_sizes: how many batches wait for each partition that may be chosen, in the order of the
-                producer's queues; None while the producer knows too little.
+                producer's queues; None if the producer does not know enough yet.
             layout: the topic as it is now.
         """
 
 
 @runtime_checkable
 class BatchAware(Protocol):
-    """The power of a topic partitioner that the Java producer 2.4 to 3.9 asks again for a new batch.
+    """Adds to a topic partitioner that a producer asks it again for a record that opens a batch.
+
+    The Java producer 2.4 to 3.9 does so.
 
     >>> isinstance(get_partitioner("sticky-per-batch").for_topic("orders"), BatchAware)
     True
     """
 
     def new_batch(self, partition: int, layout: TopicLayout) -> None:
-        """A record opens a batch; the producer calls `partition` again for it.
+        """Handle that a record opens a batch. The producer then calls `partition` again for this record.
 
         Args:
-            partition: what `partition` answered for the record at first.
+            partition: the first answer of `partition` for the record.
             layout: the topic as it is now.
         """
 
 
 @runtime_checkable
 class TimeAware(Protocol):
-    """The power of a topic partitioner that moves on with time (librdkafka).
+    """Adds to a topic partitioner that its choice depends on the time (librdkafka).
 
     >>> isinstance(get_partitioner("sticky-by-time").for_topic("orders"), TimeAware)
     True
     """
 
     def advance(self, now_ms: float) -> None:
-        """Take the time of the records to come, on any clock that does not go back."""
+        """Set the time of the next records, in milliseconds on any clock that does not go back."""

@@ -1,8 +1,8 @@
 """A key column: bytes lists, Arrow arrays and NumPy object arrays become offsets, data and a null mask.
 
-One form for all: every hash reads `offsets` and `data` and never a Python object, so that a million keys are
-three arrays. `KeyColumn` checks its arrays when it is made; what takes a `KeyColumn` need not check them
-again. Arrow arrays are not copied if their bytes are in order already.
+All forms of keys become this one form. Hashes read `offsets` and `data` and no Python objects, so a million
+keys are three arrays. `KeyColumn` checks its arrays when it is made, so functions that take one need not
+check them again. Arrow arrays are not copied if their bytes are in order already.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +31,7 @@ class ArrowStream(Protocol):
 
 
 _ARROW = ("__arrow_c_array__", "__arrow_c_stream__", "__arrow_array__", "combine_chunks")
-"""What an object has that PyArrow reads without a loop; a chunked array of PyArrow before 16 has the last."""
+"""Attributes of objects that PyArrow reads without a loop; chunked arrays before PyArrow 16 have the last."""
 
 _LOSSY = (
     "of NumPy's fixed-width bytes, which lose the zero bytes at the end of a key; "
@@ -53,7 +53,7 @@ class KeyColumn:
         nulls: bool array of n entries, True if the key is null; None if none is. A null has no bytes.
 
     Raises:
-        InvalidKeyError: the arrays are not these, or say of a row what cannot be.
+        InvalidKeyError: the arrays have other types or shapes, or contradict each other in some row.
     """
 
     offsets: NDArray[np.int64]
@@ -83,7 +83,7 @@ class KeyColumn:
                 f"key in row {row} has the bytes from {starts[row]} to {ends[row]} of {len(self.data)}; "
                 "offsets never fall and stay within the data"
             )
-        # A null with bytes would be placed by them in a profile that hashes a null as an empty key.
+        # A profile that hashes a null as an empty key would place a null with bytes by these bytes.
         if self.nulls is not None and (hidden := self.nulls & ~self.empty).any():
             raise InvalidKeyError(f"key in row {int(np.argmax(hidden))} is null but has bytes; give it none")
 
@@ -104,7 +104,7 @@ class KeyColumn:
 
 
 Keys: TypeAlias = Sequence[bytes | None] | NDArray[np.object_] | ArrowArray | ArrowStream | KeyColumn
-"""Keys as every columnar function takes them.
+"""The forms of keys that every columnar function accepts.
 
 >>> keys: Keys = [b"user-42", None]
 >>> partition_batch(keys, 12).tolist()
@@ -135,8 +135,11 @@ def key_column(keys: Keys) -> KeyColumn:
     return concatenate_columns([*key_chunks(keys)])
 
 
-PIECE = 1 << 20
-"""Most rows of an Arrow array that become a column at a time: 8 MiB of offsets; the keys stay in place."""
+PIECE = 1 << 18
+"""Most rows of an Arrow array that become a column at a time; the keys stay in place.
+
+With 2 MiB of offsets a piece uses the memory of the one before, which 8 MiB would get from the system again.
+"""
 
 
 def key_chunks(keys: Keys) -> Iterator[KeyColumn]:
@@ -210,17 +213,17 @@ def _from_list(keys: Sequence[bytes | None]) -> KeyColumn:
 
 
 def advice(key: object) -> str:
-    """Return what to do about a key that is not bytes."""
+    """Return the advice of an error message for a key that is not bytes."""
     if isinstance(key, str):
         return "a partitioner hashes serialized bytes: encode the text as the producer's key serializer does"
     return "a partitioner hashes serialized bytes: give the bytes of the producer's key serializer"
 
 
 def _from_arrow(keys: Any) -> Iterator[KeyColumn]:
-    """Yield the columns of anything that speaks Arrow's C interface, or of a PyArrow array of any version.
+    """Yield the columns of an object with Arrow's C interface, or of a PyArrow array of any version.
 
     Raises:
-        InvalidKeyError: Arrow cannot read it, or it holds no bytes.
+        InvalidKeyError: Arrow cannot read the object, or it does not contain bytes or texts.
         MissingDependencyError: pyarrow is not installed.
     """
     with needs("a key column in Arrow form", "spark"):
@@ -230,7 +233,7 @@ def _from_arrow(keys: Any) -> Iterator[KeyColumn]:
             one = hasattr(keys, "__arrow_c_array__") or hasattr(keys, "__arrow_array__")
             keys = pa.array(keys) if one else pa.chunked_array(keys)
         for chunk in keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]:
-            # The values of a dictionary are looked through once, however many rows point at them.
+            # A dictionary array is not cut, so that its values are checked only once.
             most = len(chunk) if pa.types.is_dictionary(chunk.type) else PIECE
             for start in range(0, len(chunk), most or 1):
                 yield _from_arrow_array(chunk.slice(start, most), pa)
@@ -247,8 +250,8 @@ def _from_arrow_array(array: Any, pa: Any) -> KeyColumn:
     if pa.types.is_null(array.type):
         return KeyColumn(np.zeros(rows + 1, np.int64), np.empty(0, np.uint8), np.ones(rows, np.bool_))
     if pa.types.is_dictionary(array.type):
-        # The dictionary is validated before it is decoded: a view that points outside its buffers would crash
-        # the process.
+        # The dictionary is validated before it is decoded, because a view that points outside its buffers
+        # would crash the process.
         values = _as_bytes(array.dictionary, pa)
         values.validate(full=True)
         if str(values.type) == "binary_view":  # such as of Polars' categoricals; no function takes rows of it
@@ -258,8 +261,7 @@ def _from_arrow_array(array: Any, pa: Any) -> KeyColumn:
     if str(array.type) == "binary_view" or pa.types.is_fixed_size_binary(array.type):
         array.validate(full=True)
         array = array.cast(pa.large_binary())
-    # A null has the offsets that its writer left there: `nulls` is taken from the validity bitmap, never from
-    # lengths.
+    # The offsets of a null can be anything. So `nulls` comes from the validity bitmap, and not from lengths.
     column = _from_offsets(array)
     if not array.null_count:
         return column
@@ -270,7 +272,7 @@ def _from_arrow_array(array: Any, pa: Any) -> KeyColumn:
 
 
 def _as_bytes(array: Any, pa: Any) -> Any:
-    """Return the array with texts as their bytes, whatever these are."""
+    """Return the array with texts as their bytes; raise InvalidKeyError if it has neither texts nor bytes."""
     kind = str(array.type)  # pyarrow before 16 has no names for the views
     if kind in {"string", "large_string", "string_view"}:
         return array.view(getattr(pa, kind.replace("string", "binary"))())
@@ -282,18 +284,18 @@ def _as_bytes(array: Any, pa: Any) -> Any:
 
 
 def _from_offsets(array: Any) -> KeyColumn:
-    """Return the keys of a binary array, nulls aside.
+    """Return the keys of a binary array, without regard to nulls.
 
-    A slice shares its parent's buffers: `array.offset` is where it begins in them. The offsets that come back
-    count from the slice's own first byte.
+    A slice shares the buffers of its parent, and begins at `array.offset` in them. The offsets of the result
+    count from the first byte of the slice.
     """
-    # Without a check, offsets that a foreign library got wrong would read beyond the buffer.
+    # Without this check, wrong offsets of another library would make us read beyond the buffer.
     array.validate()
     _, offset_buffer, data_buffer = array.buffers()
     width = np.int64 if str(array.type) == "large_binary" else np.int32
     offsets = np.frombuffer(offset_buffer, width)[array.offset : array.offset + len(array) + 1]
     data = np.frombuffer(data_buffer or b"", np.uint8)[offsets[0] : offsets[-1]]
-    # One step both widens and shifts them: fresh memory costs more than the step.
+    # One call both widens and shifts the offsets, because a second array would cost more than the arithmetic.
     return KeyColumn(np.subtract(offsets, offsets[0], dtype=np.int64), data, None)
 
 
@@ -307,7 +309,7 @@ def concatenate_columns(columns: Sequence[KeyColumn]) -> KeyColumn:
         nulls = np.concatenate(
             [np.zeros(len(column), np.bool_) if column.nulls is None else column.nulls for column in columns]
         )
-    # A column may be a slice: only the bytes between its first and last offset belong to it.
+    # A column can be a slice. Only the bytes between its first and last offset belong to it.
     used = (column.data[column.offsets[0] : column.offsets[-1]] for column in columns)
     data = np.concatenate([np.empty(0, np.uint8), *used])
     return KeyColumn(np.cumsum(sizes), data, nulls)

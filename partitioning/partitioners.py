@@ -26,27 +26,28 @@ _UNKEYED: dict[str, Callable[..., Partitioner]] = {
 def get_partitioner(name: str, **config: object) -> Partitioner:
     """Return a new partitioner.
 
-    "default", "sticky", "sticky-per-batch", "sticky-by-time", "round-robin", "random", every profile of
-    `profiles.PROFILES` (keyed records as that client, the others by the strategy most like that client's),
-    and those of installed packages (entry points `copartition.partitioners`).
+    Names are "default", "sticky", "sticky-per-batch", "sticky-by-time", "round-robin", "random", and those of
+    the profiles in `profiles.PROFILES`. A profile places keyed records as its client does, and the others by
+    the strategy that is most like that client's. Installed packages can add partitioners by entry points of
+    the group `copartition.partitioners`.
 
     >>> orders = get_partitioner("round-robin").for_topic("orders")
     >>> [orders.partition(None, TopicLayout(3)) for _ in range(4)]
     [0, 1, 2, 0]
 
     Raises:
-        UnknownStrategyError: there is none of this name.
-        InvalidConfigError: it has no such setting, or not such a value.
-        StrategyConflictError: two installed packages have one of this name.
-        BrokenPluginError: what it comes from cannot be loaded, fails, or makes something else.
+        UnknownStrategyError: there is no partitioner of this name.
+        InvalidConfigError: the partitioner has no such setting, or the value is invalid.
+        StrategyConflictError: two installed packages have a partitioner of this name.
+        BrokenPluginError: the plug-in cannot be loaded, fails, or does not make a partitioner.
     """
     return _REGISTRY.get(name, **config)
 
 
 def list_partitioners() -> list[StrategyInfo]:
-    """List every partitioner by name; a broken one with its fault.
+    """List all partitioners, sorted by name; a broken plug-in is listed with its fault.
 
-    Installed plug-ins are imported for that: their summaries are in their docstrings.
+    Installed plug-ins are imported, because their summaries are in their docstrings.
 
     >>> [info.name for info in list_partitioners() if info.origin == "built-in"][:3]
     ['aiokafka', 'clickhouse', 'cockroachdb']
@@ -55,7 +56,7 @@ def list_partitioners() -> list[StrategyInfo]:
 
 
 def register_partitioner(name: str, factory: Callable[..., Partitioner]) -> None:
-    """Make a partitioner known by name in this process.
+    """Register a partitioner by name in this process.
 
     >>> from functools import partial
     >>> register_partitioner("large-batches", partial(get_partitioner, "sticky", batch_size=1 << 20))
@@ -63,9 +64,9 @@ def register_partitioner(name: str, factory: Callable[..., Partitioner]) -> None
     'sticky'
 
     Args:
-        name: what to ask for it by.
-        factory: makes one, with its settings as keyword arguments; the first line of its docstring is the
-            summary.
+        name: the name for `get_partitioner`.
+        factory: makes the partitioner, with its settings as keyword arguments. The first line of its
+            docstring is the summary.
 
     Raises:
         StrategyConflictError: the name is taken.
@@ -79,7 +80,7 @@ def _of_profile(profile: Profile) -> Callable[..., Partitioner]:
     return factory
 
 
-# A profile with a strategy's name would replace that strategy here without a word; profiles.json has none.
+# A profile with the name of a strategy would silently replace it here. profiles.json has no such profile.
 _REGISTRY: Registry[Partitioner] = Registry(
     PARTITIONERS,
     {

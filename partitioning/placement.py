@@ -1,4 +1,4 @@
-"""Places keyed records under a profile: one key, or a column."""
+"""Places keyed records by a profile: a single key, or a column of keys."""
 
 import itertools
 import sys
@@ -31,12 +31,12 @@ from partitioning.topic_partition import checked_partition_count
 
 
 def check_profile(name: str) -> None:
-    """Refuse what is neither a profile nor a plug-in that places by key alone.
+    """Check that this is the name of a profile, or of a plug-in that places by key alone.
 
     Raises:
         UnknownStrategyError: it is neither.
         StrategyConflictError: two installed packages have a partitioner of this name.
-        BrokenPluginError: the plug-in cannot be loaded, fails, or makes something else.
+        BrokenPluginError: the plug-in cannot be loaded, fails, or does not make a partitioner.
     """
     if name not in PROFILES:
         _plug_in(name)
@@ -48,8 +48,8 @@ def placed_by_plug_in(name: str, keys: KeyColumn, num_partitions: int) -> NDArra
     Raises:
         UnknownStrategyError: there is no such plug-in, or it does not place by key alone.
         StrategyConflictError: two installed packages have a partitioner of this name.
-        BrokenPluginError: the plug-in cannot be used, or answers something else than a column of partitions.
-        MisplacedRecordError: it chose a partition that the topic does not have.
+        BrokenPluginError: the plug-in cannot be used, or does not return a column of partitions.
+        MisplacedRecordError: the plug-in chose a partition that the topic does not have.
     """
     placed: object = call_plug_in(f"partitioner {name!r}", _plug_in(name).place_keys, keys, num_partitions)
     if not isinstance(placed, np.ndarray) or placed.dtype.kind not in "iu" or placed.shape != (len(keys),):
@@ -57,7 +57,7 @@ def placed_by_plug_in(name: str, keys: KeyColumn, num_partitions: int) -> NDArra
             f"partitioner {name!r} answered {len(keys)} keys with {placed!r:.80}, which is not an integer "
             f"array of shape ({len(keys)},)"
         )
-    # Checked here, because a client would refuse such a partition later, without saying which key led to it.
+    # Checked here, because a client would refuse such a partition later, without naming the key.
     misplaced = np.flatnonzero((placed < -1) | (placed >= num_partitions))
     if len(misplaced):
         row = int(misplaced[0])
@@ -70,7 +70,7 @@ def placed_by_plug_in(name: str, keys: KeyColumn, num_partitions: int) -> NDArra
 
 @cache
 def _plug_in(name: str) -> PlacesByKey:
-    """Return the plug-in of this name, made once in a process and with its own defaults.
+    """Return the plug-in of this name, with its default settings; it is made once in a process.
 
     Placing by key alone needs no state, so one instance serves all calls.
 
@@ -78,7 +78,7 @@ def _plug_in(name: str) -> PlacesByKey:
         UnknownStrategyError: there is no such plug-in, or it has no `place_keys`.
     """
     if name not in PARTITIONERS.names():
-        find_profile(name)  # which says what there is
+        find_profile(name)  # raises an error that lists the names that exist
     partitioner = PARTITIONERS.get(name)
     if not isinstance(partitioner, PlacesByKey):
         raise UnknownStrategyError(
@@ -96,14 +96,14 @@ LIBRDKAFKA = {
     Rule("fnv1a", "absolute"): "fnv1a",
     Rule("crc32", "unsigned"): "consistent",
 }
-"""librdkafka's names of the rules that it has."""
+"""librdkafka's name of each rule that it implements."""
 
 UNKEYED = -1
-"""Entry of a column of partitions if the scalar function gives None."""
+"""The entry of a column of partitions for a key for which the scalar function returns None."""
 
 
 def murmur2_batch(keys: Keys) -> NDArray[np.int32]:
-    """murmur2 of each key, as `murmur2`; 0 if the key is null.
+    """Return the murmur2 hash of each key, as `murmur2` does; 0 for a null key.
 
     >>> murmur2_batch([b"user-42", None]).tolist()
     [1459644460, 0]
@@ -146,7 +146,7 @@ def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = 
         profile: a name in `profiles.PROFILES`, or of a plug-in that places by key alone (`PlacesByKey`).
 
     Returns:
-        The partition, or None if the profile does not hash such a key: a null one, or an empty one.
+        The partition, or None if the profile does not hash such a key (a null or empty key).
 
     Raises:
         InvalidKeyError: the key is not bytes, or not UTF-8 where the profile hashes text.
@@ -158,7 +158,11 @@ def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = 
     """
     try:
         return _rules[profile](key, num_partitions)
-    except (TypeError, ValueError, OverflowError):  # a null, or something the caller must hear about
+    except (
+        TypeError,
+        ValueError,
+        OverflowError,
+    ):  # a null key, or a wrong argument, for which `_place` raises
         rule = known_profile(profile)
     except KeyError:  # one of the first keys, or a plug-in
         rule = known_profile(profile)
@@ -202,14 +206,16 @@ def partition_batch(
     rule = known_profile(profile)
     if rule is None:
         return placed_by_plug_in(profile, key_column(keys), count)
-    parts = [np.empty(0, np.int32)]
+    # Grows in place, as how many keys an Arrow stream has is known at its end only. To keep the parts and to
+    # join them afterwards would take twice the memory, and fresh memory costs as much as the hash.
+    placed = bytearray()
     for column in key_chunks(keys):
         try:
-            parts.append(_place_column(rule, column, count))
+            placed += _place_column(rule, column, count).data
         except NotTextError as error:
-            row = error.row + sum(map(len, parts))
+            row = error.row + len(placed) // 4
             raise InvalidKeyError(f"profile {profile!r} hashes text: key in row {row} is not UTF-8") from None
-    return parts[1] if len(parts) == 2 else np.concatenate(parts)
+    return np.frombuffer(placed, np.int32)
 
 
 def _place_column(rule: Profile, column: KeyColumn, count: int) -> NDArray[np.int32]:
@@ -218,8 +224,8 @@ def _place_column(rule: Profile, column: KeyColumn, count: int) -> NDArray[np.in
     NotTextError if a key is not UTF-8 and this profile hashes text.
     """
     hashes = HASHES[rule.hash].column(column.offsets, column.data)
-    # Nulls and empty keys are hashed with the rest, as no bytes, and overwritten afterwards: to take them out
-    # first would copy the column.
+    # Null and empty keys are hashed with the rest, as no bytes, and then overwritten. To remove them first
+    # would copy the column.
     partitions = partitions_of(hashes, count, rule.sign)
     if rule.empty == "unkeyed":
         partitions[column.empty] = UNKEYED
@@ -257,31 +263,30 @@ def _check_key(key: object) -> None:
 
 
 def _native_rule(profile: Profile) -> _Rule | None:
-    """Return the function of librdkafka that is exactly this rule, if there is one."""
+    """Return the function of librdkafka that is exactly this rule; None if there is none."""
     try:
         import confluent_kafka  # noqa: PLC0415 - optional, slow to import
     except ImportError:
         return None
-    # librdkafka's functions hash an empty key. A profile that leaves an empty key to the unkeyed strategy
-    # must go through `_place`.
+    # librdkafka's functions hash an empty key, so they cannot serve a profile that treats it as unkeyed.
     if profile.empty != "hashed" or profile.rule not in LIBRDKAFKA:
         return None
     function: _Rule | None = getattr(confluent_kafka, LIBRDKAFKA[profile.rule], None)
     return function
 
 
-# The fastest exact rule of each profile asked for so far. It raises TypeError, ValueError or OverflowError
-# for what is not a key and a partition count.
+# For each profile used so far, its fastest exact function. It raises TypeError, ValueError or OverflowError
+# unless its arguments are a key and a partition count.
 _rules: dict[str, _Rule] = {}
-# To import confluent-kafka takes about as long as to place 10,000 keys without it.
+# The import of confluent-kafka takes about as long as placing 10,000 keys without it.
 _IMPORT_PAYS_AT = 10_000
 _first_keys = itertools.count()
 
 
 def coordinator_partition(group_or_transactional_id: str, num_partitions: int = 50) -> int:
-    """Return which partition of `__consumer_offsets` or `__transaction_state` keeps this id.
+    """Return the partition of `__consumer_offsets` or `__transaction_state` that stores this id.
 
-    The broker that leads it is the coordinator of the group or transaction.
+    The leader of this partition is the coordinator of the group or transaction.
 
     >>> coordinator_partition("billing")
     9

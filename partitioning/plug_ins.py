@@ -1,6 +1,6 @@
-"""Plug-ins: strategies that are not ours, by name, from installed packages or registered in this process.
+"""Finds plug-ins by name: strategies of installed packages, and those that are registered in this process.
 
-This module knows no strategy. What places a key by a plug-in's name needs it, and strategies place keys.
+This module imports no strategy, because strategies import it to place keys by a plug-in's name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ S = TypeVar("S")
 
 
 def call_plug_in(which: str, method: Callable[..., S], *arguments: object) -> S:
-    """Return what a plug-in's method returns; BrokenPluginError if it ends the process (`sys.exit`)."""
+    """Call a plug-in's method and return its result; raise BrokenPluginError if it calls `sys.exit`."""
     try:
         return method(*arguments)
     except SystemExit as error:
@@ -36,16 +36,17 @@ def call_plug_in(which: str, method: Callable[..., S], *arguments: object) -> S:
 
 @dataclass(frozen=True, slots=True)
 class StrategyInfo:
-    """One strategy that can be had by name.
+    """Describes a strategy that exists under a name.
 
     >>> [(info.origin, info.summary) for info in list_partitioners() if info.name == "java"]
     [('built-in', 'kafka-clients, default')]
 
     Attributes:
-        name: what to ask for.
-        origin: "built-in", "built-in, of" somebody, "registered", or the distribution it comes from.
-        summary: one line on what it does.
-        fault: why it cannot be used; None if it can.
+        name: the name in the registry.
+        origin: "built-in"; "built-in, of" and a client's name; "registered"; or the distribution of a
+            plug-in.
+        summary: one line that describes it.
+        fault: the reason why it cannot be used; None if it can.
     """
 
     name: str
@@ -55,15 +56,22 @@ class StrategyInfo:
 
 
 class PlugIns(Generic[S]):
-    """All strategies of one kind that are not ours.
+    """All plug-ins of one kind.
 
     Attributes:
-        kind: what messages call a strategy: "partitioner" or "assignor".
-        built_in: names of built-in strategies, which no plug-in can have. A `Registry` adds its own.
+        kind: the noun for a strategy in messages: "partitioner" or "assignor".
+        built_in: the names of built-in strategies, which no plug-in can have. A `Registry` adds its names.
     """
 
     def __init__(self, kind: str, group: str, interface: type, built_in: Collection[str] = ()) -> None:
-        """Find plug-ins in `group`, the group of entry points; each has the public names of `interface`."""
+        """Use the plug-ins of an entry point group.
+
+        Args:
+            kind: the noun for a strategy in messages.
+            group: the name of the entry point group.
+            interface: the Protocol whose public names each plug-in must have.
+            built_in: names that no plug-in can have.
+        """
         self.kind = kind
         self.built_in = {*built_in}
         self._group = group
@@ -72,7 +80,7 @@ class PlugIns(Generic[S]):
 
     @cached_property
     def _installed(self) -> dict[str, list[EntryPoint]]:
-        """Entry points of the group, by name; read once in a process."""
+        """The entry points of the group, by name; read once in a process."""
         from importlib.metadata import entry_points  # noqa: PLC0415 - takes longer than all of this package
 
         entry_points_of: dict[str, list[EntryPoint]] = {}
@@ -85,15 +93,15 @@ class PlugIns(Generic[S]):
         return sorted({*self._registered, *self._installed} - self.built_in)
 
     def get(self, name: str, **config: object) -> S:
-        """Make a new instance of the plug-in of this name, which is one of `names`.
+        """Make a new instance of the plug-in of this name, which must be one of `names`.
 
         Raises:
-            InvalidConfigError: it has no such setting.
-            StrategyConflictError: two installed packages have one of this name.
-            BrokenPluginError: what it comes from cannot be loaded, fails, or makes something else.
+            InvalidConfigError: the plug-in has no such setting.
+            StrategyConflictError: two installed packages have a plug-in of this name.
+            BrokenPluginError: the plug-in cannot be loaded, fails, or does not make a strategy.
         """
         which = f"{self.kind} {name!r}"
-        # What was registered in this process comes first: somebody asked for it here, by hand.
+        # A strategy that was registered in this process has precedence over installed ones.
         factory = self._registered.get(name) or self._load(name, self._installed[name])
         check_config(which, signature_of(factory), config)
         try:
@@ -101,10 +109,10 @@ class PlugIns(Generic[S]):
         except CopartitionError:
             raise
         except (Exception, SystemExit) as error:
-            # An OSError's text names the file, its repr does not.
+            # The text of an OSError names the file, unlike its repr.
             raise BrokenPluginError(f"{which} cannot be made: {type(error).__name__}: {error}") from error
-        # A Protocol's own public names; checked when the strategy is made, because a missing method would
-        # show up only with the first record, inside the producer.
+        # The public names of the Protocol are checked when the strategy is made. Otherwise a missing method
+        # would fail only at the first record, inside the producer.
         missing = [
             method for method in vars(self._interface) if method[0] != "_" and not hasattr(strategy, method)
         ]
@@ -113,14 +121,14 @@ class PlugIns(Generic[S]):
         return strategy
 
     def register(self, name: str, factory: Callable[..., S]) -> None:
-        """Make a strategy known by name in this process; raise StrategyConflictError if the name is taken."""
+        """Register a strategy by name in this process; raise StrategyConflictError if the name is taken."""
         if name in self.built_in or name in self._registered:
             owner = "built in" if name in self.built_in else "registered already"
             raise StrategyConflictError(f"{self.kind} {name!r} is {owner}; choose another name")
         self._registered[name] = factory
 
     def infos(self) -> list[StrategyInfo]:
-        """Describe every plug-in; one that cannot be used with its fault."""
+        """Return a description of every plug-in; one that cannot be used has its fault."""
         infos = [
             StrategyInfo(name, "registered", summary_of(factory))
             for name, factory in self._registered.items()
@@ -128,8 +136,8 @@ class PlugIns(Generic[S]):
         for name, points in self._installed.items():
             origins = _origins(points)
             if name in self.built_in or name in self._registered:
-                # An installed plug-in with a taken name is listed with its fault, not hidden: otherwise
-                # nobody would learn why it has no effect.
+                # An installed plug-in with a taken name is listed with its fault. If it were hidden, a user
+                # could not find out why it has no effect.
                 infos.append(StrategyInfo(name, origins, "", f"{name!r} is taken; it cannot be replaced"))
                 continue
             try:
@@ -160,7 +168,7 @@ class PlugIns(Generic[S]):
 
 
 def signature_of(factory: Callable[..., object]) -> inspect.Signature | None:
-    """Return the parameters of a factory; None if they are unknown, as of some that are written in C."""
+    """Return the parameters of a factory; None if they are unknown, as for some that are written in C."""
     try:
         return inspect.signature(factory)
     except ValueError:
@@ -170,7 +178,8 @@ def signature_of(factory: Callable[..., object]) -> inspect.Signature | None:
 def check_config(which: str, signature: inspect.Signature | None, config: dict[str, object]) -> None:
     """Raise InvalidConfigError, which names those there are, if a factory does not take these settings."""
     try:
-        # Bound before the call: a TypeError from inside the factory must not be reported as a wrong setting.
+        # Settings are bound before the call, so a TypeError inside the factory is not reported as a wrong
+        # setting.
         if signature is not None:
             signature.bind(**config)
     except TypeError as error:
@@ -180,7 +189,7 @@ def check_config(which: str, signature: inspect.Signature | None, config: dict[s
 
 
 def _origins(points: list[EntryPoint]) -> str:
-    """Return the distributions that entry points come from, sorted; for one without, its target."""
+    """Return the names of the entry points' distributions, sorted; without a distribution, their targets."""
     return " and ".join(sorted(point.dist.name if point.dist else point.value for point in points))
 
 
@@ -190,9 +199,9 @@ def summary_of(factory: Callable[..., object]) -> str:
 
 
 STRATEGIES = ("default", "sticky", "sticky-per-batch", "sticky-by-time", "round-robin", "random")
-"""Names of built-in partitioners that are no profile's; `partitioners` makes them."""
+"""Names of the built-in partitioners that are not profiles; the module `partitioners` makes them."""
 
 PARTITIONERS: PlugIns[Partitioner] = PlugIns(
     "partitioner", "copartition.partitioners", Partitioner, STRATEGIES
 )
-"""Partitioners that are not ours. Names of profiles are taken, too: look at `profiles.PROFILES` first."""
+"""The plug-ins that are partitioners. Look in `profiles.PROFILES` first, whose names are taken, too."""

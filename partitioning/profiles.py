@@ -1,4 +1,4 @@
-"""One table: which client hashes what, how the hash becomes a partition, what null and empty keys do."""
+"""The table of profiles: a client's hash, its way to a partition, and what null and empty keys do."""
 
 from __future__ import annotations
 
@@ -18,28 +18,29 @@ if TYPE_CHECKING:
 
 
 class Rule(NamedTuple):
-    """Places a keyed record, but for the partition count."""
+    """Names the hash of a keyed record, and how the hash and a partition count give a partition."""
 
     hash: HashName
     sign: SignRule
 
 
-# Without slots: PySpark 3.5 sends the table to executors by value, and loses what is in slots of a dataclass.
+# It has no slots: PySpark 3.5 sends the table to executors by value, and loses the slots of a dataclass.
 @dataclass(frozen=True)
 class Profile:
     """Describes how one client, in one configuration, places a keyed record.
 
     Attributes:
-        name: what `profile=` takes.
-        hash: name of the hash function in `hashing.HASHES`.
-        sign: how the signed 32-bit hash meets the partition count: "mask" clears the sign bit first,
-            "unsigned" reads it as unsigned, "absolute" drops the sign of the signed remainder.
-        null: "unkeyed", "empty": hashed as an empty key, or "first": always partition 0.
-        empty: "hashed", or "unkeyed".
-        unkeyed: the strategy most like that client's for what it does not hash; a name of `get_partitioner`.
+        name: the name for `profile=`.
+        hash: the name of the hash function in `hashing.HASHES`.
+        sign: how the signed 32-bit hash is reduced modulo the partition count. "mask" clears the sign bit
+            first, "unsigned" reads the hash as unsigned, and "absolute" drops the sign of the remainder.
+        null: the rule for a null key: "unkeyed"; "empty", hashed as an empty key; or "first", partition 0.
+        empty: the rule for an empty key: "hashed" or "unkeyed".
+        unkeyed: the name, for `get_partitioner`, of the strategy that is most like the client's for unkeyed
+            records.
         client: the client and its configuration.
-        source: where the client has the rule.
-        checked: whether we asked that client itself; its answers are `tests/golden/clients/profiles`.
+        source: the place of the rule in the client's source.
+        checked: True if the client itself was asked; its answers are in `tests/golden/clients/profiles`.
     """
 
     name: str
@@ -54,12 +55,12 @@ class Profile:
 
     @property
     def summary(self) -> str:
-        """The client, and that nobody asked it if that is so."""
+        """The client and, if it was not asked itself, a note about that."""
         return self.client if self.checked else f"{self.client}; ported from its source, not checked"
 
     @property
     def rule(self) -> Rule:
-        """Its rule for keys that it hashes."""
+        """The rule for keys that the client hashes."""
         return Rule(self.hash, self.sign)
 
 
@@ -160,7 +161,7 @@ def _clients() -> dict[str, ClientName]:
     """Return the names of clients and tools from clients.json, by their letters."""
     clients = {}
     for row in json.loads(read_data(__package__, "clients.json")):
-        # The client is a name of its own row; a tool with a rule of its own has none.
+        # A client's own name belongs to its row, too. A tool with a rule of its own has no client.
         names = [row["client"], *row["names"]] if row["client"] else row["names"]
         rules = [{"settings": {}, "profile": row["profile"]}, *row["ways"]] if row["client"] else []
         ways = tuple(Way(rule["settings"], rule["profile"] and PROFILES[rule["profile"]]) for rule in rules)

@@ -1,4 +1,4 @@
-"""Unkeyed records go anywhere: a partition is drawn for each."""
+"""The strategy that draws a random partition for each unkeyed record."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class RandomChoice(UnkeyedStrategy):
     random: RandomSource = unseeded
 
     def for_topic(self, topic: str) -> TopicRandomChoice:
-        """Return a chooser that remembers nothing."""
+        """Return a chooser without state, except for its source of random numbers."""
         return TopicRandomChoice(self, self.random(topic))
 
 
 class TopicRandomChoice(UnkeyedTopic):
-    """One topic's records of `RandomChoice`."""
+    """Places the records of one topic for `RandomChoice`."""
 
     def __init__(self, settings: RandomChoice, draw: Draw) -> None:
         """Take the strategy's settings and this topic's own source of random numbers."""
@@ -35,7 +35,6 @@ class TopicRandomChoice(UnkeyedTopic):
         self._draw = draw
 
     def _next(self, layout: TopicLayout) -> int:
-        # If no partition has a leader, every partition is as good as another: the record waits for a leader
-        # anyway.
+        # If no partition has a leader, all are candidates: the record waits for a leader in any case.
         candidates = layout.available or range(layout.partitions)
         return candidates[to_positive(self._draw()) % len(candidates)]

@@ -2,8 +2,8 @@
 
 A producer compares these sizes with `batch.size` to decide that a batch is full, and the sticky strategies
 count them. Lengths and deltas are zigzag varints, so a record's size depends on its place in the batch: a
-larger offset delta or timestamp delta takes more bytes. The functions in the singular are to be read; those
-in the plural do the same for columns.
+larger offset delta or timestamp delta takes more bytes. A function with a singular name is for one record;
+the one with the plural name does the same for columns.
 """
 
 import numpy as np
@@ -13,22 +13,22 @@ BATCH_OVERHEAD = 61
 """Bytes of a batch before its first record."""
 
 MAX_RECORD_OVERHEAD = 21
-"""Bytes of a record's length, attributes, timestamp and offset at the most."""
+"""The most bytes that a record's length, attributes, timestamp and offset can take."""
 
 
 def varint_size(value: int) -> int:
-    """Return bytes of a signed number as zigzag varint."""
+    """Return how many bytes a signed number takes as a zigzag varint."""
     zigzag = value << 1 if value >= 0 else (-value << 1) - 1
     return max(1, (zigzag.bit_length() + 6) // 7)
 
 
 def payload_size(key_bytes: int, value_bytes: int) -> int:
-    """Return bytes of key and value with their lengths and an empty header list; -1 stands for null."""
+    """Return the bytes of key, value, their lengths, and an empty header list; -1 stands for null."""
     return varint_size(key_bytes) + max(key_bytes, 0) + varint_size(value_bytes) + max(value_bytes, 0) + 1
 
 
 def record_size(payload: int, offset_delta: int, timestamp_delta_ms: int) -> int:
-    """Return bytes of one record at its place in a batch, its own length included."""
+    """Return the bytes of one record at its place in a batch, including its length field."""
     body = 1 + varint_size(timestamp_delta_ms) + varint_size(offset_delta) + payload
     return varint_size(body) + body
 
@@ -39,12 +39,12 @@ _LARGER_VARINTS = 2 ** (7 * np.arange(1, 9, dtype=np.int64))
 
 
 def varint_sizes(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """`varint_size` of a column of numbers of 62 bits at the most."""
+    """Return `varint_size` of each number of a column; numbers have at most 62 bits."""
     return np.searchsorted(_LARGER_VARINTS, values << 1 ^ values >> 63, "right") + 1
 
 
 def payload_sizes(key_bytes: NDArray[np.int64], value_bytes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """`payload_size` of a column of records."""
+    """Return `payload_size` of each record of a column."""
     lengths = varint_sizes(key_bytes) + varint_sizes(value_bytes)
     return lengths + np.maximum(key_bytes, 0) + np.maximum(value_bytes, 0) + 1
 
@@ -52,6 +52,6 @@ def payload_sizes(key_bytes: NDArray[np.int64], value_bytes: NDArray[np.int64]) 
 def record_sizes(
     payloads: NDArray[np.int64], offset_deltas: NDArray[np.int64], timestamp_deltas_ms: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """`record_size` of a column of records."""
+    """Return `record_size` of each record of a column."""
     bodies = 1 + varint_sizes(timestamp_deltas_ms) + varint_sizes(offset_deltas) + payloads
     return varint_sizes(bodies) + bodies

@@ -12,7 +12,7 @@ S = TypeVar("S")
 
 
 class Registry(Generic[S]):
-    """All strategies of one kind: built-in ones, whose names cannot be taken, and plug-ins.
+    """All strategies of one kind: built-in ones, whose names no plug-in can have, and plug-ins.
 
     Attributes:
         plug_ins: the strategies that are not built in.
@@ -24,7 +24,13 @@ class Registry(Generic[S]):
         built_in: Mapping[str, Callable[..., S]],
         origins: Mapping[str, str] | None = None,
     ) -> None:
-        """Take the names of `built_in`; `origins` are those of the ones that are more than "built-in"."""
+        """Register the built-in strategies.
+
+        Args:
+            plug_ins: the strategies that are not built in.
+            built_in: the factory of each built-in strategy, by name.
+            origins: the origin of each built-in strategy for which "built-in" is not enough, by name.
+        """
         self.plug_ins = plug_ins
         self._built_in = built_in
         self._origins = origins or {}
@@ -35,26 +41,26 @@ class Registry(Generic[S]):
         """Make a new instance of the strategy.
 
         Raises:
-            UnknownStrategyError: there is none of this name.
-            InvalidConfigError: it has no such setting.
-            StrategyConflictError: two installed packages have one of this name.
-            BrokenPluginError: what it comes from cannot be loaded, fails, or makes something else.
+            UnknownStrategyError: there is no strategy of this name.
+            InvalidConfigError: the strategy has no such setting.
+            StrategyConflictError: two installed packages have a strategy of this name.
+            BrokenPluginError: the plug-in cannot be loaded, fails, or does not make a strategy.
         """
         if name in self._built_in:
             factory = self._built_in[name]
-            # To inspect a signature takes longer than to make a strategy.
+            # Signatures are cached, because inspecting one takes longer than making a strategy.
             if name not in self._signatures:
                 self._signatures[name] = signature_of(factory)
             check_config(f"{self.plug_ins.kind} {name!r}", self._signatures[name], config)
             return factory(**config)
-        # Only now are entry points read: built-in names must not pay for the scan of all installed packages.
+        # Entry points are read only now, so that built-in names do not wait for a scan of all packages.
         if name in (plug_ins := self.plug_ins.names()):
             return self.plug_ins.get(name, **config)
         names = sorted([*self._built_in, *plug_ins])
         raise UnknownStrategyError(f"no {self.plug_ins.kind} {name!r}; {near(name, names)}")
 
     def infos(self) -> list[StrategyInfo]:
-        """List every strategy by name; one that cannot be used with its fault."""
+        """Return a description of every strategy, sorted by name; one that cannot be used has its fault."""
         infos = [
             StrategyInfo(name, self._origins.get(name, "built-in"), summary_of(factory))
             for name, factory in self._built_in.items()

@@ -1,4 +1,4 @@
-"""Records go to one partition after the other, whatever their keys (KIP-369)."""
+"""The strategy that writes to one partition after the other, whatever the keys (KIP-369)."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class RoundRobin(UnkeyedStrategy):
 
 
 class TopicRoundRobin(UnkeyedTopic):
-    """One topic's state of `RoundRobin`.
+    """Holds the state of `RoundRobin` for one topic.
 
     Attributes:
-        _counter: how many records were placed, plus `start`; it only grows. Java's is an int that wraps
-            around; `to_positive` of it takes the same low 31 bits.
-        _order: partitions in the order of choice, int32; belongs to `_layout`, which is compared by identity
-            because to compare two lists of partitions would cost more than to place a record.
+        _counter: how many records were placed, plus `start`; it only grows. Java's counter is an int that
+            wraps around, but `to_positive` uses only the low 31 bits, which are equal.
+        _order: the partitions in the order of choice, int32, for the layout `_layout`. Layouts are compared
+            by identity, because comparing two lists of partitions would cost more than placing a record.
     """
 
     def __init__(self, topic: str, settings: RoundRobin) -> None:
@@ -70,8 +70,7 @@ class TopicRoundRobin(UnkeyedTopic):
 
     def _next_batch(self, count: int, layout: TopicLayout) -> NDArray[np.int32]:
         order = self._order_of(layout)
-        # The counter is cut to 31 bits before it meets NumPy, which could not hold a Python integer of any
-        # size.
+        # The counter is cut to 31 bits first, because NumPy cannot hold a Python integer of any size.
         counters = to_positive(self._counter) + np.arange(count)
         self._counter += count
         return order[to_positive(counters) % len(order)]
@@ -79,11 +78,11 @@ class TopicRoundRobin(UnkeyedTopic):
     def _order_of(self, layout: TopicLayout) -> NDArray[np.int32]:
         if layout is not self._layout:
             self._layout = layout
-            # Where nothing is available, Java too counts from 0 up.
+            # If no partition has a leader, the order is 0, 1, 2 ..., as in Java.
             self._order = np.array(layout.available or range(layout.partitions), dtype=np.int32)
             if self._ascending:
                 self._order.sort()
-            # "metadata": every partition has a leader and the caller gave no order, so it is that of Java's
+            # With "metadata", if every partition has a leader and no order is given, it is that of Java's
             # HashMap.
             elif layout.available is None:
                 self._order = metadata_order(self._topic, layout.partitions)
@@ -91,15 +90,15 @@ class TopicRoundRobin(UnkeyedTopic):
 
 
 class TopicRoundRobinAskedTwice(TopicRoundRobin):
-    """As `TopicRoundRobin`, and to be asked twice for a record that opens a batch."""
+    """A `TopicRoundRobin` whose `partition` is called twice for a record that opens a batch."""
 
     def new_batch(self, partition: int, layout: TopicLayout) -> None:
-        """A record opens a batch; that `partition` is asked again for it is all it takes."""
+        """Do nothing: the second call of `partition` for the record already skips a partition."""
 
 
 @lru_cache(maxsize=256)
 def metadata_order(topic: str, partitions: int) -> NDArray[np.int32]:
-    """Return how a Java client that knows no other topic orders partitions, int32, read-only."""
+    """Return the order of partitions in a Java client that knows no other topic: int32, read-only."""
     hashes = topic_partition_hashes(string_hash(topic), np.arange(partitions))
     order = hash_map_order(hashes, capacity=partitions).astype(np.int32)
     order.flags.writeable = False

@@ -1,9 +1,9 @@
-"""Keys as the producers' serializers write them: a partitioner hashes these bytes, not what they stand for.
+"""Serializes keys as producers do: a partitioner hashes the serialized bytes, and not the value.
 
-The number 42 as a long, as an int, as a text and as a JSON document are keys of four kinds, in partitions of
-their own. `key_serializer` makes the bytes of one kind: those of Kafka's own serializers (numbers, texts,
-UUIDs), of Kafka Connect's JsonConverter, which Debezium uses ("json"), and of the serializers of a schema
-registry.
+The number 42 as a long, as an int, as a text and as a JSON document has four different serialized forms,
+which can go to four different partitions. `key_serializer` makes the bytes of Kafka's own serializers
+(numbers, texts, UUIDs), of Kafka Connect's JsonConverter, which Debezium uses ("json"), and of the
+serializers of a schema registry.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ MAX_SCHEMA_ID = 2**31 - 1
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"]+')
 _SPELLED_BY_JACKSON = re.compile("\\\\(?:u[0-9a-f]{4}|.)|[\U00010000-\U0010ffff]")
-"""What Jackson writes otherwise than Python in a text: an escape, whole, or a character beyond 16 bits."""
+"""The parts of a text that Jackson writes differently from Python: escapes, and characters beyond 16 bits."""
 _PLAIN_FLOATS = 1e-3, 1e7
-"""Between these Java and Python spell a floating-point number alike: beyond them Java writes 1.0E7."""
+"""Between these bounds Java and Python write a floating-point number alike. Beyond them Java writes 1.0E7."""
 
 
 def big_endian(values: NDArray[Any], size: int) -> bytes:
@@ -55,18 +55,18 @@ def big_endian(values: NDArray[Any], size: int) -> bytes:
     """
     kind = "f" if values.dtype.kind == "f" else "i"
     if kind == "f" and size == 8:
-        # Java's DoubleSerializer writes one NaN for all (`doubleToLongBits`); FloatSerializer keeps their
-        # bits.
+        # Java's DoubleSerializer writes the same bytes for every NaN (`doubleToLongBits`). FloatSerializer
+        # keeps the bits of each NaN.
         values = np.where(np.isnan(values), np.nan, values)
     return values.astype(f">{kind}{size}").tobytes()
 
 
 def string_key(value: object) -> bytes:
-    """Return the UTF-8 bytes of a text, as `StringSerializer`; InvalidKeyError for what is no text."""
+    """Return the UTF-8 bytes of a text, as `StringSerializer`; raise InvalidKeyError for another type."""
     if not isinstance(value, str):
         raise InvalidKeyError(f"a string key is a text, not {type(value).__name__}")
     try:
-        # Bytes of the command line that are no UTF-8 arrive as surrogates, and leave as they came.
+        # Python reads bytes of the command line that are not UTF-8 as surrogates. This restores the bytes.
         return value.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
         raise InvalidKeyError(f"{value!r:.60} is no Unicode: {error.reason}") from None
@@ -99,7 +99,7 @@ def float_key(value: object, *, size: int = 8) -> bytes:
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise InvalidKeyError(f"{value!r:.60} is no number")
     try:
-        # Only to see whether it fits: NumPy would make an infinite number of one that is too large.
+        # This only checks that the number fits: NumPy would turn a number that is too large into infinity.
         struct.pack(">f" if size == 4 else ">d", value)
     except OverflowError:
         raise InvalidKeyError(f"{value!r:.60} is too large for a number of {size} bytes") from None
@@ -294,8 +294,8 @@ def serialize_key(
 def forms_of(text: str, schema_id: int | None = None) -> Iterator[tuple[str, bytes]]:
     """Yield each form that a key written as a text may have, with its bytes, likelier forms first.
 
-    For somebody who has a key and a partition, and looks for the serializer. No form is yielded twice, and
-    none whose bytes an earlier form has.
+    This helps to find the serializer if a key and its partition are known. A form with the same bytes as an
+    earlier one is left out.
 
     Args:
         text: the key as a person writes it.
@@ -321,13 +321,13 @@ def json_or_text(text: str) -> Any:
 
 
 class _Document(str):
-    """A JSON document in the spelling that it came in: numbers are not read and written anew."""
+    """A JSON document as the user wrote it, so that the spelling of its numbers is kept."""
 
     __slots__ = ()
 
 
 def _json_or_text(text: str) -> Any:
-    # The surest spelling of a document's numbers is the one that the user gave.
+    # A document keeps the user's text, because parsing would lose the spelling of numbers.
     value = json_or_text(text)
     return text if value is text else _Document(text)
 
@@ -352,7 +352,8 @@ def _token(token: str) -> str:
     """Return one part of a JSON document as Jackson writes it."""
     if token[0] != '"':
         return token
-    # Read and written anew, so that an escape which need not be one becomes the character itself.
+    # The text is parsed and written again. This replaces an unnecessary escape by its character, as in
+    # Jackson.
     return _SPELLED_BY_JACKSON.sub(
         _as_jackson, json.dumps(json.loads(token, strict=False), ensure_ascii=False)
     )
@@ -372,7 +373,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _refuse_floats(value: object) -> None:
-    # 0.0 is spelled alike by both, though it is below the lower bound.
+    # 0.0 is below the lower bound, but Java and Python write it alike.
     if isinstance(value, float) and value and not _PLAIN_FLOATS[0] <= abs(value) < _PLAIN_FLOATS[1]:
         raise InvalidKeyError(
             f"{value!r} is spelled differently by Java and Python; give the document as a text, as the "
@@ -448,15 +449,15 @@ KEY_TYPES = (*_PLAIN, *WITH_REGISTRY)
 
 
 def _text_of(error: Exception) -> str:
-    """Return what a library says of a value, in which half a surrogate pair is an escape.
+    """Return the message of a library's error, with lone surrogates escaped.
 
-    The libraries quote the value as it is, and nothing can print a text with such a half.
+    The message quotes the value, and a text with a lone surrogate cannot be printed.
     """
     return str(error).encode(errors="backslashreplace").decode()
 
 
 def _avro(schema: bytes | str) -> tuple[Callable[[str], Any], Callable[[Any], bytes]]:
-    """Return what reads a text and what writes a value by an Avro schema."""
+    """Return two functions for an Avro schema: one parses a text, and the other serializes a value."""
     try:
         from fastavro import parse_schema, schemaless_writer  # noqa: PLC0415 - optional
     except ModuleNotFoundError as error:
@@ -479,7 +480,7 @@ def _avro(schema: bytes | str) -> tuple[Callable[[str], Any], Callable[[Any], by
 
 
 def _protobuf(descriptors: bytes | str) -> Callable[[Any], bytes]:
-    """Return what writes a value as the first message of the last file of a FileDescriptorSet."""
+    """Return a function that serializes a value as the first message of a descriptor set's last file."""
     try:
         from google.protobuf import (  # noqa: PLC0415 - optional
             descriptor_pb2,
@@ -540,7 +541,7 @@ def _before(schema_id: int, write: Callable[[str], bytes], text: str) -> bytes:
 
 
 def _with_schema(kind: str, text: str) -> bytes:
-    """Return what Connect's JsonConverter writes with `schemas.enable`, its default, which Debezium keeps."""
+    """Return the bytes of Connect's JsonConverter with `schemas.enable`, its default, also in Debezium."""
     payload = json_key(text) if kind == "string" else str(_integer(text)).encode()
     return b'{"schema":{"type":"%s","optional":false},"payload":%s}' % (kind.encode(), payload)
 
@@ -555,7 +556,7 @@ def _avro_long(text: str) -> bytes:
 
 
 def _zigzag(number: int) -> bytes:
-    """Return an integer of 64 bits as Avro writes it: small ones, below 0 too, in few bytes."""
+    """Return the zigzag varint of a 64-bit integer, as Avro writes it: small numbers take few bytes."""
     rest = number << 1 ^ number >> 63
     written = bytearray()
     while rest > 0x7F:

@@ -1,4 +1,4 @@
-"""Unkeyed records stick to one partition: for so many bytes, for a batch, or for a time."""
+"""Strategies that keep unkeyed records in one partition for some bytes, for a batch, or for some time."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from partitioning.strategy import Draw, RandomSource, UnkeyedStrategy, UnkeyedTo
 class Sticky(UnkeyedStrategy):
     """Sticks to a partition for batch.size bytes, then draws another, longer queues less often (KIP-794).
 
-    What the Java client does since 3.3 where no partitioner is configured. Without notice of bytes
-    (`BytesAware`) it never moves, and without notice of queues (`LoadAware`) it draws uniformly.
+    The Java client does this since 3.3 if no partitioner is configured. If the producer does not report
+    appended bytes (`BytesAware`), the partition never changes. If it does not report queues (`LoadAware`),
+    partitions are drawn uniformly.
 
     Attributes:
         keyed: profile that places keyed records; None ignores keys, as `partitioner.ignore.keys`.
@@ -51,10 +52,14 @@ class Sticky(UnkeyedStrategy):
 
 
 class _Load(NamedTuple):
-    """Partitions, and the running sum of how often each is drawn.
+    """Holds partitions with the running sum of their weights.
 
-    `cumulative[i]` is the sum of the weights of `partitions[: i + 1]`, where a partition's weight is the
-    longest queue plus 1 minus its own queue: at least 1, so that even the longest queue is drawn sometimes.
+    The weight of a partition is the length of the longest queue, plus 1, minus the length of its own queue.
+    It is at least 1, so even the partition with the longest queue is drawn sometimes.
+
+    Attributes:
+        partitions: the partitions that can be drawn.
+        cumulative: `cumulative[i]` is the sum of the weights of `partitions[: i + 1]`.
     """
 
     partitions: Sequence[int]
@@ -62,12 +67,12 @@ class _Load(NamedTuple):
 
 
 class TopicSticky(UnkeyedTopic):
-    """One topic's state of `Sticky`.
+    """Holds the state of `Sticky` for one topic.
 
     Attributes:
         _current: the partition of unkeyed records; None until the first one is placed.
-        _produced: bytes that went to `_current` since it was drawn.
-        _load: weights from the last notice of queues; None draws uniformly.
+        _produced: how many bytes were appended to `_current` since it was drawn.
+        _load: the weights by the last report of queues; None: partitions are drawn uniformly.
     """
 
     def __init__(self, settings: Sticky, draw: Draw) -> None:
@@ -87,32 +92,32 @@ class TopicSticky(UnkeyedTopic):
         return self._current
 
     def note_append(self, size: int, layout: TopicLayout, *, enable_switch: bool) -> None:
-        """Note that an unkeyed record went to the current partition.
+        """Count the bytes of an unkeyed record that went to the current partition.
 
-        The current partition changes after batch.size bytes where `enable_switch`, and after twice as many in
-        any case.
+        With `enable_switch` the current partition changes after batch.size bytes, and without it after twice
+        as many.
 
         Raises:
-            InvalidConfigError: if the size is negative.
+            InvalidConfigError: the size is negative.
         """
         if size < 0:
             raise InvalidConfigError(f"{size} bytes were appended; give 0 or more")
         self._produced += size
-        # Twice the size is the upper bound: without it, a partition whose last batch never fills up would be
-        # kept for good.
+        # Without the limit of twice the size, a partition whose last batch never becomes full would be kept
+        # forever.
         if self._produced >= (self._batch_size if enable_switch else 2 * self._batch_size):
             self._move(layout)
 
     def update_load(self, queue_sizes: Mapping[int, int] | None, layout: TopicLayout) -> None:
-        """The producer's queues have changed: a partition is drawn the less often the longer its queue is."""
+        """Update the weights by the producer's queues: long queues make a partition rare."""
         self._load = None
         if not queue_sizes or layout.partitions < 2:
             return
-        # Equal queues of all partitions draw uniformly, among those with a leader. If some are left out, the
-        # weights stay, because they are what keeps the ones that were left out from being drawn.
+        # If all partitions have equal queues, no weights are needed: partitions with a leader are drawn
+        # uniformly. If some partitions are left out, weights are needed, because only they exclude these.
         if len(queue_sizes) == layout.partitions and len(set(queue_sizes.values())) == 1:
             return
-        # No queue in this rack: then all queues count (KIP-1123).
+        # If no queue is in the client's rack, all queues count (KIP-1123).
         same_rack = {p: queue_sizes[p] for p in self._in_my_rack(list(queue_sizes), layout)}
         queues = same_rack or queue_sizes
         most = max(queues.values()) + 1
@@ -122,7 +127,7 @@ class TopicSticky(UnkeyedTopic):
         return self.peek(layout)
 
     def _next_batch(self, count: int, layout: TopicLayout) -> NDArray[np.int32]:
-        # A column of none must not draw.
+        # An empty column must not draw a partition.
         return np.full(count, self.peek(layout) if count else 0, dtype=np.int32)
 
     def _move(self, layout: TopicLayout) -> None:
@@ -130,7 +135,7 @@ class TopicSticky(UnkeyedTopic):
         self._produced = 0
         drawn = to_positive(self._draw())
         if self._load is not None:
-            # The first entry that is strictly greater than the number drawn.
+            # Choose the first entry that is strictly greater than the number that was drawn.
             index = bisect_right(self._load.cumulative, drawn % self._load.cumulative[-1])
             self._current = self._load.partitions[index]
             return
@@ -139,7 +144,7 @@ class TopicSticky(UnkeyedTopic):
         self._current = candidates[drawn % len(candidates)]
 
     def _in_my_rack(self, partitions: Sequence[int], layout: TopicLayout) -> list[int]:
-        """Return the partitions that are led in the client's rack, in their order; none without a rack."""
+        """Return the partitions whose leader is in the client's rack, in order; none if racks are unknown."""
         if self._rack is None or layout.racks is None:
             return []
         return [partition for partition in partitions if layout.racks[partition] == self._rack]
@@ -149,8 +154,9 @@ class TopicSticky(UnkeyedTopic):
 class StickyPerBatch(UnkeyedStrategy):
     """Sticks to a partition until a new batch is opened there, then draws a different one (KIP-480).
 
-    What the Java client did from 2.4 to 3.2: `DefaultPartitioner` with `keyed="java"`, else
-    `UniformStickyPartitioner`. Without notice of new batches (`BatchAware`) it never moves.
+    The Java client did this from 2.4 to 3.2: `DefaultPartitioner` with `keyed="java"`, else
+    `UniformStickyPartitioner`. If the producer does not report new batches (`BatchAware`), the partition
+    never changes.
 
     Attributes:
         keyed: profile that places keyed records; None ignores keys.
@@ -170,7 +176,7 @@ class StickyPerBatch(UnkeyedStrategy):
 
 
 class TopicStickyPerBatch(UnkeyedTopic):
-    """One topic's state of `StickyPerBatch`.
+    """Holds the state of `StickyPerBatch` for one topic.
 
     Attributes:
         _current: the partition of unkeyed records; None until the first record or batch.
@@ -182,7 +188,7 @@ class TopicStickyPerBatch(UnkeyedTopic):
         self._current: int | None = None
 
     def new_batch(self, partition: int, layout: TopicLayout) -> None:
-        """A record opens a batch on this partition; where that is the current one, draw another."""
+        """Handle that a record opens a batch on this partition; if it is the current one, draw another."""
         if self._current is None or self._current == partition:
             self._current = self._another(layout)
 
@@ -201,7 +207,8 @@ class TopicStickyPerBatch(UnkeyedTopic):
             return to_positive(self._draw()) % layout.partitions
         if len(available) == 1:
             return available[0]
-        # Java, too, draws until it gets another one. There are at least two candidates, so this ends.
+        # As in Java, draw until the partition is another one. There are at least two candidates, so this
+        # ends.
         while True:
             drawn = available[to_positive(self._draw()) % len(available)]
             if drawn != self._current:
@@ -212,7 +219,7 @@ class TopicStickyPerBatch(UnkeyedTopic):
 class StickyByTime(UnkeyedStrategy):
     """Sticks to a partition for some milliseconds, then draws one at random (librdkafka).
 
-    Without the time (`TimeAware`) it never moves.
+    If the producer does not report the time (`TimeAware`), the partition never changes.
 
     Attributes:
         keyed: profile that places keyed records; None ignores keys.
@@ -235,12 +242,12 @@ class StickyByTime(UnkeyedStrategy):
 
 
 class TopicStickyByTime(UnkeyedTopic):
-    """One topic's state of `StickyByTime`.
+    """Holds the state of `StickyByTime` for one topic.
 
     Attributes:
-        _now_ms: time of the records to come, in milliseconds on the caller's clock.
+        _now_ms: the time of the next records, in milliseconds on the caller's clock.
         _current: the partition of unkeyed records; None until the first one is placed.
-        _since_ms: when `_current` was drawn.
+        _since_ms: the time at which `_current` was drawn.
     """
 
     def __init__(self, settings: StickyByTime, draw: Draw) -> None:
@@ -252,7 +259,7 @@ class TopicStickyByTime(UnkeyedTopic):
         self._since_ms = 0.0
 
     def advance(self, now_ms: float) -> None:
-        """Take the time of the records to come."""
+        """Set the time of the next records."""
         self._now_ms = now_ms
 
     def _next(self, layout: TopicLayout) -> int:
@@ -271,14 +278,14 @@ class TopicStickyByTime(UnkeyedTopic):
         if self._linger_ms == 0:
             return super()._next_batch(count, layout)
         drawn: list[int] = []
-        # Once a partition with a leader is drawn, no time passes within a column, so the rest of the column
+        # No time passes within a column. So once a partition with a leader is drawn, the rest of the column
         # goes there.
         while len(drawn) < count and not (drawn and _is_available(drawn[-1], layout)):
-            drawn.append(self._next(layout))  # one without a leader serves one record only
+            drawn.append(self._next(layout))  # a partition without a leader is used for one record only
         return np.array(drawn + drawn[-1:] * (count - len(drawn)), dtype=np.int32)
 
     def _random(self, layout: TopicLayout) -> int:
-        """As librdkafka: a second draw, whatever it gives, where the first has no leader."""
+        """Draw a partition; if it has no leader, draw and accept a second one, as librdkafka does."""
         drawn = to_positive(self._draw()) % layout.partitions
         return drawn if _is_available(drawn, layout) else to_positive(self._draw()) % layout.partitions
 

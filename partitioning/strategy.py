@@ -1,4 +1,4 @@
-"""Our strategies hash keyed records under a profile and place the others in turn; this is what they share."""
+"""The base of built-in strategies: a profile places keyed records, and a subclass places the others."""
 
 import random
 from abc import ABC, abstractmethod
@@ -16,26 +16,26 @@ from partitioning.keys import Keys, advice, key_column
 from partitioning.placement import UNKEYED, check_profile, partition_batch, partition_for_key
 
 Draw: TypeAlias = Callable[[], int]
-"""Gives a random number, 0 to 2**31 - 1."""
+"""A function that returns a random number, 0 to 2**31 - 1."""
 
 RandomSource: TypeAlias = Callable[[str], Draw]
-"""Makes a topic's own source."""
+"""A function that makes the source of random numbers of a topic, given the topic's name."""
 
 
 def unseeded(topic: str) -> Draw:  # noqa: ARG001 - a RandomSource
-    """Return a source that nobody can repeat."""
+    """Return a source of random numbers that differ in each run."""
     return partial(random.Random().getrandbits, 31)  # noqa: S311 - spreads load, guards nothing
 
 
 def seeded(seed: int) -> RandomSource:
-    """Return sources that give each topic the same numbers each time.
+    """Return a `RandomSource` that gives each topic the same random numbers in each run.
 
     >>> orders = get_partitioner("random", random=seeded(7)).for_topic("orders")
     >>> [orders.partition(None, TopicLayout(12)) for _ in range(4)]  # the same in every run
     [0, 4, 7, 1]
 
     Args:
-        seed: any integer. Topics get different numbers from one seed, whatever other topics draw.
+        seed: any integer. Different topics get different numbers, which do not depend on each other.
     """
     return lambda topic: partial(random.Random(f"{seed} {topic}").getrandbits, 31)  # noqa: S311 - the same
 
@@ -43,19 +43,24 @@ def seeded(seed: int) -> RandomSource:
 _Number = TypeVar("_Number", int, NDArray[np.int64])
 
 
-# Not the absolute value: a negative number becomes another one than its counterpart.
+# This is not the absolute value: -1 becomes 2**31 - 1, and not 1.
 def to_positive(value: _Number) -> _Number:
-    """Java's `Utils.toPositive`: the low 31 bits."""
+    """Return the low 31 bits, as Java's `Utils.toPositive`."""
     return value & 0x7FFFFFFF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnkeyedStrategy:
-    """A strategy for records without a key, which may have a profile that places the others."""
+    """Base of strategies for unkeyed records; a profile may place keyed records.
+
+    Attributes:
+        keyed: the profile, or a plug-in that places by key alone; None: keys are ignored.
+        unkeyed_name: the name of the strategy if it has no profile.
+    """
 
     keyed: str | None = None
 
-    unkeyed_name: ClassVar[str]  # its name where it has no profile
+    unkeyed_name: ClassVar[str]
 
     def __post_init__(self) -> None:
         if self.keyed is not None:
@@ -63,15 +68,15 @@ class UnkeyedStrategy:
 
     @property
     def name(self) -> str:
-        """The profile where there is one, else what the strategy itself is called."""
+        """The name of the profile if there is one, else that of the strategy."""
         return self.keyed or self.unkeyed_name
 
 
 class UnkeyedTopic(ABC):
     """A topic partitioner that chooses for unkeyed records only, or for all if its profile is None.
 
-    A subclass holds the state and says in `_next` where the next unkeyed record goes. Records that the
-    profile places never touch that state.
+    A subclass holds the state, and returns the partition of the next unkeyed record in `_next`. Records that
+    the profile places never change that state.
     """
 
     def __init__(self, profile: str | None) -> None:
@@ -83,8 +88,7 @@ class UnkeyedTopic(ABC):
             placed = partition_for_key(key, layout.partitions, profile=self._profile)
             if placed is not None:
                 return placed
-        # Without a profile the key does not matter, but text for bytes would still be a mistake of the
-        # caller.
+        # Without a profile the key is ignored. But a text in place of bytes is still a mistake of the caller.
         elif key is not None and not isinstance(key, bytes):
             raise InvalidKeyError(f"the key is {type(key).__name__}, not bytes; {advice(key)}")
         return self._next(layout)
@@ -95,7 +99,7 @@ class UnkeyedTopic(ABC):
             return self._next_batch(len(key_column(keys)), layout)
         partitions = partition_batch(keys, layout.partitions, profile=self._profile)
         unkeyed = np.flatnonzero(partitions == UNKEYED)
-        # In the order of the rows, so that a column and single calls give one sequence of partitions.
+        # Unkeyed rows are placed in order, so a column and single calls give the same partitions.
         if len(unkeyed):
             partitions[unkeyed] = self._next_batch(len(unkeyed), layout)
         return partitions
@@ -105,5 +109,5 @@ class UnkeyedTopic(ABC):
         """Return the partition of the next unkeyed record."""
 
     def _next_batch(self, count: int, layout: TopicLayout) -> NDArray[np.int32]:
-        """Return the partitions of the next unkeyed records, as so many calls of `_next` give them."""
+        """Return the partitions of the next `count` unkeyed records, equal to `count` calls of `_next`."""
         return np.fromiter((self._next(layout) for _ in range(count)), np.int32, count)

@@ -1,4 +1,4 @@
-"""The name of one partition, and how many a topic can have."""
+"""The name of a partition, and checks of partition counts."""
 
 import operator
 from numbers import Integral
@@ -24,10 +24,7 @@ class TopicPartition(NamedTuple):
 
 
 def is_integer(value: object) -> TypeGuard[int]:
-    """Return whether it is an integer of Python or NumPy, which registers its own.
-
-    True and False are none here.
-    """
+    """Return whether a value is an integer of Python or NumPy; True and False do not count."""
     return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
 
 
@@ -35,10 +32,10 @@ def checked_partition_count(num_partitions: SupportsIndex) -> int:
     """Return the count as an int.
 
     Raises:
-        InvalidPartitionCountError: it is no integer within 1 .. 2**31 - 1, or is True.
+        InvalidPartitionCountError: the count is not an integer within 1 .. 2**31 - 1, or is True.
     """
     try:
-        # Takes NumPy's integers and refuses floats: 12.0 is more often a mistake than a count.
+        # This accepts NumPy's integers and refuses floats, because 12.0 is more often a mistake than a count.
         count = operator.index(num_partitions)
     except TypeError:
         count = 0

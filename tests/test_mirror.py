@@ -131,6 +131,7 @@ THROUGH_OTHERS: dict[str, list[str]] = {
         "assignors/api.py",
         "copartition/api.py",
         "copartition/assignment_diff/api.py",
+        "copartition/groups/api.py",
         "copartition/models/api.py",
         "copartition/simulate_scenarios/api.py",
         "copartition/simulation/api.py",

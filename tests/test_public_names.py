@@ -77,7 +77,23 @@ def test_a_docstring_is_that_of_the_source():
     assert inspect.getdoc(partitioning.Growth.warning) in methods
 
 
-@pytest.mark.parametrize("package", ["partitioning", "assignors", "copartition", "spark_integration"])
+OFFERING = [
+    *(
+        "partitioning",
+        "assignors",
+        "copartition",
+        "spark_integration",
+        "partitioning.testing",
+        "assignors.testing",
+    ),
+    *(
+        f"copartition.{room}"
+        for room in ("assignment_diff", "groups", "models", "simulate_scenarios", "simulation")
+    ),
+]
+
+
+@pytest.mark.parametrize("package", OFFERING)
 def test_public_names_are_listed_once_and_before_any_is_loaded(package):
     module = importlib.import_module(package)
     assert len(module.__all__) == len(set(module.__all__))

@@ -1,4 +1,4 @@
-"""Our assignors in other clients' consumers: import the module of the client.
+"""Adapters that run assignors of this package in consumers of other clients: one module for each client.
 
-librdkafka, and with it confluent-kafka, has no plug point for assignors: docs/consumers.md says what to do.
+librdkafka, and so confluent-kafka, has no plug point for assignors. docs/consumers.md describes what to do.
 """

@@ -1,4 +1,4 @@
-"""Our assignors in aiokafka consumers."""
+"""Runs assignors of this package in aiokafka consumers."""
 
 import struct
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from assignors.protocol import decode_sticky_user_data
 from assignors.registry import get_assignor
 from partitioning.errors import AssignmentError
 
-# The version without owned partitions and generation, for which aiokafka has no fields.
+# Version 0 has no owned partitions and no generation. aiokafka has no fields for these.
 _VERSION = 0
 
 
@@ -28,15 +28,15 @@ def aiokafka_assignors(*assignors: Assignor | str) -> tuple[type[AbstractPartiti
 
     `AIOKafkaConsumer(..., partition_assignment_strategy=aiokafka_assignors("sticky", "range"))`
 
-    The group chooses one that all its members list. When its choice changes, the next one knows what the
-    consumer has; with memories of their own it would claim what it was assigned long ago.
+    The group chooses one that all its members list. With one memory, the next assignor knows the consumer's
+    partitions when the choice changes. With separate memories it would report an assignment of long ago.
 
     Args:
         assignors: strategies, or their names in the registry.
 
     Raises:
         UnknownStrategyError: there is no assignor of one of these names.
-        EagerOnlyError: a cooperative strategy, whose claims aiokafka cannot send, or one of a broker.
+        EagerOnlyError: a strategy is cooperative (aiokafka cannot send owned partitions) or a broker's.
     """
     memory = Memory()
     return tuple(aiokafka_assignor(assignor, memory=memory) for assignor in assignors)
@@ -49,20 +49,22 @@ def aiokafka_assignor(
 
     `AIOKafkaConsumer(..., partition_assignment_strategy=(aiokafka_assignor("sticky"),))`
 
-    aiokafka calls classes and not instances, so two consumers must not share one: call this for each. It
-    tells an assignor neither static ids nor racks, so as a leader it decides without them.
+    aiokafka calls methods of the class and makes no instances, so two consumers must not share a class: call
+    this function once for each consumer. aiokafka passes neither instance ids nor racks to an assignor, so a
+    leader decides without them.
 
     Args:
         assignor: the strategy, or its name in the registry.
-        memory: what the consumer was assigned, where several assignors share it (see `aiokafka_assignors`).
+        memory: the memory of the consumer, if several assignors share it (see `aiokafka_assignors`).
 
     Raises:
         UnknownStrategyError: there is no assignor of this name.
-        EagerOnlyError: a cooperative strategy, whose claims aiokafka cannot send, or one of a broker.
+        EagerOnlyError: the strategy is cooperative (aiokafka cannot send owned partitions) or a broker's.
     """
     strategy = get_assignor(assignor) if isinstance(assignor, str) else assignor
     remembered = Memory() if memory is None else memory
-    # A cooperative leader would take members without claims for members that own nothing.
+    # A cooperative leader would treat all members as owning nothing, because aiokafka sends no owned
+    # partitions.
     if RebalanceProtocol.EAGER not in strategy.protocols or is_cooperative(strategy):
         raise EagerOnlyError(
             f"aiokafka joins groups eagerly and sends no owned partitions, which {strategy.name!r} "
@@ -96,8 +98,8 @@ def aiokafka_assignor(
             names = sorted({topic for member in joined for topic in member.topics})
             topics = [Topic(name, len(cluster.partitions_for_topic(name) or ())) for name in names]
             assignment = ask(strategy, Group(topics, joined))
-            # Assignments carry user data, which no other client reads: it brings the generation that aiokafka
-            # does not tell.
+            # aiokafka does not tell an assignor the generation. So the leader sends it in the assignment's
+            # user data, which no other client reads.
             user_data = struct.pack(
                 ">i", _after(max((_claimed_generation(member) for member in joined), default=-1))
             )
@@ -110,7 +112,7 @@ def aiokafka_assignor(
 
 
 def _claimed_generation(member: Member) -> int:
-    """Return the generation of a member's claim, -1 without one."""
+    """Return the generation in a member's user data; -1 if there is none."""
     if not member.user_data:
         return -1
     generation = decode_sticky_user_data(bytes(member.user_data))[1]
@@ -118,14 +120,18 @@ def _claimed_generation(member: Member) -> int:
 
 
 def _after(generation: int) -> int:
-    """Return the next generation; the last that fits the field stays, or one claim would end every leader."""
+    """Return the next generation, at most the last one that fits the field.
+
+    Without this limit, one member that reports the last generation would make every leader fail.
+    """
     return min(max(generation, -1) + 1, 2**31 - 1)
 
 
 def _generation(user_data: bytes | None, before: int) -> int:
-    """Return the generation of an assignment, which aiokafka does not say: a leader of ours sends it along.
+    """Return the generation of an assignment, which aiokafka does not tell.
 
-    It is above every claim. A leader of another client sends none, and then the next generation is taken.
+    A leader of this module sends it in the user data; it is above every generation that a member reported. A
+    leader of another client sends none, and then the generation after `before` is used.
     """
     if user_data is not None and len(user_data) == 4:
         return int(struct.unpack(">i", user_data)[0])

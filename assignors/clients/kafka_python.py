@@ -1,4 +1,4 @@
-"""Our assignors in kafka-python 3 consumers."""
+"""Runs assignors of this package in kafka-python 3 consumers."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,7 +13,7 @@ from assignors.interface import Assignor
 from assignors.partition_list import NOTHING, PartitionList
 from assignors.registry import get_assignor
 
-# The newest version: older clients read the fields that they know.
+# Version 3 is the newest one. Older clients read only the fields that they know.
 _VERSION = 3
 
 
@@ -22,15 +22,15 @@ class KafkaPythonAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     `KafkaConsumer(..., partition_assignment_strategy=[KafkaPythonAssignor("cooperative-sticky")])`
 
-    The subscription travels in version 3 with owned partitions, generation and rack, as a Java consumer's, so
-    either may lead the group. Replica racks are not part of kafka-python's public metadata: as a leader it
-    decides without them.
+    The subscription is sent in version 3, with owned partitions, generation and rack, as a Java consumer
+    sends it. So a Java consumer and this one can lead each other's group. kafka-python's public metadata has
+    no racks of replicas, so this leader decides without them.
 
     Args:
         assignor: the strategy, or its name in the registry.
         rack: the consumer's rack (`client.rack`, KIP-881).
-        memory: what the consumer was assigned; assignors of one consumer share it, as the group tells only
-            the one that it has chosen (see `kafka_python_assignors`).
+        memory: the memory of the consumer. All assignors of one consumer share it, because only the assignor
+            that the group has chosen hears of an assignment (see `kafka_python_assignors`).
 
     Raises:
         UnknownStrategyError: there is no assignor of this name.
@@ -49,16 +49,19 @@ class KafkaPythonAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     @property
     def name(self) -> str:
-        """The protocol name the group votes for."""
+        """The protocol name that members vote for."""
         return self._assignor.name
 
     def supported_protocols(self) -> list[TheirProtocol]:
-        """Cooperative where the assignor can, as kafka-python wants one that all its assignors share."""
+        """Return one protocol: cooperative if the assignor supports it, else eager.
+
+        kafka-python requires a protocol that all assignors of a consumer support.
+        """
         return [TheirProtocol.COOPERATIVE if is_cooperative(self._assignor) else TheirProtocol.EAGER]
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
-        """Return what this consumer sends when it joins."""
-        # An eager member has given everything up before it joins, so it owns nothing.
+        """Return the subscription that this consumer sends when it joins."""
+        # An eager member revokes all partitions before it joins, so it owns none.
         owned = self._memory.owned if is_cooperative(self._assignor) else NOTHING
         return ConsumerProtocolSubscription(
             version=_VERSION,
@@ -78,7 +81,7 @@ class KafkaPythonAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         self._memory.generation = generation
 
     def assign(self, cluster: Any, members: Iterable[Any]) -> dict[str, ConsumerProtocolAssignment]:
-        """Decide who gets which partitions, as this group's leader."""
+        """Return the assignment of each member; kafka-python calls this on the group's leader."""
         joined = [_member(member) for member in members]
         names = sorted({topic for member in joined for topic in member.topics})
         topics = [Topic(name, len(cluster.partitions_for_topic(name) or ())) for name in names]
@@ -94,8 +97,8 @@ def kafka_python_assignors(*assignors: Assignor | str, rack: str | None = None) 
 
     `KafkaConsumer(..., partition_assignment_strategy=kafka_python_assignors("cooperative-sticky", "range"))`
 
-    The group chooses one that all its members list. When its choice changes, the next one knows what the
-    consumer has; with memories of their own it would claim what it was assigned long ago.
+    The group chooses one that all its members list. With one memory, the next assignor knows the consumer's
+    partitions when the choice changes. With separate memories it would report an assignment of long ago.
 
     Args:
         assignors: strategies, or their names in the registry.
@@ -109,24 +112,24 @@ def kafka_python_assignors(*assignors: Assignor | str, rack: str | None = None) 
 
 
 def finish_rejoin(consumer: Any) -> None:
-    """Let a kafka-python consumer join again whose rejoin was answered after its `poll` had ended.
+    """Request a new rejoin if a kafka-python consumer may have lost the answer to its last one.
 
-    Call it after each `poll` of a consumer that may lead its group, whatever its assignors. A leader of
-    kafka-python 3.0 joins again when a topic has grown or was not known before. If the answer comes between
-    two polls, it is forgotten: the consumer reads nothing, sends no heartbeats and is expelled, and `poll`
-    says nothing of it. (Java's consumer had such a case, too: KAFKA-9815.)
+    Call this after each `poll` of a consumer that may lead its group, whatever its assignors. A leader of
+    kafka-python 3.0 rejoins when a topic has grown or was not known before. If the answer arrives between two
+    polls, kafka-python loses it: the consumer reads nothing, sends no heartbeats and is removed from the
+    group, and `poll` reports nothing. (Java's consumer had a similar fault: KAFKA-9815.)
 
     Args:
-        consumer: a `kafka.KafkaConsumer`; nothing is done to one that has no rejoin under way.
+        consumer: a `kafka.KafkaConsumer`; nothing is done if it is not rejoining.
     """
-    coordinator: Any = getattr(consumer, "_coordinator", None)  # kafka-python tells of a rejoin nowhere else
+    coordinator: Any = getattr(consumer, "_coordinator", None)  # kafka-python has no public name for this
     if getattr(coordinator, "rejoining", False):
-        # The next `poll` then joins again as if the answer had never come.
+        # The next `poll` then joins again as if the answer had never arrived.
         coordinator.request_rejoin()
 
 
 def _member(joined: Any) -> Member:
-    """Return a member as kafka-python's leader hears of it; "" and negative numbers stand for nothing."""
+    """Return a member from kafka-python's data; "" and negative numbers there stand for no value."""
     subscription = joined.metadata
     owned = [
         (owned.topic, number) for owned in subscription.owned_partitions or () for number in owned.partitions

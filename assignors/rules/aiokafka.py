@@ -1,8 +1,8 @@
-"""aiokafka's own assignors decide as those of kafka-python 2, from which aiokafka was made.
+"""The rules of aiokafka's own assignors, which come from kafka-python 2.
 
-aiokafka 0.14, `aiokafka.coordinator.assignors`. Instance ids and racks are nothing to them, so members are in
-the order of their ids. Otherwise they decide as kafka-python's (`assignors.rules.kafka_python`), but for what
-is said here. It has no cooperative assignor.
+aiokafka 0.14, `aiokafka.coordinator.assignors`. They ignore instance ids and racks, so members are in the
+order of their ids. Apart from that and from what this file describes, they decide as kafka-python's assignors
+(`assignors.rules.kafka_python`). aiokafka has no cooperative assignor.
 """
 
 from dataclasses import replace
@@ -18,13 +18,13 @@ from partitioning.topic_partition import TopicPartition
 
 
 def assign_range(group: Group, record: Recorder = record_nothing) -> Assignment:
-    """Cut each topic into ranges, one a subscriber; the first ones are longer if it does not divide."""
+    """Cut each topic into one range for each subscriber; the first ranges are one longer if needed."""
     members = [replace(member, instance_id=None) for member in group.members]
     return kafka_python.assign_range(Group(group.topics, members), record)
 
 
 def assign_round_robin(group: Group, record: Recorder = record_nothing) -> Assignment:
-    """Hand out partitions in a circle of members; whoever does not subscribe is passed over."""
+    """Give out partitions one by one to a circle of members; skip members that do not subscribe."""
     lists: Lists = {member.id: [] for member in group.members}
     circle = cycle(sorted(group.members, key=lambda member: member.id))
     for partition in kafka_python.in_turn(group):
@@ -35,20 +35,21 @@ def assign_round_robin(group: Group, record: Recorder = record_nothing) -> Assig
 
 
 def assign_sticky(group: Group, record: Recorder = record_nothing) -> Assignment:
-    """Return the assignment by what members remember in user data.
+    """Return the assignment of "sticky", with previous partitions from the members' user data.
 
-    Quirk: aiokafka gives its assignor no generation: nothing calls `on_generation_assignment`. So members
-    send -1, as what is not bytes yet does here, and of two claims the first in order of JoinGroup counts.
+    Quirk: aiokafka never tells its assignor the generation, because nothing calls `on_generation_assignment`.
+    So members send a generation of -1, and of two claims the one of the member that joined first counts.
     """
     leader = _Leader(group, record, [_recall(member) for member in group.members])
     return kafka_python.eager_answer(leader, group)
 
 
 def _recall(member: Member) -> Member:
-    """Return the member as if it owned what it remembers in user data.
+    """Return the member with the partitions of its user data as `owned`.
 
     User data that cannot be read counts as none.
     """
+    # A `StickyUserData` has not been encoded yet. aiokafka would send it without a generation.
     if isinstance(member.user_data, StickyUserData):
         return replace(member, owned=member.user_data.partitions, generation=None)
     owned, generation = decode_sticky_user_data(member.user_data or b"")
@@ -59,9 +60,9 @@ class _Leader(kafka_python.KafkaPythonLeader):
     """A leader of aiokafka."""
 
     def _move(self, partition: TopicPartition, source: str, target: str) -> TopicPartition:
-        """Moves a partition, or another one of its topic that moved the opposite way before.
+        """Move a partition, or in its place another one of its topic that moved the opposite way before.
 
-        Quirk: it need not be the source that loses the other one.
+        Quirk: the other partition may belong to a member that is not `source`.
         """
         moved = self._moves.actual_partition_to_be_moved(partition, source, target)
         self._give(moved, target)

@@ -1,7 +1,7 @@
 """The rule of "broker-range": `org.apache.kafka.coordinator.group.assignor.RangeAssignor` (KIP-848).
 
-Kafka 4.4.0, as 4.1 to 4.4. Each topic is cut into ranges, one a subscriber; the first ones get one partition
-more where the count does not divide. Neither racks nor what members had so far count.
+Kafka 4.4.0, as 4.1 to 4.4. Each topic is cut into one range for each subscriber. If the partitions do not
+divide evenly, the first ranges are one longer. Racks and previous owners are ignored.
 """
 
 import uuid
@@ -16,20 +16,20 @@ from partitioning.java.hash_map import HashMap
 
 
 def assign_broker_range(group: Group, record: Recorder = record_nothing) -> Assignment:
-    """Return the assignment (`assign`), each member's list in the order of its map of topic ids."""
+    """Return the assignment (`assign`), with each member's list in the order of its map of topic ids."""
     spec = GroupSpec(group)
     member_ids = [member.id for member in sorted_members(group)]
 
-    # 1. Count each topic's subscribers; from that follows how long their ranges are.
+    # 1. Count each topic's subscribers, which determines the length of their ranges.
     num_members = Counter(topic for member in member_ids for topic in spec.subscribed_topic_ids[member])
     topics = {topic: _TopicMetadata(spec.num_partitions[topic], num_members[topic]) for topic in num_members}
 
-    # 2. Each member in order gets the next range of each of its topics, and no entry where that is empty.
+    # 2. Each member, in order, gets the next range of each of its topics; an empty range makes no entry.
     assignments: dict[str, HashMap[uuid.UUID, range]] = {}
     for member in member_ids:
-        # Quirk: where all subscribe to the same topics, they come in the order of the first member's set.
+        # Quirk: if all members subscribe to the same topics, the first member's set gives the order for all.
         subscription = spec.subscribed_topic_ids[member_ids[0] if spec.is_homogeneous else member]
-        # Quirk: otherwise topics that do not exist make the map longer, which can change its order.
+        # Quirk: if not, topics that do not exist make the map longer, which can change its order.
         size = len(list(subscription)) if spec.is_homogeneous else len(subscription)
         assignment: HashMap[uuid.UUID, range] = HashMap(capacity=hash_map_capacity(size))
         for topic in subscription:
@@ -46,12 +46,12 @@ def assign_broker_range(group: Group, record: Recorder = record_nothing) -> Assi
 
 
 class _TopicMetadata:
-    """A topic while it is cut into ranges; `extra_partitions` subscribers are still to get one more.
+    """The state of a topic while it is cut into ranges.
 
     Attributes:
-        min_quota: partitions that each subscriber gets at least.
+        min_quota: how many partitions each subscriber gets at least.
         extra_partitions: how many of the next subscribers get one more; falls as ranges are taken.
-        next_range: the first partition that is in no range yet.
+        next_range: the first partition number that is in no range yet.
     """
 
     def __init__(self, num_partitions: int, num_members: int) -> None:

@@ -1,12 +1,12 @@
-"""Decides as "sticky" does, but a partition that moves waits until it is given up (KIP-429).
+"""The rule of "cooperative-sticky": "sticky", but a partition that moves is held back first (KIP-429).
 
 Kafka: `CooperativeStickyAssignor` in clients 4.4.0 (as 4.1 to 4.4).
 
-1. Members tell what they own in their subscription.
+1. Members report the partitions they own in their subscription.
 2. Partitions are assigned as by "sticky".
-3. A partition transfers ownership if it is new to a member and another member owns it.
-4. They are held back: nobody gets them in this rebalance. Their owners give them up and rejoin at once, and
-   then they are free.
+3. A partition transfers ownership if it is new to its member and another member owns it.
+4. Such a partition is held back: no member gets it in this rebalance. Its owner revokes it and rejoins at
+   once, and the next rebalance assigns it.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,13 @@ def assign_cooperative_sticky(
 ) -> tuple[Assignment, int]:
     """Return the assignment and the leader's next `maxGeneration`.
 
-    AssignorError if the JVM throws or never ends.
+    Args:
+        group: the group.
+        highest: the highest generation that this leader knew before (`maxGeneration`); -1 for none.
+        record: called with the reason of each decision.
+
+    Raises:
+        AssignorError: the JVM throws an exception for this group or never ends.
     """
     assignment, transferring, max_generation = assign_partitions(group, member_data, highest, record)
     if transferring is None:
@@ -38,9 +44,10 @@ def assign_cooperative_sticky(
 
 
 def member_data(member: Member) -> MemberData:
-    """Step 1: what a cooperative member owns, and since which generation.
+    """Step 1: return the partitions that a cooperative member owns, and its generation.
 
-    The generation is in its subscription (KIP-792), or else its user data, where it was before.
+    The generation is read from its subscription (KIP-792) or, if that has none, from its user data, where
+    clients before KIP-792 put it.
     """
     owned = PartitionList.of(member.owned)
     generation = subscription_generation(member)
@@ -53,14 +60,14 @@ def member_data(member: Member) -> MemberData:
 def compute_partitions_transferring_ownership(
     group: Group, assignment: Mapping[str, list[TopicPartition]]
 ) -> dict[TopicPartition, str]:
-    """Step 3 where subscriptions differ: what is added to one member and revoked from another.
+    """Step 3 if subscriptions differ: find partitions added to one member and revoked from another.
 
     Args:
-        group: members with what they own now.
-        assignment: what each member is to have in the end, by member id.
+        group: the members with the partitions they own now.
+        assignment: the partitions that each member shall have in the end, by member id.
 
     Returns:
-        Partition -> the member that is to get it once its owner has given it up.
+        Partition -> the member that gets it after its owner has revoked it.
     """
     subscriptions = members_by_id(group)
     all_added_partitions: dict[TopicPartition, str] = {}
@@ -69,7 +76,7 @@ def compute_partitions_transferring_ownership(
         owned = set(PartitionList.of(subscriptions[consumer].owned))
         for partition in assigned:
             if partition not in owned:
-                # Quirk: two members can get the same partition; the one that Java visits last counts.
+                # Quirk: two members can get the same partition. The one that Java visits last counts.
                 all_added_partitions[partition] = consumer
         all_revoked_partitions |= owned.difference(assigned)
     return {

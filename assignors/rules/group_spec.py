@@ -1,6 +1,7 @@
-"""The coordinator tells its assignors this about a group, targets included (KIP-848).
+"""The view of a group that Kafka gives to its assignors, in the order of Java's maps.
 
-Kafka 4.4.0, as 4.1 to 4.4.
+The first part serves the client's assignors. `GroupSpec` and `Targets` serve those of the coordinator
+(KIP-848). Kafka 4.4.0, as 4.1 to 4.4.
 """
 
 import uuid
@@ -16,45 +17,48 @@ from partitioning.topic_partition import TopicPartition
 
 
 def members_by_id(group: Group) -> HashMap[str, Member]:
-    """Return the members in a `HashMap`, as leader and coordinator have them, put in JoinGroup order."""
+    """Return the `HashMap` of members that leader and coordinator have, filled in JoinGroup order."""
     return HashMap({member.id: member for member in group.members}, capacity=DEFAULT_LENGTH)
 
 
 def sorted_members(group: Group) -> list[Member]:
     """Return the members in the order in which range and roundrobin serve them.
 
-    Static members come first, by instance id (KIP-345), then dynamic ones by member id. Two that share an
-    instance id, which no coordinator lets happen, stay in the order of the `HashMap`. In Kafka it is
+    Static members come first, by instance id (KIP-345), then dynamic ones by member id. Members that share an
+    instance id stay in the order of the `HashMap`; no coordinator admits such members. In Kafka this is
     `AbstractPartitionAssignor.MemberInfo.compareTo`, and on the broker `RangeAssignor.sortMemberIds`.
     """
     return sorted(members_by_id(group).values(), key=_member_info)
 
 
 def _member_info(member: Member) -> tuple[bool, bytes]:
-    """Quirk: Java compares texts by UTF-16 code unit, so U+1F600 comes before U+FF5E."""
+    """Return the sort key of a member.
+
+    Quirk: Java compares texts by UTF-16 code unit, so U+1F600 comes before U+FF5E.
+    """
     if member.instance_id is not None:
         return False, utf16_key(member.instance_id)
     return True, utf16_key(member.id)
 
 
 def partitions_per_topic(group: Group) -> HashMap[str, int]:
-    """Count the partitions of each subscribed topic with metadata (`AbstractPartitionAssignor.assign`).
+    """Return the partition count of each subscribed topic that exists (`AbstractPartitionAssignor.assign`).
 
-    The order of the map decides the order of lists.
+    The order of this map decides the order of the members' lists.
     """
-    # 1. A HashSet of all subscribed topics; adding one again changes nothing.
+    # 1. Make a HashSet of all subscribed topics. To add a topic again changes nothing.
     subscriptions = (member.topics for member in members_by_id(group).values())
     topics = dict.fromkeys(chain.from_iterable(subscriptions))
     all_subscribed_topics = HashSet(topics, capacity=DEFAULT_LENGTH)
 
-    # 2. A HashMap of the topics that have partitions, put in the order of that set.
+    # 2. Fill a HashMap with the topics that have partitions, in the order of that set.
     metadata = {topic.name: topic.partitions for topic in group.topics}
     counts = {topic: metadata[topic] for topic in all_subscribed_topics if metadata.get(topic)}
     return HashMap(counts, capacity=DEFAULT_LENGTH)
 
 
 def racks_of_partitions(topic: Topic) -> list[frozenset[str]]:
-    """Return the racks of each partition's replicas; a replica without one does not count."""
+    """Return the racks of each partition's replicas, by partition number; unknown racks are left out."""
     racks = [()] * topic.partitions if topic.racks is None else topic.racks
     return [frozenset(names).difference((None,)) for names in racks]
 
@@ -62,9 +66,13 @@ def racks_of_partitions(topic: Topic) -> list[frozenset[str]]:
 def use_rack_aware_assignment(
     consumer_racks: Iterable[str], racks_per_partition: Iterable[frozenset[str]]
 ) -> bool:
-    """Return whether racks decide (`AbstractPartitionAssignor.useRackAwareAssignment`, KIP-881).
+    """Return whether racks change the answer (`AbstractPartitionAssignor.useRackAwareAssignment`, KIP-881).
 
-    They do if some replica is in a consumer's rack, but not every partition has one in every rack.
+    They do if a replica is in some consumer's rack, unless every partition has a replica in every rack.
+
+    Args:
+        consumer_racks: the racks of the consumers.
+        racks_per_partition: the racks of each partition's replicas.
     """
     distinct = set(racks_per_partition)
     all_partition_racks = frozenset[str]().union(*distinct)
@@ -84,24 +92,24 @@ def from_record(record: Mapping[uuid.UUID, Collection[int]]) -> TargetAssignment
 
 
 def deep_copy_assignment(assignment: TargetAssignment) -> TargetAssignment:
-    """Return a copy (`AssignorHelpers.deepCopyAssignment`). Quirk.
+    """Return a copy (`AssignorHelpers.deepCopyAssignment`).
 
-    Tables are sized anew, so order may differ.
+    Quirk: the copy's tables get a new length, so its order can differ.
     """
     copy = {topic: HashSet(partitions) for topic, partitions in assignment.items()}
     return HashMap(copy, capacity=len(copy))
 
 
 def is_settled(assignment: TargetAssignment) -> bool:
-    """Return whether a copy has the same order.
+    """Return whether a copy of the target has the same order.
 
-    Crowded sets, such as of 0, 16, 32 and so on, can have another.
+    The copy of a crowded set, such as one of 0, 16, 32 and so on, can have another order.
     """
     return all(list(HashSet(partitions)) == list(partitions) for partitions in assignment.values())
 
 
 def remove_partition(assignment: TargetAssignment, topic: uuid.UUID, partition: int) -> None:
-    """Takes a partition out, and its topic where it was the last one."""
+    """Remove a partition from a target; remove its topic, too, if no partition of it is left."""
     partitions = assignment.get(topic)
     if partitions is not None:
         partitions.discard(partition)
@@ -123,21 +131,24 @@ class TopicIds(Collection[uuid.UUID]):
         return topic in self._ids
 
     def __len__(self) -> int:
-        """Quirk: topics that do not exist count, though iterating leaves them out."""
+        """Return the number of topic names.
+
+        Quirk: topics that do not exist count, although iteration leaves them out.
+        """
         return len(self._names)
 
 
 class GroupSpec:
     """A group as its assignors see it (`GroupSpecImpl` and `SubscribedTopicDescriberImpl`).
 
-    `member_ids` are in the order of the coordinator's HashMap. A topic without an id counts by an id made
-    from its name. Topics that do not exist count for `is_homogeneous`.
+    A topic without an id gets an id that is made from its name.
 
     Attributes:
-        member_ids: the members in the order in which the coordinator iterates over them.
-        num_partitions: partitions of each topic that exists, by topic id.
-        subscribed_topic_ids: each member's subscription, by member id.
-        is_homogeneous: whether all members name the same topics, in any order.
+        member_ids: the members, in the order in which the coordinator's HashMap iterates over them.
+        num_partitions: the partition count of each topic that exists, by topic id.
+        subscribed_topic_ids: the subscription of each member, by member id.
+        is_homogeneous: True if all members name the same topics, in any order. Topics that do not exist
+            count.
     """
 
     def __init__(self, group: Group) -> None:
@@ -154,13 +165,13 @@ class GroupSpec:
 
     @cached_property
     def member_assignment(self) -> dict[str, TargetAssignment]:
-        """Each member's target assignment so far, not to be changed."""
+        """The last target assignment of each member, by member id. Callers must not change it."""
         return {member.id: from_record(self._record(member.owned)) for member in self._members.values()}
 
     def _record(self, owned: Sequence[TopicPartition]) -> dict[uuid.UUID, list[int]]:
         """Return a member's record in the coordinator's log.
 
-        Numbers by topic, in the order they were assigned.
+        It has partition numbers by topic id, in the order in which they were assigned.
         """
         record: dict[uuid.UUID, list[int]] = {}
         for topic, partition in PartitionList.of(owned).as_assigned:
@@ -168,14 +179,14 @@ class GroupSpec:
         return record
 
     def _id_of(self, topic: str) -> uuid.UUID:
-        """Return the id of a topic, also of one that is gone."""
+        """Return the id of a topic; a deleted topic gets one that is made from its name."""
         if topic not in self._ids:
             self._ids[topic] = uuid.UUID(bytes=made_id(topic))
             self._names[self._ids[topic]] = topic
         return self._ids[topic]
 
     def beyond_count(self, member: str, topic: uuid.UUID, partition: int) -> str | None:
-        """In words that a member's target has a partition which does not exist; None if it exists."""
+        """Return an error message if a member's target has a partition that does not exist; else None."""
         count = self.num_partitions[topic]
         if 0 <= partition < count:
             return None
@@ -201,7 +212,12 @@ class GroupSpec:
 
 
 class Targets:
-    """Targets by a member's number (index into `member_ids`): old ones, and changed copies."""
+    """Holds the old target of each member, and the changed copies. A member is an index into `member_ids`.
+
+    Attributes:
+        old: the last target of each member, which stays unchanged.
+        _new: the copies of the targets that change, by member.
+    """
 
     def __init__(self, spec: GroupSpec) -> None:
         self._member_ids = spec.member_ids
@@ -209,15 +225,15 @@ class Targets:
         self._new: dict[int, TargetAssignment] = {}
 
     def result(self) -> dict[str, TargetAssignment]:
-        """Return each member's target: the old one where it did not change."""
+        """Return the target of each member, by member id; a target without changes is the old object."""
         return {
             member: self._new.get(index, self.old[index]) for index, member in enumerate(self._member_ids)
         }
 
     def changeable(self, member: int) -> TargetAssignment:
-        """Return the member's target, copied before its first change.
+        """Return a copy of the member's target that may be changed; later calls return the same copy.
 
-        Quirk: a copy can have another order, and one is made now and then although nothing changes.
+        Quirk: the copy can have another order. Kafka sometimes makes it although nothing changes then.
         """
         if member not in self._new:
             self._new[member] = deep_copy_assignment(self.old[member])

@@ -1,15 +1,17 @@
-"""kafka-python's own assignors decide otherwise than Java's, under the same names.
+"""The rules of kafka-python's own assignors, which have the names of Java's but decide differently.
 
-kafka-python 3.0.12, `kafka.coordinator.assignors`. Racks are nothing to them, texts are compared by code
-point, and lists are sorted.
+kafka-python 3.0.12, `kafka.coordinator.assignors`. They ignore racks, compare texts by code point, and sort
+the lists.
 
 - "range" and "roundrobin" serve static members first, by instance id, then dynamic ones by member id.
-- "sticky" follows the Java clients before 2.4, as librdkafka does: the steps are those of
-  `librdkafka_sticky` where nothing else is said.
-- "cooperative-sticky" decides as "sticky", and holds back what somebody else claims.
+- "sticky" follows the Java clients before 2.4, as librdkafka does. Its steps are those of
+`librdkafka_sticky`,
+  except for what this file overrides.
+- "cooperative-sticky" decides as "sticky", and holds back the partitions that another member claims.
 
-Where kafka-python raises, so that the group gets no assignment, this raises, too.
-Where its answer depends on the order of a set, which differs from process to process, this is one of those.
+If kafka-python raises an exception, so that the group gets no assignment, these rules raise AssignorError.
+If its answer depends on the order of a set, which differs between processes, these rules give one of the
+possible answers.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from partitioning.topic_partition import TopicPartition
 
 
 def assign_range(group: Group, record: Recorder = record_nothing) -> Assignment:
-    """Cut each topic into ranges, one a subscriber; the first ones are longer if it does not divide."""
+    """Cut each topic into one range for each subscriber; the first ranges are one longer if needed."""
     subscribers: dict[str, list[Member]] = defaultdict(list)
     for member in group.members:
         for topic_name in dict.fromkeys(member.topics):
@@ -51,9 +53,10 @@ def assign_range(group: Group, record: Recorder = record_nothing) -> Assignment:
 
 
 def assign_round_robin(group: Group, record: Recorder = record_nothing) -> Assignment:
-    """Hand out partitions one by one, topic after topic, to the members in a circle.
+    """Give out partitions one by one, topic after topic, to a circle of members.
 
-    Quirk: it fails where the member whose turn it is does not subscribe to the topic (KeyError).
+    Quirk: if the member whose turn it is does not subscribe to the topic, kafka-python fails (KeyError), and
+    this raises AssignorError.
     """
     lists: Lists = {member.id: [] for member in group.members}
     circle = cycle(_in_order(group.members))
@@ -69,7 +72,7 @@ def assign_round_robin(group: Group, record: Recorder = record_nothing) -> Assig
 
 
 def in_turn(group: Group) -> Iterator[TopicPartition]:
-    """Yield the partitions of all topics with a reader, in the order in which "roundrobin" deals them."""
+    """Yield the partitions of all subscribed topics, in the order in which "roundrobin" gives them out."""
     read = {topic for member in group.members for topic in member.topics}
     for topic in sorted(group.topics, key=attrgetter("name")):
         for number in range(topic.partitions if topic.name in read else 0):
@@ -77,10 +80,10 @@ def in_turn(group: Group) -> Iterator[TopicPartition]:
 
 
 def _in_order(members: Iterable[Member]) -> list[Member]:
-    """Static members by instance id, then dynamic ones by member id.
+    """Return static members by instance id, then dynamic ones by member id.
 
-    Quirk: where they joined in turns, only the last ones of each kind that joined one after another are
-    served, as `itertools.groupby` makes a group of each such run.
+    Quirk: kafka-python groups members by kind with `itertools.groupby`, which makes a new group for each run
+    of neighbours. If static and dynamic members joined in turns, only the last run of each kind is served.
     """
     runs = {static: [*run] for static, run in groupby(members, lambda member: member.instance_id is not None)}
     static = sorted(runs.get(True, ()), key=attrgetter("instance_id", "id"))
@@ -88,22 +91,22 @@ def _in_order(members: Iterable[Member]) -> list[Member]:
 
 
 def assign_sticky(group: Group, record: Recorder = record_nothing) -> Assignment:
-    """Return the assignment by what members remember in user data."""
+    """Return the assignment of "sticky", with previous partitions from the members' user data."""
     return eager_answer(KafkaPythonLeader(group, record, [recall(member) for member in group.members]), group)
 
 
 def eager_answer(leader: KafkaPythonLeader, group: Group) -> Assignment:
-    """Return what an eager leader answers."""
+    """Let an eager leader decide, and return its assignment with sorted lists."""
     leader.decide()
     return Assignment.for_group(group, {name: sorted(mine) for name, mine in leader.current.items()})
 
 
 def assign_cooperative_sticky(group: Group, record: Recorder = record_nothing) -> Assignment:
-    """Return this round's assignment by what members own.
+    """Return the assignment of "cooperative-sticky", with previous partitions from `Member.owned`.
 
-    What waits for the next one is in its `transferring`.
+    Partitions that another member must revoke first are in its `transferring`.
 
-    Quirk: who claims a partition last in the order of JoinGroup owns it, in whatever generation.
+    Quirk: the last member in JoinGroup order that claims a partition owns it, whatever its generation.
     """
     leader = KafkaPythonLeader(group, record, group.members)
     leader.decide()
@@ -113,9 +116,10 @@ def assign_cooperative_sticky(group: Group, record: Recorder = record_nothing) -
 
 
 def recall(member: Member) -> Member:
-    """Return the member as if it owned what it remembers in user data.
+    """Return the member with the partitions of its user data as `owned`.
 
-    Quirk: two bytes with a version come before what other clients send, so what those remember is lost.
+    Quirk: kafka-python expects two bytes with a version first. Other clients send none, so their user data
+    cannot be read.
     """
     data = member.user_data or b""
     if isinstance(data, StickyUserData):
@@ -127,10 +131,10 @@ def recall(member: Member) -> Member:
 
 
 class KafkaPythonLeader(librdkafka_sticky.LibrdkafkaLeader):
-    """A leader of kafka-python; aiokafka's is made from it.
+    """A leader of kafka-python; aiokafka's leader is derived from it.
 
     Attributes:
-        _moves: the moves so far, as Java notes them; librdkafka's faulty notes are not used.
+        _moves: the moves so far, recorded as in Java. It replaces librdkafka's `_movements` with its faults.
     """
 
     from_the_last = True
@@ -141,25 +145,36 @@ class KafkaPythonLeader(librdkafka_sticky.LibrdkafkaLeader):
         self._moves = PartitionMovements()
 
     def _claims(self) -> dict[TopicPartition, list[tuple[int, str]]]:
-        """In the order of JoinGroup, the latest generation last; of one generation the first claim counts."""
+        """Return the claims on each partition, those of the latest generation last.
+
+        Partitions are in the order in which members joined and claimed them. Of several claims of one
+        generation, only the first is kept.
+        """
         claims = reversed(super()._claims().items())
         return {partition: sorted(dict(reversed(claimants)).items()) for partition, claimants in claims}
 
     def _subscriptions_identical(self) -> bool:
-        """Quirk: two members that name the same topics in another order do not subscribe to the same."""
+        """Return whether all members list the same topics.
+
+        Quirk: two members that list the same topics in different orders count as different.
+        """
         counts = self._counts
         return len({tuple(filter(counts.get, member.topics)) for member in self.members.values()}) == 1
 
     def _has_fewer(self, other: str, size: int) -> bool:
-        """Quirk: one that takes no part counts as if it had nothing, from then on in the score, too."""
+        """Return whether another member has at least two partitions fewer than `size`.
+
+        Quirk: a member that takes no part in balancing counts as if it had no partitions. From then on it
+        also counts in the balance score.
+        """
         if other not in self.current and not self._is_balanced():
             self._idle.add(other)
         return len(self.current.get(other, ())) + 1 < size
 
     def _move(self, partition: TopicPartition, source: str, target: str) -> TopicPartition:
-        """Moves a partition, or another one of its topic that moved the opposite way before.
+        """Move a partition, or in its place another one of its topic that moved the opposite way before.
 
-        Where both have moved before, both moves are undone.
+        If both have moved before, both moves are undone.
         """
         moved = self._moves.actual_partition_to_be_moved(partition, source, target)
         holder = self._consumer_of[moved]
@@ -169,7 +184,7 @@ class KafkaPythonLeader(librdkafka_sticky.LibrdkafkaLeader):
         return moved
 
     def _give(self, partition: TopicPartition, target: str) -> None:
-        """Give a partition to another member; the move is noted and the order of members renewed."""
+        """Give a partition to another member, record the move, and sort the members again."""
         source = self._consumer_of[partition]
         self._moves.move_partition(partition, source, target)
         self.current[source].remove(partition)

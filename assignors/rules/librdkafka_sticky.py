@@ -1,16 +1,19 @@
-"""librdkafka's "cooperative-sticky" is another algorithm than Java's under the same name.
+"""The rule of librdkafka's "cooperative-sticky", which is a different algorithm from Java's of the same name.
 
-librdkafka 2.14 to 2.16, so confluent-kafka, and the clients for Go, .NET, Node and others that stand on it:
-`rdkafka_sticky_assignor.c`, and for step 5 `rdkafka_cgrp.c`. It follows the Java clients before 2.4, so that
-it knows no quotas: who has the fewest gets the next partition, and then partitions move one by one.
+librdkafka 2.14 to 2.16, and so confluent-kafka and the clients for Go, .NET, Node and others that use it:
+`rdkafka_sticky_assignor.c`, and `rdkafka_cgrp.c` for step 5. It follows the Java clients before 2.4 and so
+has no quotas: the member with the fewest partitions gets the next one, and then partitions move one by one.
 
-1. Claims: the latest generation that claims a partition has it; none does where two claim it in the same one.
-2. Sort: the order in which partitions are looked at, those without an owner last.
-3. Assign: a partition without an owner goes to the subscriber that has the fewest, near ones first.
-4. Balance: partitions move while somebody has two more than a subscriber that could have them.
-5. Hand over: what another member owns waits until that member has given it up (KIP-429).
+1. Claims: of the claims on a partition, that of the latest generation counts. If two claims have the same
+   generation, none counts.
+2. Sort: partitions get the order in which they are examined; those without an owner come last.
+3. Assign: a partition without an owner goes to the subscriber with the fewest partitions; members near the
+   partition come first.
+4. Balance: a partition moves if a subscriber has at least two partitions fewer than its owner.
+5. Hand over: a partition that another member owns is held back until that member has revoked it (KIP-429).
 
-Texts are compared as bytes. Where librdkafka aborts, or reads memory that it has freed, this raises.
+Texts are compared as bytes. If librdkafka aborts or reads memory that it has freed, this raises
+AssignorError.
 """
 
 from __future__ import annotations
@@ -32,11 +35,15 @@ Lists = dict[str, list[TopicPartition]]
 
 
 def assign_librdkafka_cooperative_sticky(group: Group, record: Recorder = record_nothing) -> Assignment:
-    """Return this round's assignment; what waits for the next one is in its `transferring`.
+    """Return the assignment; partitions that another member must revoke first are in its `transferring`.
 
-    The group's topics are in the order in which the broker lists them to the leader, which decides. Quirk: a
-    member that subscribes to nothing is left out by the leader, what it owns included. Raises AssignorError
-    where librdkafka would abort or read freed memory, or no member subscribes to anything.
+    The topics of `group` must be in the order in which the broker lists them to the leader, because that
+    order changes the answer.
+
+    Quirk: the leader ignores a member without a subscription, and the partitions that this member owns.
+
+    Raises:
+        AssignorError: librdkafka would abort or read freed memory, or no member has a subscription.
     """
     leader = LibrdkafkaLeader(group, record, [member for member in group.members if member.topics])
     leader.decide()
@@ -45,24 +52,25 @@ def assign_librdkafka_cooperative_sticky(group: Group, record: Recorder = record
 
 
 class LibrdkafkaLeader:
-    """A leader at work for these members of its group, in the order of JoinGroup.
+    """A leader that decides for the given members of its group, in the order in which they joined.
 
-    That of kafka-python (`assignors.rules.kafka_python`) differs in what it has itself.
+    The leader of kafka-python (`assignors.rules.kafka_python`) overrides some of the methods.
 
     Attributes:
-        owned: what each member says it owns, by member id.
-        current: the assignment as it is now, by member id; members that are set aside are not in it for a
-            while.
-        _counts: partitions of each subscribed topic that exists, in the order of the broker's list.
-        _potential: each topic's subscribers, in the order of JoinGroup.
-        _most: how many partitions each member could have at most.
-        _consumer_of: who has each partition now.
-        _previous: who had a partition in an earlier generation, if somebody had.
-        _order: (size, id as bytes, id) of the members in `current`, ascending; renewed after each move.
-        _moved: partitions that moved while balancing, in order.
+        owned: the partitions that each member reports as its own, by member id.
+        current: the assignment so far, by member id. Members that take no part in balancing are removed
+            during step 4.
+        _counts: the partition count of each subscribed topic that exists, in the order of the broker's list.
+        _potential: the subscribers of each topic, in JoinGroup order.
+        _most: how many partitions each member can have at most.
+        _consumer_of: the member that has each partition now.
+        _previous: the member that had a partition in an earlier generation, if there is one.
+        _order: (number of partitions, id as bytes, id) of each member in `current`, ascending; sorted again
+            after each move.
+        _moved: the partitions that moved while balancing, in order.
     """
 
-    # In which order partitions are looked at. True: of each member the partition that it got last comes
+    # The order in which partitions are examined. True: of each member's partitions, the one it got last comes
     # first, and partitions without an owner are sorted. False: each member's partitions are sorted, and
     # partitions without an owner come in descending order.
     from_the_last: ClassVar[bool] = False
@@ -91,11 +99,11 @@ class LibrdkafkaLeader:
         self._order: list[tuple[int, bytes, str]] = []
         self._movements = _Movements()
         self._moved: dict[TopicPartition, None] = {}
-        self._idle: set[str] = set()  # members that take no part and count in the score, with nothing
-        self._doubled = False  # whether a partition is with two members
+        self._idle: set[str] = set()  # members that take no part, but count in the score without partitions
+        self._doubled = False  # True once two members have the same partition
 
     def decide(self) -> None:
-        """Steps 1 to 4."""
+        """Take steps 1 to 4; the result is in `current`."""
         self.settle_claims()
         order = self.sort_partitions()
         unassigned, revocation_required = self.keep_valid(order)
@@ -104,11 +112,11 @@ class LibrdkafkaLeader:
     # 1. Claims -----------------------------------------------------------------------------------------
 
     def settle_claims(self) -> None:
-        """Step 1 (`prepopulateCurrentAssignments`).
+        """Step 1: decide which claims count (`prepopulateCurrentAssignments`).
 
-        Quirk: the consumer of a partition is who claims it last in the order of JoinGroup, whatever its
-        generation, so that balancing can take the partition from somebody who does not have it.
-        Quirk: two claims of one generation spoil a later one, too.
+        Quirk: the last member in JoinGroup order that claims a partition becomes its consumer, whatever its
+        generation. So balancing can later take the partition from a member that does not have it.
+        Quirk: two claims of the same generation also invalidate a claim of a later one.
         """
         for partition, claims in self._claims().items():
             self._consumer_of[partition] = claims[-1][1]
@@ -126,9 +134,9 @@ class LibrdkafkaLeader:
                 self._record(partition, Reason.OUTDATED, name)
 
     def _claims(self) -> dict[TopicPartition, list[tuple[int, str]]]:
-        """Return who claims each partition in which generation.
+        """Return the (generation, member id) claims on each partition.
 
-        Librdkafka's maps give back first what came last.
+        Partitions are in reverse order, because librdkafka's maps return the last entry first.
         """
         claims: dict[TopicPartition, list[tuple[int, str]]] = {}
         for name, member in self.members.items():
@@ -140,10 +148,11 @@ class LibrdkafkaLeader:
     # 2. Sort -------------------------------------------------------------------------------------------
 
     def sort_partitions(self) -> list[TopicPartition]:
-        """Step 2 (`sortPartitions`): if subscriptions differ, first what the fewest members can have.
+        """Step 2: return all partitions in the order in which they are examined (`sortPartitions`).
 
-        If they do not, one after the other of whoever has the most, first what another one had before,
-        and then the partitions without an owner, of the last topic first and from the highest number down.
+        If subscriptions differ, partitions of topics with the fewest subscribers come first. If not, the next
+        partition is always one of the member that then has the most left, and first one that another member
+        had before. Partitions without an owner come last, the last topic first and the highest number first.
         """
         everything = [
             TopicPartition(topic, number) for topic, count in self._counts.items() for number in range(count)
@@ -159,7 +168,7 @@ class LibrdkafkaLeader:
                 partitions.sort(key=_key)
             in_turn = reversed(partitions) if self.from_the_last else partitions
             valid = [partition for partition in in_turn if self._exists(partition)]
-            if valid:  # what is taken first comes last
+            if valid:  # reversed below, because `pop` takes from the end
                 valid.sort(key=lambda partition: partition not in self._previous)
                 insort(left, (len(valid), _bytes(name), valid[::-1]))
         order: dict[TopicPartition, None] = {}
@@ -186,7 +195,12 @@ class LibrdkafkaLeader:
     # 3. Assign -----------------------------------------------------------------------------------------
 
     def keep_valid(self, order: Sequence[TopicPartition]) -> tuple[list[TopicPartition], bool]:
-        """Return what no member keeps, in this order, and whether a member gives up what it could keep."""
+        """Let members keep their valid partitions.
+
+        Returns:
+            The partitions that no member keeps, in this order; and whether a member gives up a partition that
+            exists.
+        """
         unassigned = dict.fromkeys(order)
         revocation_required = False
         for name, partitions in self.current.items():
@@ -208,13 +222,19 @@ class LibrdkafkaLeader:
         return list(unassigned), revocation_required
 
     def _is_far(self, name: str, partition: TopicPartition) -> bool:
-        """Quirk: the empty rack, which clients on librdkafka send for none, is far from everything."""
+        """Return whether racks forbid that the member has the partition.
+
+        Quirk: clients on librdkafka send an empty rack if they have none, and it is far from every partition.
+        """
         if self._racks.consumer_racks and self.members[name].rack == "":
             return True
         return self._racks.racks_mismatch(name, partition)
 
     def _assign(self, unassigned: Iterable[TopicPartition], *, near: bool) -> list[TopicPartition]:
-        """Gives each to the subscriber with the fewest, only near ones where asked to; what is left."""
+        """Give each partition to its subscriber with the fewest partitions; return those without a receiver.
+
+        With `near`, only subscribers that are not far from the partition are considered.
+        """
         left = []
         for partition in unassigned:
             for place, (size, key, name) in enumerate(self._order):
@@ -240,12 +260,12 @@ class LibrdkafkaLeader:
         *,
         revocation_required: bool,
     ) -> None:
-        """Steps 3 and 4 (`balance`)."""
+        """Steps 3 and 4: assign partitions without an owner, then move partitions (`balance`)."""
         self._sort()
         initializing = self._order[-1][0] == 0
         left = self._assign(unassigned, near=True) if self._racks.consumer_racks else unassigned
         self._assign(left, near=False)
-        # Only what two members can have moves, and only between members that can have or lose something.
+        # Members that can neither get nor lose a partition take no part in balancing.
         fixed = {name: self.current.pop(name) for name in list(self.current) if self._is_fixed(name)}
         self._sort()
         before = {name: list(partitions) for name, partitions in self.current.items()}
@@ -253,7 +273,8 @@ class LibrdkafkaLeader:
         if not revocation_required:
             self._perform([partition for partition in unassigned if self._can_move(partition)])
         performed = self._perform([partition for partition in order if self._can_move(partition)])
-        # Quirk: only moves of the second run lead to a look at the score, but those of both are undone.
+        # Quirk: the score is compared only if the second run moved a partition; then the moves of both runs
+        # are undone.
         score = balance_score([*map(len, self.current.values()), *(0 for _ in self._idle)])
         score_before = balance_score(map(len, before.values()))
         if performed and not initializing and score >= score_before:
@@ -263,18 +284,18 @@ class LibrdkafkaLeader:
         self.current |= fixed
 
     def _sort(self) -> None:
-        """Renew the order of the members: the fewest partitions first, ties by id.
+        """Sort the members again: those with the fewest partitions first, ties by id.
 
-        librdkafka, too, sorts all members after each move.
+        librdkafka also sorts all members after each move.
         """
         self._order = sorted((len(self.current[name]), _bytes(name), name) for name in self.current)
 
     def _can_move(self, partition: TopicPartition) -> bool:
-        """Return whether two members subscribe to the partition's topic, between whom it can move."""
+        """Return whether at least two members subscribe to the partition's topic."""
         return len(self._potential[partition.topic]) > 1
 
     def _is_fixed(self, name: str) -> bool:
-        """Return whether a member has all that it can have and none of it can move.
+        """Return whether a member has every partition that it can have, and none of them can move.
 
         Such a member takes no part in balancing.
         """
@@ -282,7 +303,10 @@ class LibrdkafkaLeader:
         return len(partitions) >= self._most[name] and not any(map(self._can_move, partitions))
 
     def _perform(self, partitions: Sequence[TopicPartition]) -> bool:
-        """Goes over the partitions again and again until none moves (`performReassignments`)."""
+        """Go over the partitions again and again until none moves (`performReassignments`).
+
+        Returns whether any partition moved.
+        """
         performed = False
         while self._go_over(partitions):
             performed = True
@@ -291,13 +315,14 @@ class LibrdkafkaLeader:
     def _go_over(self, partitions: Sequence[TopicPartition]) -> bool:
         """Look at each partition once; return whether any moved.
 
-        A partition moves if one of its subscribers has at least two partitions less than its owner.
+        A partition moves if one of its subscribers has at least two partitions fewer than its owner.
         """
         modified = False
         for partition in partitions:
             name = self._consumer_of[partition]
-            # Quirk: the last one to claim a partition is its consumer, also if it claims it from an earlier
-            # generation; such a member may have been set aside, and librdkafka looks for its list.
+            # Quirk: the last member that claims a partition is its consumer, even if its claim is of an
+            # earlier generation. If that member takes no part in balancing, librdkafka looks in vain for its
+            # list.
             if name not in self.current:
                 if self._is_balanced():
                     break
@@ -308,14 +333,14 @@ class LibrdkafkaLeader:
             if target is None or not self._has_fewer(target, size):
                 if not any(self._has_fewer(other, size) for other in subscribers):
                     continue
-                # Quirk: whoever has fewer, near or not, the first one in order gets it.
+                # Quirk: the first subscriber in order gets the partition, whichever had fewer, near or not.
                 target = next(
                     consumer for _, _, consumer in self._order if partition.topic in self._topics_of[consumer]
                 )
                 reason = Reason.BALANCED
-            # librdkafka asks before it looks at any partition; but one that does not move changes nothing,
-            # and that a subscriber has fewer says the same.
-            # Quirk: the previous consumer need not subscribe to the topic any more.
+            # librdkafka asks whether the group is balanced before each partition. Here it is asked only if
+            # the answer can be yes: if a subscriber of the partition has fewer, the group is not balanced.
+            # Quirk: the previous consumer may no longer subscribe to the topic.
             if (target not in subscribers or self._doubled) and self._is_balanced():
                 break
             if target not in self.current:
@@ -326,7 +351,10 @@ class LibrdkafkaLeader:
         return modified
 
     def _has_fewer(self, other: str, size: int) -> bool:
-        """Return whether another one has at least two partitions less; one that takes no part counts so."""
+        """Return whether another member has at least two partitions fewer than `size`.
+
+        A member that takes no part in balancing counts as one that has.
+        """
         return other not in self.current or len(self.current[other]) + 1 < size
 
     def _is_balanced(self) -> bool:
@@ -345,7 +373,10 @@ class LibrdkafkaLeader:
         return True
 
     def _move(self, partition: TopicPartition, source: str, target: str) -> TopicPartition:
-        """Moves a partition or another one of its topic; which one (`processPartitionMovement`)."""
+        """Move a partition, or another one of its topic in its place; return the one that moved.
+
+        In librdkafka this is `processPartitionMovement`.
+        """
         moved = self._movements.write_down(partition, source, target, self._consumer_of)
         self.current[target].append(moved)
         if moved in self.current[source]:
@@ -359,23 +390,23 @@ class LibrdkafkaLeader:
 
 
 class _Movements:
-    """Notes from where to where partitions moved (`PartitionMovements`), with librdkafka's faults.
+    """Records between which members partitions moved (`PartitionMovements`), with librdkafka's faults.
 
-    In C, the map from a way to its list of partitions has keys that live in the record of one partition. If
-    that record is freed, a later look at the key reads freed memory. Here it is an AssignorError, as what C
-    does then is not defined.
+    A way is a pair of members, inside one topic. In C, the map from a way to its list of partitions has keys
+    that are part of the record of one partition. If that record is freed, a later lookup reads freed memory.
+    Here such a lookup raises AssignorError, because the behaviour of C is undefined.
 
     Attributes:
-        of: the way that each partition has moved.
-        _lists: partitions that moved each way, in order.
-        _first: whose record is the key of each list.
-        _freed: ways whose key has been freed while the list is still there.
+        of: the way of each partition that moved.
+        _lists: the partitions that moved each way, in order.
+        _first: for each list, the partition whose record holds the key.
+        _freed: the ways whose key has been freed although the list still exists.
     """
 
     def __init__(self) -> None:
         self.of: dict[TopicPartition, _Way] = {}
         self._lists: dict[_Way, list[TopicPartition]] = {}
-        self._first: dict[_Way, TopicPartition] = {}  # whose record is the key of the list
+        self._first: dict[_Way, TopicPartition] = {}
         self._freed: set[_Way] = set()
 
     def write_down(
@@ -385,10 +416,11 @@ class _Movements:
         target: str,
         consumer_of: Mapping[TopicPartition, str],
     ) -> TopicPartition:
-        """Writes a move down; which partition moves.
+        """Record a move, and return the partition that moves.
 
-        Where others of the topic moved the opposite way before, one of those is to move back instead.
-        Quirk: it is the second of them, since librdkafka drops the first from the list that it points into.
+        If partitions of the topic moved the opposite way before, one of them moves back in its place.
+        Quirk: that is the second of them, because librdkafka removes the first one from the list, and its
+        pointer then refers to the second.
         """
         topic = partition.topic
         opposite = self._list(_Way(topic, target, source))
@@ -410,13 +442,16 @@ class _Movements:
         return partition
 
     def _list(self, way: _Way) -> list[TopicPartition]:
-        """Return the partitions that moved this way; AssignorError if their list's key has been freed."""
+        """Return the partitions that moved this way; raise AssignorError if the list's key has been freed."""
         if way in self._freed:
             raise _crash(next(iter(self._lists[way])))
         return self._lists.get(way, [])
 
     def _drop(self, partition: TopicPartition, way: _Way) -> None:
-        """Quirk: the partition's own record stays."""
+        """Remove a partition from the list of a way.
+
+        Quirk: the partition's own record stays.
+        """
         partitions = self._list(way)
         if not partitions:
             raise _crash(partition)
@@ -426,7 +461,7 @@ class _Movements:
             del self._lists[way]
 
     def _add(self, partition: TopicPartition, way: _Way) -> None:
-        """Note a partition's way; a record that it had is freed, and with it maybe the key of a list."""
+        """Record a partition's way; an earlier record is freed, and with it perhaps the key of a list."""
         before = self.of.get(partition)
         if before is not None and before in self._lists and self._first[before] == partition:
             self._freed.add(before)
@@ -438,7 +473,7 @@ class _Movements:
 
 
 class _Way(NamedTuple):
-    """A move inside one topic: from which member to which."""
+    """A pair of members between which partitions of one topic move."""
 
     topic: str
     source: str
@@ -454,7 +489,7 @@ def _crash(partition: TopicPartition) -> AssignorError:
 
 
 def _set_aside(name: str, but: str) -> AssignorError:
-    """Return the error for a member that is looked for while balancing, and takes no part in it."""
+    """Return the error for a member that librdkafka looks up, but that takes no part in balancing."""
     return AssignorError(
         f"member {name!r} takes no part in balancing, but {but}: librdkafka, kafka-python and aiokafka crash "
         "here; drop what the member claims from an earlier generation"
@@ -462,7 +497,7 @@ def _set_aside(name: str, but: str) -> AssignorError:
 
 
 def _bytes(text: str) -> bytes:
-    """Return the bytes by which librdkafka compares a text; half of a pair of surrogates has three."""
+    """Return the bytes by which librdkafka compares a text; a lone surrogate becomes three bytes."""
     return text.encode(errors="surrogatepass")
 
 
@@ -475,10 +510,13 @@ def _key(partition: TopicPartition) -> tuple[bytes, int]:
 
 
 def hand_over(leader: LibrdkafkaLeader, record: Recorder) -> tuple[Lists, dict[TopicPartition, str]]:
-    """Return what each gets now, and what waits (`rd_kafka_cooperative_protocol_adjust_assignment`).
+    """Return each member's partitions of this rebalance, and partition -> receiver for those held back.
 
-    Each list has what the member keeps, then what nobody owns, then what it owns and nobody was assigned.
-    Quirk: so partitions of a topic that is gone, or that nobody subscribes to any more, stay where they are.
+    This is `rd_kafka_cooperative_protocol_adjust_assignment`. A list has first the partitions that the member
+    keeps, then new ones without an owner, then those that the member owns and that no member was assigned.
+
+    Quirk: because of the last kind, partitions of deleted topics, or of topics without a subscriber, stay
+    with their owner.
     """
     assigned = {partition: name for name in leader.members for partition in leader.current[name]}
     owner = {partition: name for name in leader.members for partition in leader.owned[name]}

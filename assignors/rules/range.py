@@ -1,8 +1,8 @@
 """The rule of "range": `org.apache.kafka.clients.consumer.RangeAssignor`, Kafka 4.4.0 (as 4.1 to 4.4).
 
-Each topic is cut into ranges, one a consumer; the first ones are one partition longer where the count does
-not divide. Where racks matter (KIP-881), consumers first get partitions that have a replica in their rack, up
-to the length of their range, and then they share what is left.
+Each topic is cut into one range for each consumer. If the partitions do not divide evenly, the first ranges
+are one longer. If racks matter (KIP-881), consumers first get partitions that have a replica in their rack,
+up to the length of their range; then they get the partitions that are left.
 """
 
 from collections import defaultdict, deque
@@ -24,7 +24,7 @@ from partitioning.topic_partition import TopicPartition
 
 def assign_range(group: Group, record: Recorder = record_nothing) -> Assignment:
     """Return the assignment (`assignPartitions`); `record` is called with the reason of each partition."""
-    # 1. Each subscribed topic with its consumers and what they may get of it.
+    # 1. For each subscribed topic, find its consumers and how many partitions each may get.
     topics = {topic.name: topic for topic in group.topics}
     consumers_per_topic = _consumers_per_topic(group)
     states = [
@@ -33,16 +33,16 @@ def assign_range(group: Group, record: Recorder = record_nothing) -> Assignment:
     ]
     ranges = _Ranges(group, record)
 
-    # 2. If racks matter to some topic, partitions go to consumers near them.
+    # 2. If racks matter for at least one topic, partitions go to consumers near them.
     use_rack_aware = any(state.needs_rack_aware_assignment for state in states)
     if use_rack_aware:
         ranges.assign_with_rack_matching(states)
 
-    # 3. Consumers get what is left, in order.
+    # 3. Consumers, in order, get the partitions that are left.
     for state in states:
         ranges.assign_ranges(state, near=False)
 
-    # 4. Quirk: lists have their topics in the order of a HashMap, but by name where racks matter.
+    # 4. Quirk: lists have their topics in the order of a HashMap, but sorted by name if racks matter.
     if use_rack_aware:
         for partitions in ranges.assignment.values():
             partitions.sort(key=lambda partition: (utf16_key(partition.topic), partition.partition))
@@ -50,15 +50,16 @@ def assign_range(group: Group, record: Recorder = record_nothing) -> Assignment:
 
 
 class _TopicAssignmentState:
-    """A topic while its partitions are assigned; its consumers are in order, with their racks (or None).
+    """The state of a topic while its partitions are assigned.
 
     Attributes:
+        consumers: the consumers with their racks (None for none), in the order in which they are served.
         partition_racks: the racks of each partition's replicas; empty if no consumer has a rack.
-        num_partitions_per_consumer: how many each consumer gets at least.
+        num_partitions_per_consumer: how many partitions each consumer gets at least.
         remaining_consumers_with_extra_partition: how many consumers may still get one more than that.
-        unassigned_partitions: numbers that nobody has yet.
-        num_assigned_by_consumer: how many partitions each consumer has so far; 0 for one that is not in it.
-        needs_rack_aware_assignment: whether racks decide anything for this topic.
+        unassigned_partitions: the numbers of the partitions that no consumer has yet.
+        num_assigned_by_consumer: how many partitions each consumer has so far; one without an entry has 0.
+        needs_rack_aware_assignment: True if racks change the answer for this topic.
     """
 
     def __init__(self, topic: Topic, consumers: dict[str, str | None]) -> None:
@@ -75,26 +76,26 @@ class _TopicAssignmentState:
         self.needs_rack_aware_assignment = use_rack_aware_assignment(all_consumer_racks, self.partition_racks)
 
     def racks_match(self, rack: str | None, partition: int) -> bool:
-        """Return whether the partition has a replica in the consumer's rack. Quirk.
+        """Return whether the partition has a replica in the consumer's rack.
 
-        No rack is near everything.
+        Quirk: a consumer without a rack (None) matches every partition.
         """
         return rack is None or rack in self.partition_racks[partition]
 
     def unassigned_near(self, rack: str | None) -> Iterator[int]:
-        """Yield the partitions near a rack that are unassigned when they are asked for, in order."""
+        """Yield the partitions near a rack, ascending, if each is still unassigned when it is drawn."""
         for partition in range(self.num_partitions):
             if partition in self.unassigned_partitions and self.racks_match(rack, partition):
                 yield partition
 
     def max_assignable(self, consumer: str) -> int:
-        """Return how many partitions the consumer may still get. It never grows."""
+        """Return how many partitions the consumer may still get; this number never grows."""
         extra = self.remaining_consumers_with_extra_partition > 0
         assigned = self.num_assigned_by_consumer[consumer]
         return max(0, self.num_partitions_per_consumer + extra - assigned)
 
     def on_assigned(self, consumer: str, partitions: Sequence[int]) -> None:
-        """Notes what the consumer got."""
+        """Update the counts after a consumer got partitions."""
         self.num_assigned_by_consumer[consumer] += len(partitions)
         if self.num_assigned_by_consumer[consumer] > self.num_partitions_per_consumer:
             self.remaining_consumers_with_extra_partition -= 1
@@ -102,31 +103,36 @@ class _TopicAssignmentState:
 
 
 class _Ranges:
-    """The lists being made, by consumer."""
+    """Owns the lists of partitions while they are made.
+
+    Attributes:
+        assignment: the partitions of each consumer so far, by member id.
+    """
 
     def __init__(self, group: Group, record: Recorder) -> None:
         self.assignment: dict[str, list[TopicPartition]] = {member.id: [] for member in group.members}
         self._record = record
 
     def assign_with_rack_matching(self, states: Sequence[_TopicAssignmentState]) -> None:
-        """Step 2: topics with the same consumers and equal counts are co-partitioned and stay together."""
+        """Step 2: topics with equal consumers and counts are co-partitioned, and are assigned alike."""
         co_partitioned: dict[tuple[tuple[str, ...], int], list[_TopicAssignmentState]] = defaultdict(list)
         for state in states:
-            # Quirk: what is compared is `partitionRacks.size()`, so topics whose consumers have no rack are
-            # together whatever their counts. They get nothing here.
+            # Quirk: Java compares `partitionRacks.size()`, which is 0 if no consumer has a rack. So topics of
+            # such consumers are together, whatever their counts. This step assigns none of their partitions.
             co_partitioned[tuple(state.consumers), len(state.partition_racks)].append(state)
         for together in co_partitioned.values():
             if len(together) > 1:
-                # Quirk: also where it is only another topic to which racks matter.
+                # Quirk: this also happens if racks matter only for some other topic.
                 self._assign_co_partitioned_with_rack_matching(together)
             elif together[0].needs_rack_aware_assignment:
                 self.assign_ranges(together[0], near=True)
 
     def _assign_co_partitioned_with_rack_matching(self, states: Sequence[_TopicAssignmentState]) -> None:
-        """Gives partition after partition, of all topics at once, to the first consumer near it with room.
+        """Give each partition number, in all topics at once, to the first consumer with room that is near it.
 
-        Who has room in one of the topics has room in all, because they are assigned alike. Java looks through
-        all consumers; here they wait in one queue a rack, so that only the first of each need be looked at.
+        A consumer with room in one of the topics has room in all, because the topics are assigned alike. Java
+        examines all consumers. Here each rack has a queue, so only the first consumer of each rack is
+        examined.
         """
         first = states[0]
         remaining_consumers: dict[str | None, deque[tuple[int, str]]] = defaultdict(deque)
@@ -145,7 +151,7 @@ class _Ranges:
                     self._assign(consumer, [partition], state, near=True)
 
     def assign_ranges(self, state: _TopicAssignmentState, *, near: bool) -> None:
-        """Gives each consumer the first partitions that nobody has, only those near it where asked to."""
+        """Give each consumer, in order, the first unassigned partitions; with `near`, only those near it."""
         assignable = {
             rack: state.unassigned_near(rack if near else None) for rack in set(state.consumers.values())
         }
@@ -169,7 +175,7 @@ class _Ranges:
 
 
 def _consumers_per_topic(group: Group) -> dict[str, dict[str, str | None]]:
-    """Return each topic's subscribers in order, each with its rack; "" is no rack."""
+    """Return each topic's subscribers in order, each with its rack or None; an empty rack counts as none."""
     consumers: dict[str, dict[str, str | None]] = defaultdict(dict)
     for member in sorted_members(group):
         for topic in member.topics:

@@ -1,7 +1,7 @@
 """The rule of "roundrobin": `org.apache.kafka.clients.consumer.RoundRobinAssignor`.
 
-Kafka 4.4.0, as 4.1 to 4.4. Partitions are handed out one by one, topic after topic, to the members in a
-circle. Racks are ignored.
+Kafka 4.4.0, as 4.1 to 4.4. Partitions are given out one by one, topic after topic, to a circle of members.
+Racks are ignored.
 """
 
 from bisect import bisect_left
@@ -17,8 +17,8 @@ from partitioning.topic_partition import TopicPartition
 
 
 def assign_round_robin(group: Group, record: Recorder = record_nothing) -> Assignment:
-    """Return the assignment (`assign`); AssignorError if the group has no members."""
-    # 1. The circle; Java's CircularIterator refuses an empty one.
+    """Return the assignment (`assign`); raise AssignorError if the group has no members."""
+    # 1. Make the circle. Java's CircularIterator refuses an empty one.
     if not group.members:
         raise AssignorError(
             "the group has no members; assign only groups with members",
@@ -30,13 +30,13 @@ def assign_round_robin(group: Group, record: Recorder = record_nothing) -> Assig
         for topic in dict.fromkeys(member.topics):
             subscribers[topic].append(place)
 
-    # 2. Each partition goes to the next member that subscribes to its topic; from there the circle goes on.
+    # 2. Each partition goes to the next member that subscribes to its topic. The circle continues from there.
     assignment: dict[str, list[TopicPartition]] = {member.id: [] for member in circle}
     turn = 0
     counts = partitions_per_topic(group)
     for topic in sorted(counts, key=utf16_key):  # Quirk: text sorts by UTF-16 code unit.
-        # Java steps around the whole circle for each partition; a search among the subscribers' places finds
-        # the same one.
+        # Java steps round the circle for each partition. A search among the subscribers' places finds the
+        # same member.
         places = subscribers[topic]
         for number in range(counts[topic]):
             following = bisect_left(places, turn)

@@ -1,17 +1,17 @@
-"""Decides as "sticky" does: balanced as far as subscriptions allow, with few moves (KIP-54).
+"""The rule of "sticky": balanced as far as subscriptions allow, with few moves (KIP-54).
 
 Kafka: `StickyAssignor` and `AbstractStickyAssignor` in clients 4.4.0 (as 4.1 to 4.4). `assign_partitions` is
-the table of contents; the parts follow in its order:
+the table of contents. The parts follow in its order:
 
-1. Remember: what members had after earlier rebalances, and in which generation.
-2. Claims: who may keep what, where several members claim the same partition.
-3. Constrained: all members subscribe to the same topics, so quotas decide.
-4. General: members subscribe to different topics, so whoever has the fewest gets the next partition.
-5. Reassign: in the general case, partitions then move until no move would help. Both are in
-   `sticky_general`.
-6. Hand over: what "cooperative-sticky" holds back, in `cooperative_sticky`.
+1. Remember: read the partitions that each member had after earlier rebalances, and its generation.
+2. Claims: decide which member may keep a partition if several members claim it.
+3. Constrained: if all members subscribe to the same topics, quotas decide.
+4. General: if not, the member with the fewest partitions gets the next one.
+5. Reassign: in the general case, partitions then move until no move makes the assignment more balanced. Steps
+   4 and 5 are in `sticky_general`.
+6. Hand over: "cooperative-sticky" holds back partitions that another member owns (`cooperative_sticky`).
 
-What the steps keep in hand is in `sticky_structures`.
+The data structures of these steps are in `sticky_structures`.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ DEFAULT_GENERATION = -1
 
 
 class StickyDecision(NamedTuple):
-    """Holds what both sticky strategies decide.
+    """Holds the decision that both sticky strategies share.
 
     Attributes:
-        assignment: the partitions of each member, by its id, once all have moved.
-        partitions_transferring_ownership: partitions that another member has to give up first, with the
-            member that gets them; None if that is not known yet, because subscriptions differ.
-        max_generation: the highest generation the leader has seen, this rebalance included.
+        assignment: the partitions of each member after all moves, by member id.
+        partitions_transferring_ownership: the partitions that another member must revoke first, with the
+            member that gets them; None if this is not computed yet, because subscriptions differ.
+        max_generation: the highest generation that the leader knows, those of this rebalance included.
     """
 
     assignment: Mapping[str, list[TopicPartition]]
@@ -57,7 +57,13 @@ def assign_sticky(
 ) -> tuple[Assignment, int]:
     """Return the assignment and the leader's next `maxGeneration`.
 
-    AssignorError if the JVM throws or never ends.
+    Args:
+        group: the group.
+        highest: the highest generation that this leader knew before (`maxGeneration`); -1 for none.
+        record: called with the reason of each decision.
+
+    Raises:
+        AssignorError: the JVM throws an exception for this group or never ends.
     """
     decision = assign_partitions(group, member_data, highest, record)
     return Assignment.for_group(group, decision.assignment), decision.max_generation
@@ -66,10 +72,16 @@ def assign_sticky(
 def assign_partitions(
     group: Group, recall: Callable[[Member], MemberData], highest: int, record: Recorder
 ) -> StickyDecision:
-    """`assignPartitions`, for both sticky strategies, which `recall` (`memberData`) from different places.
+    """Return the decision of both sticky strategies (`assignPartitions`).
 
-    `highest` is the highest generation that the leader has seen. AssignorError if the JVM throws or never
-    ends.
+    Args:
+        group: the group.
+        recall: reads a member's previous partitions (`memberData`); each strategy has its own.
+        highest: the highest generation that this leader knew before; -1 for none.
+        record: called with the reason of each decision.
+
+    Raises:
+        AssignorError: the JVM throws an exception for this group or never ends.
     """
     sticky_group = StickyGroup(group, record)
     subscriptions = sticky_group.subscriptions
@@ -96,14 +108,14 @@ def assign_partitions(
 
 
 class MemberData(NamedTuple):
-    """The partitions a member remembers, and since which generation; None if it does not say."""
+    """Holds the partitions that a member reports as its own, and the generation; None if it has none."""
 
     partitions: Sequence[TopicPartition]
     generation: int | None
 
 
 def member_data(member: Member) -> MemberData:
-    """Return what a member of a "sticky" group remembers, which is in its user data (KIP-341)."""
+    """Return the previous partitions of a member of a "sticky" group, from its user data (KIP-341)."""
     data = member.user_data
     if isinstance(data, StickyUserData):
         return MemberData(as_it_travels(data.partitions), data.generation)
@@ -111,17 +123,17 @@ def member_data(member: Member) -> MemberData:
 
 
 def max_generation_of(memories: Iterable[MemberData], highest: int) -> int:
-    """`maxGeneration`: the highest generation a leader has seen once it knows what members remember."""
+    """Return the highest generation that the leader knows after it has read all members (`maxGeneration`)."""
     return max([highest, *(_generation(data) for data in memories)])
 
 
 def previous_assignment(memories: Mapping[str, MemberData], max_generation: int) -> dict[TopicPartition, str]:
     """Return each partition's owner in the latest generation before `max_generation`.
 
-    Reassigning gives a partition back to that member first. Without this, a member that missed a rebalance
-    would lose for good what it had before. Memories are in the order of Java's map: of two with the same
-    generation the first one counts.
-    Quirk: where a leader has seen a higher generation than all its members, that is who has it now.
+    Step 5 returns a partition to that member first. Without this, a member that missed a rebalance would lose
+    its partitions for good. `memories` is in the order of Java's map; of two members with the same generation
+    the first one counts.
+    Quirk: if the leader knows a higher generation than all members report, this is the present owner.
     """
     previous: dict[TopicPartition, tuple[str, int]] = {}
     for consumer, data in memories.items():
@@ -140,7 +152,7 @@ def subscription_generation(subscription: Member) -> int:
 
 
 def _generation(data: MemberData) -> int:
-    """Return the generation of a member's memory, -1 if it does not say."""
+    """Return the generation that a member reports, -1 if it reports none."""
     return DEFAULT_GENERATION if data.generation is None else data.generation
 
 
@@ -148,10 +160,10 @@ def _generation(data: MemberData) -> int:
 
 
 def all_subscriptions_equal(subscriptions: HashMap[str, Member]) -> bool:
-    """Return whether Java takes all subscriptions for equal.
+    """Return whether Java treats all subscriptions as equal.
 
-    Quirk: members without topics do not count if they come before all others in Java's order.
-    Quirk: lists are compared by length, so that a topic named twice can stand for two.
+    Quirk: members without topics are ignored if they come before all others in Java's order.
+    Quirk: Java compares the length of lists, so a topic that is named twice counts as two.
     """
     subscribed_topics: set[str] = set()
     for subscription in subscriptions.values():
@@ -164,11 +176,11 @@ def all_subscriptions_equal(subscriptions: HashMap[str, Member]) -> bool:
 
 
 def settle_claims(group: StickyGroup, memories: Mapping[str, MemberData]) -> OwnedPartitions:
-    """Return who may keep what.
+    """Return the partitions that each member may keep.
 
     Members claim in the order of Java's map. Without this step, a member that missed a rebalance would keep
-    what another one has got since, and two members would consume the same partition.
-    Quirk: only the claimed partition's topic has to exist, not the partition.
+    partitions that other members have got since, and two members would consume the same partition.
+    Quirk: only the topic of a claimed partition must exist, not the partition itself.
     """
     claims = OwnedPartitions(group)
     for consumer in group.subscriptions:
@@ -181,10 +193,14 @@ def settle_claims(group: StickyGroup, memories: Mapping[str, MemberData]) -> Own
 
 
 class OwnedPartitions:
-    """Decides who may keep what after the claims so far; a claim meets the latest one that counted.
+    """Decides, claim by claim, which member may keep a partition.
 
-    `consumer_to_owned_partitions` is in the order of claims; `partitions_with_multiple_previous_owners` is
-    what several members claimed in the same generation.
+    Attributes:
+        consumer_to_owned_partitions: the partitions that each member may keep after the claims so far, in the
+            order of the claims.
+        partitions_with_multiple_previous_owners: the partitions that several members claimed in the same
+            generation.
+        _previous_owner: the member with which the next claim on a partition is compared.
     """
 
     def __init__(self, group: StickyGroup) -> None:
@@ -194,15 +210,19 @@ class OwnedPartitions:
         self.partitions_with_multiple_previous_owners: set[TopicPartition] = set()
 
     def claim(self, partition: TopicPartition, consumer: str, generation: int) -> None:
-        """Take in one claim: it counts, or one of a later generation does, or none of two of the same one."""
+        """Take one claim into account.
+
+        If another member claimed the partition before, the claim of the later generation counts. If both
+        claims have the same generation, neither counts.
+        """
         owned, record = self.consumer_to_owned_partitions, self._group.record
         other = self._previous_owner.get(partition)
         if other is None:
             owned[consumer].append(partition)
             self._previous_owner[partition] = consumer
             return
-        # Quirk: the other one's generation is that of its subscription (KIP-792), although members of a
-        # "sticky" group send theirs in their user data.
+        # Quirk: the generation of the other member is read from its subscription (KIP-792), although members
+        # of a "sticky" group send it in their user data.
         other_generation = subscription_generation(self._group.subscriptions[other])
         if generation < other_generation:
             record(partition, Reason.OUTDATED, consumer)
@@ -210,7 +230,7 @@ class OwnedPartitions:
         if generation > other_generation:
             owned[consumer].append(partition)
             record(partition, Reason.OUTDATED, other)
-        else:  # neither of them has it now, but the next claim is held against this one
+        else:  # neither member keeps the partition, but the next claim is compared with this one
             self.partitions_with_multiple_previous_owners.add(partition)
             record(partition, Reason.CONTESTED, other)
             record(partition, Reason.CONTESTED, consumer)
@@ -225,12 +245,15 @@ class OwnedPartitions:
 class ConstrainedAssignmentBuilder:
     """Builds the assignment of members that all subscribe to the same topics.
 
-    Every member gets min_quota partitions, and some get one more, which is max_quota. Members that can have
-    more are unfilled. Raises AssignorError if there are no members (ArithmeticException).
+    Every member gets min_quota partitions, and some members get one more, which is max_quota. A member that
+    can still get partitions is unfilled.
 
     Attributes:
-        partitions_transferring_ownership: partitions that another member has to give up first, with the
-            member that gets them; complete once built.
+        partitions_transferring_ownership: the partitions that another member must revoke first, with the
+            member that gets them; complete after `build`.
+
+    Raises:
+        AssignorError: the group has no members (ArithmeticException in Java).
     """
 
     def __init__(self, group: StickyGroup, claims: OwnedPartitions) -> None:
@@ -246,39 +269,40 @@ class ConstrainedAssignmentBuilder:
             )
         self._min_quota = total_partitions // number_of_consumers
         self._max_quota = -(-total_partitions // number_of_consumers)
-        # How many members are to get more than min_quota, and how many do so far.
+        # How many members shall have more than min_quota, and how many have so far.
         self._expected_over_min_quota = total_partitions % number_of_consumers
         self._current_over_min_quota = 0
 
         self._assignment: dict[str, list[TopicPartition]] = {
             name: [] for name in claims.consumer_to_owned_partitions
         }
-        # Partitions that a member owned and did not keep; of several such members the last one counts.
+        # The member that owned a partition and did not keep it. Of several such members the last one counts.
         self._maybe_revoked_partitions: dict[TopicPartition, str] = {}
         self._unfilled_under_min_quota: list[str] = []
         self._unfilled_exactly_min_quota: list[str] = []
         self.partitions_transferring_ownership: dict[TopicPartition, str] = {}
 
     def build(self) -> dict[str, list[TopicPartition]]:
-        """Return the assignment; AssignorError if quotas do not come out even (IllegalStateException)."""
-        # 3.1 Members keep what they own up to their quota; with racks, only what has a replica in their rack.
+        """Return the assignment; raise AssignorError if quotas do not add up (IllegalStateException)."""
+        # 3.1 Members keep the partitions they own, up to their quota. If racks decide, they keep only
+        # partitions with a replica in their rack.
         assigned_partitions = self._assign_owned_partitions()
-        # 3.2 What nobody keeps is unassigned; with racks, what the fewest members are near comes first, or
-        # nobody near would have room when its turn comes.
+        # 3.2 Partitions that no member keeps are unassigned. If racks decide, those with the fewest members
+        # near them come first: later these members might be full.
         unassigned = self._unassigned_partitions(assigned_partitions)
-        # 3.3 With racks, unassigned partitions go round robin to unfilled members near them.
+        # 3.3 If racks decide, unassigned partitions go round robin to unfilled members near them.
         self._unfilled_under_min_quota.sort(key=utf16_key)
         self._unfilled_exactly_min_quota.sort(key=utf16_key)
         if self._group.rack_info.consumer_racks:
             unassigned = self._assign_rack_aware_round_robin(unassigned)
         # 3.4 The others go round robin to unfilled members: up to min_quota first, then one more.
         self._assign_round_robin(unassigned)
-        # 3.5 Nobody may be left unfilled.
+        # 3.5 No member may be left unfilled.
         self._verify_unfilled_members()
         return self._assignment
 
     def _assign_owned_partitions(self) -> list[TopicPartition]:
-        """Step 3.1, members in the order of Java's map; what they keep."""
+        """Step 3.1, with members in the order of Java's map; return the partitions that they keep."""
         assigned_partitions = []
         for consumer in self._claims.consumer_to_owned_partitions:
             owned = self._owned_partitions(consumer)
@@ -293,10 +317,10 @@ class ConstrainedAssignmentBuilder:
         return assigned_partitions
 
     def _owned_partitions(self, consumer: str) -> list[TopicPartition]:
-        """Return what the consumer owns that is neither far nor contested, by number and then topic.
+        """Return the owned partitions of a consumer that are neither far nor contested, sorted.
 
-        Sorted by topic first, a member would keep whole topics and give up others, and a busy topic would
-        stay with few members (KAFKA-16277).
+        They are sorted by number, then by topic. If they were sorted by topic first, a member would keep
+        whole topics and give up others, and a busy topic would stay with few members (KAFKA-16277).
         """
         owned = []
         for partition in self._claims.consumer_to_owned_partitions[consumer]:
@@ -304,17 +328,14 @@ class ConstrainedAssignmentBuilder:
                 self._maybe_revoked_partitions[partition] = consumer
                 self._group.record(partition, Reason.FAR, consumer)
             elif partition in self._claims.partitions_with_multiple_previous_owners:
-                # Quirk: this also meets the claim of a later generation that outdid several earlier ones.
+                # Quirk: this also drops a claim of a later generation that replaced two earlier equal ones.
                 self._group.record(partition, Reason.CONTESTED, consumer)
             else:
                 owned.append(partition)
         return sorted(owned, key=lambda partition: (partition.partition, utf16_key(partition.topic)))
 
     def _quota(self, consumer: str, owned: int) -> int:
-        """Return how many of the partitions that it owns a consumer keeps.
-
-        Unfilled consumers are written down.
-        """
+        """Return how many of its owned partitions a consumer keeps; record the consumer if it is unfilled."""
         if owned < self._min_quota:
             self._unfilled_under_min_quota.append(consumer)
             return owned
@@ -330,20 +351,20 @@ class ConstrainedAssignmentBuilder:
         return self._current_over_min_quota < self._expected_over_min_quota
 
     def _count_over_min_quota(self) -> None:
-        """Count one more member with max_quota; once enough have, members with min_quota are filled."""
+        """Count one more member with max_quota. Once there are enough, members with min_quota are filled."""
         self._current_over_min_quota += 1
         if self._current_over_min_quota == self._expected_over_min_quota:
             self._unfilled_exactly_min_quota.clear()
 
     def _unassigned_partitions(self, assigned_partitions: list[TopicPartition]) -> list[TopicPartition]:
-        """Step 3.2, in the order in which they are given away."""
+        """Step 3.2: return the unassigned partitions in the order in which they are given out."""
         all_partitions = all_topic_partitions(self._group, utf16_key)
         assigned_partitions.sort(key=lambda partition: (utf16_key(partition.topic), partition.partition))
         unassigned = unassigned_partitions(all_partitions, assigned_partitions)
         return self._group.rack_info.sort_partitions_by_rack_consumers(unassigned)
 
     def _assign_rack_aware_round_robin(self, unassigned: list[TopicPartition]) -> list[TopicPartition]:
-        """Step 3.3; returns the partitions left."""
+        """Step 3.3: assign partitions to members near them; return the partitions that are left."""
         under, exactly = self._unfilled_under_min_quota, self._unfilled_exactly_min_quota
         rack_info = self._group.rack_info
         left = []
@@ -373,7 +394,7 @@ class ConstrainedAssignmentBuilder:
         return left
 
     def _assign_round_robin(self, unassigned: list[TopicPartition]) -> None:
-        """Step 3.4: gives each partition to the next unfilled member."""
+        """Step 3.4: give each partition to the next unfilled member."""
         under, exactly = self._unfilled_under_min_quota, self._unfilled_exactly_min_quota
         index = 0
         for partition in unassigned:
@@ -397,7 +418,7 @@ class ConstrainedAssignmentBuilder:
                 self._current_over_min_quota += 1
 
     def _assign_new_partition(self, partition: TopicPartition, consumer: str, reason: Reason) -> None:
-        """Give a partition to a member; note a transfer if another member owned it and has to give it up."""
+        """Give a partition to a member; record a transfer if another member owned it and must revoke it."""
         self._assignment[consumer].append(partition)
         self._group.record(partition, reason, consumer)
         revoked_from = self._maybe_revoked_partitions.get(partition, consumer)
@@ -405,7 +426,7 @@ class ConstrainedAssignmentBuilder:
             self.partitions_transferring_ownership[partition] = consumer
 
     def _verify_unfilled_members(self) -> None:
-        """Step 3.5: who is still unfilled has min_quota, and nobody else is to get more."""
+        """Step 3.5: check that each unfilled member has min_quota and no further member should have more."""
         if not self._unfilled_under_min_quota:
             return
         counts = {len(self._assignment[consumer]) for consumer in self._unfilled_under_min_quota}
@@ -413,7 +434,10 @@ class ConstrainedAssignmentBuilder:
             raise self._quotas_do_not_come_out_even()
 
     def _quotas_do_not_come_out_even(self) -> AssignorError:
-        """Quirk: Java keeps partitions that do not exist (any more), and then miscounts."""
+        """Return the error for quotas that do not add up.
+
+        Quirk: Java lets members keep partitions that do not exist, and then its counts are wrong.
+        """
         partitions_per_topic = self._group.partitions_per_topic
         consumer, partition = next(
             (consumer, partition)

@@ -1,7 +1,8 @@
-"""Decides as "sticky" does where members subscribe to different topics: steps 4 and 5 of `sticky`.
+"""The rule of "sticky" if members subscribe to different topics: steps 4 and 5 of `sticky`.
 
 Kafka: `AbstractStickyAssignor.GeneralAssignmentBuilder` in clients 4.4.0 (as 4.1 to 4.4). Partitions go one
-by one to the member that has the fewest; then they move between members until no move would help.
+by one to the member with the fewest. Then they move between members until no move makes the assignment more
+balanced.
 """
 
 from __future__ import annotations
@@ -37,36 +38,42 @@ class GeneralAssignmentBuilder:
         self._current = CurrentAssignment(claims.consumer_to_owned_partitions)
 
     def build(self, prev_assignment: Mapping[TopicPartition, str]) -> HashMap[str, list[TopicPartition]]:
-        """Return the assignment; who had a partition in an earlier generation would get it back first.
+        """Return the assignment.
 
-        AssignorError if balancing meets a member that takes no part in it (NullPointerException), or never
-        ends, as in the JVM.
+        Args:
+            prev_assignment: the member that had each partition in an earlier generation. It is the first to
+                get the partition back.
+
+        Raises:
+            AssignorError: a partition would move to a member that takes no part in balancing
+                (NullPointerException in Java), or balancing never ends.
         """
-        # 4.1 Members keep what they own and still subscribe to; with racks, only what is not far.
+        # 4.1 Members keep the partitions that they own and still subscribe to, except for far ones.
         number_owned = self._current.count()
         assigned_partitions = self._assign_owned_partitions()
         initializing = not assigned_partitions
         revocation_required = len(assigned_partitions) < number_owned
-        # 4.2 What nobody keeps is unassigned. Topics with the fewest potential consumers come first: later,
-        # those few could have been given so much else that balance is out of reach.
+        # 4.2 Partitions that no member keeps are unassigned. Topics with the fewest potential consumers come
+        # first: later, these few could already have too many partitions of other topics.
         all_partitions = all_topic_partitions(self._group, self._topic_key)
         assigned_partitions.sort(key=lambda owned: (self._topic_key(owned.topic), owned.partition))
         unassigned = unassigned_partitions(all_partitions, assigned_partitions)
-        # 4.3 Each unassigned partition goes to the subscriber with the fewest, near ones first.
+        # 4.3 Each unassigned partition goes to the subscriber with the fewest; members near it come first.
         self._assign_unassigned_partitions(unassigned)
-        # 4.4 Members that nothing can be given to or taken from are set aside. Their sizes can never come
-        # closer to the others', so balancing would compare them again and again in vain.
+        # 4.4 Members that can neither get nor lose a partition take no part in balancing. Their sizes never
+        # change, so it would be useless to compare them again and again.
         fixed_assignments = self._set_fixed_assignments_aside()
-        # 4.5 Partitions move while that makes the assignment more balanced; see 5. Where members gave up
-        # nothing, moving only what was just given away may do, and those moves take nothing from anybody.
+        # 4.5 Partitions move as long as that makes the assignment more balanced (step 5). If no member gave
+        # up a partition, only the partitions that were just assigned move at first. That may be enough, and
+        # such moves take no partition from its owner.
         before = self._current.copy()
         reassignment = Reassignment(self._group, self._potential, self._current, prev_assignment)
         if not revocation_required:
             reassignment.perform(self._that_can_move(unassigned))
         performed = reassignment.perform(self._that_can_move(all_partitions))
-        # 4.6 Moves that did not make the assignment more balanced are undone: members would give up
-        # partitions for nothing.
-        # Quirk: only moves of the second run lead to a look at the score, but those of both are undone.
+        # 4.6 Moves that did not make the assignment more balanced are undone, because members would give up
+        # partitions for nothing. Quirk: the score is compared only if the second run moved a partition; then
+        # the moves of both runs are undone.
         if performed and not initializing and self._current.balance_score() >= before.balance_score():
             self._undo(reassignment, before)
         self._current.put_back(fixed_assignments)
@@ -77,7 +84,7 @@ class GeneralAssignmentBuilder:
         return len(self._potential.topic_to_all_potential_consumers[topic]), utf16_key(topic)
 
     def _assign_owned_partitions(self) -> list[TopicPartition]:
-        """Step 4.1; what members keep."""
+        """Step 4.1: return the partitions that members keep."""
         assigned = []
         for consumer, owned in self._current.partitions.items():
             topics = set(self._potential.consumer_to_all_potential_topics[consumer])
@@ -96,7 +103,10 @@ class GeneralAssignmentBuilder:
         return assigned
 
     def _assign_unassigned_partitions(self, unassigned: list[TopicPartition]) -> None:
-        """Step 4.3: with racks, first to those near a partition or without a rack, then to anybody."""
+        """Step 4.3: assign each partition to a member near it or without a rack, else to any subscriber.
+
+        First all partitions are tried with members near them; those that are left follow.
+        """
         self._current.sort(self._potential, self._group.rack_info)
         left = []
         for partition in unassigned:
@@ -118,7 +128,7 @@ class GeneralAssignmentBuilder:
         self._group.record(partition, Reason.NEAR if near else Reason.FILLED, consumer)
 
     def _set_fixed_assignments_aside(self) -> HashMap[str, list[TopicPartition]]:
-        """Step 4.4: takes out, with what they have, those who have all they can and none of it can move."""
+        """Step 4.4: remove and return the members that have all they can have, if none of it can move."""
         fixed_assignments: HashMap[str, list[TopicPartition]] = HashMap()
         for consumer, max_size in self._potential.max_assignment_size.items():
             partitions = self._current.partitions[consumer]
@@ -127,11 +137,11 @@ class GeneralAssignmentBuilder:
         return fixed_assignments
 
     def _that_can_move(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Return the partitions whose topic has two potential consumers, between whom they can move."""
+        """Return the partitions that can move: their topic has at least two potential consumers."""
         return list(filter(self._potential.can_participate, partitions))
 
     def _undo(self, reassignment: Reassignment, before: CurrentAssignment) -> None:
-        """Step 4.6."""
+        """Step 4.6: undo all moves."""
         self._current.revert_to(before)
         for partition in reassignment.moved:
             self._group.record(partition, Reason.UNDONE, before.consumer_of[partition])
@@ -141,16 +151,18 @@ class GeneralAssignmentBuilder:
 
 
 class Reassignment:
-    """Moves partitions between members until they are balanced; `moved` lists them in order.
+    """Moves partitions between members until they are balanced.
 
-    Members that take no part are not in `current`.
+    Members that take no part in balancing must not be in `current`.
 
     Attributes:
-        _fixed: members that take no part.
-        _topics_with_fixed_consumers: topics that at least one of them subscribes to; asking about it fails
-            there.
-        _movements: the moves so far, which decide what moves in place of what.
-        _counter_example: (member, partition that it could take, member that has it); None if none is known.
+        moved: the partitions that moved, in order.
+        _fixed: the members that take no part in balancing.
+        _topics_with_fixed_consumers: the topics that at least one of these subscribes to. For such topics a
+            question about a fixed member can fail, as in Java.
+        _movements: the moves so far. They decide whether another partition moves in place of the chosen one.
+        _counter_example: a possible move: (member that could take a partition, the partition, member that has
+            it); None if none is known.
     """
 
     def __init__(
@@ -175,11 +187,17 @@ class Reassignment:
         current.sort(potential, group.rack_info)
 
     def perform(self, reassignable_partitions: Sequence[TopicPartition]) -> bool:
-        """Goes over partitions again and again until none moves (`performReassignments`); whether any did.
+        """Go over the partitions again and again until none moves (`performReassignments`).
 
-        Quirk: partitions that move in place of others can go round in a circle, and Java follows them for
-        ever. A state that comes back after a round shows the circle. Raises AssignorError for it, and where
-        reassigning meets a member that takes no part (NullPointerException).
+        Returns whether any partition moved.
+
+        Quirk: partitions that move in place of others can do so without end, and then Java never returns.
+            Here
+        a state that occurs twice raises AssignorError.
+
+        Raises:
+            AssignorError: balancing never ends, or a partition would move to a member that takes no part in
+                it (NullPointerException in Java).
         """
         states: set[Hashable] = set()
         while self._go_over(reassignable_partitions):
@@ -193,20 +211,20 @@ class Reassignment:
         return bool(states)
 
     def _go_over(self, partitions: Sequence[TopicPartition]) -> bool:
-        """Looks at each partition once, or until all are balanced; whether any moved."""
+        """Examine each partition once, or until the assignment is balanced; return whether any moved."""
         modified = False
         for partition in partitions:
             if self._is_balanced():
                 break
             consumer = self._current.consumer_of[partition]
             previous = self._prev_assignment.get(partition)
-            # 5.1 A member from which others took a partition while it was away gets it back first.
-            # Quirk: the previous consumer need not subscribe to the topic any more.
+            # 5.1 A member that lost the partition while it was away gets it back first.
+            # Quirk: the previous consumer may no longer subscribe to the topic.
             if previous is not None and self._has_fewer(previous, consumer, partition):
                 self._reassign_partition(partition, previous, Reason.STOLEN_BACK)
-            # 5.2 Otherwise whoever has the fewest gets it.
+            # 5.2 Otherwise the subscriber with the fewest partitions gets it.
             elif self._somebody_has_fewer(consumer, partition):
-                # Quirk: whoever has fewer, near or not, the first one in order gets it.
+                # Quirk: the first subscriber in order gets the partition, whichever had fewer, near or not.
                 new_consumer = self._current.order.first(partition.topic)
                 assert new_consumer is not None
                 self._reassign_partition(partition, new_consumer, Reason.BALANCED)
@@ -216,9 +234,10 @@ class Reassignment:
         return modified
 
     def _has_fewer(self, other: str, consumer: str, partition: TopicPartition) -> bool:
-        """Return whether another consumer has at least two partitions less than the partition's consumer.
+        """Return whether another consumer has at least two partitions fewer than the partition's consumer.
 
-        With one less, the two would only change places, and the partition would move back and forth.
+        If the difference were one, a move would only exchange their sizes, and the partition would move back
+        and forth.
         """
         if other in self._fixed:
             raise AssignorError(
@@ -229,10 +248,11 @@ class Reassignment:
         return self._current.size(other) + 1 < self._current.size(consumer)
 
     def _somebody_has_fewer(self, consumer: str, partition: TopicPartition) -> bool:
-        """Return whether any potential consumer has at least two partitions less than the partition's own.
+        """Return whether any potential consumer has at least two partitions fewer than the partition's own.
 
-        Java asks those near the partition first if the partition's consumer is near it, and then all. The
-        first one in order can answer for them, unless asking one of them fails before another one says yes.
+        Java asks all potential consumers one by one; if the partition's own consumer is near it, those near
+        it are asked first. Here only the one with the fewest is asked, which gives the same answer. But if
+        one of them takes no part in balancing, Java can fail at it first, so all are asked in Java's order.
         """
         topic = partition.topic
         if topic not in self._topics_with_fixed_consumers:
@@ -244,9 +264,9 @@ class Reassignment:
         return any(self._has_fewer(other, consumer, partition) for other in candidates)
 
     def _is_balanced(self) -> bool:
-        """Return whether no member that can have more could take a partition from one with at least two more.
+        """Return whether no member could take a partition from a member with at least two partitions more.
 
-        A counter-example is remembered, so that not all partitions need be looked at again while it holds.
+        The last possible move that was found is remembered. While it is still possible, no search is needed.
         """
         if self._current.order.difference <= 1:
             return True
@@ -260,24 +280,24 @@ class Reassignment:
         return self._counter_example is None
 
     def _find_counter_example(self) -> tuple[str, TopicPartition, str] | None:
-        """Return a member, a partition that it could take, and who from; None if all are balanced.
+        """Return a possible move, in the form of `_counter_example`; None if the assignment is balanced.
 
-        Any will do. The last partition of a topic will move last, so it stays one for longest.
-        Quirk: of two members that have a partition, Java looks at the one that its HashMap visits last.
+        Any possible move will do. The last partition of a topic moves last, so it remains one for longest.
+        Quirk: if two members have a partition, Java considers the one that its HashMap visits last.
         """
         all_partitions = {
             partition: consumer
             for consumer, partitions in self._current.partitions.items()
             for partition in partitions
         }
-        settled: set[str] = set()  # topics that nobody has partitions of who has at least two more
+        settled: set[str] = set()  # topics of which no member with at least two more has a partition
         for consumer in self._current.order.ascending():
             size = self._current.size(consumer)
             if size == self._potential.max_assignment_size[consumer]:
                 continue
             for topic in reversed(self._potential.consumer_to_all_potential_topics[consumer]):
                 if topic in settled:
-                    continue  # this member has no fewer partitions than the ones before it
+                    continue  # this member has at least as many partitions as the members before it
                 settled.add(topic)
                 for partition in reversed(self._group.partitions_per_topic[topic]):
                     other = all_partitions[partition]
@@ -288,9 +308,9 @@ class Reassignment:
         return None
 
     def _reassign_partition(self, partition: TopicPartition, new_consumer: str, reason: Reason) -> None:
-        """`reassignPartition`: moves it, or one of its topic that moved the opposite way before.
+        """Move a partition, or one of its topic that moved the opposite way (`reassignPartition`).
 
-        Otherwise two members would swap partitions of a topic, and both would lose their state for nothing.
+        Otherwise two members would exchange partitions of a topic, and both would lose state for nothing.
         """
         consumer = self._current.consumer_of[partition]
         moved = self._movements.actual_partition_to_be_moved(partition, consumer, new_consumer)

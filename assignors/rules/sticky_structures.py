@@ -1,7 +1,7 @@
-"""The sticky rule keeps its state in these structures, each with one owner.
+"""The data structures of the sticky rule.
 
-`StickyGroup`, `RackInfo` and `PotentialConsumers` do not change while partitions are assigned;
-`CurrentAssignment` with its `SortedSubscriptions`, and `PartitionMovements`, do.
+`StickyGroup`, `RackInfo` and `PotentialConsumers` do not change while partitions are assigned.
+`CurrentAssignment` with its `SortedSubscriptions`, and `PartitionMovements`, change.
 
 Kafka: `AbstractStickyAssignor` and its inner classes in clients 4.4.0 (as 4.1 to 4.4).
 """
@@ -28,13 +28,21 @@ from partitioning.topic_partition import TopicPartition
 
 NO_RACKS: frozenset[str] = frozenset()
 
-# A consumer's size and its place by id; out of date once the consumer has another size.
+# A consumer's number of partitions and its place by id. An entry is outdated once the consumer's number
+# changes.
 Entry = tuple[int, int]
 Heap = list[Entry]
 
 
 class StickyGroup:
-    """Holds what a leader knows of its group; no step changes it."""
+    """Holds what a leader knows of its group; no step changes it.
+
+    Attributes:
+        record: called with the reason of each decision.
+        subscriptions: the members by id, in the order of Java's map.
+        partitions_per_topic: the partitions of each subscribed topic that exists, ascending.
+        rack_info: the racks of consumers and partitions.
+    """
 
     def __init__(self, group: Group, record: Recorder) -> None:
         self.record = record
@@ -48,10 +56,13 @@ class StickyGroup:
 
 
 class RackInfo:
-    """Knows which consumers are near which partitions (KIP-881); no rack at all if racks decide nothing.
+    """Holds which consumers are near which partitions (KIP-881); Java's `RackInfo`.
 
-    Java's `RackInfo`. Consumers without a rack are not
-    in `consumer_racks`; `partition_racks` are those of a partition's replicas.
+    Both attributes are empty if racks do not change the answer.
+
+    Attributes:
+        consumer_racks: the rack of each consumer that has one, by member id.
+        partition_racks: the racks of each partition's replicas.
     """
 
     def __init__(self, topics: Iterable[Topic], members: Iterable[Member]) -> None:
@@ -77,7 +88,7 @@ class RackInfo:
         return consumer in self.consumer_racks and not self.is_near(consumer, partition)
 
     def sort_partitions_by_rack_consumers(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
-        """Return the partitions that the fewest consumers are near first; ties stay as they are."""
+        """Return the partitions, those with the fewest consumers near them first; ties stay in order."""
 
         def num_consumers(partition: TopicPartition) -> int:
             """Return how many consumers are near a partition."""
@@ -89,7 +100,10 @@ class RackInfo:
     def next_rack_consumer(
         self, partition: TopicPartition, consumers: Sequence[str], first_index: int
     ) -> int | None:
-        """Return the position of the first consumer near the partition, going round from `first_index`."""
+        """Return the index of the first consumer near the partition, searching round from `first_index`.
+
+        None if no consumer is near the partition.
+        """
         for i in range(len(consumers)):
             index = (first_index + i) % len(consumers)
             if self.is_near(consumers[index], partition):
@@ -98,10 +112,14 @@ class RackInfo:
 
 
 class PotentialConsumers:
-    """Knows who can get what if members subscribe to different topics; no step changes it.
+    """Holds which consumers can get which topics if subscriptions differ; no step changes it.
 
-    `max_assignment_size` is the most partitions each consumer can have. Topics that do not exist are left
-    out. Quirk: a topic that a member names twice counts twice in both maps.
+    Topics that do not exist are left out. Quirk: a topic that a member names twice counts twice in both maps.
+
+    Attributes:
+        topic_to_all_potential_consumers: the subscribers of each topic, in the order of Java's map.
+        consumer_to_all_potential_topics: the topics of each consumer, in the order of its subscription.
+        max_assignment_size: how many partitions each consumer can have at most.
     """
 
     def __init__(self, group: StickyGroup) -> None:
@@ -123,25 +141,26 @@ class PotentialConsumers:
         }
 
     def can_participate(self, partition: TopicPartition) -> bool:
-        """Return whether the partition's topic has two potential consumers, between whom it can move."""
+        """Return whether the partition can move: its topic has at least two potential consumers."""
         return len(self.topic_to_all_potential_consumers[partition.topic]) >= 2
 
     def _get_max_assignment_size(self, all_subscribed_topics: Sequence[str]) -> int:
-        """Return the partitions of all topics that a consumer subscribes to."""
+        """Return how many partitions the topics of a consumer have together."""
         topics: Iterable[str] = all_subscribed_topics
         if len(all_subscribed_topics) == len(self._partitions_per_topic):
-            topics = self._partitions_per_topic  # Quirk: also if one is named twice in place of another
+            # Quirk: this is also true if one topic is named twice and another one is missing.
+            topics = self._partitions_per_topic
         return sum(len(self._partitions_per_topic[topic]) for topic in topics)
 
 
 class CurrentAssignment:
-    """Owns the assignment while partitions are given away and move.
+    """Owns the assignment while partitions are given out and move.
 
     Attributes:
-        partitions: the partitions of each consumer, at first what it may keep. Java's order decides who a
-            partition with two consumers counts for.
-        consumer_of: who has each partition; of two consumers, who got it last.
-        order: the consumers, those with the fewest partitions first.
+        partitions: the partitions of each consumer; at first those that it may keep. If two consumers have
+            the same partition, the order of this map decides which of them counts.
+        consumer_of: the consumer of each partition; of two consumers, the one that got it last.
+        order: the consumers, those with the fewest partitions first. It exists after the first `sort`.
     """
 
     order: SortedSubscriptions
@@ -164,20 +183,20 @@ class CurrentAssignment:
         self.consumer_of.update(dict.fromkeys(kept, consumer))
 
     def sort(self, potential: PotentialConsumers, rack_info: RackInfo) -> None:
-        """Orders the consumers that take part; again once others take part."""
+        """Sort the consumers in `partitions`; call this again after consumers were added or removed."""
         self.order = SortedSubscriptions(
             self.partitions, potential.topic_to_all_potential_consumers, rack_info.consumer_racks
         )
 
     def add(self, partition: TopicPartition, consumer: str) -> None:
-        """Gives a partition to a consumer, which stays in order."""
+        """Give a partition to a consumer, and update `order`."""
         partitions = self.partitions[consumer]
         partitions.append(partition)
         self.order.update_size(consumer, len(partitions) - 1)
         self.consumer_of[partition] = consumer
 
     def move(self, partition: TopicPartition, new_consumer: str) -> None:
-        """Gives a partition to another consumer; both stay in order."""
+        """Give a partition to another consumer, and update `order`."""
         old_consumer = self.consumer_of[partition]
         source, target = self.partitions[old_consumer], self.partitions[new_consumer]
         source.remove(partition)
@@ -187,7 +206,7 @@ class CurrentAssignment:
         self.order.update_size(old_consumer, len(source) + 1)
 
     def balance_score(self) -> int:
-        """`getBalanceScore`: how far the sizes are apart."""
+        """Return the sum of the differences in size of all pairs of consumers (`getBalanceScore`)."""
         return balance_score(map(len, self.partitions.values()))
 
     def copy(self) -> CurrentAssignment:
@@ -198,33 +217,36 @@ class CurrentAssignment:
         return copy
 
     def revert_to(self, before: CurrentAssignment) -> None:
-        """Clears the map and fills it again, as that can change the order of Java's map."""
+        """Return to the partitions of `before`.
+
+        As in Java, the map is cleared and filled again, which can change its order.
+        """
         for consumer in list(self.partitions):
             del self.partitions[consumer]
         self.put_back(before.partitions)
 
     def put_back(self, partitions: Mapping[str, list[TopicPartition]]) -> None:
-        """Puts consumers into the map with what they have."""
+        """Put consumers back into the map, with their partitions."""
         for consumer, its_partitions in partitions.items():
             self.partitions[consumer] = its_partitions
 
 
 class SortedSubscriptions:
-    """Consumers in ascending order of how many partitions they have, then of id.
+    """Consumers in ascending order of their number of partitions, then of their id.
 
-    Java's `sortedCurrentSubscriptions` with its `SubscriptionComparator`. Java searches a TreeSet from its
-    start for a consumer that subscribes to a topic. Here subscribers are in a heap of their own, one for each
-    rack; topics with the same consumers share it.
+    This is Java's `sortedCurrentSubscriptions` with its `SubscriptionComparator`. Java searches a TreeSet
+    from its start for a consumer that subscribes to a topic. Here the subscribers of a topic are in heaps,
+    one for each rack; topics with the same subscribers share their heaps.
 
-    An entry of a heap is (size, place by id). If a size shrinks, a new entry is pushed; if it grows, the old
-    entry stays and is renewed when it comes to the top. So an entry is never larger than the true one, and
-    the least entry that is true is the least of all.
+    An entry of a heap is (size, place by id). If a size shrinks, a new entry is pushed. If it grows, the old
+    entry stays and is renewed when it comes to the top. So no entry is larger than the true one, and the
+    first true entry at the top is the least.
 
     Attributes:
-        _consumers: consumer ids in Java's order of text; a consumer's place is its index here.
+        _consumers: the consumer ids in Java's order of text. A consumer's place is its index here.
         _sizes: the sizes of all consumers, ascending.
-        _heaps: for each topic, (rack, heap of the subscribers in it); None stands for no rack.
-        _heaps_with: for each consumer, the heaps that it is in.
+        _heaps: for each topic, pairs (rack, heap of the subscribers in that rack); None stands for no rack.
+        _heaps_with: for each consumer, the heaps that contain it.
     """
 
     def __init__(
@@ -248,7 +270,7 @@ class SortedSubscriptions:
 
     @property
     def difference(self) -> int:
-        """The partitions that the last consumer has more than the first."""
+        """The number of partitions that the last consumer has more than the first one."""
         return self._sizes[-1] - self._sizes[0]
 
     def ascending(self) -> list[str]:
@@ -256,7 +278,10 @@ class SortedSubscriptions:
         return sorted(self._consumers, key=lambda consumer: len(self._current_assignment[consumer]))
 
     def first(self, topic: str, racks: Container[str] | None = None) -> str | None:
-        """Return the first subscriber of the topic; with racks, of those in one of them or without a rack."""
+        """Return the first subscriber of the topic, or None if there is none.
+
+        If `racks` is given, only subscribers in one of these racks or without a rack are considered.
+        """
         entries = [
             self._first(heap)
             for rack, heap in self._heaps[topic]
@@ -265,11 +290,12 @@ class SortedSubscriptions:
         return self._consumers[min(entries)[1]] if entries else None
 
     def update_size(self, consumer: str, before: int) -> None:
-        """Puts a consumer where it belongs now; it had so many partitions before."""
+        """Update the order after a consumer's size has changed; `before` is its size before that."""
         entry = self._entry(consumer)
         del self._sizes[bisect_left(self._sizes, before)]
         insort(self._sizes, entry[0])
-        # A smaller size must be seen at once; a larger one is found when the old entry comes to the top.
+        # A smaller size needs a new entry at once. A larger one is noticed when the old entry comes to the
+        # top.
         if entry[0] < before:
             for heap in self._heaps_with[consumer]:
                 heappush(heap, entry)
@@ -277,7 +303,7 @@ class SortedSubscriptions:
     def _heaps_by_rack(
         self, consumers: Iterable[str], consumer_racks: Mapping[str, str]
     ) -> list[tuple[str | None, Heap]]:
-        """Return a heap for each rack of these consumers, of those that take part."""
+        """Return a heap for each rack of these consumers; consumers that take no part are left out."""
         heaps: dict[str | None, Heap] = {}
         for consumer in consumers:
             if consumer in self._places:
@@ -289,14 +315,11 @@ class SortedSubscriptions:
         return list(heaps.items())
 
     def _entry(self, consumer: str) -> Entry:
-        """Return the entry of a consumer as it is now."""
+        """Return the true entry of a consumer."""
         return len(self._current_assignment[consumer]), self._places[consumer]
 
     def _first(self, heap: Heap) -> Entry:
-        """Return the least entry of a heap.
-
-        What is out of date is brought up to date when it comes to the top.
-        """
+        """Return the least entry of a heap, after outdated entries at the top are renewed."""
         while True:
             entry = self._entry(self._consumers[heap[0][1]])
             if heap[0] == entry:
@@ -307,8 +330,8 @@ class SortedSubscriptions:
 def balance_score(sizes: Iterable[int]) -> int:
     """Return the sum of the differences in size of all pairs of consumers.
 
-    In ascending order, a size is added in its pairs with those before it, and subtracted in its pairs with
-    those after it. Quirk: Java counts in 32 bits.
+    In ascending order, a size is added once for each size before it, and subtracted once for each size after
+    it. Quirk: Java counts in 32 bits, so the sum can overflow.
     """
     ascending = sorted(sizes)
     score = sum(size * (place - (len(ascending) - 1 - place)) for place, size in enumerate(ascending))
@@ -316,20 +339,21 @@ def balance_score(sizes: Iterable[int]) -> int:
 
 
 Consumer = str | int
-"""A consumer's id, or the number that stands for it in columns."""
+"""A consumer's id (in rules), or the number that stands for it (in columns)."""
 
 
 class ConsumerPair(NamedTuple):
-    """A move: from whom, and to whom."""
+    """The consumer that loses a partition by a move, and the one that gets it."""
 
     source: Consumer
     destination: Consumer
 
 
 class PartitionMovements:
-    """The moves so far, so that no two members swap partitions of a topic (Java's `PartitionMovements`).
+    """Records the moves, so that no two members exchange partitions of a topic (Java's `PartitionMovements`).
 
-    Java asks its maps only about single keys; of its sets of partitions it takes the first element.
+    Java only looks up single keys in its maps, so dicts replace them here. But it takes the first element of
+    its sets of partitions, so these are HashSets.
     """
 
     def __init__(self) -> None:
@@ -339,21 +363,21 @@ class PartitionMovements:
     def move_partition(
         self, partition: TopicPartition, old_consumer: Consumer, new_consumer: Consumer
     ) -> None:
-        """Writes a move down; a partition that moved before counts as moved from where it was first."""
+        """Record a move; if the partition moved before, the move starts at its first consumer."""
         first_consumer = old_consumer
         if partition in self._partition_movements:
             first_consumer = self._remove_movement_record(partition).source
             if first_consumer == new_consumer:
-                return  # it is back where it was first
+                return  # the partition is back at its first consumer
         self._add_movement_record(partition, ConsumerPair(first_consumer, new_consumer))
 
     def actual_partition_to_be_moved(
         self, partition: TopicPartition, old_consumer: Consumer, new_consumer: Consumer
     ) -> TopicPartition:
-        """Return this partition, or one of its topic that has moved the opposite way and can go back instead.
+        """Return this partition, or one of its topic that moved the opposite way and can move back instead.
 
-        Quirk: for a partition that moved before, the opposite way starts where it was first. So the partition
-        that goes back can be one that `old_consumer` does not have.
+        Quirk: if this partition moved before, its first consumer is taken in place of `old_consumer`. So the
+        partition that moves back can be one that `old_consumer` does not have.
         """
         if partition in self._partition_movements:
             old_consumer = self._partition_movements[partition].source
@@ -362,7 +386,7 @@ class PartitionMovements:
         return next(iter(moves[reverse_pair])) if reverse_pair in moves else partition
 
     def state(self) -> Hashable:
-        """Return all that later answers depend on."""
+        """Return a value that is equal for two states if all later answers are equal."""
         return frozenset(
             (topic, pair, partitions.state())
             for topic, moves in self._partition_movements_by_topic.items()
@@ -370,13 +394,13 @@ class PartitionMovements:
         )
 
     def _add_movement_record(self, partition: TopicPartition, pair: ConsumerPair) -> None:
-        """Note that a partition moved between two members; a pair's partitions are kept in Java's HashSet."""
+        """Record that a partition moved between two consumers."""
         self._partition_movements[partition] = pair
         moves = self._partition_movements_by_topic.setdefault(partition.topic, {})
         moves.setdefault(pair, HashSet()).add(partition)
 
     def _remove_movement_record(self, partition: TopicPartition) -> ConsumerPair:
-        """Forget a partition's move, and return between whom it was."""
+        """Remove the record of a partition's move, and return the two consumers of it."""
         pair = self._partition_movements.pop(partition)
         moves = self._partition_movements_by_topic[partition.topic]
         moves[pair].discard(partition)
@@ -385,9 +409,9 @@ class PartitionMovements:
         return pair
 
 
-# What both builders ask: Java's `AbstractAssignmentBuilder` and `getUnassignedPartitions`.
+# Both builders use these: Java's `AbstractAssignmentBuilder` and `getUnassignedPartitions`.
 def all_topic_partitions(group: StickyGroup, key: Callable[[str], Any]) -> list[TopicPartition]:
-    """Return the partitions of all topics, topic by topic in this order."""
+    """Return the partitions of all topics, topic by topic; topics are sorted by `key`."""
     counts = group.partitions_per_topic
     return [partition for topic in sorted(counts, key=key) for partition in counts[topic]]
 
@@ -395,10 +419,10 @@ def all_topic_partitions(group: StickyGroup, key: Callable[[str], Any]) -> list[
 def unassigned_partitions(
     sorted_all_partitions: Iterable[TopicPartition], sorted_assigned_partitions: Iterable[TopicPartition]
 ) -> list[TopicPartition]:
-    """Return the partitions that nobody has, by walking all partitions and the assigned ones side by side.
+    """Return the partitions without an owner, by walking over all and over the assigned ones side by side.
 
-    Quirk: the walk waits for the next assigned partition to come up. One that does not exist never does, so
-    every partition after it passes for unassigned, and partitions that a member keeps are assigned once more.
+    Quirk: the walk waits for the next assigned partition. If that partition does not exist, it never comes.
+    So all partitions after it count as unassigned, and partitions that a member keeps are assigned once more.
     """
     assigned = iter(sorted_assigned_partitions)
     next_assigned = next(assigned, None)

@@ -1,7 +1,7 @@
 """The rule of "uniform": `org.apache.kafka.coordinator.group.assignor.UniformAssignor` (KIP-848).
 
-Kafka 4.4.0, as 4.1 to 4.4. Members keep as much as they may of what they have been told to consume, and sizes
-are as even as can be. Racks are ignored.
+Kafka 4.4.0, as 4.1 to 4.4. Members keep as many partitions of their last target assignment as possible while
+sizes become as even as possible. Racks are ignored.
 """
 
 import math
@@ -27,18 +27,23 @@ from partitioning.java.hash_map import HashSet
 
 
 class MemberAssignmentBalancer:
-    """A topic's subscribers by how many partitions they have, from both ends.
+    """Finds the subscribers of a topic with the fewest and with the most partitions, again and again.
 
-    It is `UniformHeterogeneousAssignmentBuilder.MemberAssignmentBalancer`, Kafka 4.4.0 (as 4.0 to 4.4). The
-    members with fewest are a range that grows to the right: each gets one partition a round, then members
-    with as many join in. Members with most are a range that grows to the left: each loses one a round.
-    Subscribers are ascending, and there is one at least; `sizes` change while partitions go round.
-    `imbalance` is the difference between the most and the fewest partitions to begin with.
+    This is `UniformHeterogeneousAssignmentBuilder.MemberAssignmentBalancer`, Kafka 4.4.0 (as 4.0 to 4.4).
+    Members are sorted by their number of partitions. Those with the fewest are a range at the left end: each
+    gets one partition in a round, and then members that now have the same number join the range. Those with
+    the most are a range at the right end, and each loses one partition in a round.
 
-    Between calls, members at places `[0, end)` of the first range have the size that it has come to or one
-    more; those in the last range likewise or one less; places in between have sizes strictly between the two.
+    Between two calls, each member of the left range has the range's size or one more, and each member of the
+    right range has that range's size or one less. Members between the two ranges have sizes strictly between
+    theirs. Members that were excluded are to the right of the right range.
 
-    Members that were excluded stand behind the last range.
+    Args:
+        subscribers: the subscribers of the topic, ascending; at least one.
+        sizes: how many partitions each member has. The caller updates it as partitions move.
+
+    Attributes:
+        imbalance: the difference between the most and the fewest partitions at the start.
     """
 
     def __init__(self, subscribers: Sequence[int], sizes: Sequence[int]) -> None:
@@ -46,7 +51,7 @@ class MemberAssignmentBalancer:
         self._sorted_members = sorted(subscribers, key=sizes.__getitem__)  # stable: ties stay ascending
         least, most = sizes[self._sorted_members[0]], sizes[self._sorted_members[-1]]
         self.imbalance = most - least
-        # The first range is [0, end), the last one is [start, end).
+        # The left range is [0, end), and the right one is [start, end).
         self._least_loaded_range_end = 0
         self._least_loaded_range_partition_count = least - 1
         self._next_least_loaded_member = 0
@@ -55,13 +60,13 @@ class MemberAssignmentBalancer:
         self._next_most_loaded_member = len(self._sorted_members) - 1
 
     def is_balanced(self) -> bool:
-        """Return whether what both ranges have come to differs by one at most."""
+        """Return whether the sizes of the two ranges differ by at most one."""
         return self._most_loaded_range_partition_count - self._least_loaded_range_partition_count <= 1
 
     def next_least_loaded_member(self) -> int:
         """Return the member that gets the next partition."""
         if self._next_least_loaded_member >= self._least_loaded_range_end:
-            # All of the range have got one, so now they have as many as the next ones.
+            # Each member of the range has got one, so the members with the next size join.
             self._least_loaded_range_partition_count += 1
             while (
                 self._least_loaded_range_end < len(self._sorted_members)
@@ -78,7 +83,7 @@ class MemberAssignmentBalancer:
         if self._next_most_loaded_member < self._most_loaded_range_start:
             is_empty = self._most_loaded_range_end <= self._most_loaded_range_start
             if is_empty and self._most_loaded_range_start > 0:
-                # All of the range were excluded: go on with the next ones, however many they have.
+                # All members of the range were excluded. Continue with the next ones, whatever their size.
                 self._most_loaded_range_partition_count = self._size_at(self._most_loaded_range_start - 1)
             else:
                 self._most_loaded_range_partition_count -= 1
@@ -96,7 +101,7 @@ class MemberAssignmentBalancer:
         return member
 
     def exclude_most_loaded_member(self) -> None:
-        """Takes the member that `next_most_loaded_member` gave last out of the range, to its right."""
+        """Exclude the member that `next_most_loaded_member` returned last, by moving it behind the range."""
         self._most_loaded_range_end -= 1
         members = self._sorted_members
         excluded, last = self._next_most_loaded_member + 1, self._most_loaded_range_end
@@ -108,10 +113,10 @@ class MemberAssignmentBalancer:
 
 
 def assign_uniform(group: Group, record: Recorder = record_nothing) -> Assignment:
-    """Return the assignment (`assign`), each member's list in the order of the broker's maps.
+    """Return the assignment (`assign`), with each member's list in the order of the broker's maps.
 
-    A member's `owned` is its target assignment so far. Raises AssignorError if some member owns a
-    partition that does not exist or that another one owns, and the JVM throws.
+    A member's `owned` is its last target assignment. Raises AssignorError if the JVM throws because a member
+    owns a partition that does not exist or that another member owns, too.
     """
     if not group.members:
         return Assignment.for_group(group, {})
@@ -129,13 +134,16 @@ def assign_uniform(group: Group, record: Recorder = record_nothing) -> Assignmen
 
 
 class UniformHomogeneousAssignmentBuilder:
-    """Makes one target assignment, where all members subscribe to the same topics.
+    """Builds the target assignment of a group whose members all subscribe to the same topics.
+
+    A member is an index into `GroupSpec.member_ids`.
 
     Attributes:
         subscribed_topic_ids: the topics, in the order of a HashSet of their ids.
+        unassigned_partitions: the partitions without an owner, in the order in which they are given out.
         minimum_member_quota: how many partitions each member gets at least.
         remaining_members_to_get_an_extra_partition: how many of the members that follow get one more.
-        unfilled_members: members with room, by number, and for how many partitions.
+        unfilled_members: (member, how many partitions it still gets) for each member with room.
     """
 
     def __init__(self, spec: GroupSpec, record: Recorder) -> None:
@@ -152,21 +160,21 @@ class UniformHomogeneousAssignmentBuilder:
         self._targets = Targets(spec)
 
     def build(self) -> dict[str, TargetAssignment]:
-        """Return the new target of each member.
+        """Return the new target of each member, by member id.
 
-        Raises AssignorError if targets hold partitions that do not exist, or one twice: others find no
-        room.
+        Raises AssignorError if old targets have a partition twice or partitions that do not exist. Then other
+        partitions find no member with room.
         """
-        # 1. List the partitions that are in nobody's target.
+        # 1. List the partitions that are in no target.
         self._find_unassigned_partitions()
-        # 2. Members keep what they have, up to their quota, and give up the rest.
+        # 2. Members keep partitions up to their quota, and give up the others.
         self._maybe_revoke_partitions()
-        # 3. Members with room get what is unassigned.
+        # 3. Members with room get the unassigned partitions.
         self._assign_remaining_partitions()
         return self._targets.result()
 
     def _find_unassigned_partitions(self) -> None:
-        """Step 1, topic after topic."""
+        """Step 1: list the partitions that are in no target, topic after topic."""
         assigned: dict[uuid.UUID, set[int]] = defaultdict(set)
         for target in self._targets.old:
             for topic, partitions in target.items():
@@ -179,25 +187,29 @@ class UniformHomogeneousAssignmentBuilder:
         ]
 
     def _maybe_revoke_partitions(self) -> None:
-        """Step 2, member after member."""
+        """Step 2: decide which partitions each member keeps, member after member."""
         for member in range(len(self._spec.member_ids)):
-            # 2.1 It keeps up to its quota, with an extra partition while there are any.
+            # 2.1 The member keeps up to its quota, which has an extra partition as long as there are extras.
             gets_extra = self.remaining_members_to_get_an_extra_partition > 0
             quota = self._keep(member, self.minimum_member_quota + gets_extra)
-            # 2.2 With room left it gives the extra back, if enough others follow to take all of them.
+            # 2.2 If it has room left, it returns the extra, provided that enough members follow to take all
+            # extras.
             remaining_members = len(self._spec.member_ids) - member
             enough = remaining_members > self.remaining_members_to_get_an_extra_partition
             if gets_extra and quota > 0 and enough:
                 gets_extra = False
                 quota -= 1
-            # 2.3 What is left of its quota is filled in step 3.
+            # 2.3 Step 3 fills the rest of its quota.
             if quota > 0:
                 self.unfilled_members.append((member, quota))
             if gets_extra:
                 self.remaining_members_to_get_an_extra_partition -= 1
 
     def _keep(self, member: int, quota: int) -> int:
-        """Step 2.1 for one member; what is left of its quota. Quirk: it keeps what its maps list first."""
+        """Step 2.1 for one member: keep partitions up to the quota, and return the rest of the quota.
+
+        Quirk: the member keeps the partitions that its maps list first.
+        """
         for topic, partitions in self._targets.old[member].items():
             for partition in partitions:
                 if topic not in self.subscribed_topic_ids:
@@ -215,7 +227,7 @@ class UniformHomogeneousAssignmentBuilder:
         return quota
 
     def _assign_remaining_partitions(self) -> None:
-        """Step 3, in order, first what nobody had, then what members gave up."""
+        """Step 3: give out first the partitions that no member had, then those that members gave up."""
         remaining_partitions = iter(self.unassigned_partitions)
         for member, quota in self.unfilled_members:
             target, name = self._targets.changeable(member), self._spec.member_ids[member]
@@ -230,10 +242,7 @@ class UniformHomogeneousAssignmentBuilder:
             )
 
     def _fault(self) -> str:
-        """Return what the targets have that no group a broker made has.
-
-        A partition too many, or one twice.
-        """
+        """Return the fault of the old targets: a partition that does not exist, or one with two owners."""
         owners: dict[tuple[uuid.UUID, int], str] = {}
         twice = ""
         for member in self._spec.member_ids:
@@ -254,12 +263,15 @@ MAX_ITERATION_COUNT = 16
 
 
 class UniformHeterogeneousAssignmentBuilder:
-    """Makes one target assignment; a member is its index, in the order of the coordinator's map.
+    """Builds the target assignment of a group whose members subscribe to different topics.
+
+    A member is an index into `GroupSpec.member_ids`.
 
     Attributes:
         topic_subscribers: the members that subscribe to each topic, ascending.
         sorted_topic_ids: the subscribed topics, in the order in which they are assigned and balanced.
-        partition_owners: the member that has each partition of each topic, None for nobody.
+        target_assignment_sizes: how many partitions each member has so far.
+        partition_owners: for each topic, the member that has each partition number; None for none.
     """
 
     def __init__(self, spec: GroupSpec, record: Recorder) -> None:
@@ -277,28 +289,30 @@ class UniformHeterogeneousAssignmentBuilder:
         }
 
     def build(self) -> dict[str, TargetAssignment]:
-        """Return the new target of each member.
+        """Return the new target of each member, by member id.
 
-        AssignorError if an old one has a partition its topic lacks.
+        Raises AssignorError if an old target has a partition that does not exist.
         """
-        # 1. Members keep what they have of topics they subscribe to.
+        # 1. Members keep the partitions of topics that they subscribe to.
         self._maybe_revoke_partitions()
-        # 2. What nobody has goes to the members with fewest.
+        # 2. Partitions without an owner go to the members with the fewest partitions.
         self._assign_remaining_partitions()
-        # 3. Partitions move from the members with most to those with fewest.
+        # 3. Partitions move from members with the most to members with the fewest.
         self._balance()
         return self._targets.result()
 
     def _topic_order(self, topic: uuid.UUID) -> tuple[float, int, tuple[int, ...]]:
-        """Most partitions a subscriber first, then fewest subscribers, then by id (`topicComparator`).
+        """Return the sort key of a topic (`topicComparator`).
 
+        Topics with the most partitions for each subscriber come first, then those with the fewest
+        subscribers; then the id decides.
         Quirk: `Uuid.compareTo` compares the two halves of an id as signed numbers.
         """
         subscribers = len(self.topic_subscribers[topic])
         return -self._spec.num_partitions[topic] / subscribers, subscribers, struct.unpack(">qq", topic.bytes)
 
     def _maybe_revoke_partitions(self) -> None:
-        """Step 1, member after member."""
+        """Step 1: keep the partitions of subscribed topics, member after member."""
         for index, member in enumerate(self._spec.member_ids):
             subscribed = self._spec.subscribed_topic_ids[member]
             for topic, partitions in self._spec.member_assignment[member].items():
@@ -312,7 +326,10 @@ class UniformHeterogeneousAssignmentBuilder:
                         )
 
     def _keep(self, topic: uuid.UUID, partition: int, member: int) -> None:
-        """Quirk: where several members have a partition, all keep it, and the last counts as its owner."""
+        """Let a member keep a partition; raise AssignorError if the partition does not exist.
+
+        Quirk: if several members have a partition, all of them keep it, and the last one counts as its owner.
+        """
         name = self._spec.member_ids[member]
         beyond = self._spec.beyond_count(name, topic, partition)
         if beyond is not None:
@@ -325,7 +342,7 @@ class UniformHeterogeneousAssignmentBuilder:
         self._record(self._spec.topic_partition(topic, partition), Reason.KEPT, name)
 
     def _assign_remaining_partitions(self) -> None:
-        """Step 2, topic after topic."""
+        """Step 2: give out the partitions without an owner, topic after topic."""
         for topic in self.sorted_topic_ids:
             owners = self.partition_owners[topic]
             unassigned_partitions = [partition for partition, owner in enumerate(owners) if owner is None]
@@ -334,10 +351,10 @@ class UniformHeterogeneousAssignmentBuilder:
                 self._assign_partition(topic, partition, balancer.next_least_loaded_member(), Reason.FILLED)
 
     def _balance(self) -> None:
-        """Step 3: sweeps over the topics until it is back at the last one of which something moved.
+        """Step 3: sweep over the topics until it is back at the last topic of which a partition moved.
 
-        Quirk: each topic is balanced by itself, so 9, 10 and 11 partitions stay where the first two members
-        share one topic and the last two another.
+        Quirk: each topic is balanced by itself. So if the first and second of three members share one topic,
+        and the second and third another, sizes of 9, 10 and 11 stay as they are.
         """
         topics = [topic for topic in self.sorted_topic_ids if len(self.topic_subscribers[topic]) > 1]
         last_rebalanced_topic = None
@@ -350,17 +367,17 @@ class UniformHeterogeneousAssignmentBuilder:
                     last_rebalanced_topic = topic
 
     def _balance_topic(self, topic: uuid.UUID) -> bool:
-        """Moves partitions from the topic's most to its least loaded subscribers; whether any moved."""
+        """Move partitions from the topic's most to its least loaded subscribers; return whether any moved."""
         balancer = MemberAssignmentBalancer(self.topic_subscribers[topic], self.target_assignment_sizes)
         if balancer.imbalance <= 1:
             return False
-        # 3.1 What each member has to give: partitions it has now, the highest number first.
+        # 3.1 List the partitions that each member can give: those it has now, the highest number first.
         partitions: dict[int | None, list[int]] = defaultdict(list)
         for partition, owner in enumerate(self.partition_owners[topic]):
             partitions[owner].append(partition)
         has_moved = False
         while not balancer.is_balanced():
-            # 3.2 The next of the most loaded members that has a partition of this topic left.
+            # 3.2 Find the next of the most loaded members that has a partition of this topic left.
             most_loaded_member = balancer.next_most_loaded_member()
             while most_loaded_member is not None and not partitions[most_loaded_member]:
                 balancer.exclude_most_loaded_member()
@@ -368,7 +385,7 @@ class UniformHeterogeneousAssignmentBuilder:
             if most_loaded_member is None:
                 break
             partition = partitions[most_loaded_member].pop()
-            # 3.3 It moves to the next of the least loaded, unless the two levels have met meanwhile.
+            # 3.3 Move the partition to the next of the least loaded members, unless the ranges have met now.
             least_loaded_member = balancer.next_least_loaded_member()
             if balancer.is_balanced():
                 break
@@ -377,12 +394,13 @@ class UniformHeterogeneousAssignmentBuilder:
         return has_moved
 
     def _assign_partition(self, topic: uuid.UUID, partition: int, member: int, reason: Reason) -> None:
-        """Gives a partition to a member, taking it from the one that has it."""
+        """Give a partition to a member, and take it from the member that has it, if there is one."""
         owner = self.partition_owners[topic][partition]
         if owner is not None:
             remove_partition(self._targets.changeable(owner), topic, partition)
             self.target_assignment_sizes[owner] -= 1
-        # Quirk: a new set has room for an even share of the topic, which can change its order.
+        # Quirk: a new set is made with the capacity for an even share of the topic. This can change its
+        # order.
         estimated_partitions_per_subscriber = math.ceil(
             self._spec.num_partitions[topic] / len(self.topic_subscribers[topic])
         )

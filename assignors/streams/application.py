@@ -1,4 +1,4 @@
-"""Kafka Streams applications in classic groups, as the strategies of kafka-streams 4.4.0 see them."""
+"""Models a Kafka Streams application in a classic group as the strategies of kafka-streams 4.4.0 see it."""
 
 import re
 import uuid
@@ -21,7 +21,9 @@ _UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
 class ProcessAssignment(NamedTuple):
-    """Says which process runs, stands by for, or warms up which tasks, in order.
+    """Holds the tasks of each process of a Kafka Streams application, by process id; tasks are ascending.
+
+    `standby` has standby tasks and warm-up tasks.
 
     >>> process = "9e3c9a52-7f0e-4d3b-8a52-0f6a1c5f2b11"
     >>> application = StreamsGroup([Subtopology("0", 2)], [StreamsMember("a", process)])
@@ -33,38 +35,38 @@ class ProcessAssignment(NamedTuple):
     active: Mapping[str, PartitionList]
     standby: Mapping[str, PartitionList]
     probing_rebalance: bool
-    """True if the group rebalances again after `probing.rebalance.interval.ms`, to move more."""
+    """True if the group rebalances again after `probing.rebalance.interval.ms`, to move more tasks."""
 
 
 @dataclass(slots=True)
 class Process:
-    """Holds a process and its tasks while they are assigned (`ClientState`); tasks are numbers.
+    """Holds a process and its tasks while they are assigned (`ClientState`). A task is its number.
 
     Attributes:
-        id: the process id; processes are ordered by it as Java orders UUIDs.
+        id: the process id. Processes are ordered by it as Java orders UUIDs.
         tags: the client tags of its first member.
-        racks: the rack of each of its members (threads), None if a member has none.
-        active: the tasks that it runs now.
-        standby: the tasks that it stands by for or warms up now.
-        offsets: the offset sum that its members report, by task.
+        racks: the rack of each of its members (threads); None if a member has none.
+        active: its active tasks so far.
+        standby: its standby and warm-up tasks so far.
+        offsets: the offset sum that its members report for each task.
     """
 
     id: uuid.UUID
     tags: Mapping[str, str]
     racks: list[str | None] = field(default_factory=list)
-    """Of each thread, in the order in which the leader meets them."""
+    """One rack for each thread, in the order in which the leader meets them."""
     active: set[int] = field(default_factory=set)
     standby: set[int] = field(default_factory=set)
     offsets: dict[int, int] = field(default_factory=dict)
-    """By task, `RUNNING` where it runs, what its members report."""
+    """Offset sums by task; `RUNNING` for a task that runs in this process."""
 
     @property
     def threads(self) -> int:
-        """The number of its members."""
+        """The number of its members, each of which is a thread."""
         return len(self.racks)
 
     def load(self, more: int = 0) -> float:
-        """Return its active and standby tasks per thread, as if it had `more` tasks (fewer, if below 0)."""
+        """Return its active and standby tasks for each thread, as if it had `more` tasks; may be negative."""
         return (len(self.active) + len(self.standby) + more) / self.threads
 
     def has(self, task: int) -> bool:
@@ -72,27 +74,27 @@ class Process:
         return task in self.active or task in self.standby
 
     def should_give_to(self, other: "Process") -> bool:
-        """Return whether loads become more even if this process gives one task to `other`."""
+        """Return whether loads would be more even if this process gave one task to `other`."""
         skew = self.load() - other.load()
         return skew > 0 and 0 <= self.load(-1) - other.load(1) < skew
 
 
 class Application:
-    """Holds an application whose tasks and processes are numbers, in Java's order of both.
+    """Holds an application in which tasks and processes are numbers, both in Java's order.
 
-    A task is an index into `tasks`, ordered by subtopology number and then partition. A process is its place,
-    an index into `processes`, ordered by id. Strategies change the processes' `active` and `standby` in
-    place.
+    A task is an index into `tasks`, which are sorted by subtopology number, then by partition. A process is
+    an index into `processes` (its place), which are sorted by id. Strategies change `active` and `standby` of
+    the processes in place.
 
     Attributes:
         subtopologies: the parts of the topology, by number.
         tasks: the tasks, by number.
-        stateful: the tasks of stateful subtopologies, each with its number, ascending.
+        stateful: the number of each task of a stateful subtopology, ascending.
         stateless: the numbers of all other tasks, ascending.
         processes: the processes, by place.
 
     Raises:
-        InvalidGroupError: ids of subtopologies are no numbers, or process ids no UUIDs.
+        InvalidGroupError: the id of a subtopology is not a number, or a process id is not a UUID.
     """
 
     def __init__(self, group: StreamsGroup) -> None:
@@ -117,10 +119,10 @@ class Application:
         for member in members_in_turn(group.members).values():
             key = uuid.UUID(member.process_id)
             process = in_turn.setdefault(key, Process(key, member.tags))
-            # One entry a member: `threads` is their number, and the leader compares the racks of all of them.
+            # There is one entry for each member: `threads` counts them, and the leader compares their racks.
             process.racks.append(member.rack or None)
             offsets = {**member.offsets, **dict.fromkeys(member.active, RUNNING)}
-            # Quirk: of two members that report a task the later one counts.
+            # Quirk: if two members report the same task, the later one counts.
             process.offsets |= {numbers[task]: offsets[task] for task in offsets.keys() & numbers.keys()}
         self.processes = sorted(in_turn.values(), key=lambda process: rank(process.id))
         places = {process.id: place for place, process in enumerate(self.processes)}
@@ -128,8 +130,8 @@ class Application:
         """The places of processes in the order in which the leader meets them."""
 
     def task_set(self, tasks: Iterable[int], capacity: int = DEFAULT_LENGTH) -> HashTable[int]:
-        """Return these tasks as Java's HashSet of this capacity holds them, or the keys of a HashMap."""
-        # `TaskId.hashCode` is that of two integers and null.
+        """Return these tasks in Java's HashSet of this capacity; keys of a HashMap have the same order."""
+        # `TaskId.hashCode` hashes two integers and null.
         codes = [31 * (31 * (31 + int(task.topic)) + task.partition) for task in self.tasks]
         table: HashTable[int] = HashTable(
             capacity, lambda task: spread_hash(codes[task]), lambda task: (task,)
@@ -139,7 +141,7 @@ class Application:
         return table
 
     def answer(self, *, probing_rebalance: bool = False) -> ProcessAssignment:
-        """Return the tasks that each process has now, every process in both maps, lists ascending."""
+        """Return the tasks of each process; every process is in both maps, and lists are ascending."""
         return ProcessAssignment(
             {str(process.id): self._list_of(process.active) for process in self.processes},
             {str(process.id): self._list_of(process.standby) for process in self.processes},
@@ -151,9 +153,10 @@ class Application:
 
 
 def hash_order(processes: Sequence[Process]) -> Callable[..., tuple[int, ...]]:
-    """Return a function that gives the order of a HashMap or HashSet of processes.
+    """Return a function that returns the order of a HashMap or HashSet of processes.
 
-    It takes the places of processes in the order in which they are put in, and the table's capacity.
+    The function takes the places of processes in the order in which they are added, and the capacity of the
+    table. It returns the places in the order of iteration.
     """
 
     @lru_cache(maxsize=1 << 12)

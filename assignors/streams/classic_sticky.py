@@ -1,7 +1,8 @@
-"""Kafka Streams' other strategy in classic groups: `assignors.StickyTaskAssignor` of kafka-streams.
+"""The second strategy of Kafka Streams in classic groups: `assignors.StickyTaskAssignor` of kafka-streams.
 
-`task.assignor.class` names it. It does not see how much state a process has, only whether it has some.
-Kafka 4.4 changed one rule, how many active tasks a process keeps: `StreamsClassicStickyAssignor` has both.
+An application chooses it by `task.assignor.class`. It considers whether a process has state of a task, but
+not how much. Kafka 4.4 changed one rule: how many active tasks a process keeps.
+`StreamsClassicStickyAssignor` has the rule before and after.
 """
 
 from collections import defaultdict
@@ -17,22 +18,23 @@ from partitioning.java.hash_map import DEFAULT_LENGTH, HashSet, HashTable
 from partitioning.topic_partition import TopicPartition
 
 KAFKA_VERSIONS = ("4.3", "4.4")
-"""The releases of kafka-streams whose rules are here; each is that of the releases up to the next one."""
+"""The releases of kafka-streams whose rules are here. Each rule holds until the next release in this list."""
 
 
 class StreamsClassicStickyAssignor(RackAwareAssignor):
     """A Kafka Streams application's `StickyTaskAssignor`: tasks stay where they run or have state.
 
-    Offsets do not count, only whether a process reports one; nor do tags. Racks count as `RackAwareAssignor`
-    says; quirk: only if both costs are configured.
+    It considers whether a process reports an offset of a task, but not which offset. Tags are ignored. Racks
+    count as `RackAwareAssignor` describes. Quirk: they count only if both costs are configured.
 
     Args:
-        kafka_version: whose rule decides how many active tasks a process keeps. "4.4": its share of all tasks
-            by threads, rounded up. "4.3": for each of its threads the tasks of one thread, rounded down.
-        rack_settings: as `RackAwareAssignor` has them.
+        kafka_version: the release whose rule decides how many active tasks a process keeps. "4.4": its share
+            of all tasks in proportion to its threads, rounded up. "4.3": the tasks for one thread, rounded
+            down, times its threads.
+        rack_settings: the settings of `RackAwareAssignor`.
 
     Raises:
-        InvalidConfigError: another version, or a setting that Kafka Streams refuses.
+        InvalidConfigError: an unknown version, or a setting that Kafka Streams refuses.
 
     >>> process = "9e3c9a52-7f0e-4d3b-8a52-0f6a1c5f2b11"
     >>> application = StreamsGroup([Subtopology("0", 2)], [StreamsMember("a", process)])
@@ -54,21 +56,22 @@ class StreamsClassicStickyAssignor(RackAwareAssignor):
     def assign(
         self, group: StreamsGroup, *, standby_order: Sequence[TopicPartition] | None = None
     ) -> ProcessAssignment:
-        """Decide who gets which tasks; every process is in both maps, in the order of their ids.
+        """Return the tasks of each process; every process is in both maps, in the order of their ids.
 
-        A process has the offsets and active tasks of all its members, which are its threads. Tasks that the
-        application does not have are passed over.
+        A process has the offsets and active tasks of all its members, which are its threads. Reported tasks
+        that the application does not have are ignored.
 
         Args:
-            group: the application, of which `end_offsets` do not count.
-            standby_order: all stateful tasks in the order in which they get standby tasks. Java's is that of
-                `System.identityHashCode`, which every run of a JVM has anew: without it an answer is one
-                that a JVM may give.
+            group: the application. Its `end_offsets` are ignored.
+            standby_order: all stateful tasks, in the order in which their standby tasks are placed. Java's
+                order follows from `System.identityHashCode`, which differs between two runs of a JVM. None
+                gives one of the answers that a JVM can give.
 
         Raises:
-            AssignorError: no members, or so many tasks that their pairs overflow, where the JVM throws.
-            InvalidGroupError: ids of subtopologies are no numbers, or process ids no UUIDs; an order of other
-                tasks; racks count, but not all topics are given.
+            AssignorError: the JVM throws: there are no members, or so many tasks that the number of their
+                pairs overflows.
+            InvalidGroupError: the id of a subtopology is not a number, a process id is not a UUID,
+                `standby_order` has other tasks, or racks count but not all topics are given.
         """
         plan = _Plan(group, self._strategy, self._costs, rounds_up=self._rounds_up)
         plan.assign_active()
@@ -85,41 +88,45 @@ class StreamsClassicStickyAssignor(RackAwareAssignor):
 
 
 class _Plan(RackAwareApplication):
-    """Holds an assignment while its steps change it; tasks and processes are the numbers of `Application`.
-
-    `_holders` has the processes of each task so far, `_loads` the load of each process, both up to date after
-    each `_give`. `order` is the order in which Java's maps give the processes. `_previous_active` is the
-    process that ran a task, `_previous_state` are those that have state of it. `_before` are the active tasks
-    of each process before racks moved any.
+    """Holds an assignment while its steps change it. Tasks and processes are the numbers of `Application`.
 
     Args:
-        group, strategy, costs: as `RackAwareApplication` has them.
-        rounds_up: a process's share of active tasks is `ceil(threads * tasks / all threads)`, as since Kafka
-            4.4; False: `threads * floor(tasks / all threads)`. With 5 tasks and 2 processes of one thread
-            each, a process's share is 3 tasks, or 2; steps 2 and 3 place the others.
+        group, strategy, costs: see `RackAwareApplication`.
+        rounds_up: True: a process's share of active tasks is `ceil(threads * tasks / all threads)`, as since
+            Kafka 4.4. False: it is `threads * floor(tasks / all threads)`, as before. With 5 tasks and 2
+            processes of one thread each, the share of a process is 3 or 2; steps 2 and 3 place the others.
+
+    Attributes:
+        order: the places of processes in the order of Java's maps.
+        _holders: the processes of each task so far; up to date after each `_give`.
+        _loads: the load of each process; up to date after each `_give`.
+        _previous_active: the process that ran each task.
+        _previous_state: the processes that have state of each task.
+        _before: the active tasks of each process before racks moved any.
 
     Raises:
-        AssignorError: no members, or more pairs of tasks than a 32-bit integer counts.
+        AssignorError: there are no members, or more pairs of tasks than a 32-bit integer can count.
     """
 
     def __init__(self, group: StreamsGroup, strategy: str, costs: Costs, *, rounds_up: bool) -> None:
         super().__init__(group, strategy, costs)
         self._rounds_up = rounds_up
         count = len(self.tasks)
-        # The size of a HashSet of all pairs, a 32-bit integer.
+        # Java makes a HashSet of all pairs, whose size is a 32-bit integer: with its highest bit set it is
+        # negative.
         if count * (count - 1) & 1 << 31:
             raise AssignorError(
                 f"there are more pairs of {count:,} tasks than Java counts",
                 jvm_exception="IllegalArgumentException",
             )
-        # Before Kafka 4.4 the tasks are divided by the number of threads, 0, even if there is no task.
+        # Before Kafka 4.4 Java divides by the number of threads, even if there is no task. Here that is 0.
         if not group.members and (self.tasks or not rounds_up):
             exception = "NullPointerException" if rounds_up else "ArithmeticException"
             raise AssignorError("the group has no members", jvm_exception=exception)
         self._order = hash_order(self.processes)
         self._loads = [0.0] * len(self.processes)
         self._holders: list[list[int]] = [[] for _ in self.tasks]
-        # Processes are put into one HashMap after the other.
+        # Java copies the processes from one HashMap into another one, so the order changes twice.
         self.order = self._order(self._order(self.in_turn))
         self._before: list[set[int]] = []
         owned = {(member.process_id, task) for member in group.members for task in member.active}
@@ -129,7 +136,7 @@ class _Plan(RackAwareApplication):
             client = self.processes[process]
             for task, offset in sorted(client.offsets.items()):
                 if offset == RUNNING or (str(client.id), self.tasks[task]) in owned:
-                    # Quirk: of two processes that run a task the later one counts.
+                    # Quirk: if two processes run the same task, the later one counts.
                     self._previous_active[task] = process
                 else:
                     previous_state[task].append(process)
@@ -144,26 +151,29 @@ class _Plan(RackAwareApplication):
             else process.threads * (len(self.tasks) // all_threads)
             for process in self.processes
         ]
-        # 1. A task goes back to the process that ran it, as long as that has no more than its share.
+        # 1. A task returns to the process that ran it, if this process has fewer tasks than its share.
         unassigned = self._all_tasks()
         for task in self.task_set(self._previous_active):
             if self._give_if_room(task, [self._previous_active[task]], shares):
                 unassigned.discard(task)
 
-        # 2. Then to one that has state of it, within its share too.
+        # 2. Otherwise it goes to a process that has state of it, again if that has fewer than its share.
         rest = [
             task
             for task in unassigned
             if not self._give_if_room(task, self._previous_state.get(task, ()), shares)
         ]
 
-        # 3. The others go where they were, or have state, if that is not loaded more than others.
+        # 3. The others go to a process that ran them or has state of them, unless others are less loaded.
         everybody = self._order(self.order)
         for task in sorted(rest):
             self._give(task, self._best(task, everybody))
 
     def exchange_active(self) -> None:
-        """Move stateful, then stateless active tasks to their racks; racks of changelogs count too."""
+        """Move stateful, then stateless active tasks to processes in the racks of their partitions.
+
+        The racks of changelogs count, too.
+        """
         self._before = [set(process.active) for process in self.processes]
         crossings = self.crossings(
             lambda subtopology: (*subtopology.source_topics, *subtopology.changelog_topics)
@@ -175,7 +185,7 @@ class _Plan(RackAwareApplication):
                 self._holders[task] = [process]
 
     def exchange_standby(self) -> None:
-        """Move standby tasks to their racks, whatever the tags are.
+        """Move standby tasks to processes in the racks of their partitions, whatever the tags are.
 
         Quirk: Kafka Streams compares a process's tags with themselves, so tags never forbid a move.
         """
@@ -192,8 +202,9 @@ class _Plan(RackAwareApplication):
                 self._give(task, self._best(task, self._order(others)), is_standby=True)
 
     def _all_tasks(self) -> HashTable[int]:
-        """Return all tasks as a HashSet, whose order follows from that of the maps before it."""
-        # A subtopology is where an integer would be that is its hash code.
+        """Return all tasks in Java's HashSet, whose order follows from the maps that it is copied from."""
+        # An integer's hash code is the integer itself. So the hash code of a subtopology, as an integer, gets
+        # the place that the subtopology has in Java's map.
         codes = [31 * (31 + int(task.topic)) for task in self.tasks]
         place_of = {code: place for place, code in enumerate(HashSet(codes, capacity=DEFAULT_LENGTH))}
         tasks = sorted(range(len(codes)), key=lambda task: place_of[codes[task]])
@@ -201,7 +212,10 @@ class _Plan(RackAwareApplication):
         return self.task_set(mapped, hash_set_capacity(len(mapped)))
 
     def _give_if_room(self, task: int, processes: Iterable[int], shares: Sequence[int]) -> bool:
-        """Give a task to the first of these with fewer active tasks than its share, if any."""
+        """Give a task to the first of these processes with fewer active tasks than its share.
+
+        Returns whether there is one.
+        """
         for process in processes:
             if len(self.processes[process].active) < shares[process]:
                 self._give(task, process)
@@ -209,7 +223,7 @@ class _Plan(RackAwareApplication):
         return False
 
     def _give(self, task: int, process: int, *, is_standby: bool = False) -> None:
-        """Give a task to a process, and bring holders and loads up to date."""
+        """Give a task to a process, and update `_holders` and `_loads`."""
         client = self.processes[process]
         (client.standby if is_standby else client.active).add(task)
         self._holders[task].append(process)

@@ -1,8 +1,8 @@
-"""Kafka Streams' default in classic groups: `HighAvailabilityTaskAssignor` of kafka-streams 4.4.0.
+"""The default of Kafka Streams in classic groups: `HighAvailabilityTaskAssignor` of kafka-streams 4.4.0.
 
-Tasks are first spread over processes as if all of them had all state (1, 2). A process that lacks a task's
-state gets a warm-up at best, a standby task more than is configured, and a more caught-up one runs or keeps
-the task (3, 4) until a probing rebalance some minutes later.
+First tasks are spread over processes as if each process had all state (steps 1 and 2). Then, if a process
+lacks the state of its task, a process that is more caught up runs or keeps the task, and the first process
+gets at most a warm-up task (steps 3 and 4). A probing rebalance, some minutes later, tries again.
 """
 
 from collections import Counter, defaultdict
@@ -21,7 +21,7 @@ from partitioning.java.collections import PriorityQueue
 from partitioning.kit.limits import MAX_OFFSET
 
 _UNKNOWN = -3
-"""An offset sum that is none: `SubscriptionInfo.UNKNOWN_OFFSET_SUM`."""
+"""The mark for an unknown offset sum: `SubscriptionInfo.UNKNOWN_OFFSET_SUM`."""
 
 
 class StreamsHighAvailabilityAssignor(RackAwareAssignor):
@@ -33,12 +33,13 @@ class StreamsHighAvailabilityAssignor(RackAwareAssignor):
     PartitionList([('0', 0), ('0', 1)])
 
     Args:
-        max_warmup_replicas: `max.warmup.replicas` of the leader, as all other settings; 1 or more.
-        acceptable_recovery_lag: `acceptable.recovery.lag`; 2**63 - 1: every process counts as caught up.
-        rack_aware_assignment_tags: `rack.aware.assignment.tags`: standby tasks go to processes whose values
-            of these tags differ.
-        rack_aware_assignment_strategy: like its costs as `RackAwareAssignor` has it; these are 10 and 1 where
-            they are not given.
+        max_warmup_replicas: `max.warmup.replicas`, 1 or more. This and all other settings are the leader's.
+        acceptable_recovery_lag: `acceptable.recovery.lag`, in offsets. With 2**63 - 1 every process counts as
+            caught up.
+        rack_aware_assignment_tags: `rack.aware.assignment.tags`: standby tasks go to processes with different
+            values of these tags.
+        rack_aware_assignment_strategy: see `RackAwareAssignor`, also for the two costs. Without a setting the
+            costs are 10 and 1.
 
     Raises:
         InvalidConfigError: a setting that Kafka Streams refuses.
@@ -74,15 +75,15 @@ class StreamsHighAvailabilityAssignor(RackAwareAssignor):
         self._tags = frozenset(rack_aware_assignment_tags)
 
     def assign(self, group: StreamsGroup) -> ProcessAssignment:
-        """Decide who gets which tasks; every process is in both maps, in the order of their ids.
+        """Return the tasks of each process; every process is in both maps, in the order of their ids.
 
         A process has the offsets and active tasks of all its members, which are its threads.
 
         Raises:
-            AssignorError: there are tasks but no members, or a stateful task has no end offset, where the JVM
-                throws.
-            InvalidGroupError: ids of subtopologies are no numbers, or process ids no UUIDs; an offset that
-                cannot be; racks count, but not all topics are given.
+            AssignorError: the JVM throws: there are tasks but no members, or a stateful task has no end
+                offset.
+            InvalidGroupError: the id of a subtopology is not a number, a process id is not a UUID, an offset
+                is negative, or racks count but not all topics are given.
         """
         plan = _Plan(group, self._acceptable_lag, self._warmup_replicas, self._strategy, self._costs)
         plan.assign_stateful()
@@ -99,16 +100,19 @@ _standby: Callable[[Process], set[int]] = attrgetter("standby")
 
 
 class _Plan(RackAwareApplication):
-    """Holds an assignment while its steps 1 to 5 change it; the methods are called in that order.
+    """Holds an assignment while steps 1 to 5 change it; the methods are called in that order.
 
-    `_lags` has for each stateful task the lag of each process that reports one, in offsets, or `RUNNING` or
-    `_UNKNOWN`; `_ends` has each task's end offset, which is the lag of a process without any state.
-    `_warmups` are (process, task) pairs that step 3 added as warm-ups, which step 4 leaves alone.
-    `_warmups_left` can fall below 0: moves count against it even if no warm-up is added.
+    Attributes:
+        _lags: for each stateful task, the lag in offsets of each process that reports one, or `RUNNING` or
+            `_UNKNOWN`.
+        _ends: the end offset of each stateful task, which is the lag of a process without any state.
+        _warmups: the (process, task) pairs that step 3 added as warm-up tasks; step 4 does not move them.
+        _warmups_left: how many warm-up tasks may still be added. It can become negative, because a move
+            counts even if it adds no warm-up task.
 
     Raises:
         AssignorError: there are tasks but no members, or a stateful task has no end offset.
-        InvalidGroupError: an offset or end offset cannot be.
+        InvalidGroupError: an offset or end offset is negative and not one of the marks.
     """
 
     def __init__(
@@ -128,30 +132,31 @@ class _Plan(RackAwareApplication):
         self._acceptable_lag = acceptable_lag
         self._warmups_left = warmup_replicas
         self._warmups: set[tuple[int, int]] = set()
-        # A process without any state of a task lags by all of it; the others have a lag of their own.
+        # A process without state of a task lags by the whole changelog. The others have their own lag.
         self._ends = {number: group.end_offsets[task] for task, number in self.stateful.items()}
         self._lags: dict[int, dict[int, int]] = {number: {} for number in self._ends}
         for process, client in enumerate(self.processes):
             for task in client.offsets.keys() & self._ends.keys():
                 offset, end = client.offsets[task], self._ends[task]
-                # A negative lag could be taken for one of the two marks.
+                # A negative lag could be confused with one of the two marks.
                 if end < 0 or (offset < 0 and offset not in {RUNNING, _UNKNOWN}):
                     raise InvalidGroupError(
                         f"offset {offset} or end offset {end} of task {name_of(self.tasks[task])}: give 0 or "
                         "more"
                     )
-                # Quirk: state ahead of its changelog counts as none.
+                # Quirk: if the state is ahead of its changelog, it counts as no state.
                 self._lags[task][process] = offset if offset < 0 else end - offset if offset <= end else end
 
         sources = self.crossings(lambda subtopology: subtopology.source_topics)
         changelogs = self.crossings(lambda subtopology: subtopology.changelog_topics)
-        # Without racks of changelogs no active task moves either, where there are standby tasks.
+        # If there are standby tasks, active tasks do not move either unless the racks of changelogs are
+        # known.
         is_known = sources is not None and (changelogs is not None or not group.standby_replicas)
         is_on = is_known and all(len(set(process.racks)) == 1 for process in self.processes)
         self._sources, self._changelogs = (sources, changelogs) if is_on else (None, None)
 
     def assign_stateful(self) -> None:
-        """Step 1: deal stateful tasks in turn, then move tasks until loads per thread are even."""
+        """Step 1: give stateful tasks to processes in turns, then move tasks until loads are even."""
         for task, process in zip(self._ends, cycle(self.processes), strict=False):
             process.active.add(task)
         self._balance(_active)
@@ -174,7 +179,8 @@ class _Plan(RackAwareApplication):
     def _assign_by_tags(self, replicas: int, tags: Collection[str]) -> dict[int, int]:
         """Place replicas at processes with other tag values (`ClientTagAwareStandbyTaskAssignor`).
 
-        Returns how many replicas of which tasks are left. Quirk: in the order of a HashMap that had all.
+        Returns how many replicas of each task are left. Quirk: tasks are in the order of a HashMap that once
+        had all tasks.
         """
         with_tag: dict[tuple[str, str], set[int]] = defaultdict(set)
         for process, client in enumerate(self.processes):
@@ -204,8 +210,8 @@ class _Plan(RackAwareApplication):
     def _least_loaded_without(self, task: int, excluded: Collection[int] = ()) -> int | None:
         """Return the least loaded process without the task, the lowest place first; None if all have it.
 
-        It is Kafka's `ConstrainedPrioritySet` as long as no load changes while it is used: then a minimum is
-        enough, and no heap is needed.
+        Kafka uses a `ConstrainedPrioritySet` here. No load changes while that set is used, so a minimum gives
+        the same process.
         """
         loads = (
             (client.load(), process)
@@ -215,10 +221,11 @@ class _Plan(RackAwareApplication):
         return min(loads, default=(0, None))[1]
 
     def move_active(self) -> int:
-        """Step 3: move tasks from processes that are not caught up to better prepared ones; return how many.
+        """Step 3: move active tasks from processes that are not caught up to others; return how many move.
 
-        The process that step 1 chose (`destination`) gets the task later: it warms up until then, if a
-        warm-up is left, or keeps the standby task of the process that runs the task now (`source`).
+        Another process (`source`) runs the task for now. The process that step 1 chose (`destination`) gets
+        it later. Until then it has a standby task: that of `source`, if `source` had one, or else a warm-up
+        task, if one is left.
         """
         queue = _Queue(self.processes)
         movements = sorted(self._movements(_active))
@@ -246,9 +253,9 @@ class _Plan(RackAwareApplication):
         return len(movements)
 
     def move_standby(self) -> int:
-        """Step 4: do the same with standby tasks that are no warm-ups; return how many move."""
+        """Step 4: do the same with standby tasks that are not warm-up tasks; return how many move."""
         queue = _Queue(self.processes)
-        # Quirk: two replicas of a task are equal here, so the heap decides which comes first.
+        # Quirk: two replicas of a task compare as equal here, so Java's heap decides which comes first.
         heap = PriorityQueue(itemgetter(0, 1), self._movements(_standby))
         moved = 0
         while (movement := heap.poll()) is not None:
@@ -271,17 +278,18 @@ class _Plan(RackAwareApplication):
         return moved
 
     def assign_stateless(self) -> None:
-        """Step 5: give each stateless task to the process with the fewest active tasks per thread."""
+        """Step 5: give each stateless task to the process with the fewest active tasks for each thread."""
         for task in self.stateless:
             min(self.processes, key=lambda process: len(process.active) / process.threads).active.add(task)
         self.exchange_tasks(self.stateless, self._sources, STATELESS)
 
     def _balance(self, tasks_of: Callable[[Process], set[int]], *, are_tags_kept: bool = False) -> None:
-        """Move tasks between all pairs of processes until no move makes loads more even.
+        """Move tasks between pairs of processes until no move makes loads more even.
 
-        It is `balanceTasksOverThreads`.
+        In Kafka Streams this is `balanceTasksOverThreads`.
 
-        Quirk: all tags of a process are kept, not only those of `rack.aware.assignment.tags`.
+        Quirk: with `are_tags_kept`, all tags of the two processes must agree, not only those of
+        `rack.aware.assignment.tags`.
         """
         moved = True
         while moved:
@@ -300,7 +308,7 @@ class _Plan(RackAwareApplication):
                         moved = True
 
     def _keeps_tags(self, source: Process, to: Process, task: int) -> bool:
-        """Return whether a task's processes have as many tag values after `to` takes it from `source`."""
+        """Return whether a task's processes have as many different tags if `to` takes it from `source`."""
         others = [process for process in self.processes if process.has(task) and process is not source]
         before, after = (
             {tag for other in [*others, last] for tag in other.tags.items()} for last in (source, to)
@@ -308,10 +316,9 @@ class _Plan(RackAwareApplication):
         return len(after) >= len(before)
 
     def _movements(self, tasks_of: Callable[[Process], set[int]]) -> list[tuple[int, int, int]]:
-        """Return (processes caught up on it, task, its process) of tasks that another process is readier for.
+        """Return the tasks that should move, as (number of caught-up processes, task, its process).
 
-        A process is readier for a task if its lag is smaller. Sorted, tasks with the fewest caught-up
-        processes come first.
+        A task should move if its process is not caught up on it and another process has a smaller lag.
         """
         return [
             (len(self._caught_up(task)), task, process)
@@ -323,24 +330,24 @@ class _Plan(RackAwareApplication):
         ]
 
     def _lag(self, task: int, process: int) -> int:
-        """Return the lag in offsets; a process that reports none lacks the whole changelog."""
+        """Return the lag in offsets; a process that reports no offset lags by the whole changelog."""
         return self._lags[task].get(process, self._ends[task])
 
     def _is_caught_up(self, lag: int) -> bool:
-        """Return whether a process with this lag counts as caught up; an unknown one only if all lags do."""
+        """Return whether a process with this lag is caught up; an unknown lag is so only if all lags are."""
         return lag == RUNNING or 0 <= lag <= self._acceptable_lag or self._acceptable_lag == MAX_OFFSET
 
     def _caught_up(self, task: int) -> list[int]:
-        """Return the places of processes that report an offset of the task and are caught up on it."""
+        """Return the places of the processes that report an offset of the task and are caught up on it."""
         return [process for process, lag in self._lags[task].items() if self._is_caught_up(lag)]
 
 
 class _Queue:
-    """Queues processes by load and then place, as Kafka's `ConstrainedPrioritySet` does while loads change.
+    """Queues processes by load, then by place, as Kafka's `ConstrainedPrioritySet` does while loads change.
 
-    Loads change while entries are inside, so the order follows from Java's heap and not from a sort. Entries
-    are (load when it was put in, place); every process is in the queue between calls, but one that was
-    polled.
+    Loads change while entries are in the heap, so the order follows from Java's heap operations, and a sort
+    would give another one. An entry is (load, place). Between two calls every process is in the queue, except
+    for those that were polled and not offered again.
     """
 
     def __init__(self, processes: Sequence[Process]) -> None:
@@ -350,9 +357,10 @@ class _Queue:
         self._queue: PriorityQueue[tuple[float, int]] = PriorityQueue(lambda entry: entry, entries)
 
     def poll(self, eligible: Collection[int]) -> int | None:
-        """Take the first of the `eligible` processes out of the queue and return it, or None."""
+        """Remove and return the first of the `eligible` processes; None if there is none."""
         heap = self._queue.heap
-        # Where all are in order, as no two are equal, Python's heap is Java's, and faster.
+        # If the heap is in order, Python's `heappop` gives the entries in Java's order, because no two
+        # entries are equal; and it is faster.
         parents = (heap[place >> 1] for place in range(len(heap) - 1))
         poll = partial(heappop, heap) if all(map(ge, heap[1:], parents)) else self._queue.poll
         passed: dict[int, tuple[float, int]] = {}
@@ -362,16 +370,17 @@ class _Queue:
                 chosen = entry[1]
             else:
                 passed[entry[1]] = entry
-        # Quirk: who was passed comes back in the order of a HashSet.
+        # Quirk: the processes that were skipped return in the order of a HashSet.
         for process in self._order(tuple(passed)):
             heappush(heap, passed[process])
         return chosen
 
     def offer_again(self, *changed: int) -> None:
-        """Put both processes of a movement back with their new loads, one after the other."""
+        """Put both processes of a movement back into the queue, one after the other, with their new loads."""
         heap = self._queue.heap
         entries = {process: (self._processes[process].load(), process) for process in changed}
-        # An entry's load is what Java sees of its object: it changes in place, without the heap moving it.
+        # In Java the heap holds the processes themselves. Their loads change in place, and the heap does not
+        # move them. Here the entries are replaced in place for the same effect.
         heap[:] = [entries.get(entry[1], entry) for entry in heap]
         for entry in entries.values():
             self._queue.remove(entry)

@@ -1,7 +1,8 @@
-"""Tasks in the racks of their partitions (KIP-925), as kafka-streams 4.4.0 moves them in classic groups.
+"""Moves tasks to processes in the racks of their partitions (KIP-925), as kafka-streams 4.4.0 does.
 
-A task costs `traffic_cost` for each of its partitions without a replica in the rack of its process, and
-`non_overlap_cost` where it was not before. Processes exchange tasks, so each keeps its number of them.
+This holds for classic groups. A task costs `traffic_cost` for each of its partitions without a replica in the
+rack of its process, and `non_overlap_cost` if it moves to another process. Processes exchange tasks, so each
+process keeps its number of tasks.
 """
 
 import math
@@ -20,10 +21,10 @@ from partitioning.errors import InvalidConfigError, InvalidGroupError
 
 Crossings: TypeAlias = NDArray[np.int64] | None
 Costs: TypeAlias = Sequence[int]
-"""(traffic cost, non-overlap cost): for each partition in another rack, and for a task that moves."""
+"""(traffic cost, non-overlap cost): the cost of each partition in another rack, and of a task that moves."""
 
 STATELESS: Costs = (1, 0)
-"""The costs of a stateless task, whatever is configured."""
+"""The costs of a stateless task, whatever costs are configured."""
 _STRATEGIES = ("none", "min_traffic", "balance_subtopology")
 
 
@@ -31,9 +32,9 @@ class RackAwareAssignor:
     """A strategy of Kafka Streams that can move tasks to the racks of their partitions.
 
     Args:
-        rack_aware_assignment_strategy: `rack.aware.assignment.strategy`: "none"; "min_traffic" or
-            "balance_subtopology": tasks go to racks of their partitions, if all processes and partitions
-            have some.
+        rack_aware_assignment_strategy: `rack.aware.assignment.strategy`. "none" ignores racks. "min_traffic"
+            and "balance_subtopology" move tasks to the racks of their partitions, if all processes and
+            partitions have racks.
         rack_aware_assignment_traffic_cost: `rack.aware.assignment.traffic_cost`.
         rack_aware_assignment_non_overlap_cost: `rack.aware.assignment.non_overlap_cost`.
 
@@ -42,7 +43,7 @@ class RackAwareAssignor:
     """
 
     _default_costs: ClassVar[Costs | None] = None
-    """The costs if none are configured; None: no task moves unless both are configured."""
+    """The default costs. None: no task moves unless both costs are configured."""
 
     def __init__(
         self,
@@ -66,11 +67,11 @@ class RackAwareAssignor:
 
 
 class RackAwareApplication(Application):
-    """Adds exchanges of tasks between processes to an application; a process keeps its number of tasks.
+    """An application whose processes can exchange tasks; each process keeps its number of tasks.
 
     Raises:
-        InvalidGroupError: where racks count, a subtopology without the topics that its tasks read, or write
-            their state to.
+        InvalidGroupError: racks count, but a subtopology lacks the topics that its tasks read or the
+            changelog topics of their state.
     """
 
     def __init__(self, group: StreamsGroup, strategy: str, costs: Costs) -> None:
@@ -91,9 +92,14 @@ class RackAwareApplication(Application):
                     )
 
     def crossings(self, topics_of: Callable[[Subtopology], Iterable[Topic]]) -> Crossings:
-        """Return how many of a task's partitions have no replica in a process's rack: (tasks, processes).
+        """Return how many partitions of each task have no replica in the rack of each process.
 
-        None if some process, or a partition of these topics, has no rack: then no task is exchanged.
+        Args:
+            topics_of: returns the topics of a subtopology whose partitions count.
+
+        Returns:
+            int64 of shape (tasks, processes); None if a process or a partition of these topics has no rack.
+            Then no task is exchanged.
         """
         if self.strategy == "none" or not all(process.racks[0] for process in self.processes):
             return None
@@ -116,7 +122,7 @@ class RackAwareApplication(Application):
         return np.array(rows, np.int64)
 
     def exchange_tasks(self, tasks: Sequence[int], crossings: Crossings, costs: Costs) -> None:
-        """Move these tasks from process to process, all at once (`optimizeActiveTasks`)."""
+        """Exchange these active tasks between all processes at once (`optimizeActiveTasks`)."""
         if tasks and crossings is not None:
             sets = [self.processes[place].active for place in self.order]
             self._exchange(self.strategy, tasks, crossings[:, self.order], costs, sets)
@@ -127,7 +133,10 @@ class RackAwareApplication(Application):
         crossings: Crossings,
         can_move: Callable[[Process, Process, int], bool] = lambda *_: True,
     ) -> None:
-        """Exchange standby tasks between two processes in other racks at a time (`optimizeStandbyTasks`)."""
+        """Exchange standby tasks between pairs of processes in different racks (`optimizeStandbyTasks`).
+
+        `can_move` returns whether a task may move from the first process to the second.
+        """
         for _ in range(4):  # `STANDBY_OPTIMIZER_MAX_ITERATION`
             moved = False
             for pair in combinations(self.order, 2):
@@ -153,17 +162,25 @@ class RackAwareApplication(Application):
         costs: Costs,
         sets: Sequence[set[int]],
     ) -> bool:
-        """Give the tasks of these sets to the cheapest of the processes; return whether one moves."""
+        """Exchange the tasks of these sets at the least cost; return whether any task moves.
+
+        Args:
+            strategy: the strategy for racks.
+            tasks: the tasks that may move.
+            crossings: the partitions of each task in other racks, of shape (all tasks, sets).
+            costs: the two costs.
+            sets: the tasks of each process; changed in place.
+        """
         traffic, elsewhere = costs
         owners = {task: number for number, mine in enumerate(sets) for task in mine}
         before = [owners[task] for task in tasks]
-        # Everywhere but at its present process a task costs the move, too.
+        # At every process except its present one, a task also costs the move.
         cost = crossings[tasks] * traffic + elsewhere
         cost[np.arange(len(tasks)), before] -= elsewhere
         names = [self.tasks[task].topic for task in tasks]
         sizes = [len([*some]) for _, some in groupby(names)] if strategy == "balance_subtopology" else []
-        # Java's costs are 32-bit integers.
-        # Of several cheapest flows Java's own has to be found, so its algorithm is followed step by step.
+        # Java's costs are 32-bit integers. There can be several cheapest flows, and Java's must be found, so
+        # the graph follows Java's algorithm step by step.
         after = _Graph(cost.astype(np.int32).tolist(), before, sizes).cheapest()
         for task, source, destination in zip(tasks, before, after, strict=True):
             sets[source].remove(task)
@@ -172,11 +189,16 @@ class RackAwareApplication(Application):
 
 
 class _Graph:
-    """Solves Java's `Graph`: one unit for each task, from a source to the task, to a process and to a sink.
+    """Solves Java's `Graph`: a unit flows from the source through each task and a process to the sink.
 
-    With `sizes`, how many tasks in a row are of each subtopology, a task goes to a node that stands for its
-    subtopology and a process, of which only so many go on to the node of the process. Nodes are numbered in
-    Java's order, the source is 0.
+    If `sizes` is given, there is one more layer of nodes between tasks and processes, with a node for each
+    pair of a subtopology and a process. It limits how many tasks of a subtopology a process gets. Nodes are
+    numbered in Java's order, and the source is node 0.
+
+    Args:
+        cost: the cost of each task at each process, a row for each task.
+        owners: the process that has each task at the start.
+        sizes: how many neighbouring tasks belong to each subtopology; empty for no such limit.
     """
 
     def __init__(self, cost: Sequence[Sequence[int]], owners: Sequence[int], sizes: Sequence[int]) -> None:
@@ -185,16 +207,16 @@ class _Graph:
         self._quota = [owners.count(process) for process in range(processes)]
         groups = chain.from_iterable([group] * size for group, size in enumerate(sizes or [tasks]))
         self._first = [1 + tasks + group * processes for group in groups]
-        """The node that each task goes to if its process is the first."""
+        """For each task, the node to which it flows if its process is the first one."""
         self._second = self._first[-1] + processes
         self._sink = self._second + (processes if sizes else 0)
         room = [math.ceil(quota / tasks * size) for size in sizes for quota in self._quota]
         self._room = dict(enumerate(room, 1 + tasks))
         self._at = [0 if sizes else first + owner for first, owner in zip(self._first, owners, strict=True)]
-        """The node after each task, 0 as long as there is none."""
+        """For each task, the node to which its unit flows; 0 as long as it does not flow."""
 
     def cheapest(self) -> list[int]:
-        """Return the process of each task in the flow that Java ends with."""
+        """Return the process of each task in the cheapest flow that Java finds."""
         while 0 in self._at:
             self._follow(self._shortest_way())
         while cycle := self._negative_cycle():
@@ -202,16 +224,16 @@ class _Graph:
         return [node - first for node, first in zip(self._at, self._first, strict=True)]
 
     def _follow(self, nodes: Sequence[int]) -> None:
-        """Send one unit along this way."""
+        """Send one unit along this path."""
         for tail, head in pairwise(nodes):
             if 0 < tail <= len(self._at) < head:
                 self._at[tail - 1] = head
 
     def _arcs(self) -> Mapping[int, list[tuple[int, int]]]:
-        """Return the residual graph: by node the arcs that have room, with head and cost, in Java's order."""
+        """Return the residual graph: for each node its (head, cost) arcs with room, in Java's order."""
         arcs: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
         for task, (at, first, cost) in enumerate(zip(self._at, self._first, self._cost, strict=True), 1):
-            # A task has one unit: it waits at the source, or it has come to a process and can be sent back.
+            # A task has one unit. It waits at the source, or it has reached a process and can be taken back.
             arcs[task if at else 0].append((0 if at else task, 0))
             arcs[task] += [
                 (node, process_cost) for node, process_cost in enumerate(cost, first) if node != at
@@ -232,7 +254,7 @@ class _Graph:
         return arcs
 
     def _shortest_way(self) -> list[int]:
-        """Return the shortest way from source to sink (Edmonds and Karp's algorithm)."""
+        """Return the shortest path from source to sink (Edmonds and Karp's algorithm)."""
         arcs = self._arcs()
         ways = {0: [0]}
         queue = deque(ways)
@@ -245,9 +267,9 @@ class _Graph:
         return ways[self._sink]
 
     def _negative_cycle(self) -> list[int]:
-        """Return the cycle that Java comes upon: Bellman and Ford's algorithm, for one round too long.
+        """Return the negative cycle that Java finds (Bellman and Ford's algorithm); empty if there is none.
 
-        In a layer of nodes no head is a tail, so one step for all its arcs does what Java does one by one.
+        In a layer of nodes no head is a tail, so one step for all arcs has the effect of Java's single steps.
         """
         arcs = self._arcs()
         layers = [
@@ -260,7 +282,7 @@ class _Graph:
             shortened = [_shorten(layer, distance, previous) for layer in layers]
             if not any(shortened):
                 return []
-        # So many rounds are enough for every way without a cycle.
+        # Paths without a cycle need no more rounds. If a distance still shrinks, there is a negative cycle.
         tails, heads, costs = np.concatenate(layers, axis=1)
         late = np.flatnonzero(distance[tails] + costs < distance[heads])
         node = int(heads[late[0]])
@@ -274,17 +296,21 @@ class _Graph:
 
 
 def _shorten(layer: NDArray[np.int64], distance: NDArray[np.int64], previous: NDArray[np.int64]) -> bool:
-    """Shorten the ways to the heads of these arcs in place; return whether one became shorter.
+    """Shorten the paths to the heads of these arcs in place; return whether any became shorter.
 
-    `layer` has rows for tails, heads and costs; `distance` and `previous` have a value for each node. Of
-    equal ways to a head the first in Java's order counts.
+    Of equally short paths to a head, the first in Java's order counts.
+
+    Args:
+        layer: three rows: the tails, heads and costs of the arcs.
+        distance: the length of the shortest path to each node so far.
+        previous: the node before each node on that path.
     """
     tails, heads, costs = layer
     reach = distance[tails] + costs
     best = distance.copy()
     np.minimum.at(best, heads, reach)
     rows = np.flatnonzero((reach == best[heads]) & (reach < distance[heads]))[::-1]
-    # Where a head is in several rows, the last one stays, which is Java's first.
+    # If a head is in several rows, the last row counts, which is Java's first because rows are reversed.
     previous[heads[rows]] = tails[rows]
     distance[heads[rows]] = reach[rows]
     return len(rows) > 0

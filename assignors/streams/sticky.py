@@ -1,7 +1,7 @@
 """Streams groups (KIP-1071), and their "sticky": the broker's `streams.assignor.StickyTaskAssignor`.
 
-Kafka 4.4.0. A task is a partition of a subtopology; members run it or stand by for it. Warm-up tasks and
-racks do not count there yet.
+Kafka 4.4.0. A task is a partition of a subtopology. A member has it as an active task, which runs, or as a
+standby task. This strategy does not know warm-up tasks and racks yet.
 """
 
 from collections import defaultdict
@@ -28,10 +28,11 @@ class Subtopology:
 
     Attributes:
         id: its id, such as "0".
-        tasks: how many tasks: the greatest partition count of its source topics.
-        stateful: whether it has changelog topics, and so standby tasks.
-        source_topics: the topics that it reads, with racks, for `rack.aware.assignment.strategy`.
-        changelog_topics: the topics of its state, likewise; one may be a source topic too.
+        tasks: the number of its tasks, which is the greatest partition count of its source topics.
+        stateful: True if it has changelog topics, so that its tasks can have standby tasks.
+        source_topics: the topics that it reads, with their racks. Only `rack.aware.assignment.strategy` needs
+            them.
+        changelog_topics: the topics of its state, for the same purpose. One may be a source topic, too.
     """
 
     id: str
@@ -52,13 +53,13 @@ class StreamsMember:
 
     Attributes:
         id: member id.
-        process_id: what its heartbeats call its process; an instance with several threads has one.
-        active: tasks it runs, as the coordinator gave them.
-        standby: tasks it stands by for.
-        offsets: the sum of changelog offsets that it reports, by task: state that it has on disk; in a
-            classic group -3 where it does not know the sum, and -2 if it runs the task.
-        tags: `client.tag.*`, which count in classic groups.
-        rack: `client.rack`, which counts there too.
+        process_id: the id of its process; all threads of an instance have the same.
+        active: its active tasks, in the order in which the coordinator assigned them.
+        standby: its standby tasks.
+        offsets: for each task whose state it has on disk, the sum of changelog offsets that it reports. In a
+            classic group, -3 stands for an unknown sum, and -2 for a task that it runs.
+        tags: `client.tag.*`. Only classic groups use them.
+        rack: `client.rack`. Only classic groups use it.
     """
 
     id: str
@@ -72,7 +73,7 @@ class StreamsMember:
 
 @dataclass(frozen=True, slots=True)
 class StreamsGroup:
-    """Carries what the coordinator, or in a classic group the leader, tells a strategy of Kafka Streams.
+    """A group of Kafka Streams, as the coordinator (or a classic group's leader) describes it to a strategy.
 
     >>> group = StreamsGroup([Subtopology("0", 2)], [StreamsMember("a", "app"), StreamsMember("b", "app")])
     >>> StreamsStickyAssignor().assign(group).active
@@ -81,11 +82,14 @@ class StreamsGroup:
     Attributes:
         subtopologies: the parts of its topology.
         members: its members, in the order in which they joined.
-        standby_replicas: `streams.num.standby.replicas`, of the leader `num.standby.replicas`.
-        end_offsets: for each stateful task the sum of the end offsets of its changelog; for classic groups.
+        standby_replicas: `streams.num.standby.replicas`, or the leader's `num.standby.replicas` in a classic
+            group.
+        end_offsets: for each stateful task, the sum of its changelogs' end offsets. Only classic groups use
+            them.
 
     Raises:
-        InvalidGroupError: two subtopologies or members of one id, or more of either than the limits allow.
+        InvalidGroupError: two subtopologies or two members have the same id, or there are more tasks or
+            members than the limits allow.
     """
 
     subtopologies: Sequence[Subtopology]
@@ -105,12 +109,12 @@ class StreamsGroup:
 
 
 def members_in_turn(members: Sequence[StreamsMember]) -> HashMap[str, StreamsMember]:
-    """Return the members by id, in the order of the HashMap in which a coordinator or leader has them."""
+    """Return the members by id, in the order of the HashMap in which a coordinator or leader holds them."""
     return HashMap({member.id: member for member in members}, capacity=DEFAULT_LENGTH)
 
 
 class StreamsAssignment(NamedTuple):
-    """Says who runs and who stands by for what: each member's tasks, by subtopology and number.
+    """Holds the active and the standby tasks of each member, sorted by subtopology, then by number.
 
     >>> group = StreamsGroup([Subtopology("0", 1)], [StreamsMember("a", "app-1")])
     >>> StreamsStickyAssignor().assign(group)
@@ -124,8 +128,8 @@ class StreamsAssignment(NamedTuple):
 class StreamsStickyAssignor:
     """The broker's strategy for streams groups, "sticky": few moves, even loads, standbys where state is.
 
-    Which of two equal processes or members comes first follows from their ids, which are random: without them
-    a plan is right up to such ties.
+    Ids decide which of two equal processes or members comes first, and ids are random. So an answer for other
+    ids than the real ones can differ in such ties.
 
     >>> members = [StreamsMember("a", "app-1"), StreamsMember("b", "app-2")]
     >>> group = StreamsGroup([Subtopology("0", 1, stateful=True)], members, standby_replicas=1)
@@ -136,20 +140,24 @@ class StreamsStickyAssignor:
     name: ClassVar[str] = "sticky"
 
     def assign(self, group: StreamsGroup) -> StreamsAssignment:
-        """Decide who gets which tasks; every member is in both maps.
+        """Return the tasks of each member; every member is in both maps.
 
         Raises:
-            AssignorError: there are tasks, but no members, where the JVM throws.
+            AssignorError: there are tasks but no members, for which the JVM throws.
         """
         return _Sticky(group).run()
 
 
 @dataclass(slots=True)
 class _Quota:
-    """Bounds the tasks of each member; it is computed anew when a member is full (`maybeUpdate`).
+    """Limits the tasks of each member; the limit changes when a member becomes full (`maybeUpdate`).
 
-    `total` is how many tasks, `members` how many members are not full yet: those that reach the bound leave
-    both, so that the bound of the others follows from what is left.
+    A member that reaches the limit is full. It then leaves both counts, so the limit of the others follows
+    from the tasks and members that are left.
+
+    Attributes:
+        total: the number of tasks without those of full members.
+        members: the number of members that are not full.
     """
 
     total: int
@@ -157,11 +165,11 @@ class _Quota:
 
     @property
     def per_member(self) -> int:
-        """The most tasks of a member, rounded up; 0 if no member is left."""
+        """The limit for one member, rounded up; 0 if all members are full."""
         return -(-self.total // self.members) if self.members else 0
 
     def note(self, tasks: int) -> None:
-        """Note that a member has so many tasks now."""
+        """Update the counts after a member got a task; `tasks` is how many it has now."""
         if tasks == self.per_member:
             self.members -= 1
             self.total -= tasks
@@ -170,9 +178,11 @@ class _Quota:
 class _Process:
     """Holds a process and its members (`ProcessState`).
 
-    `counts` is how many tasks each member has, `load` is tasks per member, and `tasks` are those of all its
-    members; all are up to date between calls. `_by_load` is a queue of [member, count] entries, None if it
-    has to be built anew.
+    Attributes:
+        tasks: the tasks of all its members.
+        counts: how many tasks each member has.
+        load: the number of tasks divided by the number of members.
+        _by_load: a queue of [member, count] entries; None if it must be built again.
     """
 
     def __init__(self) -> None:
@@ -190,7 +200,7 @@ class _Process:
     def add_to_least_loaded(self, task: TopicPartition) -> tuple[str, int]:
         """Give a task to the member with the fewest; return the member and how many tasks it has now.
 
-        Quirk: the queue of members lives until a task is given to one by name.
+        Quirk: the queue of members is kept until `add` gives a task to a certain member.
         """
         if len(self.counts) == 1:
             (member,) = self.counts
@@ -206,7 +216,7 @@ class _Process:
         return member, count
 
     def _add(self, member: str, task: TopicPartition) -> int:
-        """Give a task to a member, and bring tasks and load up to date."""
+        """Give a task to a member, and update tasks and load."""
         self._task_count += 1
         self.tasks.add(task)
         self.counts[member] += 1
@@ -215,11 +225,14 @@ class _Process:
 
 
 class _Sticky:
-    """Holds one assignment while its steps change it; members are ids, tasks `TopicPartition`s.
+    """Holds one assignment while its steps change it. Members are ids, and tasks are `TopicPartition`s.
 
-    `_active_quota` bounds active tasks and `_quota` active and standby tasks together. `_previous_active` is
-    the member that ran a task, `_previous_standby` the members that stood by for it or still have its state:
-    standbys first, then those with the greatest offset.
+    Attributes:
+        _active_quota: the limit for active tasks.
+        _quota: the limit for active and standby tasks together.
+        _previous_active: the member that ran each task.
+        _previous_standby: the members that had each task as a standby or still have its state: first the
+            standbys, then those with the greatest offset.
     """
 
     def __init__(self, group: StreamsGroup) -> None:
@@ -235,16 +248,16 @@ class _Sticky:
         count = len(group.members)
         self._active_quota = _Quota(len(self._tasks), count)
         self._quota = _Quota(len(self._tasks) + len(self._stateful) * group.standby_replicas, count)
-        # Quirk: members come in the order of a HashMap, processes in that of another one.
+        # Quirk: members are in the order of one HashMap, and processes in the order of another one.
         by_id = members_in_turn(group.members)
         self._process_of = {member.id: member.process_id for member in group.members}
         self._processes: HashMap[str, _Process] = HashMap(capacity=count)
         self._previous_active: dict[TopicPartition, str] = {}
         candidates: dict[TopicPartition, list[tuple[bool, int, str]]] = defaultdict(list)
         for member in by_id.values():
-            # `computeIfAbsent` puts a new key first in its bin, which decides the order of processes.
+            # `computeIfAbsent` puts a new key at the head of its bin, which affects the order of processes.
             self._processes.compute_if_absent(member.process_id, _Process).counts[member.id] = 0
-            # Quirk: of two members with one active task the later one counts.
+            # Quirk: if two members have the same active task, the later one counts.
             self._previous_active.update(dict.fromkeys(member.active, member.id))
             for task in member.standby:
                 candidates[task].append((False, -member.offsets.get(task, 0), member.id))
@@ -258,7 +271,7 @@ class _Sticky:
         self._standby: dict[str, list[TopicPartition]] = {member.id: [] for member in group.members}
 
     def run(self) -> StreamsAssignment:
-        """Return the assignment: active tasks are given first, then standby tasks; lists are sorted."""
+        """Return the assignment: active tasks are assigned first, then standby tasks; lists are sorted."""
         self._assign_active()
         if self._group.standby_replicas > 0:
             self._assign_standby()
@@ -270,15 +283,15 @@ class _Sticky:
         )
 
     def _assign_active(self) -> None:
-        """Give every task to one member: where it ran, where its state is, then where there is room."""
-        # 1. A task goes back to its previous member, as long as that has no more than its share.
+        """Give each task to a member: to the one that ran it, to one with its state, or to any with room."""
+        # 1. A task returns to its previous member if this member is not full.
         left = [
             task
             for task in sorted(self._tasks, key=_by_partition)
             if not self._try_active(task, self._previous_active.get(task))
         ]
 
-        # 2. Then to one that had it as a standby, or still has its state.
+        # 2. Otherwise it goes to a member that had it as a standby or still has its state.
         rest = [
             task
             for task in left
@@ -310,15 +323,16 @@ class _Sticky:
         return True
 
     def _note_active(self, member: str, task: TopicPartition, count: int) -> None:
-        """Note that a member runs a task; `count` is how many tasks it has now."""
+        """Record that a member runs a task; `count` is how many tasks it has now."""
         self._active[member].append(task)
         self._active_quota.note(count)
         self._quota.note(count)
 
     def _least_loaded_previous(self, task: TopicPartition, *, is_standby: bool) -> str | None:
-        """Step 2 (`findPrevMemberWithLeastLoad`).
+        """Step 2: return the least loaded member that had the task (`findPrevMemberWithLeastLoad`).
 
-        Quirk: another candidate wins only where its process and the member itself both have less.
+        Quirk: a later candidate replaces an earlier one only if its process and the member itself both have
+        less load.
         """
         best, best_loads = None, (0.0, 0)
         for member in self._previous_standby.get(task, ()):
@@ -332,9 +346,10 @@ class _Sticky:
         return best
 
     def _assign_standby(self) -> None:
-        """Give every stateful task its standby tasks, as far as there are processes without it."""
+        """Give each stateful task its standby tasks, as long as there are processes without the task."""
         replicas = self._group.standby_replicas
-        # 1. To the member that ran the task before, else to one that had it as a standby or has its state.
+        # 1. A standby task goes to the member that ran the task before, else to one that had it as a standby
+        # or has its state.
         missing: list[tuple[TopicPartition, int]] = []
         for task in sorted(self._stateful, key=_by_partition, reverse=True):
             for number in range(replicas):
@@ -342,7 +357,7 @@ class _Sticky:
                     missing.append((task, replicas - number))
                     break
 
-        # 2. What is left goes to the processes with the least load that do not have the task.
+        # 2. The others go to the processes with the least load that do not have the task.
         queue = self._by_load()
         for task, count in sorted(missing, key=lambda entry: _by_subtopology(entry[0]), reverse=True):
             for _ in range(count):
@@ -350,7 +365,7 @@ class _Sticky:
                     break
 
     def _try_standby(self, task: TopicPartition) -> bool:
-        """Give a standby task to a member that had the task, if one has room; return whether one got it."""
+        """Give a standby task to a member that had the task and has room; return whether there is one."""
         for find in (
             self._previous_active.get,
             lambda task: self._least_loaded_previous(task, is_standby=True),
@@ -366,7 +381,7 @@ class _Sticky:
     def _assign_standby_to_least_loaded(self, queue: PriorityQueue[_Process], task: TopicPartition) -> bool:
         """Give a standby task to the least loaded process without the task; return whether there is one.
 
-        Quirk: all processes that were polled come back in the opposite order, which decides later ties.
+        Quirk: all processes that were polled return to the queue in reverse order, which decides later ties.
         """
         passed: list[_Process] = []
         while (process := queue.poll()) is not None:
@@ -380,20 +395,20 @@ class _Sticky:
         return process is not None
 
     def _note_standby(self, member: str, task: TopicPartition, count: int) -> None:
-        """Note that a member stands by for a task; `count` is how many tasks it has now."""
+        """Record that a member has a standby task; `count` is how many tasks it has now."""
         self._standby[member].append(task)
         self._quota.note(count)
 
     def _by_load(self) -> PriorityQueue[_Process]:
-        """Return a queue of all processes, put in by the order of their map; the least loaded comes first."""
+        """Return a queue of all processes, added in the order of their map; the least loaded comes first."""
         return PriorityQueue(lambda process: process.load, self._processes.values())
 
 
 def _by_partition(task: TopicPartition) -> tuple[int, bytes]:
-    """Order tasks by number, then by subtopology: neighbours in this order are of different subtopologies."""
+    """Return a sort key by number, then by subtopology: neighbours are mostly of different subtopologies."""
     return task.partition, utf16_key(task.topic)
 
 
 def _by_subtopology(task: TopicPartition) -> tuple[bytes, int]:
-    """Order tasks by subtopology, then by number."""
+    """Return a sort key by subtopology, then by number."""
     return utf16_key(task.topic), task.partition

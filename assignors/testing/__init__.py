@@ -1,9 +1,14 @@
-"""Tests of code that assigns partitions find here the rules that every assignor keeps.
+"""Checks, for tests of your own assignor, the rules that every assignor must keep.
 
-Call `check_assignor(MyAssignor)` in a test: it tells an assignor a few dozen stories of groups and checks
-each answer.
+Call `check_assignor(MyAssignor)` in a test. It leads an assignor through a few dozen stories of groups and
+checks each answer.
 """
 
 from assignors.testing.conformance import check_assignor
 
 __all__ = ["check_assignor"]
+
+
+def __dir__() -> list[str]:
+    """Name what the package offers, for people and their editors."""
+    return __all__

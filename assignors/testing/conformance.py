@@ -1,7 +1,8 @@
-"""Every assignor, ours or a stranger's, must keep these rules: call `check_assignor` in a test of yours.
+"""Checks the rules that every assignor must keep: call `check_assignor` in a test.
 
-A story is a group and what happens to it, rebalance after rebalance. An assignor hears each story twice, from
-new instances, and must answer alike; every answer is checked by the rules that hold for all assignors.
+A story is a group with a sequence of events, each followed by a rebalance. Two new instances of the assignor
+go through each story and must give equal answers. Each answer is checked by the rules that hold for all
+assignors.
 """
 
 import pickle
@@ -21,7 +22,7 @@ STORIES = 40
 STORIES_ELSEWHERE = 8
 REBALANCES = 8
 ROUNDS = 10
-"""Rebalances in which a cooperative group must have come to rest when nothing happens to it."""
+"""After the last event, a cooperative group must stop holding partitions back within this many rebalances."""
 
 _Answers = list["Assignment"]
 _Lists = Mapping[str, Sequence[tuple[str, int]]]
@@ -35,19 +36,25 @@ sys.stdout.buffer.write(pickle.dumps(lists_of_stories(factory, stories)))
 
 
 def check_assignor(factory: Callable[[], Assignor], *, limit_s: float = LIMIT_S) -> None:
-    """Raise an AssertionError that names the first rule this assignor breaks, and where.
+    """Raise an AssertionError that names the first rule that the assignor breaks, and the group.
 
-    The rules: it is an `Assignor`; its answers to groups that grow, shrink, lose topics, differ in
-    subscription, are static, have racks and send any user data are complete and hand over cooperatively
-    (see `assignors.answers.check_answer`); it leaves the group it is asked about alone; a new instance that
-    hears the same answers the same, also in a process with another hash seed, as the next leader is one; two
-    instances do not disturb each other; a cooperative group comes to rest; `user_data`, where it has that,
-    gives bytes or None for whatever it was assigned.
+    The rules are:
+
+    - It is an `Assignor`.
+    - Its answers are complete and hand partitions over cooperatively (`assignors.answers.check_answer`), for
+      groups that grow, shrink, lose topics, have different subscriptions, static members, racks, and any user
+      data.
+    - It does not change the group that it is asked to assign.
+    - A new instance gives equal answers to equal groups, even in a process with another hash seed: the next
+      leader is such an instance.
+    - Two instances do not affect each other.
+    - A cooperative group stops holding partitions back when no more events occur.
+    - `user_data`, if it has that method, returns bytes or None for any assignment.
 
     Args:
-        factory: makes a new instance, always with the same settings. The other process is asked only if the
-            factory can be pickled, as a class or function of a module can.
-        limit_s: after how many seconds an assignor that has not come to an end counts as hanging.
+        factory: makes a new instance, always with the same settings. The check in another process is made
+            only if the factory can be pickled, as a class or function of a module can.
+        limit_s: the seconds after which the assignor counts as hanging.
     """
     in_time(lambda: _check(factory), limit_s)
 
@@ -57,7 +64,7 @@ def _check(factory: Callable[[], Assignor]) -> None:
     _is_an_assignor(factory())
     for seed in range(STORIES):
         one, other = (_tell(factory(), Story(seed)) for _ in range(2))
-        # Two instances with equal settings: a difference is state that they share, or a source of chance.
+        # If two instances with equal settings differ, they share state or use random numbers.
         _same(one, other, "a new instance that hears the same answers otherwise")
     _keep_apart(factory)
     _answers_alike_elsewhere(factory)
@@ -74,22 +81,22 @@ def _is_an_assignor(assignor: object) -> None:
 
 
 def _tell(assignor: Assignor, story: Story) -> _Answers:
-    """Return the answers to a story; after its last event the group comes to rest.
+    """Return the answers to a story, until no partition is held back after its last event.
 
     Args:
-        assignor: leads the group through all of the story.
-        story: is used up.
+        assignor: the leader of the group in all of the story.
+        story: the story, which can be used only once.
 
     Raises:
-        AssertionError: an answer breaks a rule, or partitions are still held back after `ROUNDS` quiet
-            rounds.
+        AssertionError: an answer breaks a rule, or partitions are still held back `ROUNDS` rebalances after
+            the last event.
     """
     what, group = story.first()
     answers = [_answer(assignor, group, what)]
     for _ in range(REBALANCES):
         what, group = story.next(group, answers[-1])
         answers.append(_answer(assignor, group, what))
-    # Nothing happens any more. A cooperative strategy that holds something back for ever would never end.
+    # No more events follow. A strategy that keeps holding partitions back would never end without this limit.
     for _ in range(ROUNDS):
         if not answers[-1].transferring:
             return answers
@@ -103,14 +110,14 @@ def _tell(assignor: Assignor, story: Story) -> _Answers:
 
 
 def _answer(assignor: Assignor, group: Group, what: str) -> Assignment:
-    """Return the answer to one group, checked.
+    """Return the answer for one group, and check it.
 
     Args:
-        assignor: is asked.
-        group: is compared with a copy afterwards.
-        what: what has just happened to the group, for messages.
+        assignor: the assignor.
+        group: the group, which the assignor must not change.
+        what: the last event of the group, for messages.
     """
-    # A strategy that changes its arguments is found by comparing; it works on what it was given.
+    # The copy shows whether the assignor has changed the group.
     original = deepcopy(group)
     where = f"{assignor.name!r}, when {what} ({_describe(original)})"
     try:
@@ -136,7 +143,7 @@ def _describe(group: Group) -> str:
 
 
 def _same(one: Sequence[_Lists], other: Sequence[_Lists], fault: str) -> None:
-    """Check that two leaders gave the same lists, in order, as far as both answered."""
+    """Check that two leaders gave equal lists, as far as both answered; else raise with the text `fault`."""
     for left, right in zip(one, other, strict=False):
         for member in left:
             assert list(left[member]) == list(right.get(member, ())), (
@@ -145,9 +152,9 @@ def _same(one: Sequence[_Lists], other: Sequence[_Lists], fault: str) -> None:
 
 
 def _keep_apart(factory: Callable[[], Assignor]) -> None:
-    """Check that two instances that lead two groups in turns answer as each does alone."""
-    # State on the class instead of the instance, as in aiokafka's sticky assignor, shows only with two
-    # leaders.
+    """Check that two instances that lead two groups in turns answer as each of them does alone."""
+    # State on the class instead of the instance, as in aiokafka's sticky assignor, affects only a second
+    # leader.
     for first, second in ((0, 1), (2, 3), (4, 5)):
         alone = [_tell(factory(), Story(seed)) for seed in (first, second)]
         leaders = [(factory(), Story(seed)) for seed in (first, second)]
@@ -175,7 +182,7 @@ def _answers_alike_elsewhere(factory: Callable[[], Assignor]) -> None:
 def lists_of_stories(factory: Callable[[], Assignor], stories: int) -> list[list[_Lists]]:
     """Return all answers to the first `stories` stories, as plain lists that another process can read.
 
-    The order of the outer list is that of the stories, of the inner one that of their rebalances.
+    The outer list is in the order of stories, and each inner list in the order of rebalances.
     """
     return [
         [{member: list(answer[member]) for member in answer} for answer in _tell(factory(), Story(seed))]

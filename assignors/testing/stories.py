@@ -1,7 +1,7 @@
-"""Groups as an assignor meets them, one rebalance after the other.
+"""Random stories of groups, for tests of assignors: events, each followed by a rebalance.
 
-What happens is drawn at random, but from a seed: a story that fails once fails always. Groups are small,
-because faults show in small groups and can be read there.
+Events are drawn at random from a seed, so a story that fails once always fails. Groups are small, because
+small groups are enough to show faults and are easy to read.
 """
 
 import random
@@ -14,24 +14,24 @@ from assignors.partition_list import PartitionList
 
 RACKS = ("east", "west", None)
 FORMS = ("as it was given", "none", "empty", "of another strategy")
-"""The forms of user data: another strategy's is what a member sends that comes from another client."""
+"""The forms of user data. A member that runs another client may send that of another strategy."""
 
 
 class Story:
-    """Tells what happens to one group; the same seed gives the same story to assignors that answer alike.
+    """The events of one group. With the same seed, assignors that give equal answers get the same story.
 
     Attributes:
-        _random: the source of everything that happens; an event draws the same numbers for equal groups.
-        _ever: how many members ever joined; ids are never used twice, as a coordinator never does.
+        _random: the source of random numbers; an event draws the same numbers for equal groups.
+        _ever: how many members have ever joined. As with a coordinator, no member id is used twice.
     """
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)  # noqa: S311 - test data
         self._ever = 0
 
-    # Topics may have no partitions at all, which a strategy must bear.
+    # A topic may have no partitions, and a strategy must handle that.
     def first(self) -> tuple[str, Group]:
-        """Return what the group is called at its beginning, and the group."""
+        """Return a name for the first event, and the group at its first rebalance."""
         topics = [
             self._topic(f"topic-{number}", self._random.randint(0, 7))
             for number in range(self._random.randint(1, 4))
@@ -40,7 +40,12 @@ class Story:
         return "a new group", _fresh(Group(topics, members))
 
     def next(self, group: Group, assignment: Assignment) -> tuple[str, Group]:
-        """Return what happens, and the group at the rebalance that follows."""
+        """Return the name of the next event, and the group at the rebalance that follows it.
+
+        Args:
+            group: the group at the rebalance before.
+            assignment: the answer to that rebalance.
+        """
         happens: Callable[[Group, Assignment], tuple[str, Group]] = self._random.choice(
             [self._join, self._leave, self._restart, self._grow, self._delete, self._subscribe, self._forget]
         )
@@ -67,11 +72,12 @@ class Story:
         )
 
     def _subscription(self, topics: Sequence[Topic]) -> list[str]:
-        """Return all topics, or some of them, maybe with one that does not exist."""
+        """Return all topic names, or some of them, perhaps with a topic that does not exist."""
         names = [topic.name for topic in topics]
         if self._random.random() < 0.5:
             return names
-        # Never none at all: Java's sticky assignors let a member without topics keep what it has.
+        # A subscription is never empty: Java's sticky assignors let a member without topics keep its
+        # partitions.
         return self._random.sample([*names, "a topic that is not there"], self._random.randint(1, len(names)))
 
     def _join(self, group: Group, assignment: Assignment) -> tuple[str, Group]:
@@ -80,27 +86,26 @@ class Story:
         return "a member joins", group.next(assignment, join=joins)
 
     def _leave(self, group: Group, assignment: Assignment) -> tuple[str, Group]:
-        """Let some members leave, but not all."""
-        # At least one stays: an empty group has no leader to ask.
+        """Let some members leave; at least one stays, because an empty group has no leader."""
         count = self._random.randint(0, len(group.members) - 1)
         gone = [member.id for member in self._random.sample(list(group.members), count)]
         return "members leave", group.next(assignment, leave=gone)
 
     def _restart(self, group: Group, assignment: Assignment) -> tuple[str, Group]:
-        """Let a member leave and come back under a new id, as a static one under the same instance id."""
+        """Let a member leave and return with a new member id; a static member keeps its instance id."""
         gone = self._random.choice(group.members)
         back = self._joiner(group.topics, gone.instance_id)
         return "a member restarts", group.next(assignment, leave=[gone.id], join=[back])
 
     def _grow(self, group: Group, assignment: Assignment) -> tuple[str, Group]:
-        """Let topics grow by up to four partitions, racks drawn anew."""
+        """Let topics grow by up to four partitions, with new random racks."""
         grown = [
             self._topic(topic.name, topic.partitions + self._random.randint(0, 4)) for topic in group.topics
         ]
         return "topics grow", group.next(assignment, topics=grown)
 
     def _delete(self, group: Group, assignment: Assignment) -> tuple[str, Group]:
-        """Delete some topics; if all would go, none does."""
+        """Delete some topics; if that would delete all, delete none."""
         left = [topic for topic in group.topics if self._random.random() < 0.6]
         return "a topic is deleted", group.next(assignment, topics=left or group.topics)
 
@@ -128,7 +133,7 @@ class Story:
 
 
 def _fresh(group: Group) -> Group:
-    """Return the same group in lists of its own, which a strategy could change if it dared."""
+    """Return an equal group with its own lists, so that a strategy that changes them can be detected."""
     return replace(
         group,
         topics=list(group.topics),

@@ -1,6 +1,7 @@
 """Offers the assignors that weigh partitions, "weighted" and "cooperative-weighted".
 
-Both answer with a certificate: the peak (the largest load over capacity) and a bound that no answer beats.
+Both add a certificate to their answer: its peak (the largest load divided by the member's capacity), and a
+lower bound for the peak of any answer.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,27 +34,35 @@ from assignors.weighted.weights import (
 from partitioning.kit.columns import inverse
 
 _ATTEMPTS = 16
-"""Attempts to find a cooperative answer after which the next round moves nothing; then nothing is taken."""
+"""How often a cooperative answer is revised so that the next rebalance takes no partition from a member.
+
+If no revision reaches that, this rebalance takes no partition from a member either.
+"""
 _WORTH = 0.99
-"""The greatest part of the peak that cooperative moves may leave: with smaller gains, round follows round."""
+"""Cooperative moves must lower the peak at least to this part of it.
+
+With smaller gains one rebalance would follow another.
+"""
 
 
 class _Weighted(Deciding):
-    """Shares between both assignors everything but the protocol.
+    """Base of both assignors: the settings, and what they mean. Only the protocol is left to them.
 
     Args:
-        weights: what partitions weigh, by topic (each of its partitions) or by topic and partition, or a file
-            that says so (JSON, YAML or CSV), which is read now; what is not known weighs its topic's mean.
-            None: what members measured and sent along, the greatest of each partition.
-        rates: a function that is asked at each join what this consumer has measured, by topic and partition,
-            in a unit that all members share; None: it sends nothing along.
-        capacities: what members can carry, by instance id, client id or member id; others the mean of these.
-        max_moves: how many partitions a rebalance may take from members that keep reading them; None for any
-            number.
-        min_gain: how much of the mean load each of these moves has to lower the peak, on average.
+        weights: the weight of partitions, by topic (the weight of each of its partitions) or by topic and
+            partition; or the path of a JSON, YAML or CSV file with them, which is read at once. A partition
+            without a weight gets the mean of its topic. None stands for the rates that members measured and
+            sent; the greatest rate of a partition counts.
+        rates: a function that returns the rates which this consumer has measured, by topic and partition, in
+            a unit that all members share. It is called at each join. None: this consumer sends no rates.
+        capacities: the capacity of members, by instance id, client id or member id. Other members have the
+            mean of these.
+        max_moves: how many partitions a rebalance may take from members that still subscribe to them; None
+            for any number.
+        min_gain: how far each of these moves must lower the peak, on average, as a part of the mean load.
 
     Raises:
-        InvalidConfigError: a setting or the file makes no sense.
+        InvalidConfigError: a setting or the file is invalid.
     """
 
     def __init__(
@@ -72,24 +81,25 @@ class _Weighted(Deciding):
         self._limits = MoveLimits.of(max_moves, min_gain)
 
     def _weights_of(self, measured: Measured) -> Weights:
-        """Return the weights that were given, or, if none were, those that members measured."""
+        """Return the weights of the settings, or the rates that members measured if there are none."""
         return self._weights or Weights(measured.rates)
 
     def _problem(self, group: Group, memory: ReportedPartitions, weights: Weights) -> Problem:
-        """Return the group in numbers; `memory` is in the order of `group.members`."""
+        """Return the problem of this group; `memory` is in the order of `group.members`."""
         reading = read_group(group, memory)
         members = [group.members[row] for row in reading.members.tolist()]
         return Problem.of(reading, weights.of(reading), self._capacities.of(members))
 
     def _sent(self, data: bytes | None) -> bytes | None:
-        """Return this user data with the measured rates behind it, if this consumer measures any."""
+        """Return user data with the rates of this consumer appended, if it measures rates."""
         return data if self._rates is None else with_rates(data, self._rates())
 
 
 class WeightedAssignor(_Weighted, EagerMemory):
     """Lowers the largest load over capacity of weighted partitions, with few moves and a certificate.
 
-    Members remember in user data, in the form of "sticky"; what cannot be read counts as nothing.
+    Members report their previous partitions in the user data of "sticky"; user data that cannot be read
+    counts as no partitions.
     """
 
     name: ClassVar[str] = "weighted"
@@ -101,16 +111,17 @@ class WeightedAssignor(_Weighted, EagerMemory):
         return OwnerDecision(problem.reading, owner, np.zeros(len(owner), np.bool_), certificate)
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
-        """Return what "sticky" sends, nothing before the first assignment, and rates behind it."""
+        """Return the user data of "sticky" (none before the first assignment), with rates appended."""
         return self._sent(super().user_data(owned, generation))
 
 
 class CooperativeWeightedAssignor(_Weighted, CooperativeMemory):
-    """As "weighted", but a partition waits a round before it moves, so that its old owner can give it up.
+    """The cooperative form of "weighted": a partition that moves is unassigned for one rebalance (KIP-429).
 
-    What waits is in the assignment's `transferring`; members that lose partitions rejoin at once (KIP-429).
-    In the second round nothing is taken from anybody: an answer is given only if that is so. Partitions that
-    nobody has count as moves, because a round later moved partitions have none.
+    In the first rebalance its old owner revokes the partition, which is in the assignment's `transferring`.
+    Members that lose partitions rejoin at once. The first answer is chosen so that the second rebalance takes
+    no partition from a member. A partition without an owner counts as a move, because that is what a moved
+    partition looks like in the second rebalance.
     """
 
     name: ClassVar[str] = "cooperative-weighted"
@@ -121,39 +132,40 @@ class CooperativeWeightedAssignor(_Weighted, CooperativeMemory):
         problem = self._problem(group, recall_owned(measured.members), weights)
         reading = problem.reading
         owner, certificate = self._answer(problem)
-        # The next round orders members anew, so its answer is translated back by their places in the group.
+        # The next rebalance numbers members anew, so its answer is translated by their places in the group.
         place_of = inverse(reading.members)
         for _ in range(_ATTEMPTS):
             decision = OwnerDecision(reading, owner, find_held_back(reading, owner), certificate)
             if not decision.waits.any():
                 return decision
-            # The next round is decided here in advance, by the rule that its leader will follow.
+            # Decide the next rebalance in advance, as its leader will decide it.
             later = group.next(decision.assignment(group))
             follows = self._problem(later, recall_owned(later.members), weights)
             later_owner, later_certificate = self._answer(follows)
             if not find_held_back(follows.reading, later_owner).any():
                 return decision._replace(certificate=replace(certificate, peak=later_certificate.peak))
-            # What the next round would take is taken in this one, so that the group settles in two rounds.
+            # The partitions that the next rebalance would take are taken now, so that two rebalances suffice.
             owner = place_of[follows.reading.members[later_owner]]
             certificate = certify(problem, owner, least_peak(problem))
-        # No attempt settles: only partitions without an owner get one, and nothing is taken from a member.
+        # No attempt succeeded, so members keep everything, and only partitions without an owner are assigned.
         owner = reading.holder.copy()
         place(problem, owner)
         certificate = certify(problem, owner, least_peak(problem))
         return OwnerDecision(reading, owner, find_held_back(reading, owner), certificate)
 
     def _answer(self, problem: Problem) -> tuple[NDArray[np.intp], Certificate]:
-        """Return the owner of each partition, and the certificate; an unowned partition counts as a move.
+        """Return the owner of each partition, and the certificate.
 
-        A partition that was taken from its owner in one round has no owner in the next, so it counts there.
+        A partition without an owner counts as a move, because the rebalance before may have taken it from its
+        owner.
         """
         moves, gain, _ = self._limits
         if moves is not None:
-            # Whoever set `max_moves` meant both rounds together, and the second one sees only what has no
-            # owner.
+            # `max_moves` is meant for both rebalances together. The second one sees the moves of the first
+            # only as partitions without an owner.
             moves = max(moves - int(np.count_nonzero(problem.reading.holder < 0)), 0)
         return decide(problem, MoveLimits(moves, gain, _WORTH))
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
-        """Return what "cooperative-sticky" sends, its claim's generation beside it, and rates behind it."""
+        """Return the user data of "cooperative-sticky", which is the generation, with rates appended."""
         return self._sent(super().user_data(owned, generation))

@@ -1,8 +1,8 @@
 """Lowers the peak by moves and swaps that take from the fullest member.
 
-A partition is its position in `Reading.holder`, a member an index into `Reading.members`. A load is a sum of
-units of `Problem.weight`; a ratio is a load over the member's capacity; the peak is the greatest ratio. The
-fullest member is the one with the peak, not the one with the greatest load.
+A partition is its flat index, and a member an index into `NumberedGroup.members`. A load is a sum of units of
+`Problem.weight`; a ratio is a load divided by the member's capacity; the peak is the greatest ratio. The
+fullest member is the one with the greatest ratio, not the one with the greatest load.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ CLOSE = 1 + 2.0**-10
 """The search ends if the peak is at most this many times the bound."""
 
 _LIGHTEST = 32
-"""Number of takers that a step looks at first, the lightest ones; the next batches have up to 256 members."""
+"""How many members with the lowest ratios a step tries first as takers; later batches have up to 256."""
 _FEW = 32
-"""Up to this many partitions of a member are tried one by one, without a search for equal ones."""
+"""If a member has at most this many partitions, all are tried, without a search for equal ones."""
 _SAMPLE = 64
-"""Number of a member's partitions that a step looks at first; then, if none helps, it looks at all."""
+"""How many partitions of a member a step tries first; if none helps, it tries all of them."""
 _CELLS = 1 << 22
-"""Pairs of partitions after which a step looks at no more members, which bounds the time of a step."""
+"""After this many pairs of partitions a step tries no more members, which limits the time of a step."""
 
 
 class MoveLimits(NamedTuple):
-    """Bounds the moves that are allowed.
+    """Limits the moves.
 
     Attributes:
-        moves: the most partitions that may leave their holder; None for any number.
-        gain: how much the peak has to fall for each move, on average, as a part of the mean ratio; 0 or more.
-        worth: the greatest part of the first peak that all moves together may leave, in (0, 1].
+        moves: how many partitions may leave their holder at most; None for any number.
+        gain: how far the peak must fall for each move, on average, as a part of the mean ratio; 0 or more.
+        worth: all moves together must lower the peak to this part of the first peak or less; in (0, 1].
     """
 
     moves: int | None
@@ -48,11 +48,11 @@ class MoveLimits(NamedTuple):
 
     @classmethod
     def of(cls, max_moves: int | None, min_gain: float) -> MoveLimits:
-        """Return the limits that the settings `max_moves` and `min_gain` stand for.
+        """Return the limits of the settings `max_moves` and `min_gain`.
 
         Raises:
-            InvalidConfigError: `max_moves` is no whole number from 0 on and not None, or `min_gain` is not
-                finite or below 0.
+            InvalidConfigError: `max_moves` is neither None nor a whole number of 0 or more, or `min_gain` is
+                not a finite number of 0 or more.
         """
         if max_moves is not None and (type(max_moves) is not int or max_moves < 0):
             raise InvalidConfigError(f"max_moves is {max_moves!r}; give a whole number from 0 on, or None")
@@ -62,23 +62,23 @@ class MoveLimits(NamedTuple):
 
 
 _Changes = list[tuple[int, int]]
-"""(partition, member that gets it) of one step: one entry for a move, two for a swap."""
+"""The (partition, member that gets it) pairs of one step: one pair for a move, two for a swap."""
 
 
 def improve(problem: Problem, owner: NDArray[np.intp], bound: float, limits: MoveLimits) -> None:
     """Lower the peak step by step, at most down to `bound`; `owner` is changed in place.
 
-    Each step takes from the fullest member and makes no other member as full. The search keeps the stop with
-    the least peak whose moves `limits` allow. Partitions that had no holder go first, because they cost no
-    move; then all are searched.
+    Each step takes from the fullest member and makes no other member as full. The result is the state after
+    the step with the least peak whose moves `limits` allow. Partitions without a holder are searched first,
+    because they cost no move; then all partitions are searched.
 
     Args:
         problem: the weights, capacities and holders.
-        owner: the member of each partition, none -1.
-        bound: a peak that no answer can beat, in units over capacity.
-        limits: the moves that are allowed.
+        owner: the member of each partition, all 0 or more.
+        bound: a lower bound for the peak of any answer, in units divided by capacity.
+        limits: the limits for moves.
     """
-    # Partitions that weigh nothing cannot lower a peak, so they are left out of the search.
+    # Partitions of weight 0 cannot lower the peak, so they are left out of the search.
     heavy, free = problem.weight > 0, problem.reading.holder < 0
     if free.any():
         _Search(problem, owner, bound, limits, np.flatnonzero(heavy & free)).run()
@@ -87,11 +87,11 @@ def improve(problem: Problem, owner: NDArray[np.intp], bound: float, limits: Mov
 
 
 class _Search:
-    """A search among some partitions (`rows`); the others stay where they are, and count for loads.
+    """A search in which only the partitions `rows` may move. The others stay, but count for loads.
 
-    Between steps `_load` and `_ratio` are those of `_owner`, `_rows` has each member's partitions among those
-    searched, and `_left` is how many more moves are allowed. `_distinct` remembers `_own` of members until
-    one of their partitions changes.
+    Between two steps these hold: `_load` and `_ratio` belong to `_owner`; `_rows` has, for each member, its
+    partitions among those searched; `_left` is how many more moves are allowed. `_distinct` caches the
+    results of `_own` until a partition of the member moves.
     """
 
     def __init__(
@@ -115,12 +115,12 @@ class _Search:
         self._distinct: dict[int, NDArray[np.intp]] = {}
 
     def run(self) -> None:
-        """Take steps until none lowers the peak or the bound is near, then go back to the best stop."""
+        """Take steps until none lowers the peak or the bound is near; then return to the best state."""
         moves = 0
         least = first = self._ratio.max(initial=0.0)
         price = self._limits.gain * self._problem.mean
-        # The steps since the best stop. A later step may pay for an earlier one that was not worth its moves,
-        # so steps are undone only at the end.
+        # `undo` has the steps since the best state. Steps are undone only at the end, because a later step
+        # can gain enough for an earlier one that was not worth its moves.
         undo: list[tuple[int, int]] = []
         while self._ratio.max(initial=0.0) > self._bound * CLOSE:
             fullest = int(self._ratio.argmax())
@@ -133,8 +133,8 @@ class _Search:
             undo += [(row, int(self._owner[row])) for row, _ in step]
             self._apply(step)
             peak = self._ratio.max()
-            # Steps that bring partitions back to their holder can make `moves` negative: then nothing is
-            # owed.
+            # Steps that return partitions to their holder can make `moves` negative. Then no gain is
+            # required.
             worth = moves <= 0 or peak <= first * self._limits.worth
             if peak < least and worth and first - peak >= price * moves:
                 least = peak
@@ -143,7 +143,7 @@ class _Search:
             self._owner[row] = member
 
     def _cost(self, changes: Sequence[tuple[int, int]]) -> int:
-        """Return how many more partitions are away from their holder, below 0 if some come back."""
+        """Return by how much the number of partitions away from their holder changes; may be negative."""
         return sum(
             int(self._owner[row] == self._holder[row]) - int(member == self._holder[row])
             for row, member in changes
@@ -159,16 +159,16 @@ class _Search:
                 self._load[holder] += sign * self._weight[row]
                 self._ratio[holder] = self._load[holder] / self._capacity[holder]
                 self._distinct.pop(holder, None)
-            # Lists of all members are kept, not searched for in `_owner`: a step looks at the lists of some
-            # members only.
+            # The list of each member is updated here. To search `_owner` for it in each step would cost more,
+            # because a step needs the lists of a few members only.
             self._rows[before] = self._rows[before][self._rows[before] != row]
             self._rows[member] = np.append(self._rows[member], row)
 
     def _own(self, member: int) -> NDArray[np.intp]:
-        """Return the partitions of a member that a step may take, one of each sort.
+        """Return the partitions of a member that a step may take, but only one of several equal ones.
 
-        Partitions are of one sort if they have the same topic, weight and holder: to move any of them is the
-        same, so one is enough to look at.
+        Partitions with the same topic, weight and holder are equal: it makes no difference which of them
+        moves.
         """
         distinct = self._distinct.get(member)
         if distinct is None:
@@ -186,16 +186,16 @@ class _Search:
     def _step(self, giver: int) -> _Changes | None:
         """Return the best step that takes from the fullest member and makes no other as full, or None.
 
-        It looks first at a sample of each member's partitions, and at all of them only if that finds nothing.
+        Only a sample of each member's partitions is tried first. If that finds no step, all are tried.
         """
         return self._look(giver, _SAMPLE) or self._look(giver, len(self._weight))
 
     def _look(self, giver: int, most: int) -> _Changes | None:
         """Return the best step among at most `most` partitions of each member; None if there is none.
 
-        Takers are looked at in batches from the lightest on, and the first batch with a step decides.
+        Takers are tried in batches, those with the lowest ratios first. The first batch with a step decides.
         """
-        # Partitions of the fullest member, and the members that may get at least one of their topics.
+        # `own` are partitions of the fullest member; `others` are the members that may get at least one.
         own = _some(self._own(giver), most)
         kinds = np.logical_or.reduce(self._problem.reads[:, np.unique(self._topic[own])], axis=1)
         open_to = kinds[self._kind]
@@ -213,10 +213,10 @@ class _Search:
     def _best(
         self, giver: int, own: NDArray[np.intp], takers: NDArray[np.intp], most: int
     ) -> tuple[_Changes | None, int]:
-        """Return the best step between the fullest member and some takers, and the count of candidates.
+        """Return the best step between the fullest member and some takers, and the number of candidates.
 
-        A candidate is a cell of a matrix: a row for each partition that `giver` gives, a column for each
-        partition that a taker gives back, and one more column for each taker that gives none back (-1).
+        A candidate is a cell of a matrix. Each row is a partition that `giver` can give. Each column is a
+        partition that a taker can give back; one more column (-1) for each taker stands for giving none back.
         """
         lists = [_some(self._own(taker), most) for taker in takers.tolist()]
         sizes = np.array([len(partitions) for partitions in lists], np.intp)
@@ -224,8 +224,8 @@ class _Search:
         taker = np.concatenate([np.repeat(takers, sizes), takers])
         swaps = back >= 0
         load, capacity, kind, holder = self._load, self._capacity, self._kind, self._holder
-        # A candidate must stay below the present peak on the taker's side, else the peak only changes its
-        # place.
+        # With a candidate, the taker's ratio must stay below the present peak. Otherwise the peak would only
+        # move to another member.
         limit = float(self._ratio[giver])
         moved = self._weight[own][:, None] - np.where(swaps, self._weight[back], 0)
         fits = (moved > 0) & (moved <= limit * capacity[taker] - load[taker])
@@ -235,14 +235,14 @@ class _Search:
         row, column = np.nonzero(fits)
         gives, takes, returns, moves = own[row], taker[column], back[column], moved[row, column]
         worst = np.maximum((load[giver] - moves) / capacity[giver], (load[takes] + moves) / capacity[takes])
-        # A partition that leaves its holder costs a move; one that comes back to it gives one back.
+        # A partition that leaves its holder costs one move; one that returns to its holder saves one.
         cost = (holder[gives] == giver).astype(np.int64) - (holder[gives] == takes)
         swapped = returns >= 0
         cost += swapped & (holder[returns] == takes)
         cost -= swapped & (holder[returns] == giver)
-        # How far a step brings the fuller of the two members below the peak, for each move that it costs. A
-        # gain below the bound counts for nothing, so that of two steps that reach the bound the cheaper one
-        # is chosen.
+        # The value of a step is how far it brings the fuller of the two members below the peak, divided by
+        # the moves that it costs. A gain below the bound does not count, so of two steps that reach the bound
+        # the cheaper one is chosen.
         value = (limit - np.maximum(worst, self._bound * CLOSE)) / (1 + np.maximum(cost, 0))
         value[(worst >= limit) | (cost > self._left)] = 0.0
         if not value.any():
@@ -260,9 +260,9 @@ def _some(rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
 
 
 def decide(problem: Problem, limits: MoveLimits) -> tuple[NDArray[np.intp], Certificate]:
-    """Return the owner of each partition, none -1, and a certificate of how near to the best that is.
+    """Return the owner of each partition, never -1, and a certificate of how near that is to the best answer.
 
-    Partitions without a holder are placed first; then partitions move to lower the peak, within `limits`.
+    First partitions without a holder are placed. Then partitions move to lower the peak, within `limits`.
     """
     bound = least_peak(problem)
     owner = problem.reading.holder.copy()
@@ -277,7 +277,7 @@ def certify(problem: Problem, owner: NDArray[np.intp], bound: float) -> Certific
     Args:
         problem: the weights, capacities and holders.
         owner: the member of each partition in the answer.
-        bound: a peak that no answer can beat, in units over capacity (`least_peak`).
+        bound: a lower bound for the peak of any answer, in units divided by capacity (`least_peak`).
     """
     holder = problem.reading.holder
     moves = int(np.count_nonzero((holder >= 0) & (owner != holder)))

@@ -1,6 +1,6 @@
-"""Places free partitions, the heaviest first, each at the member that would be the least loaded with it.
+"""Gives each free partition, the heaviest first, to the member whose ratio would then be the lowest.
 
-Loads are in units of `Problem.weight` and are compared over capacity.
+A ratio is a load, in units of `Problem.weight`, divided by the member's capacity.
 """
 
 import numpy as np
@@ -10,23 +10,23 @@ from assignors.weighted.problem import Problem
 from partitioning.kit.columns import sorted_by
 
 _FEW = 16
-"""If a step would serve fewer members, the next partitions are given one by one."""
+"""If a step would serve fewer members than this, the next partitions are given one by one."""
 _RUN = 1024
-"""Number of partitions that are given one by one before steps are tried again."""
+"""How many partitions are then given one by one before steps are tried again."""
 
 
 def place(problem: Problem, owner: NDArray[np.intp]) -> None:
-    """Give an owner to each partition without one (-1), in place.
+    """Give an owner to each partition that has none (-1); `owner` is changed in place.
 
-    Partitions that weigh nothing change no load, so they go to the member with the fewest partitions.
+    Partitions of weight 0 change no load, so they go to the member with the fewest partitions.
     """
     weight = problem.weight
     free = np.flatnonzero(owner < 0)
     heavy = free[weight[free] > 0]
     heavy = heavy[np.argsort(-weight[heavy], kind="stable")]
     owner[heavy] = _dealt(problem, heavy, weight[heavy], problem.loads(owner))
-    # They count as one each and are spread by number: a member with all of them would still have their
-    # records to poll.
+    # Partitions of weight 0 are spread by number, each with weight 1: a member with all of them would still
+    # have to poll all of them.
     light = free[weight[free] == 0]
     if len(light):
         count = np.bincount(owner[owner >= 0], minlength=len(problem.capacity))
@@ -65,20 +65,25 @@ def _to_equals(
 ) -> NDArray[np.intp]:
     """Return the member that gets each partition if every member may get every partition.
 
-    A step gives one partition each to many members at once: to as many as come before some member would be
-    the least loaded a second time. If these are few, the next partitions are given one by one.
+    A step gives one partition each to many members at once. It ends before a member would get a second
+    partition. If a step would serve few members, the next partitions are given one by one.
+
+    Args:
+        weight: the weight of each partition, descending, above 0.
+        load: the load of each member so far, in the unit of `weight`.
+        capacity: the capacity of each member.
     """
     member = np.empty(len(weight), np.intp)
     load = load.copy()
     place = 0
     while place < len(weight):
-        # What each member would carry with the next partition, over its capacity: the members with the least
-        # come first.
+        # The ratio that each member would have with the next partition. Members with the lowest come first.
         come_to = (load + weight[place]) / capacity
         order = np.argsort(come_to, kind="stable")[: len(weight) - place]
         weights = weight[place : place + len(order)]
-        # What the first members of this order would carry with a second partition. From the member on that is
-        # above this, the order of a single step is not that of giving one by one.
+        # The lowest ratio that a member before a place would have with a second partition. The step must end
+        # at the first member whose own ratio is higher: given one by one, the next partition would go to that
+        # earlier member.
         again = np.minimum.accumulate((load[order] + 2 * weights) / capacity[order])
         late = again[:-1] < come_to[order[1:]]
         size = int(late.argmax()) + 1 if late.any() else len(order)
@@ -95,10 +100,10 @@ def _to_equals(
 def _one_by_one(
     weight: NDArray[np.int64], load: NDArray[np.int64], capacity: NDArray[np.float64]
 ) -> NDArray[np.intp]:
-    """Return the member that gets each partition if every member may get every one.
+    """Return the member that gets each partition if every member may get every partition.
 
-    All members are compared for each partition. A heap of members would have to be made anew whenever the
-    weight falls, as the order of members with different capacities depends on the next weight.
+    For each partition all members are compared. A heap of members would not help: with different capacities
+    their order depends on the weight of the next partition, so the heap would be rebuilt at each new weight.
     """
     carried = load.astype(np.float64)
     chosen = np.empty(len(weight), np.intp)
@@ -112,9 +117,15 @@ def _one_by_one(
 def _to_readers(
     problem: Problem, rows: NDArray[np.intp], weight: NDArray[np.int64], load: NDArray[np.int64]
 ) -> NDArray[np.intp]:
-    """Return the member that gets each partition if members may get different ones.
+    """Return the member that gets each partition if members may get different topics.
 
-    A topic's team is all members that may get its partitions; it is built once for each topic.
+    A topic's team is the set of all members that may get its partitions. It is built once for each topic.
+
+    Args:
+        problem: the group.
+        rows: partitions, the heaviest first.
+        weight: the weight of each of `rows`, above 0.
+        load: the load of each member so far, in the unit of `weight`.
     """
     readers = problem.levels.readers
     of_class = sorted_by(readers.of_member)
@@ -137,8 +148,8 @@ def _to_readers(
             )
             entry = teams[topic] = team, room[team]
         team, slow = entry
-        # Teams overlap, so a member's load changes with the partitions of other topics: every choice looks at
-        # all of the team.
+        # Teams overlap, so partitions of other topics change a member's load, too. Therefore each choice
+        # compares all members of the team.
         member = team[((carried[team] + heavy) * slow).argmin()]
         chosen[number] = member
         carried[member] += heavy

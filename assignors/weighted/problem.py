@@ -1,7 +1,7 @@
-"""States a group with weights and capacities in exact numbers, and bounds that no answer can beat.
+"""Describes a group with weights and capacities in exact numbers, and computes lower bounds for the peak.
 
-Weights become whole units, whose sum is at most about 2**52: a sum of floats up to that is exact, so no
-answer depends on the order in which weights are added.
+Weights become whole units whose sum is at most about 2**52. Sums of floats up to that are exact, so no answer
+depends on the order in which weights are added.
 """
 
 from __future__ import annotations
@@ -15,24 +15,26 @@ from assignors.optimal.levels import Levels, find_levels
 from assignors.optimal.reading import NumberedGroup
 
 _BITS = 52
-"""Sums of this many bits are exact, so that no order of adding shows in an answer."""
+"""Bits of the sum of all weights. Sums of this size are exact in a float."""
 _FLOW_BITS = 30
-"""Bits of the numbers that a flow network can carry."""
+"""Bits of the sum of all weights in a flow network, which is less exact."""
 _CAPACITY_BITS = 12
-"""Bits of the capacity of the class that has most, in such a network."""
+"""Bits of the greatest capacity of a class in a flow network."""
 _LEAST_CAPACITY = 2.0**-64
-"""The least capacity that counts, where the largest is between a half and 1; smaller ones count as this."""
+"""The smallest capacity, if the largest is between a half and 1. Smaller ones are raised to this."""
 
 
 class Problem(NamedTuple):
-    """States what is to be decided: weights, capacities, readers and owners.
+    """Holds a group with the weights of its partitions and the capacities of its members.
 
     Attributes:
         reading: the group in numbers.
         weight: the weight of each partition in whole units, 0 or more; int64 of shape (partitions,).
         capacity: the capacity of each member; the largest is in [0.5, 1). Float64 of shape (members,).
-        mean: the sum of all weights over the capacity of all members that read a topic; 0 if none does.
-        levels: the levels of the best loads if partitions could be cut into pieces.
+        mean: the mean ratio: the sum of all weights divided by the sum of the capacities of all members that
+            read a topic; 0 if no member does.
+        levels: the levels that the best loads would have if partitions could be split. They divide the group
+            into parts.
         reads: True if a class may get a topic; bool of shape (classes, topics).
     """
 
@@ -47,11 +49,16 @@ class Problem(NamedTuple):
     def of(
         cls, reading: NumberedGroup, weights: NDArray[np.float64], capacities: NDArray[np.float64]
     ) -> Problem:
-        """Return the problem with these weights (one a partition) and capacities (one a member).
+        """Return the problem with these weights and capacities.
 
         If all weights are 0, each partition weighs one unit, so that partitions are spread evenly.
+
+        Args:
+            reading: the group in numbers.
+            weights: the weight of each partition, of shape (partitions,).
+            capacities: the capacity of each member, of shape (members,).
         """
-        # A group without any weight would have no load at all, and any answer would be as good as another.
+        # If all weights stayed 0, there would be no load, and every answer would be as good as any other.
         weight = _units(weights) if weights.any() else np.ones(len(weights), np.int64)
         _, exponent = np.frexp(capacities.max(initial=1.0))
         capacity = np.maximum(np.ldexp(capacities, -exponent), _LEAST_CAPACITY)
@@ -70,7 +77,7 @@ class Problem(NamedTuple):
         )
 
     def loads(self, owner: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Return the load of each member in units; a partition with the owner -1 counts for no member."""
+        """Return the load of each member in units, int64 of shape (members,); an owner of -1 is no member."""
         has = owner >= 0
         return np.bincount(owner[has], self.weight[has], len(self.capacity)).astype(np.int64)
 
@@ -85,11 +92,10 @@ def _units(weights: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _levels(reading: NumberedGroup, weight: NDArray[np.int64], capacity: NDArray[np.float64]) -> Levels:
-    """Return the levels, as exact as the numbers of a flow allow: they guide a search and prove nothing."""
+    """Return the levels, rounded to the numbers of a flow network. They guide a search, and prove nothing."""
     readers = reading.readers
     size = np.bincount(reading.topic_of, weight, readers.topics)
-    # Rounded to the bits of the flow; a topic with partitions keeps at least 1, so that it is not left out of
-    # the levels.
+    # A topic with partitions keeps a size of at least 1 after rounding, so that it belongs to a part.
     size = np.rint(size * 2.0 ** (_FLOW_BITS - 1 - _BITS)).astype(np.int64) + (reading.counts > 0)
     kinds = len(readers.members)
     members = readers.members
@@ -100,16 +106,17 @@ def _levels(reading: NumberedGroup, weight: NDArray[np.int64], capacity: NDArray
 
 
 _ROUNDING = 1 - 2.0**-40
-"""Sums of capacities and quotients are rounded; with this a bound stays one."""
+"""A factor for lower bounds. Without it, rounding in sums and quotients could raise a bound too far."""
 
 
 def least_peak(problem: Problem) -> float:
-    """Return a peak that no answer can beat, in units over capacity; 0 without partitions.
+    """Return a lower bound for the peak of any answer, in units divided by capacity; 0 without partitions.
 
-    It is the greatest of three bounds. The readers of a set of topics have to carry all that the set weighs.
-    The heaviest partition of a topic has to go to one reader, at best the one with the most capacity. And of
-    the heaviest `k n + 1` partitions for `n` readers one reader gets `k + 1`, at best the lightest of these.
-    The sets are the parts of the group that the levels show, and all topics together.
+    It is the greatest of three bounds. First, the readers of a set of topics must carry all the weight of the
+    set. Second, the heaviest partition of a topic must go to one reader, at best to the one with the greatest
+    capacity. Third, of the heaviest `k n + 1` partitions of a set with `n` readers, one reader gets `k + 1`,
+    at best the lightest of these. The sets are the parts of the group (`Problem.levels`), and all topics
+    together.
     """
     weight, reading, levels = problem.weight, problem.reading, problem.levels
     if not len(weight):
@@ -132,8 +139,8 @@ def least_peak(problem: Problem) -> float:
     pairs = np.unique(levels.part_of_topic[readers.topic] * len(room) + readers.kind)
     part_of_pair, kind = np.divmod(pairs, len(room))
     kinds = np.split(kind, np.searchsorted(part_of_pair, np.arange(1, len(ends))))
-    # Weights of each part, heaviest first, with the classes that read it; all topics together are one more
-    # set.
+    # For each part its weights, heaviest first, and the classes that read it. All topics together are one
+    # more set.
     sets = [(weight[own], of) for own, of in zip(np.split(rows, ends[:-1]), kinds, strict=True) if len(own)]
     for heavy, kind in [*sets, (weight[order], np.unique(readers.kind))] if len(sets) > 1 else sets:
         best = max(
@@ -145,18 +152,22 @@ def least_peak(problem: Problem) -> float:
 
 
 def _pigeonhole(weight: NDArray[np.int64], members: int) -> int:
-    """Return the least load that the fullest of `members` members must carry; weights are heaviest first."""
+    """Return a lower bound for the load of the fullest of `members` members; weights are in descending order.
+
+    See the third bound of `least_peak`.
+    """
     upto = np.append(0, np.cumsum(weight))
     size = np.arange((len(weight) - 1) // members + 1)
     return int((upto[size * members + 1] - upto[size * (members - 1)]).max())
 
 
 def least_peak_within(problem: Problem, moves: int) -> float:
-    """Return a peak that no answer with at most `moves` moves can beat, in units over capacity.
+    """Return a lower bound for the peak of any answer with at most `moves` moves, in units over capacity.
 
-    A holder that gives up `j` partitions still carries at least all but its `j` heaviest. These rests, one
-    for each partition and holder, say how many moves a peak needs: as many as there are rests above it. So
-    the rest number `moves + 1`, counted from the largest, is a bound. 0 if all partitions may move.
+    A holder that gives up `j` partitions still carries at least its load without its `j` heaviest partitions.
+    Call this a rest; a holder has a rest for each `j` from 0 on. To bring all holders down to a peak takes at
+    least as many moves as there are rests above it. So the (`moves` + 1)-th largest rest is a bound. It is 0
+    if all partitions may move.
     """
     holder = problem.reading.holder
     rows = np.flatnonzero(holder >= 0)
@@ -164,8 +175,7 @@ def least_peak_within(problem: Problem, moves: int) -> float:
         return 0.0
     rows = rows[np.lexsort((-problem.weight[rows], holder[rows]))]
     member, weight = holder[rows], problem.weight[rows]
-    # How much heavier partitions of the same holder weigh before each one: what it would have given up
-    # already.
+    # The sum of the heavier partitions of the same holder: what the holder has given up before this one.
     upto = np.cumsum(weight) - weight
     starts = np.searchsorted(member, member)
     rest = problem.loads(holder)[member] - (upto - upto[starts])

@@ -1,4 +1,4 @@
-"""People say, or a program measures, what partitions weigh and what members can carry."""
+"""Reads the weights of partitions and the capacities of members from settings, files and user data."""
 
 import csv
 import json
@@ -24,14 +24,18 @@ from partitioning.kit.packages import needs
 from partitioning.topic_partition import is_integer
 
 TopicWeights = float | Sequence[float] | NDArray[np.floating] | Mapping[int, float]
-"""One weight for each partition of a topic, a weight of every partition from 0 on, or by partition number."""
+"""The weights of one topic.
+
+A number is the weight of each of its partitions. A sequence has the weight of partition 0, then of partition
+1, and so on. A mapping has weights by partition number.
+"""
 
 WeightsMapping = (
     Mapping[str, TopicWeights]
     | Mapping[tuple[str, int], float]
     | Mapping[str | tuple[str, int], TopicWeights]
 )
-"""Weights by topic, by topic and partition, or some so and some so."""
+"""Weights by topic, by (topic, partition), or with keys of both kinds."""
 
 
 class _Topic(NamedTuple):
@@ -51,12 +55,12 @@ class _Topic(NamedTuple):
 class Weights:
     """Holds the weights of partitions, in any unit that all of them share.
 
-    A partition without a known weight weighs the mean of its topic's known weights, or, if there are none,
-    the mean of all known weights of the group. Weights of partitions that do not exist in a group are left
-    out.
+    A partition without a known weight gets the mean of its topic's known weights or, if there are none, the
+    mean of all known weights of the group. Weights of partitions that do not exist in a group are ignored.
 
     Raises:
-        InvalidConfigError: a weight is no finite number from 0 on, is given twice, or is not of a partition.
+        InvalidConfigError: a weight is not a finite number of 0 or more, is given twice, or has a key that is
+            neither a topic nor a partition.
     """
 
     def __init__(self, weights: WeightsMapping) -> None:
@@ -97,7 +101,7 @@ class Weights:
                 own = weights[start : start + count]
                 if topic.every is not None:
                     own[:] = topic.every
-                # Weights may be known of partitions that are not there yet, or any more.
+                # Weights may be known for partitions that do not exist yet, or no longer.
                 real = topic.partitions < count
                 own[topic.partitions[real]] = topic.weights[real]
         has_weight = ~np.isnan(weights)
@@ -116,10 +120,10 @@ class Weights:
 class Capacities:
     """Holds the capacities of members by instance id, client id or member id, in any unit that they share.
 
-    A member that is not named has the mean capacity of the members of its group that are.
+    A member without a capacity gets the mean capacity of the members of its group that have one.
 
     Raises:
-        InvalidConfigError: a capacity is no finite number above 0.
+        InvalidConfigError: a capacity is not a finite number above 0.
     """
 
     def __init__(self, capacities: Mapping[str, float]) -> None:
@@ -147,8 +151,8 @@ class Capacities:
         return capacities
 
     def _find(self, member: Member) -> float:
-        """Return the capacity by instance id, else by client id, else by member id; NaN if none is named."""
-        # The most lasting name first: a member id is new at each start.
+        """Return the capacity by instance id, else by client id, else by member id; NaN if there is none."""
+        # Names that last come first: a member id is new after each start.
         for name in (member.instance_id, name_in(member.id), member.id):
             if name is not None and name in self._capacities:
                 return self._capacities[name]
@@ -175,15 +179,14 @@ def _list(listed: dict[str, dict[int, float]], topic: str, weights: Iterable[tup
             raise InvalidConfigError(
                 f"{topic}-{number} has a weight but is no partition; give numbers from 0 on"
             )
-        # A number can come twice as text and as a number: "1" and 1 are two keys of a mapping, and one
-        # partition.
+        # "1" and 1 are two keys of a mapping, but one partition.
         if number in own:
             raise InvalidConfigError(f"{topic}-{number} has two weights; give one")
         own[int(number)] = checked_weight(value, f"{topic}-{number}")
 
 
 def checked_weight(value: object, what: str) -> float:
-    """Return a weight as a number; InvalidConfigError unless it is finite and from 0 on."""
+    """Return a weight as a float; raise InvalidConfigError unless it is a finite number of 0 or more."""
     weight = _number(value)
     if not 0 <= weight < inf:
         raise InvalidConfigError(f"the weight of {what} is {value!r}; give a finite number, 0 or more")
@@ -191,7 +194,7 @@ def checked_weight(value: object, what: str) -> float:
 
 
 def _number(value: object) -> float:
-    """Return a value as a float; NaN if it is no number, so that every comparison with a bound fails."""
+    """Return a value as a float; NaN, which fails every comparison, if it is not a number."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
         return nan
     try:
@@ -207,10 +210,10 @@ _COLUMNS = ["partition", "topic", "weight"]
 
 
 def weights_of(setting: GivenWeights | None) -> Weights:
-    """Return the weights of a mapping, or of a file, which is read now; no weights for None.
+    """Return the weights of a setting: a mapping, or a file, which is read at once; no weights for None.
 
     Raises:
-        InvalidConfigError: the weights make no sense, or the file cannot be read.
+        InvalidConfigError: the weights are invalid, or the file cannot be read.
         MissingDependencyError: the file is YAML and PyYAML is not installed.
     """
     if isinstance(setting, str | PathLike):
@@ -221,11 +224,15 @@ def weights_of(setting: GivenWeights | None) -> Weights:
 
 
 def read_weights(path: str | PathLike[str]) -> Weights:
-    """Return the weights that a file says: a mapping in JSON or YAML, or a table in CSV.
+    """Return the weights in a file: a mapping in JSON or YAML, or a table in CSV.
 
-    A CSV file has the columns topic, partition and weight, in any order; without a partition the weight is
-    that of every partition of the topic. Files in YAML or CSV end with a line end; others are taken for half
-    written. Raises InvalidConfigError, and MissingDependencyError for YAML without PyYAML.
+    A CSV file has the columns topic, partition and weight, in any order. In a row without a partition, the
+    weight is that of every partition of the topic. A YAML or CSV file must end with a line end; without one
+    it counts as half written and is refused.
+
+    Raises:
+        InvalidConfigError: the file cannot be read, or the weights in it are invalid.
+        MissingDependencyError: the file is YAML and PyYAML is not installed.
     """
     reads = {".json": _json, ".yaml": _yaml, ".yml": _yaml, ".csv": _csv}.get(Path(path).suffix.lower())
     if reads is None:
@@ -241,7 +248,7 @@ def read_weights(path: str | PathLike[str]) -> Weights:
 
 
 def _json(text: str) -> dict[Any, Any]:
-    """Return the weights in a JSON text; a key that is there twice is refused."""
+    """Return the weights in a JSON text; raise InvalidConfigError if an object has a key twice."""
     try:
         return _weights_mapping(json.loads(text, object_pairs_hook=_once))
     except RecursionError:
@@ -249,7 +256,7 @@ def _json(text: str) -> dict[Any, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return pairs as a dict; InvalidConfigError if a key is there twice."""
+    """Return pairs as a dict; raise InvalidConfigError if a key occurs twice."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
@@ -324,22 +331,30 @@ _WHAT = "the rates in user data"
 
 
 class Measured(NamedTuple):
-    """The members of a group without rates in their user data, and the greatest rate of each partition."""
+    """Holds the rates that the members of a group measured.
+
+    Attributes:
+        members: the members, without rates in their user data.
+        rates: the greatest rate that a member reports for each (topic, partition).
+    """
 
     members: list[Member]
     rates: dict[tuple[str, int], float]
 
 
 def with_rates(data: bytes | None, rates: Mapping[tuple[str, int], float]) -> bytes | None:
-    """Return user data with rates behind it, in any unit that all members share.
+    """Return user data with rates appended. Without rates, the data is returned as it is.
 
-    Without rates nothing is added.
+    Args:
+        data: the user data of the strategy; None for none.
+        rates: the rate of each (topic, partition), in any unit that all members share.
 
-    Raises InvalidConfigError if a rate is no finite number from 0 on, or not of a partition.
+    Raises:
+        InvalidConfigError: a rate is not a finite number of 0 or more, or its key is not a partition.
     """
     if not rates:
         return data
-    Weights(rates)  # refuses what is none
+    Weights(rates)  # raises for invalid rates
     writer = FieldWriter(_WHAT)
     for topic, group in groupby(sorted(rates.items()), key=lambda item: item[0][0]):
         own = list(group)
@@ -351,9 +366,9 @@ def with_rates(data: bytes | None, rates: Mapping[tuple[str, int], float]) -> by
 
 
 def read_measured(members: Sequence[Member]) -> Measured:
-    """Return what members have measured, and the members as other readers of user data expect them.
+    """Return the rates that members measured, and the members without these rates in their user data.
 
-    Rates that are cut, not finite or below 0 count as none.
+    Rates that are truncated, not finite or negative are ignored.
     """
     plain, greatest = [], dict[tuple[str, int], float]()
     for member in members:
@@ -375,7 +390,8 @@ def _split(data: bytes) -> tuple[bytes, dict[tuple[str, int], float]]:
     counts as user data without rates.
     """
     body, length = data[: -len(_END) - 4], int.from_bytes(data[-len(_END) - 4 : -len(_END)], "big")
-    # Any bytes may end with the four letters; then the number before them is no length of what precedes it.
+    # User data without rates may happen to end with the four letters. Then the number before them is usually
+    # no possible length.
     if not 0 < length <= len(body):
         return data, {}
     start = len(body) - length
@@ -395,7 +411,7 @@ def _split(data: bytes) -> tuple[bytes, dict[tuple[str, int], float]]:
 
 
 def checked_rates(rates: object) -> None:
-    """Raise InvalidConfigError unless rates can be asked for."""
+    """Raise InvalidConfigError unless `rates` is a function or None."""
     if rates is not None and not callable(rates):
         raise InvalidConfigError(
             f"rates is {rates!r}; give a function without arguments that returns what this consumer has "

@@ -14,7 +14,9 @@ HEAD = """# Captures in public reports
 What `assignment-diff FILE` answers to captures of groups as people pasted them in public threads. The inputs
 in `capture_reports/inputs` have the facts and the layout of each report in few rows, with other names and
 ids. All were looked up after the reader was done; *at first* is its answer as it stood then, *now* after what
-failed was mended as a kind. Right: the answer is true. Partly: it is true and does not say what the report is
+failed was mended as a kind.
+
+Right: the answer is true. Partly: it is true and does not say what the report is
 about, or takes an excerpt for the whole. Misleading: it looks right and is not. Refused well: no answer, and
 the reason names what the text is or what is missing; refused badly: the reason helps nobody.
 `tests/benchmarks/test_capture_reports.py` holds each answer; `python -m benchmarks.capture_reports` writes

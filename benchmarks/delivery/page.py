@@ -21,7 +21,9 @@ HEAD = f"""# The delivery models beside real producers and brokers
 Made by `python -m benchmarks.delivery`. A real producer of each client (kafka-clients {{java}}, \
 librdkafka {{librdkafka}}) sends {cells.BATCHES} numbered records, each a batch, to a partition of a real \
 broker (Kafka {{kafka}}) through a proxy that does to the n-th Produce request, counted from 0, what the row \
-says; or brokers are paused and killed. `simulate_delivery` has the same faults. Batches are those that a \
+says; or brokers are paused and killed. `simulate_delivery` has the same faults.
+
+Batches are those that a \
 reader of the whole log finds twice, out of order (first read after a later one) or not at all: *lost* where \
 the producer was not told so, *failed* where its callback had an error, *failed but written* where the \
 record is there all the same. What agrees is said once.

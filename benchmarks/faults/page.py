@@ -16,7 +16,9 @@ HEAD = """# Records under faults
 Written by `make faults`; `benchmarks/faults/README.md` says how it is measured. A fault strikes a task at a
 drawn call of its producer; *open* are those that struck a task that had given records to its producer and
 had not ended (of the exactly-once sink: not committed them), *in a transaction* those of them that struck
-while a transaction was open. Lost, doubled, misplaced and out of order are counted by a `read_committed`
+while a transaction was open.
+
+Lost, doubled, misplaced and out of order are counted by a `read_committed`
 reader of the whole topic; of a run that did not finish, what its drivers did not come to write counts as
 lost, too. *Aborted* are the records that a `read_uncommitted` reader sees beyond those; *copies* are attempts
 that began while an earlier attempt of the same task was asleep. A dash: some run did not count it. A stall is

@@ -189,7 +189,9 @@ librdkafka's `cooperative-sticky` is another algorithm than Java's; ours is `lib
 
 The longest time that a partition had no reader, from each event to the next, in seconds. The simulator is
 told who was in the group, when each next heartbeat was due, when a process first spoke to the coordinator and
-what was done to it. Of what it is not told there are {draws} draws: the median, and the range where it is
+what was done to it.
+
+Of what it is not told there are {draws} draws: the median, and the range where it is
 wider than 0.1 s. Limits are as in `rebalances.md`: {near:.0%} or {quarter} s beyond the range, and equal
 rounds. **{within} of {events} events are within them.** aiokafka is simulated as Java's client is. The
 machine has two cores, which were shared with other work: their load was {loads}.

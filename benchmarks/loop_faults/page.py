@@ -13,7 +13,9 @@ HEAD = """# Read, process, write under faults
 Written by `make loop-faults`; `benchmarks/loop_faults/README.md` says how it is measured. Three processes of
 `read_process_write` share a group. A fault strikes one of them at a drawn call of its producer;
 *open* are those that struck while records were produced and not committed, *in a transaction* those that
-struck while a transaction was open. Lost, doubled, misplaced and out of order are counted by a
+struck while a transaction was open.
+
+Lost, doubled, misplaced and out of order are counted by a
 `read_committed` reader of the outputs and of the dead letters. A stall is the longest time that such a reader
 stood still before outputs that were there. *Hung* are processes that ended themselves because a call did not
 come back. Where the only broker was restarted, the broker itself did not keep transactions whole; the README

@@ -155,9 +155,13 @@ hold to the JVM; where a JVM's leader would hang or fail they raise an error, an
 `most_kept` say what the best loads and the fewest moves are.
 
 A group has up to {members} members, {topics} topics and {partitions} partitions a topic, drawn so that small
-numbers are as frequent as large ones. After its beginning {events} of these happen to it: up to three members
+numbers are as frequent as large ones.
+
+After its beginning {events} of these happen to it: up to three members
 join, up to two leave, a topic grows, a topic is new, a subscription changes, or up to {restarted} members
-restart one after the other, each with a rebalance when it leaves and another one when it is back. Members all
+restart one after the other, each with a rebalance when it leaves and another one when it is back.
+
+Members all
 read the same ("equal"), or each has one of up to eight subscriptions ("unequal"); with racks there are three,
 and two replicas of a partition. In a third of the groups members have instance ids, in a third client ids of
 their own, in a third neither. All assignors get the same lives, and each carries on from its own answers.

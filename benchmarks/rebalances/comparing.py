@@ -48,6 +48,7 @@ PAGE = """\
 A prediction knows when each process first spoke to the coordinator, what was done to it and when, and the
 settings; the rest is the simulator's: phases of heartbeats, commits and metadata refreshes, who leads, who
 gets what. Only where heartbeats have hours of drift ("join long after") are their phases the measured ones.
+
 Costs are the same for all: a request {network_ms} ms, from the assign callback to the first record
 {first_fetch_ms} ms, which is the mean of these runs; a call of kafka-python's `poll` 100 ms, as the
 consumers ask for. kafka-python reads nothing from a JoinGroup to the answer of its SyncGroup, in the

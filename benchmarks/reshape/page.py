@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import inf
 from typing import TYPE_CHECKING, Any
+
+from copartition.reshape.ways import ROUND_S, Copy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,6 +49,7 @@ TIMES = (
     "proof",
     "stopped, copied, started",
 )
+PREDICTED = ("topic", "step", "predicted", "measured", "off by", "load of the machine")
 COST = ("topic", "copied by", "records", "CPU seconds", "CPU seconds a million", "seconds")
 
 
@@ -84,6 +88,19 @@ def page(runs: list[dict[str, Any]]) -> str:
             "the order of keys, with new timestamps.",
             "",
         ]
+    if timed := [run for run in runs if "load" in run["times"]["copy"] and not run["struck"]]:
+        largest = max(timed, key=lambda run: run["rounds"][0]["copied"])
+        rate = _rate(largest)
+        parts += [
+            "## Predicted and measured",
+            "",
+            *table(PREDICTED, (row for run in timed for row in _predicted(run, rate))),
+            "",
+            f"Predicted is what `copartition reshape --copy-rate {rate:.0f}` says, which is the rate of the",
+            f'first round of "{largest["name"]}": its own copy is no prediction. *Load* is how many',
+            "processes wanted one of the two cores, on the average of the last minute.",
+            "",
+        ]
     if strikes := [tuple(strike) for run in runs for strike in run["struck"]]:
         counts = Counter(strikes)
         steps, kinds = (list(dict.fromkeys(strike[at] for strike in strikes)) for at in (0, 1))
@@ -102,6 +119,7 @@ def page(runs: list[dict[str, Any]]) -> str:
             "*driver* is Python and the JVM at once, *command* Python alone, whose JVM ends by itself, maybe",
             "while the next command runs. A step is *following* if a copy was there already. What became of",
             "the records is in the tables above.",
+            undone(runs),
             "",
         ]
     return "\n".join(parts)
@@ -130,6 +148,15 @@ def _others(runs: list[dict[str, Any]]) -> str:
     return "the same" if agree else "others: see `measured.json`"
 
 
+def undone(runs: list[dict[str, Any]]) -> str:
+    """What a consumer saw of commits after each way back; "" if nobody looked."""
+    differences = [left for run in runs for left in run.get("undone", [])]
+    if not differences:
+        return ""
+    ways, found = len(differences), sum(differences)
+    return f"After {ways} ways back, {found} commits of groups differed from those before the switch."
+
+
 def _groups(run: dict[str, Any]) -> list[list[Any]]:
     return [
         [run["name"], group, found["lag"], found["missed"], found["repeats"], found["promised"]]
@@ -149,6 +176,24 @@ def _times(run: dict[str, Any]) -> list[Any]:
         *last,
         f"{first['s'] + run['pause_s']:.0f} s",
     ]
+
+
+def _rate(run: dict[str, Any]) -> float:
+    """Records a second of a run's first round, as the plan counts them: without what each round takes."""
+    first = run["rounds"][0]
+    return float(first["copied"] / max(first["s"] - ROUND_S, 1.0))
+
+
+def _predicted(run: dict[str, Any], rate: float) -> Iterable[list[Any]]:
+    """A row a step: what the plan says with a rate that was measured, and what was."""
+    first = run["rounds"][0]
+    copy = Copy(first["copied"], rate, is_assumed=False, written_per_s=first["behind"] / first["s"])
+    said = {"copy": copy.seconds or inf, "switch": copy.rest_s, "prove": copy.proof_s}
+    measured = {"copy": first["s"], **{step: run["times"][step]["s"] for step in ("switch", "prove")}}
+    for step, seconds in said.items():
+        off = f"{measured[step] / seconds - 1:+.0%}"
+        load = f"{run['times'][step]['load']:.0f}"
+        yield [run["name"], step, f"{seconds:.0f} s", f"{measured[step]:.0f} s", off, load]
 
 
 def _cost(run: dict[str, Any]) -> list[list[Any]]:

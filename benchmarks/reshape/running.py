@@ -29,7 +29,7 @@ from tests.support.reading import Read, read_topic
 
 ROOT = Path(__file__).parents[2]
 KEYS, BEHIND = 100_000, 3_000
-STRIKING_S = 270.0
+STRIKING_S = 180.0
 """Seconds from the start of a run after which nothing is killed any more."""
 KINDS = ("driver", "python worker", "broker", "command")
 """What is killed, one after the other."""

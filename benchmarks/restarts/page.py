@@ -16,7 +16,9 @@ Written by `python -m benchmarks.restarts`; `benchmarks/restarts/README.md` says
 that coordinates the groups is restarted (SIGTERM) or killed (SIGKILL), and started again; or a proxy cuts all
 connections and hangs up on new ones for up to 3 s. All the while one `copartition watch` looks at a classic
 group and one at a KIP-848 group, each half a second, and `doctor`, `transactions` and `assignment-diff live:`
-are asked in turn. After each strike a new member joins each group: a watch that names it *came back*. *Died*
+are asked in turn.
+
+After each strike a new member joins each group: a watch that names it *came back*. *Died*
 are watches that ended by themselves, *silent* those that lived and did not name the member within a minute
 after it had joined. *Back after* is the time from the cluster's first answer to the watch's first line; it
 contains what the machine needed for the brokers, the new member and the commands.

@@ -1,4 +1,4 @@
-"""A topic of a cluster, read once and audited."""
+"""Read a topic of a cluster once, and audit it."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,7 +13,7 @@ from copartition.audit.tally import Tally
 from copartition.audit.topic_audit import LogicalKey, Records, Selection, TopicAudit
 
 ALL_FORMS = 1 << 18
-"""So many records are looked at for the forms of their keys, and of all further ones, one batch in eight."""
+"""The forms of keys are looked at for this many records; of the records after them, in one batch of eight."""
 
 _ONE_IN = 8
 
@@ -32,13 +32,14 @@ def audit_topic(
 
     Args:
         topic: its name.
-        config: librdkafka settings; `bootstrap.servers` at least.
-        selection: which records; a sample by default.
-        also: what else to do with each batch of records.
-        decode: what a key of a form says, such as a `decoder.KeyDecoder`; by default what its bytes show.
+        config: librdkafka settings, with `bootstrap.servers` at least.
+        selection: the records to read; a sample by default.
+        also: called with each batch of records.
+        decode: returns what a key of a form says, such as a `decoder.KeyDecoder`; by default this follows
+            from its bytes.
 
     Raises:
-        TopicChangedError: the topic was deleted or made anew while it was read.
+        TopicChangedError: the topic was deleted or recreated while it was read.
         CopartitionError: the topic cannot be read, as in `Reading`.
     """
     with Reading(topic, config, selection) as reading:
@@ -51,9 +52,10 @@ def audit_topic(
             if with_forms:
                 forms.add(records.keys)
 
-        # NumPy counts a batch without the interpreter's lock, so meanwhile the next one is read.
+        # NumPy counts a batch without the interpreter's lock, so the next batch is read at the same time.
         with ThreadPoolExecutor(max_workers=1) as thread:
-            # No more than one waits: else batches would pile up in memory if counting is slower than reading.
+            # At most one batch waits; otherwise batches would pile up in memory if counting is slower than
+            # reading.
             counted: Future[None] | None = None
             for number, records in enumerate(reading):
                 if counted is not None:

@@ -1,7 +1,7 @@
-"""The command `copartition audit`: it finds who wrote a topic.
+"""The command `copartition audit`, which finds who wrote a topic.
 
-The report knows nothing of clusters, and `audit_topic` nothing of the terminal; this joins them. Topics are
-read one after another, each once even if it is named twice.
+The report knows nothing of clusters, and `audit_topic` knows nothing of the terminal; this module connects
+them. Topics are read one after another, each only once even if it is named twice.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def audit(
         json=partial(report.audit_json, audits),
         markdown=partial(report.audit_markdown, audits, every=every),
     )
-    # Last, and on stderr: JSON on stdout stays whole.
+    # These lines come last and on stderr, so that the JSON on stdout stays valid.
     for line in keys.tell_undecoded():
         complain(ctx, line)
     ctx.exit(report.audit_exit_code(audits))

@@ -1,7 +1,7 @@
-"""From counts to a verdict on who wrote a topic.
+"""Draw the conclusion on who wrote a topic from counts of its records.
 
-Writers were found while counting (`tally`); here they are cut into ranges of offsets (`ranges`), and what the
-whole is worth is said in one word.
+Writers were found while records were counted (`tally`). Here their records are cut into ranges of offsets
+(`ranges`), and one word says how certain the result is.
 """
 
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ from copartition.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicA
 Certainty: TypeAlias = Literal["sure", "likely", "mixed", "none", "unknown"]
 
 LIKELY = 0.9
-"""Share of the keyed records from which on their writers are likely, the rest being strays."""
+"""If writers explain at least this share of the keyed records, they count as likely; the rest are strays."""
 
 MIXED = 0.01
-"""Share of the keyed records from which on a client that wrote beside the others is one of several."""
+"""Writers other than those of the ranges count only with at least this share of the keyed records."""
 
 
 def conclude(
@@ -30,12 +30,12 @@ def conclude(
 ) -> TopicAudit:
     """Return who wrote a topic, as far as the counted records show.
 
-    Tallies of several tasks are merged before.
+    If several tasks counted parts of a topic, merge their tallies first.
 
     Args:
         topic: its name.
         tally: the counts of all records that were read.
-        coverage: what was read.
+        coverage: the part of the topic that was read.
         forms: forms of the keys, most frequent first.
         compacted: whether `cleanup.policy` has "compact"; None if that is unknown.
     """
@@ -46,7 +46,7 @@ def conclude(
     shares = tuple(
         Share(tally.writers[tally.best(group)], group.rows)
         for group in sorted(tally.groups, key=lambda group: -group.rows)
-        # A writer that was counted on suspicion only is shown if a range needs it.
+        # A writer that was counted only as a possibility is shown only if a range needs it.
         if group.rows and (group.from_records or tally.writers[tally.best(group)] in used)
     )
     return TopicAudit(
@@ -65,7 +65,7 @@ def conclude(
 def _rivals(tally: Tally) -> dict[Writer, tuple[Writer, ...]]:
     """Return, for each writer, the others that were found with it and explain as many records.
 
-    Nothing in the records tells these apart, so naming one of them would be a guess.
+    Nothing in the records distinguishes these, so to name one of them would be a guess.
     """
     total = tally.explained
     return {
@@ -78,15 +78,15 @@ def _rivals(tally: Tally) -> dict[Writer, tuple[Writer, ...]]:
 
 
 def _spans(tally: Tally, rivals: dict[Writer, tuple[Writer, ...]]) -> list[Span]:
-    """Return the spans; if no writer was found, one a partition, as by a candidate that explains nothing.
+    """Return the spans; if no writer was found, one for each partition, without a writer.
 
-    Each of the `explained_ranges` becomes a span: its candidate, a position in `tally.writers`, becomes the
-    writer, and times and offsets that no row has become None. A range in which the candidate explains nothing
-    has no writer.
+    Each of the `explained_ranges` becomes a span. Its candidate, an index into `tally.writers`, becomes the
+    writer. A time that no row has becomes None. A range in which the candidate explains nothing has no
+    writer.
 
     Args:
         tally: settled, so that it has counted everything.
-        rivals: of each writer.
+        rivals: writer -> the other writers that explain as many records.
     """
     if not len(tally.blocks.rows):
         return []
@@ -107,14 +107,14 @@ def _spans(tally: Tally, rivals: dict[Writer, tuple[Writer, ...]]) -> list[Span]
 
 
 def _certainty(tally: Tally, spans: Sequence[Span], shares: Sequence[Share]) -> Certainty:
-    """Return how sure the spans and shares are.
+    """Return how certain the spans and shares are.
 
-    "unknown" if there is too little to tell, though the few keys may fit; "none" if there was enough, and no
-    writer was found; "mixed" if writers explain too few keyed records, or one of them wrote beside the
-    others.
+    "unknown" means that there were too few keys, although they may fit a writer. "none" means that there were
+    enough keys and no writer was found. "mixed" means that writers explain too few keyed records, or that
+    several of them wrote in the same range.
 
     Args:
-        tally: the counts, for the number of keys behind each writer.
+        tally: the counts, from which the number of keys for each writer is taken.
         spans: the ranges.
         shares: the writers that explain records anywhere.
     """
@@ -125,16 +125,16 @@ def _certainty(tally: Tally, spans: Sequence[Span], shares: Sequence[Share]) -> 
     used = {span.writer for span in spans if span.explained}
     groups = [group for group in tally.groups if used & {tally.writers[writer] for writer in group.writers}]
     convincing = [tally.enough(len(group.proof), tally.writers[tally.best(group)]) for group in groups]
-    # No writer has enough keys behind it. If enough keys were looked at in vain, no rule fits; else nothing
-    # is known.
+    # No writer has enough keys as evidence. If a writer was looked for among enough keys, no rule fits;
+    # otherwise nothing is known.
     if not any(convincing):
         return "none" if tally.vain else "unknown"
     if not all(convincing) or any(span.rivals for span in spans):
         return "unknown"
-    # Records that some writer explains, but not the one of their range: it wrote at the same time as that.
+    # The records that a writer explains which is not the writer of their range: two wrote at the same time.
     beside = sum(share.rows for share in shares) - explained
     if explained < LIKELY * keyed or beside >= MIXED * keyed:
         return "mixed"
-    # That all is in partition 0 is not only what a single partition looks like.
+    # All records in partition 0 may mean that the topic had only one partition, but also something else.
     single = tally.num_partitions > 1 and any(writer.num_partitions == 1 for writer in used if writer)
     return "sure" if explained == keyed and not single else "likely"

@@ -1,6 +1,6 @@
-"""Decode keys of a type that is known, to learn what they say if their bytes do not tell.
+"""Decode keys of a known type, to learn what they say if their bytes alone do not show it.
 
-Those of a schema registry are decoded by confluent-kafka's deserializers.
+confluent-kafka's deserializers decode keys with a schema of a schema registry.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _number(code: str) -> Callable[[bytes], float]:
-    """Return what reads a number of this code of `struct`; it refuses a key of another size."""
+    """Return a function that reads a number by this code of `struct` and refuses a key of another size."""
     size = struct.calcsize(code)
 
     def decode(key: bytes) -> float:
@@ -47,10 +47,10 @@ PLAIN: Mapping[str, Callable[[bytes], Any]] = {
     "uuid": lambda key: uuid.UUID(key.decode()),
     "json": json.loads,
 }
-"""Types that need no schema, as `partitioning.serializers` writes them, and what reads a key of each."""
+"""Types that need no schema, as `partitioning.serializers` writes them -> the function that reads a key."""
 
 KEY_TYPES = (*PLAIN, "avro", "jsonschema")
-"""The types that `KeyDecoder` takes. Protobuf needs classes made from the schema, which no registry has."""
+"""The types of `KeyDecoder`. Protobuf is missing: it needs classes made from the schema."""
 
 _PATIENCE = {"timeout": 5, "max.retries": 1}
 
@@ -58,14 +58,14 @@ _NOT_FOUND = 404
 
 
 def registry_client(config: Mapping[str, Any]) -> SchemaRegistryClient:
-    """Return a client of a schema registry with these settings, `url` at least.
+    """Return a client of a schema registry with these settings, which include at least `url`.
 
     Args:
-        config: settings of confluent-kafka's client; without a time-out, that of `_PATIENCE`.
+        config: settings of confluent-kafka's client; by default its time-out is that of `_PATIENCE`.
 
     Raises:
-        MissingDependencyError: confluent-kafka is there without what its registry client needs.
-        InvalidConfigError: a setting that the client refuses.
+        MissingDependencyError: confluent-kafka is installed without what its registry client needs.
+        InvalidConfigError: the client refuses a setting.
     """
     with _needing("keys with a schema registry"):
         from confluent_kafka.schema_registry import SchemaRegistryClient  # noqa: PLC0415 - optional
@@ -76,18 +76,19 @@ def registry_client(config: Mapping[str, Any]) -> SchemaRegistryClient:
 
 
 class KeyDecoder:
-    """Decodes keys of a topic by what reads one of `KEY_TYPES`; takes the place of `logical_key`.
+    """Decodes the keys of a topic by one of `KEY_TYPES`, in place of `logical_key`.
 
-    "avro" and "jsonschema" need a `registry`, from `registry_client`; else `InvalidConfigError`. Where
-    confluent-kafka lacks what the deserializer needs, `MissingDependencyError` says so.
-
-    A key that cannot be decoded is compared as its bytes and counted in `undecoded`: a topic may hold keys of
+    A key that cannot be decoded is compared by its bytes and counted in `undecoded`: a topic may hold keys of
     an older format, and one of them must not end an audit.
 
     Args:
         key_type: one of `KEY_TYPES`.
-        topic: whose keys; a registry names the schema after it.
-        registry: the client, for formats with a schema.
+        topic: the topic of the keys; a registry names the schema after it.
+        registry: the client, from `registry_client`, for formats with a schema.
+
+    Raises:
+        InvalidConfigError: the type is unknown, or "avro" or "jsonschema" has no `registry`.
+        MissingDependencyError: confluent-kafka lacks what the deserializer needs.
     """
 
     def __init__(self, key_type: str, topic: str, registry: SchemaRegistryClient | None = None) -> None:
@@ -99,31 +100,31 @@ class KeyDecoder:
             )
         self._format = key_type
         context = SerializationContext(topic, MessageField.KEY)
-        # Made once: the deserializers keep the schemas that they asked for.
+        # The decoder is made only once, because deserializers keep the schemas that they have asked for.
         self._decode: Callable[[bytes], Any]
         if key_type in PLAIN:
             self._decode = PLAIN[key_type]
         else:
             self._decode = partial(_deserializer(key_type, registry), ctx=context)
-        # Why keys could not be decoded, and how many; they say just their bytes.
+        # Why keys could not be decoded -> how many; these are compared by their bytes.
         self.undecoded: Counter[str] = Counter()
 
     def __call__(self, key: bytes, form: str) -> LogicalKey:  # noqa: ARG002 - the format is known
-        """Return what a key says; `RegistryError` if the registry does not answer, or refuses us."""
+        """Return what a key says; raise `RegistryError` if the registry does not answer or refuses access."""
         try:
             return logical_value(self._decode(key))
         except Exception as error:  # noqa: BLE001 - a deserializer raises what it likes on bytes of another kind
-            # Else each of some hundred keys would wait for a registry that does not answer.
+            # Without this, each of some hundred keys would wait for a registry that does not answer.
             _raise_if_of_registry(error)
             self.undecoded[f"{self._format}: {str(error) or type(error).__name__}"] += 1
             return LogicalKey("bytes", key.hex())
 
 
 def _deserializer(key_type: str, registry: Any) -> Any:
-    """Return confluent-kafka's deserializer of a format that has schemas.
+    """Return confluent-kafka's deserializer of a format with schemas.
 
     Raises:
-        MissingDependencyError: it needs a package that is not there.
+        MissingDependencyError: it needs a package that is not installed.
     """
     with _needing(f"{key_type} keys"):
         if key_type == "avro":
@@ -137,7 +138,7 @@ def _deserializer(key_type: str, registry: Any) -> Any:
 
 @contextmanager
 def _needing(what: str) -> Iterator[None]:
-    """Raise `MissingDependencyError` if an import in the block fails; `what` is decoded with it."""
+    """Raise `MissingDependencyError` if an import in the block fails; the message names `what`."""
     try:
         yield
     except ImportError as error:
@@ -148,9 +149,10 @@ def _needing(what: str) -> Iterator[None]:
 
 
 def _raise_if_of_registry(error: Exception) -> None:
-    """Raise `RegistryError` if the registry failed, not the key; else return.
+    """Raise `RegistryError` if the registry failed, and return if the key is at fault.
 
-    A schema that the registry does not have is the key's fault: bytes that look like a frame have any id.
+    If the registry does not have a schema, the key is at fault: other bytes that look like a frame may
+    contain any id.
     """
     status = getattr(error, "http_status_code", None)
     package = type(error).__module__.partition(".")[0]  # its HTTP client has one of two names

@@ -1,6 +1,6 @@
-"""Name the forms of keys, and so the serializer that made them, as far as their bytes tell.
+"""Name the forms of keys, and so the serializer that made them, as far as their bytes show.
 
-The form of a key follows from all keys, not from the key alone: eight printable bytes are text among texts,
+The form of a key depends on all keys of the topic. For example, eight printable bytes are text among texts,
 and a long among longs. So shapes are counted by size, batch by batch, and named at the end.
 """
 
@@ -33,26 +33,26 @@ from copartition.audit.topic_audit import KeyForm, LogicalKey
 from partitioning.keys import KeyColumn
 
 CHANCE = {4: 1 / 8, 8: 1 / 256, 16: 1 / 256, 0: 1 / 256}
-"""Size -> share of its keys: if no more of them are text, these are bytes that look like text by chance."""
+"""Size -> share of its keys: if no more of them are text, these are numbers that look like text by chance."""
 
 TELLING = 8
-"""This many distinct keys of a size, if all of them are text, are no numbers."""
+"""This many distinct keys of one size, if all of them are text, are not numbers."""
 
 CHANCE_OF_A_UUID = 1 / 4
-"""Twice the share of sixteen random bytes that are marked as a UUID."""
+"""Twice the share of random sixteen bytes that are marked as a UUID."""
 
 CHANCE_OF_A_ZERO = 1 / 64
-"""Four times the share of random bytes that begin with a zero."""
+"""Four times the share of random keys whose first byte is zero."""
 
 MANY_IDS = 256
 """Keys with more schema ids than this were not written with a schema registry."""
 
 SHOWN = 256
-"""Bytes of an example."""
+"""The most bytes of an example."""
 
 _CHUNK_BYTES = 1 << 20
 
-# What a size is counted as: itself, or 0 for any but those of numbers.
+# Size of a key -> the size it is counted as: itself if numbers have it, else 0.
 _SIZE = np.zeros(max(WIDTHS) + 2, np.int64)
 _SIZE[list(WIDTHS)] = list(WIDTHS)
 
@@ -61,15 +61,15 @@ class Named(NamedTuple):
     """The form that a shape of keys stands for."""
 
     form: str  # a name as in `KeyForm`
-    maybe: tuple[str, ...] = ()  # forms that fit as well
+    maybe: tuple[str, ...] = ()  # other forms that fit as well
 
 
 class FormCounts:
-    """Counts of key forms, in bounded memory: `add` columns and `merge` counts, then ask for `forms`.
+    """Counts of key forms, in bounded memory: `add` columns and `merge` counts, then call `forms`.
 
-    A cell is a shape of `logical` and a size, 0 for all sizes but 4, 8 and 16. Counts, examples and schema
-    ids are by cell or size; what a cell stands for is decided in `forms` from all of them, so a merge of
-    counts loses nothing.
+    A cell is a pair of a shape of `logical` and a size, which is 0 for all sizes but 4, 8 and 16. Counts and
+    examples are by cell, schema ids are by size. `forms` decides what a cell stands for from all of them, so
+    a merge of counts loses nothing.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class FormCounts:
         self._sample = Sample()
 
     def add(self, keys: KeyColumn) -> None:
-        """Count more keys of the topic; null and empty ones have no form."""
+        """Count more keys of the topic; null and empty keys have no form."""
         sizes = np.diff(keys.offsets)
         keyed = np.flatnonzero(sizes)
         spans = Spans(keys.offsets[keyed], sizes[keyed], keys.data)
@@ -89,9 +89,10 @@ class FormCounts:
     def _add(self, keys: Spans) -> None:
         """Count keys of one chunk, none empty, in the order of their bytes."""
         shape, rank = look(keys)
-        # The last entry is 0, for every size beyond those of numbers.
+        # The last element is 0, for every size beyond those of numbers.
         size = _SIZE[np.minimum(keys.sizes, len(_SIZE) - 1)]
-        # One number for shape and size, so that `bincount` counts both in one pass; `divmod` takes it apart.
+        # One number has both shape and size, so that `bincount` counts both in one pass; `divmod` separates
+        # them.
         code = shape.astype(np.int64) * len(_SIZE) + size
         counts = np.bincount(code)
         for number in np.flatnonzero(counts).tolist():
@@ -106,9 +107,9 @@ class FormCounts:
         self._sample.add(keys, shape, rank)
 
     def _see_ids(self, size: int, ids: NDArray[np.int64]) -> None:
-        """Remember schema ids of frames of a size, as long as they are no more than `MANY_IDS`.
+        """Remember schema ids of frames of a size, as long as there are no more than `MANY_IDS`.
 
-        Beyond that they no longer count as schema ids, so which they are does not matter: memory stays
+        If there are more, they do not count as schema ids, and their values no longer matter. So memory stays
         bounded.
         """
         known_ids = self._ids.setdefault(size, set())
@@ -116,21 +117,22 @@ class FormCounts:
             known_ids.update(ids[: MANY_IDS + 1].tolist())
 
     def merge(self, other: FormCounts) -> None:
-        """Count what `other` counted."""
+        """Add the counts of `other`."""
         self._rows.update(other._rows)
-        # An example that is there already stays, as in `_add`.
+        # An existing example is kept, as in `_add`.
         self._examples = {**other._examples, **self._examples}
         for size, ids in other._ids.items():
             self._see_ids(size, np.array(sorted(ids), np.int64))
         self._sample.update(list(other._sample))
 
     def forms(self, decode: Callable[[bytes, str], LogicalKey] | None = None) -> tuple[KeyForm, ...]:
-        """Return the forms, most frequent first; `decode` says what a key of a form says (`logical_key`).
+        """Return the forms, most frequent first.
 
-        Cells with one name become one form. Its example is of the cell with the most rows.
+        Cells with one name become one form. Its example is from the cell with the most rows.
 
         Args:
-            decode: see `decoder.KeyDecoder`.
+            decode: returns what a key of a form says, as `decoder.KeyDecoder`; without it no meanings are
+                given.
         """
         sampled = list(self._sample)
         named = dict(self._named(sampled))
@@ -154,7 +156,7 @@ class FormCounts:
         return tuple(sorted(forms, key=lambda form: (-form.rows, form.name)))
 
     def dump(self) -> bytes:
-        """Return all of it as JSON, for another process."""
+        """Return the state as JSON, for another process."""
         state = {
             "rows": [[*cell, rows] for cell, rows in self._rows.items()],
             "examples": [[*cell, key.hex()] for cell, key in self._examples.items()],
@@ -165,7 +167,7 @@ class FormCounts:
 
     @classmethod
     def load(cls, dumped: bytes) -> FormCounts:
-        """Return what `dump` gave."""
+        """Return the counts whose state `dump` returned."""
         state, counts = json.loads(dumped), cls()
         counts._rows = Counter({(shape, size): rows for shape, size, rows in state["rows"]})
         counts._examples = {(shape, size): bytes.fromhex(key) for shape, size, key in state["examples"]}
@@ -174,10 +176,10 @@ class FormCounts:
         return counts
 
     def _named(self, sampled: Sequence[bytes]) -> Iterator[tuple[tuple[int, int], Named]]:
-        """Yield what each shape and size stands for.
+        """Yield each pair of shape and size with the form that it stands for.
 
         Args:
-            sampled: keys of the sample, any form.
+            sampled: the keys of the sample, of all forms.
         """
         for shape, size in self._rows:
             if shape == FRAME:
@@ -189,43 +191,45 @@ class FormCounts:
             yield (shape, size), named
 
     def _count(self, shapes: tuple[int, ...], size: int) -> int:
-        """Return how many keys have one of the shapes, and the size."""
+        """Return how many keys have one of the shapes and this size."""
         return sum(self._rows[shape, size] for shape in shapes)
 
     def _frame(self, size: int) -> Named:
         """Return the form of keys of a size that begin with a zero and a schema id.
 
-        A registry's frames are of any size with few ids. Numbers and UUIDs of a fixed size may begin with a
-        zero too: they are counted as such if many keys of the size do not, and doubted if nothing else has
-        their ids.
+        Frames of a registry have any size, and few ids. Numbers and UUIDs, which have a fixed size, may begin
+        with a zero too. The keys count as those if many keys of the size do not begin so. If the ids occur
+        with no other size, the form is in doubt.
         """
         ids, bare = self._ids[size], self._bare(BINARY, size)
         elsewhere = set().union(*(ids for other, ids in self._ids.items() if other != size))
         others = self._count((UUID, BINARY), size)
         if len(ids) > MANY_IDS or self._rows[FRAME, size] <= others * CHANCE_OF_A_ZERO:
             return bare
-        # Ids that come with other sizes, too, are a registry's: a serialized number has just one size.
+        # Ids that also occur with other sizes are a registry's, because a serialized number has only one
+        # size.
         if size not in WIDTHS or (ids <= elsewhere and len(elsewhere) <= MANY_IDS):
             return Named("registry")
-        if size == 8:  # any long above 2**24 begins so
+        if size == 8:  # any long from 2**24 on may begin so
             return bare if others else Named(bare.form, ("registry",))
         return Named("registry", (bare.form,))
 
     def _text(self, shape: int, size: int, sampled: Sequence[bytes]) -> Named:
         """Return the form of keys of a shape and size that are text.
 
-        Numbers and UUIDs may be printable by chance. Keys of a size are text if more of them are than chance
-        makes so, and surely so if there is text of other sizes, or enough different keys and no other kind.
+        Numbers and UUIDs may be printable by chance. Keys of a size are text if more of them are printable
+        than chance would make so. They are certainly text if there is text of other sizes, or if there are
+        enough different keys and no other kind.
 
         Args:
             shape: one of `TEXTS`.
             size: 4, 8, 16, or 0 for any other.
-            sampled: keys of the sample, any form.
+            sampled: the keys of the sample, of all forms.
         """
         form = lone_form(shape, size)
         if form == "json":
-            # A bracket at either end makes no JSON, so samples of it are parsed: if none is JSON, all is
-            # text.
+            # Text with brackets at its ends need not be JSON, so such samples are parsed. If none is JSON,
+            # all are text.
             enclosed = [key for key in sampled if key[0] in OPENING]
             form = "json" if not enclosed or any(map(parsed_json, enclosed)) else "text"
         texts, others = self._count(TEXTS, size), self._count((UUID, BINARY), size)
@@ -243,9 +247,10 @@ class FormCounts:
     def _bare(self, shape: int, size: int) -> Named:
         """Return the form of keys of a size that are neither text nor framed.
 
-        Sixteen bytes are UUIDs if more of them are marked as such than chance marks.
+        Sixteen bytes are UUIDs if more of them are marked as UUIDs than chance would mark.
 
         Args:
+            shape: the shape of the keys, UUID or BINARY.
             shape: of the keys; UUID or BINARY.
             size: 4, 8, 16, or 0 for any other.
         """
@@ -258,7 +263,7 @@ class FormCounts:
 
 
 def _chunks(keys: Spans) -> Iterator[Spans]:
-    """Yield runs of keys of about a megabyte, since some steps take eight times the memory of the keys."""
+    """Yield stretches of keys of about a megabyte; some steps take eight times the memory of the keys."""
     ends = np.cumsum(keys.sizes)
     cuts = np.flatnonzero(np.diff(ends // _CHUNK_BYTES)) + 1
     for rows in np.split(np.arange(len(keys.sizes)), cuts):

@@ -1,9 +1,9 @@
-"""The keys with the most records, counted batch by batch in bounded memory.
+"""Find the keys with the most records, counted batch by batch in bounded memory.
 
-Counts are exact while all keys fit. Beyond that they are those of Misra and Gries (1982), for a batch at a
-time (Agarwal et al., Mergeable Summaries, 2012): what exceeds the room is paid for by taking the same number
-off every count, and the sum of these numbers is how much too low a count may be. A key is identified by 64
-bits of hashes and its partition.
+Counts are exact while all keys fit. Beyond that they follow Misra and Gries (1982), for a batch at a time
+(Agarwal et al., Mergeable Summaries, 2012). If there are too many keys, the same number is subtracted from
+every count, and keys at 0 or below are dropped. The sum of these numbers is how much too low a count may be.
+A key is identified by 64 bits of hashes and its partition.
 """
 
 from collections import Counter
@@ -17,11 +17,11 @@ from partitioning.hashing.murmur2 import murmur2_column
 from partitioning.kit.columns import locate, runs_of
 
 MOST = 1 << 14
-"""Keys that are counted at a time, one in two partitions twice."""
+"""The most keys that are counted at a time; a key in two partitions counts twice."""
 
 OF_TOPIC = 10
 OF_PARTITION = 3
-"""The number of hottest keys that an audit has of each partition; `OF_TOPIC`: of the whole topic."""
+"""The number of hottest keys in an audit: `OF_PARTITION` for each partition, `OF_TOPIC` for the topic."""
 
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _ROWS = 1 << 17
@@ -32,8 +32,8 @@ class _Counts(NamedTuple):
     """The keys that are counted, by ascending hash.
 
     Attributes:
-        hashes: of key and partition, shape (n,).
-        rows: records of each.
+        hashes: hash of each key and its partition, shape (n,).
+        rows: the number of records of each.
         examples: one record of each, for its key and its partition.
     """
 
@@ -43,39 +43,38 @@ class _Counts(NamedTuple):
 
 
 class HotKeys:
-    """Counts the records of each key of a topic, of the hottest ones where there are more keys than room.
+    """Counts the records of each key of a topic; if there are too many keys, only those of the hottest.
 
     Args:
-        most: how many keys are counted at a time.
+        most: the most keys that are counted at a time.
 
     Attributes:
-        error: so many records more than its count a key may have; 0: all counts are exact.
+        error: how many records more than its count a key may have; 0 means that all counts are exact.
     """
 
     def __init__(self, most: int = MOST) -> None:
-        self.error = 0  # so many records more than its count a key may have; 0: all counts are exact
+        self.error = 0
         self._most = most
         self._counts: _Counts | None = None
 
     def add(self, records: Records, murmur2: NDArray[np.int32] | None = None) -> None:
-        """Count these records; those without a key, or with an empty one, are not.
-
-        `murmur2` are the hashes of their keys, where these are known.
+        """Count these records; records without a key, or with an empty one, do not count.
 
         Args:
             records: any number; many are counted in parts of `_ROWS`.
-            murmur2: the hashes, shape (n,), signed as Kafka has them.
+            murmur2: the hashes of their keys if they are known, shape (n,), signed as in Kafka.
         """
         count, (offsets, data) = len(records.offset), (records.keys.offsets, records.keys.data)
         if count > _ROWS:
             for rows in np.array_split(np.arange(count), -(-count // _ROWS)):
                 self.add(pick_records(records, rows))
             return
-        # A hash of key and partition, the length and the last byte above, the row below: one sort of these
-        # brings equal keys together. Two keys that have all three in common would be counted as one.
+        # A mark has a hash of key and partition in its high bits, then the length and the last byte, and the
+        # row in its low bits. One sort of marks brings equal keys together. Two keys that agree in all three
+        # count as one.
         marks = (murmur2_column(offsets, data) if murmur2 is None else murmur2).view(np.uint32)
-        # Only the low half is kept; the product spreads the partition over it, so that it rarely undoes a
-        # difference of the hashes.
+        # Only the low half is kept. The product spreads the partition over it, so that it rarely cancels a
+        # difference between hashes.
         marks = (marks ^ records.partition.view(np.uint32) * _SPREAD) << _HALF
         marks |= (np.diff(offsets).astype(np.uint64) & _LENGTH) << _LENGTH_AT
         marks |= data[offsets[1:] - 1].astype(np.uint64) << _ROW_BITS if len(data) else _NONE
@@ -92,19 +91,20 @@ class HotKeys:
         self._counts = fresh if self._counts is None else self._merge(self._counts, fresh)
 
     def _cut(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the counts, less what leaves no more of them than there is room for; 0 or less has none."""
+        """Return the counts minus a number that leaves no more than there is room for above 0."""
         if len(rows) <= self._most:
             return rows
-        # Where a cut is beyond the last of these, none is needed: so many rows have so many keys at most.
+        # No larger number is ever needed: this many rows have at most this many keys.
         above = len(rows) - np.cumsum(np.bincount(np.minimum(rows, _ROWS)))
         cut = int(np.argmax(above <= self._most))
         self.error += cut
         return rows - cut
 
     def _merge(self, old: _Counts, fresh: _Counts) -> _Counts:
-        """Return both counts as one, cut to the room there is; `old` is changed.
+        """Return both counts as one, cut to the room that there is; `old` is changed.
 
-        Two keys are one if their 64 bits of hash are equal. Examples of kept keys are those of `old`.
+        Two keys are the same if their 64 bits of hash are equal. Keys that are in both keep the example of
+        `old`.
 
         Args:
             old: counted before.
@@ -126,7 +126,7 @@ class HotKeys:
     def hottest(self) -> tuple[HotKey, ...]:
         """Return the hottest keys of the topic and of each partition, most records first.
 
-        A key of one record, and one whose count is not above `error`, is none of them.
+        A key with one record, or whose count is not above `error`, is left out.
         """
         if self._counts is None:
             return ()

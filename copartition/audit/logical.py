@@ -1,11 +1,11 @@
-"""Read what keys say by the shape of their bytes: registry frames, JSON, text, numbers, UUIDs.
+"""Read what keys say from the shape of their bytes: registry frames, JSON, text, numbers, UUIDs.
 
-A shape follows from one key alone, so shapes are counted batch by batch in NumPy, without loops. `forms` says
-which serializer a shape stands for, from the counts of all of them.
+A shape follows from one key alone, so shapes are counted batch by batch in NumPy, without loops. `forms`
+decides which serializer a shape stands for, from the counts of all shapes.
 
-Two keys say the same if their logical keys are equal: the text 42, the JSON 42 and a long of eight bytes are
-one. Column by column that is judged by hashes (`look`), where others may have the same; of sampled keys it is
-known (`logical_key`).
+Two keys say the same if their logical keys are equal: the text 42, the JSON 42 and a long of eight bytes with
+the value 42 are one logical key. For columns of keys this is judged by hashes (`look`), which unequal keys
+may share. For sampled keys it is known exactly (`logical_key`).
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ WIDTHS = {4: "int32", 8: "int64", 16: "uuid"}
 """Sizes of serialized numbers and UUIDs."""
 
 HEADER = 5
-"""Bytes of a registry's frame before the payload: a zero, and the schema id, big-endian."""
+"""Bytes of a registry's frame before the payload: a zero, and the schema id in big-endian order."""
 
 _MOST_DIGITS = 19
 
 _ITSELF = np.arange(256, dtype=np.uint8)
 
-# In UTF-8 these sum up to zero: bytes that begin a character count the bytes that must follow. They do not
-# with control characters (but for the ones that spread JSON over lines), nor with bytes that UTF-8
-# does not have.
+# In UTF-8 these numbers sum up to zero, because the first byte of a character counts the bytes that must
+# follow it. The sum differs from zero with control characters (except those that spread JSON over lines), and
+# with bytes that UTF-8 does not have.
 _BALANCE = np.zeros(256, np.int32)
 _BALANCE[:32] = _BALANCE[[127, 0xC0, 0xC1]] = _BALANCE[0xF5:] = 4099
 _BALANCE[list(b"\t\n\r")] = 0
@@ -67,12 +67,12 @@ _DIGITS = [at for at in range(36) if at not in _DASHES]
 
 
 class Spans(NamedTuple):
-    """Parts of a byte array: where each starts, and its bytes.
+    """Parts of a byte array: where each starts, and its size.
 
     Args:
-        starts: place of each in `data`, shape (n,).
-        sizes: bytes of each, shape (n,).
-        data: the bytes, which may have others between.
+        starts: index of each part's first byte in `data`, shape (n,).
+        sizes: bytes of each part, shape (n,).
+        data: the bytes, which may have others between the parts.
     """
 
     starts: NDArray[np.int64]
@@ -80,22 +80,22 @@ class Spans(NamedTuple):
     data: NDArray[np.uint8]
 
     def take(self, rows: NDArray[np.intp]) -> Spans:
-        """Return some of them."""
+        """Return the parts of these rows."""
         return Spans(self.starts[rows], self.sizes[rows], self.data)
 
     def at(self, position: int) -> NDArray[np.uint8]:
-        """Return a byte of each that is not empty, counted from its end where the position is negative."""
+        """Return one byte of each part that has it, counted from the end if the position is negative."""
         where = self.starts + (position if position >= 0 else self.sizes + position)
         return np.asarray(self.data[where])
 
     def rows(self, width: int) -> NDArray[np.uint8]:
-        """Return the first bytes of each; shape (n, width)."""
+        """Return the first bytes of each part; shape (n, width)."""
         if not len(self.starts):
             return np.empty((0, width), np.uint8)
         return padded_rows(self.data, self.starts, width)
 
     def row(self, number: int) -> bytes:
-        """Return one of them."""
+        """Return the bytes of one part."""
         start = int(self.starts[number])
         return self.data[start : start + int(self.sizes[number])].tobytes()
 
@@ -103,12 +103,11 @@ class Spans(NamedTuple):
 def look(keys: Spans) -> tuple[NDArray[np.int8], NDArray[np.uint64]]:
     """Return the shape of each key, and a hash of what it says.
 
-    Keys are in the order of their bytes, none empty.
-
-    All spellings of a logical key have one hash, and so may others. The text 42, the JSON 42, four and eight
-    bytes that hold 42 have one; so have a UUID's text and its bytes; a text, that text in JSON and a frame
-    whose payload it is; and JSON whose names come in another order or with other spaces: bytes that stand for
-    themselves are summed up without their order.
+    Keys are in the order of their bytes, and none is empty. All spellings of a logical key have the same
+    hash; other keys may have it, too. For example, the text 42, the JSON 42, and four or eight bytes with the
+    value 42 share a hash. So do a UUID's text and its bytes; and a text, that text in JSON, and a frame with
+    it as payload; and JSON with its names in another order or with other spaces. The last holds because the
+    bytes of text are summed up without their order.
 
     Returns:
         The shapes, int8, and the hashes, uint64; both of shape (n,).
@@ -120,8 +119,7 @@ def look(keys: Spans) -> tuple[NDArray[np.int8], NDArray[np.uint64]]:
     bare = np.flatnonzero(shape == BINARY)
     framed = bare[(first[bare] == 0) & (keys.sizes[bare] > HEADER)]
     shape[framed[schema_ids(keys.take(framed)) > 0]] = FRAME
-    # The version stands in the upper half of byte 6, the variant in the two highest bits of byte 8 (RFC
-    # 9562).
+    # The version is in the upper half of byte 6, the variant in the two highest bits of byte 8 (RFC 9562).
     sixteen = bare[(shape[bare] == BINARY) & (keys.sizes[bare] == 16)]
     marks = keys.take(sixteen).rows(16)
     versions = marks[:, 6] >> 4
@@ -134,7 +132,7 @@ def look(keys: Spans) -> tuple[NDArray[np.int8], NDArray[np.uint64]]:
     for kind, (rows, numbers) in ((UUID_TEXT, _uuids(texts)), (DECIMAL, _decimals(texts))):
         ranks[rows] = numbers
         shape[rows[shape[rows] == TEXT]] = kind
-    # Eight bytes that begin with a zero are more often a long than a frame, so they are hashed as the number.
+    # Eight bytes that begin with a zero are more often a long than a frame, so they are hashed as a number.
     bare = np.flatnonzero(np.isin(shape, (UUID, BINARY)) | ((shape == FRAME) & (keys.sizes == 8)))
     for width in (4, 8, 16):
         rows = bare[keys.sizes[bare] == width]
@@ -143,7 +141,7 @@ def look(keys: Spans) -> tuple[NDArray[np.int8], NDArray[np.uint64]]:
 
 
 def spans_of(keys: Sequence[bytes]) -> Spans:
-    """Return single keys as columns."""
+    """Return single keys as `Spans`."""
     sizes = np.fromiter(map(len, keys), np.int64, len(keys))
     return Spans(np.cumsum(sizes) - sizes, sizes, np.frombuffer(b"".join(keys), np.uint8))
 
@@ -156,20 +154,20 @@ def digests(keys: Spans) -> NDArray[np.uint64]:
 
 
 def schema_ids(frames: Spans) -> NDArray[np.int64]:
-    """Return the number in the four bytes after the first one of each key.
+    """Return the number in the four bytes after the first byte of each key.
 
-    Negative where it is no schema id.
+    If it is negative, it is no schema id.
     """
     header = np.ascontiguousarray(frames.rows(HEADER)[:, 1:])
     return header.view(">i4")[:, 0].astype(np.int64)
 
 
 def _text_of(keys: Spans, shape: NDArray[np.int8]) -> Spans:
-    """Return the keys without a frame's header, the quotes of JSON's texts and the length of Avro's.
+    """Return the keys without the header of frames, the quotes of JSON texts and the length of Avro texts.
 
     Args:
-        keys: none empty.
-        shape: of each, before texts are told apart.
+        keys: none is empty.
+        shape: the shape of each, before the kinds of text are told apart.
     """
     starts, sizes = keys.starts.copy(), keys.sizes.copy()
     framed = np.flatnonzero((shape == FRAME) & (sizes != 8))
@@ -186,10 +184,10 @@ def _text_of(keys: Spans, shape: NDArray[np.int8]) -> Spans:
 
 
 def _texts(keys: Spans) -> NDArray[np.bool_]:
-    """Return which keys are UTF-8 without control characters."""
+    """Return which keys are UTF-8 without control characters, as bool of shape (n,)."""
     used = keys.data[keys.starts[0] : keys.starts[-1] + keys.sizes[-1]]
     highest = used.max()
-    # Most topics have keys of plain ASCII, which one look at all bytes tells.
+    # Most topics have keys of plain ASCII, which one look at all bytes shows.
     if used.min() >= 32 and highest < 127:
         return np.ones(len(keys.starts), np.bool_)
     text = np.asarray(_reduce(np.add, _BALANCE, keys) == 0)
@@ -204,28 +202,28 @@ def _texts(keys: Spans) -> NDArray[np.bool_]:
 
 
 def _reduce(how: np.ufunc, table: NDArray[Any], keys: Spans) -> NDArray[Any]:
-    """Return the table's entries of each key's bytes as one.
+    """Return a function of the table's entries for the bytes of each key.
 
-    Keys come in order, none is empty, gaps may be.
+    Keys are in the order of their bytes, and none is empty; there may be gaps between them.
 
     Args:
-        how: a function of two numbers that may be taken in any order, such as `np.add`.
+        how: a function of two numbers that may be applied in any order, such as `np.add`.
         table: a number for each byte, shape (256,).
         keys: the keys.
     """
     starts, ends = keys.starts, keys.starts + keys.sizes
     low, high = int(starts[0]), int(ends[-1])
     values = table[keys.data[low:high]]
-    # Without gaps a reduction from each start to the next is one of each key.
+    # Without gaps, a reduction from each start to the next covers exactly one key.
     if (starts[1:] == ends[:-1]).all():
         return np.asarray(how.reduceat(values, starts - low))
-    # With gaps every other stretch is one between keys, and is dropped.
+    # With gaps, every second stretch lies between two keys and is dropped.
     bounds = np.stack([starts, ends], axis=1).ravel()[:-1] - low
     return np.asarray(how.reduceat(values, bounds)[::2])
 
 
 def _sums(keys: Spans) -> NDArray[np.uint64]:
-    """Return a sum over each key's bytes, which spaces and quotes do not change."""
+    """Return a sum over each key's bytes that does not depend on spaces and quotes."""
     sums = np.zeros(len(keys.starts), np.uint64)
     rows = np.flatnonzero(keys.sizes > 0)
     if len(rows):
@@ -234,9 +232,9 @@ def _sums(keys: Spans) -> NDArray[np.uint64]:
 
 
 def _decimals(keys: Spans) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
-    """Return which keys are integers of 64 bits, as one writes them, and these, two's complement.
+    """Return the rows of keys that are 64-bit integers in decimal, and their values as two's complement.
 
-    Numbers of one length are read together, as a matrix of digits times powers of ten.
+    Numbers of the same length are read together, as a matrix of digits times powers of ten.
     """
     first = keys.data[np.minimum(keys.starts, len(keys.data) - 1)]
     minus = first == ord("-")
@@ -247,7 +245,7 @@ def _decimals(keys: Spans) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
     for size in np.unique(digits[fitting]).tolist():
         rows = np.flatnonzero(fitting & (digits == size))
         number = Spans(keys.starts[rows] + minus[rows], digits[rows], keys.data).rows(size) - ord("0")
-        # Of at most 19 digits, so it fits into 64 bits without a sign; what is beyond the signed range is
+        # A number of at most 19 digits fits into 64 bits without a sign. Values beyond the signed range are
         # left out.
         value = number @ 10 ** np.arange(size - 1, -1, -1, dtype=np.uint64)
         negative = minus[rows]
@@ -259,7 +257,7 @@ def _decimals(keys: Spans) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
 
 
 def _uuids(keys: Spans) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
-    """Return which keys are UUIDs written in 36 characters, and the hashes of their sixteen bytes."""
+    """Return the rows of keys that are UUIDs in 36 characters, and the hashes of their sixteen bytes."""
     rows = np.flatnonzero(keys.sizes == 36)
     text = keys.take(rows).rows(36)
     dashed = (text[:, _DASHES] == ord("-")).all(axis=1)
@@ -270,7 +268,7 @@ def _uuids(keys: Spans) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
 
 
 def _words(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """Return rows of 4, 8 or 16 bytes as a number each: the integers they hold, of 16 bytes a hash."""
+    """Return each row of 4, 8 or 16 bytes as one number: the integer in it, or for 16 bytes a hash."""
     rows = np.ascontiguousarray(rows)
     if rows.shape[1] == 4:
         return rows.view(">i4")[:, 0].astype(np.int64).view(np.uint64)
@@ -279,7 +277,7 @@ def _words(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
 
 
 def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return SplitMix64's finalizer of each value: values that are near become far apart."""
+    """Return SplitMix64's finalizer of each value, which moves values that are near far apart."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
@@ -290,10 +288,10 @@ _WEIGHTS[np.frombuffer(b' \t\n\r"', np.uint8)] = 0
 
 
 LOGICAL_KEYS = 512
-"""Logical keys in a sample: if one in a hundred is respelled, the sample shows it with 99.4 % certainty."""
+"""Logical keys in a sample. If one in a hundred is respelled, the sample has one with 99.4 % certainty."""
 
 LONGEST = 1024
-"""Longer keys are counted, and not sampled."""
+"""Bytes of the longest keys in a sample; longer keys are counted and not sampled."""
 
 SPELLINGS = 4
 """The most spellings of a logical key that a sample keeps."""
@@ -305,19 +303,19 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class Respelled(NamedTuple):
-    """Keys that say the same and differ in bytes, among the sampled keys of some topics."""
+    """Keys that say the same and differ in bytes, among the sampled keys of topics."""
 
-    compared: int  # logical keys whose spellings were compared: of several topics, keys of two of them
+    compared: int  # logical keys whose spellings were compared; of several topics, only those that two have
     respelled: int  # how many of these have more than one spelling
-    # A few of these: the logical key, and per topic the spellings it has there.
+    # A few of these: the logical key, and for each topic its spellings there.
     examples: tuple[tuple[LogicalKey, tuple[tuple[bytes, ...], ...]], ...]
 
 
 def logical_key(key: bytes, form: str) -> LogicalKey:
-    """Return what a key of a form of `KeyForm` says; a key that is not of this form says just its bytes.
+    """Return what a key of a form of `KeyForm` says; a key that does not have this form says only its bytes.
 
-    The schema id of a registry's frame is left out; of its payload JSON, a text and Avro's text are
-    understood, and what else it may be stands as its bytes.
+    The schema id of a registry's frame is left out. Of its payload, JSON, a text and Avro's text are
+    understood; any other payload says only its bytes.
 
     Args:
         key: not empty.
@@ -337,10 +335,10 @@ def logical_key(key: bytes, form: str) -> LogicalKey:
 
 
 def find_respelled(*topics: Sequence[KeyForm]) -> Respelled:
-    """Return which keys say the same in other bytes: within one topic, or between several.
+    """Return which keys say the same in other bytes, within one topic or between several.
 
-    Samples of the forms hold the keys with the lowest hashes of what they say, so that of a logical key all
-    spellings are there, or none.
+    Samples of the forms hold the logical keys with the lowest hashes, so a sample has all spellings of a
+    logical key or none.
 
     Args:
         topics: the forms of one topic or of several.
@@ -366,18 +364,19 @@ def find_respelled(*topics: Sequence[KeyForm]) -> Respelled:
 
 @lru_cache(maxsize=256)
 def _meanings(form: KeyForm) -> tuple[LogicalKey, ...]:
-    """Return what the sampled keys of a form say; kept, since a topic is compared with many."""
+    """Return what the sampled keys of a form say; this is cached, because a topic is compared with many."""
     return form.meanings or tuple(logical_key(key, form.name) for key in form.sample)
 
 
 class Sample:
-    """The keys with the lowest hashes of what they say, with all their spellings.
+    """The logical keys with the lowest hashes, with all their spellings.
 
-    Two topics that have the same logical keys have the same ones in their samples, however their records were
+    Two topics with the same logical keys have the same ones in their samples, however their records were
     divided among tasks.
 
-    `_spellings` has, by hash and a digest of the meaning, the keys that say it. `_spelled` are spellings that
-    were seen, kept or not, so that none is looked at twice. No hash above `_limit` can get in any more.
+    `_spellings` maps a hash and a digest of the meaning to the keys that have it. `_spelled` has hashes of
+    the spellings seen, kept or not, so that none is looked at twice. A logical key with a hash above `_limit`
+    can no longer enter the sample.
     """
 
     def __init__(self) -> None:
@@ -391,9 +390,9 @@ class Sample:
         return chain.from_iterable(spellings for _, spellings in sorted(self._spellings.items()))
 
     def add(self, keys: Spans, shape: NDArray[np.int8], rank: NDArray[np.uint64]) -> None:
-        """Take from these keys, with hashes (`rank`) of what they say, what belongs into the sample."""
+        """Add the keys that belong to the sample; `rank` has the hashes of what they say."""
         rows = np.flatnonzero((rank <= self._limit) & (keys.sizes <= LONGEST))
-        # More than these cannot stay, whatever is in the sample already: it spares the loop below most of a
+        # No more than these can stay, whatever the sample has already. This spares the loop below most of a
         # batch.
         if len(rows) > LOGICAL_KEYS and len(lowest := np.unique(rank[rows])) > LOGICAL_KEYS:
             rows = rows[rank[rows] <= lowest[LOGICAL_KEYS - 1]]
@@ -409,14 +408,14 @@ class Sample:
             self._cut()
 
     def update(self, keys: Sequence[bytes]) -> None:
-        """Take from these keys what belongs into the sample."""
+        """Add the keys that belong to the sample."""
         spans = spans_of(keys)
         self.add(spans, *look(spans))
 
     def _keep(self, rank: int, key: bytes, form: str) -> None:
-        """Keep a key as a spelling of what it says, unless there are enough.
+        """Keep a key as a spelling of what it says, unless there are enough spellings.
 
-        The digest tells apart what has one hash by chance and differs in meaning.
+        The digest separates keys that share a hash by chance but differ in meaning.
         """
         meaning = "\0".join(logical_key(key, form)).encode(errors="surrogatepass")
         name = rank, int.from_bytes(blake2b(meaning, digest_size=8).digest(), "big")
@@ -425,7 +424,7 @@ class Sample:
             spellings.append(key)
 
     def _cut(self) -> None:
-        """Leave out all but the lowest."""
+        """Drop all but the logical keys with the lowest hashes."""
         kept = sorted(self._spellings)[:LOGICAL_KEYS]
         self._spellings = {name: self._spellings[name] for name in kept}
         if len(kept) == LOGICAL_KEYS:
@@ -433,7 +432,7 @@ class Sample:
 
 
 def lone_form(shape: int, size: int) -> str:
-    """Return the form of a key of that shape and size where nothing is known of the other keys."""
+    """Return the form of a key of this shape and size if nothing is known of the other keys."""
     if shape == FRAME:
         return "int64" if size == 8 else "registry"
     if shape in {UUID, BINARY}:
@@ -442,7 +441,7 @@ def lone_form(shape: int, size: int) -> str:
 
 
 def logical_value(value: Any) -> LogicalKey:
-    """Return what a decoded key says: a text that is a number says the number."""
+    """Return the logical key of a decoded value; a text that is a number becomes the number."""
     if isinstance(value, bytes):
         return LogicalKey("bytes", value.hex())
     if isinstance(value, str):
@@ -458,7 +457,7 @@ def logical_value(value: Any) -> LogicalKey:
 
 
 def _text(key: bytes) -> LogicalKey | None:
-    """Return what a text says; None if it is none."""
+    """Return the logical key of a text; None if the key is not UTF-8."""
     try:
         text = key.decode()
     except UnicodeDecodeError:
@@ -468,7 +467,7 @@ def _text(key: bytes) -> LogicalKey | None:
 
 
 def parsed_json(key: bytes) -> tuple[Any] | None:
-    """Return the value of a JSON text, alone in a tuple; None if it is none."""
+    """Return the value of a JSON text, in a tuple of one; None if the key is no JSON."""
     try:
         return (json.loads(key),)
     except (ValueError, RecursionError):

@@ -1,7 +1,8 @@
-"""The options of commands that read topics: which records to read, and how keys are decoded.
+"""Define the options of commands that read topics: which records to read, and how to decode keys.
 
-`audit`, and other commands that read topics, get two arguments from them: a `Selection` and a `KeyFormat`.
-Neither needs confluent-kafka before it is used, so help, completion and errors of options do without.
+`audit`, and other commands that read topics, get two arguments from them: `selection`, a `Selection`, and
+`keys`, a `KeyTypeChoice`. Neither needs confluent-kafka before it is used, so help, completion and errors of
+options work without it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _MOST = 1_000_000
 def _choose_records(
     *, full: bool, last: int | None, since: int | None, partitions: tuple[int, ...] | None, isolation: str
 ) -> Selection:
-    """Return the selection that the options ask for together.
+    """Return the selection that the options mean together.
 
     Args:
         full: `--full`.
@@ -37,7 +38,7 @@ def _choose_records(
         isolation: `--isolation`.
 
     Raises:
-        UsageError: more than one of full, last and since, named as options; `Selection` would refuse it, too.
+        UsageError: more than one of full, last and since is given; the message names the options.
     """
     if full + (last is not None) + (since is not None) > 1:
         raise click.UsageError("--full, --last and --since exclude each other; give one")
@@ -49,17 +50,17 @@ def _choose_records(
 def _partitions(ctx: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...] | None:
     """Return the partitions of a list such as 0,3-5, in its order; None if none is given.
 
-    Whether the topic has them is known only when it is asked.
+    Whether the topic has them is known only when it is read.
 
     Raises:
-        BadParameter: a part that is neither a number nor a range.
+        BadParameter: a part is neither a number nor a range.
     """
     if text is None:
         return None
     numbers: list[int] = []
     for part in text.split(","):
         match = _RANGE.fullmatch(part.strip())
-        # What is no range at all becomes an empty one, so one error is enough for both.
+        # Text that is no range becomes an empty range, so that one error serves both.
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if last < first or last > _MOST:
             raise click.BadParameter(f"{part!r} is no partition and no range such as 3-5", ctx, option)
@@ -68,10 +69,10 @@ def _partitions(ctx: click.Context, option: click.Parameter, text: str | None) -
 
 
 def _since(ctx: click.Context, option: click.Parameter, text: str | None) -> int | None:
-    """Return a time as milliseconds since 1970; one without a zone is UTC.
+    """Return a time as milliseconds since 1970; a time without a zone is UTC.
 
     Raises:
-        BadParameter: no time of ISO 8601.
+        BadParameter: the text is no time of ISO 8601.
     """
     if text is None:
         return None
@@ -80,7 +81,7 @@ def _since(ctx: click.Context, option: click.Parameter, text: str | None) -> int
     except ValueError:
         raise click.BadParameter(f"{text!r} is no time such as 2026-01-31T12:00", ctx, option) from None
     if moment.tzinfo is None:
-        # Not the zone of this machine: Kafka's timestamps have none, and a script must say the same
+        # This is not the zone of the machine: Kafka's timestamps have none, and a script must mean the same
         # everywhere.
         moment = moment.replace(tzinfo=UTC)
     return int(moment.timestamp() * 1000)
@@ -91,9 +92,9 @@ WITH_REGISTRY = ("avro", "jsonschema")
 
 
 class KeyTypeChoice:
-    """Gives the decoder of a topic's keys when it is called with the topic; None if bytes are compared.
+    """Returns the decoder of a topic's keys when it is called with the topic; None if bytes are compared.
 
-    Decoders are kept by topic, so that `tell_undecoded` can tell of all of them at the end; all share one
+    Decoders are kept by topic, so that `tell_undecoded` can report on all of them at the end. All share one
     client of the registry.
 
     Args:
@@ -101,7 +102,8 @@ class KeyTypeChoice:
         registry: settings of the schema registry's client; empty without one.
 
     Raises:
-        UsageError: a format with a schema without the registry's URL, or a registry that no format needs.
+        UsageError: a format with a schema lacks the registry's URL, or a registry is given that no format
+            needs.
     """
 
     def __init__(self, key_type: str | None, registry: dict[str, str]) -> None:
@@ -122,13 +124,13 @@ class KeyTypeChoice:
 
         with needs("--key-type", "kafka"):
             from copartition.audit.decoder import KeyDecoder, registry_client  # noqa: PLC0415
-        # One client for all topics, as it keeps the schemas that it has asked for.
+        # There is one client for all topics, because it keeps the schemas that it has asked for.
         if self._settings and self._client is None:
             self._client = registry_client(self._settings)
         return self._decoders.setdefault(topic, KeyDecoder(self.name, topic, self._client))
 
     def tell_undecoded(self) -> Iterator[str]:
-        """Yield a line for each topic some of whose keys could not be decoded."""
+        """Yield a line for each topic that has keys which could not be decoded."""
         for topic, decoder in self._decoders.items():
             if decoder.undecoded:
                 why, _ = decoder.undecoded.most_common(1)[0]
@@ -136,20 +138,20 @@ class KeyTypeChoice:
 
 
 def _registry(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    """Return settings of the schema registry's client: a URL is `url`, all else is KEY=VALUE.
+    """Return settings of the schema registry's client: a URL becomes `url`, anything else is KEY=VALUE.
 
-    A URL may hold an equals sign in its query, a setting's value a URL: so what stands before the first
-    equals sign decides.
+    A URL may have an equals sign in its query, and a setting's value may be a URL. So the text before the
+    first equals sign decides.
 
     Raises:
-        BadParameter: a value that is neither.
+        BadParameter: a value is neither.
     """
     settings = {}
     for text in values:
         if "://" in text.partition("=")[0]:
             settings["url"] = text
             continue
-        # A value may have equals signs of its own, as passwords do, so only the first one counts.
+        # A value may contain equals signs, as passwords do, so only the first one separates.
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise click.BadParameter(f"{text!r} is neither a URL nor KEY=VALUE", ctx, option)

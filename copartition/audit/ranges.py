@@ -1,11 +1,11 @@
-"""The counting and cutting behind `audit`: NumPy only, without Spark.
+"""Count records in blocks of offsets, and cut a topic into ranges of offsets, for `audit`; without Spark.
 
-Rows of a partition are counted in blocks of offsets, once under every candidate: a rule over a count. Blocks
-are as small as a bounded number of them allows, whatever the size of the topic. Then each partition is cut
-into the few ranges of offsets that single candidates explain best.
+The records of a partition are counted in blocks of offsets under every candidate at once. A candidate is a
+rule over a partition count. Blocks are as small as a bounded number of them allows, whatever the size of the
+topic. Then each partition is cut into the few ranges of offsets that single candidates explain best.
 
-Candidates are numbered 0 to c - 1, and blocks 0 to b - 1 by partition and offset. Offsets that end a range or
-a block are included; `begin` and `end` of block numbers are as in Python.
+Candidates are numbered 0 to c - 1, and blocks 0 to b - 1 by partition and offset. The last offset of a range
+or block is included; `begin` and `end` of block numbers are as in Python slices.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,26 +19,31 @@ from numpy.typing import NDArray
 from copartition.audit.topic_audit import Records
 
 SWITCH = 12
-"""A further range must explain this many rows more than the ranges beside it would."""
+"""One more range must explain this many rows more than the ranges next to it would."""
 
 VAGUE = 0.25
-"""The cost of a row that half the possible count explains, if a missed row costs 1. The count of
-a doubled topic explains every other row of before by chance, so a run of rows that it explains is telling."""
+"""The cost of a row explained by a candidate of half the possible count, if a missed row costs 1.
+
+When the count has doubled, the new count explains every second row of before by chance. So a row that only a
+smaller count explains costs a little, and a run of rows that the larger count explains decides.
+"""
 
 WELL_EXPLAINED = 0.9
-"""Share of its keyed rows from which on a range counts as explained; below it, clients of several kinds wrote
-at the same time, and cutting further would cut noise."""
+"""From this share of its keyed rows on, a range counts as explained.
+
+Below it, several kinds of clients wrote at the same time, and further cuts would follow noise.
+"""
 
 EXAMPLES = 10
 
 NEVER = np.iinfo(np.int64).max
-"""An offset, or a time, that no row has."""
+"""An offset or a time that no row has."""
 
 
 class Blocks(NamedTuple):
-    """Counts of b blocks under c candidates, by partition and offset; all columns int64.
+    """Counts of b blocks under c candidates, by partition and offset; all columns are int64.
 
-    A block is the rows of one partition whose `offset >> shift` is the same; the shift is kept beside this.
+    A block is the rows of one partition with the same `offset >> shift`; the shift is stored elsewhere.
     """
 
     partition: NDArray[np.int64]
@@ -47,9 +52,9 @@ class Blocks(NamedTuple):
     rows: NDArray[np.int64]
     keyless: NDArray[np.int64]  # rows without a key, or with an empty one, which no rule places
     explained: NDArray[np.int64]  # keyed rows that are where the candidate puts them; shape (b, c)
-    first_missed: NDArray[np.int64]  # lowest offset of a keyed row that is elsewhere; shape (b, c)
-    last_missed: NDArray[np.int64]  # highest offset of such a row, -1 if none is; shape (b, c)
-    first_ms: NDArray[np.int64]  # lowest timestamp, `NEVER` where no row has one
+    first_missed: NDArray[np.int64]  # lowest offset of a keyed row elsewhere, else `NEVER`; shape (b, c)
+    last_missed: NDArray[np.int64]  # highest offset of such a row, else -1; shape (b, c)
+    first_ms: NDArray[np.int64]  # lowest timestamp, `NEVER` if no row has one
     last_ms: NDArray[np.int64]  # highest timestamp, -1 if no row has one
 
     @property
@@ -63,7 +68,7 @@ _COMBINE = (
     np.minimum, np.minimum, np.maximum, np.add, np.add, np.add, np.minimum, np.maximum,
     np.minimum, np.maximum,
 )  # fmt: skip
-"""For each column of `Blocks`, the function that makes one value of those of two blocks."""
+"""For each column of `Blocks`, the function that combines the values of two blocks into one."""
 
 
 class Range(NamedTuple):
@@ -82,25 +87,21 @@ class Range(NamedTuple):
 
 
 def count_hits(records: Records, hits: NDArray[np.bool_], shift: int = 0) -> Blocks:
-    """Return some records, in any order, as blocks.
-
-    Neighbours of one partition with the same `offset >> shift`.
-
-    `hits` says whether each candidate explains each record, False without a key; its shape is (n, c).
+    """Return records, in any order, as blocks; neighbours with one partition and `offset >> shift` share one.
 
     Args:
         records: of any partitions.
-        hits: which candidate explains which record.
-        shift: how many bits of an offset its block leaves out.
+        hits: whether each candidate explains each record, shape (n, c); False without a key.
+        shift: how many low bits of an offset its block ignores.
     """
     place, at, written_ms = records.partition.astype(np.int64), records.offset, records.timestamp_ms
     number = at >> shift
-    # A block may come in several parts here, as records of different partitions alternate; `merge_blocks`
-    # joins them.
+    # A block may come in several parts here, because records of different partitions alternate;
+    # `merge_blocks` joins them.
     starts = np.flatnonzero(np.append(True, (np.diff(place) != 0) | (np.diff(number) != 0)))
     keyless = records.keys.empty
     missed = ~keyless[:, None] & ~hits
-    # The two columns of misses take most of the time, and in most batches nothing is missed.
+    # The two columns of misses take most of the time, and in most batches no record is missed.
     some = missed.any()
     shape = (len(starts), hits.shape[1])
 
@@ -127,14 +128,14 @@ def count_hits(records: Records, hits: NDArray[np.bool_], shift: int = 0) -> Blo
 
 
 def merge_blocks(parts: Sequence[Blocks], shift: int, limit: int) -> tuple[Blocks, int]:
-    """Return the blocks of all parts, at most `limit` of them, and their shift: the given one or a greater.
+    """Return the blocks of all parts, at most `limit` of them, and their shift.
 
-    No part has a greater shift than the given one. `limit` is at least the number of partitions; beyond it,
-    blocks stay as they are when they cover all offsets.
+    The shift is the given one or a greater one. `limit` is at least the number of partitions. If there are
+    more partitions than that, the blocks stop growing when each covers all offsets.
 
     Args:
         parts: under the same candidates.
-        shift: the greatest of the parts' shifts, or a greater one.
+        shift: at least the greatest shift of the parts.
         limit: the most blocks.
     """
     blocks = Blocks(*map(np.concatenate, zip(*parts, strict=True)))
@@ -151,16 +152,16 @@ def merge_blocks(parts: Sequence[Blocks], shift: int, limit: int) -> tuple[Block
 
 
 def widen_blocks(blocks: Blocks, numbers: Iterable[int], width: int) -> Blocks:
-    """Return the blocks under more candidates, which explain nothing there; `numbers` renumbers their own.
+    """Return the blocks under more candidates; the added ones explain nothing.
 
     Args:
         blocks: under fewer candidates.
         numbers: the new number of each candidate that the blocks have, all different.
-        width: how many candidates there are then.
+        width: the new number of candidates.
     """
     where = [*numbers]
     shape = (len(blocks.rows), width)
-    # A candidate that explains nothing misses all keyed rows, so a block's first and last row stand for them.
+    # A candidate that explains nothing misses all keyed rows; the block's first and last row stand for these.
     keyed = (blocks.rows > blocks.keyless)[:, None]
     explained = np.zeros(shape, np.int64)
     first = np.broadcast_to(np.where(keyed, blocks.first[:, None], NEVER), shape).copy()
@@ -172,19 +173,20 @@ def widen_blocks(blocks: Blocks, numbers: Iterable[int], width: int) -> Blocks:
 
 
 def explained_ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Range]:
-    """Yield the ranges of every partition, in order; `counts` are the candidates' partition counts.
+    """Yield the ranges of every partition, in order.
 
     Args:
         blocks: at least one, by partition and offset.
-        counts: of each candidate, shape (c,).
+        counts: the partition count of each candidate, shape (c,).
     """
-    # Where candidates explain a partition equally well, the one that explains more of the topic is right.
+    # If candidates explain a partition equally well, the one that explains more of the topic is right.
     total = blocks.explained.sum(axis=0)
     bias = (total.max() - total) / (total.max() + 1) / 2
     bounds = np.flatnonzero(np.diff(blocks.partition)) + 1
-    # A count explains the low partitions of its multiples too, and a common divisor those before and after a
-    # growth. High partitions know better, so they come first: what none of them needed must spare more than
-    # cuts between what they did need, and a smaller count than theirs says less about a row.
+    # A count also explains the low partitions of its multiples, and a common divisor those before and after a
+    # growth. High partitions are better evidence, so they come first. A candidate that none of them needed
+    # must save more than the cuts between those that they did need. And a count smaller than theirs says less
+    # about a row, so its rows cost a little.
     size = np.log2(counts)
     explained = np.zeros(len(total), np.bool_)
     turned: list[list[Range]] = []
@@ -193,7 +195,7 @@ def explained_ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Range]:
         vague = VAGUE * np.maximum(max(size[explained], default=0) - size, 0)
         pieces = _cut(own, bias + np.where(explained, 0, SWITCH * explained.sum()), vague)
         if any(piece.explained < WELL_EXPLAINED * (piece.rows - piece.keyless) for piece in pieces):
-            # Several clients wrote at once, so the partition is one range, of the candidate that misses
+            # Several clients wrote at once, so the partition becomes one range, of the candidate that misses
             # least.
             best = int(np.argmin(own.missed.sum(axis=0) + bias))
             pieces = [_range(own, 0, len(own.rows), best)]
@@ -204,14 +206,14 @@ def explained_ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Range]:
 
 
 def _cut(blocks: Blocks, bias: NDArray[np.float64], vague: NDArray[np.float64]) -> list[Range]:
-    """Return the cheapest ranges of one partition: a missed row costs 1, a further range `SWITCH`.
+    """Return the cheapest ranges of one partition: a missed row costs 1, one more range `SWITCH`.
 
-    A range by each candidate costs its `bias` besides, and a row that the candidate explains `vague`; shape
-    (c,).
+    A range of a candidate also costs its `bias`, and a row that the candidate explains its `vague`; both have
+    shape (c,).
 
-    Costs are those of a path through a table of blocks and candidates, found from the first block to the last
-    (dynamic programming, as Viterbi's): `cost` has the cheapest path that ends at each candidate, and
-    `came_from` the candidate of the block before, from which the path is read backwards.
+    The costs are those of a path through a table of blocks and candidates, found from the first block to the
+    last (dynamic programming, as in Viterbi's algorithm). `cost` has the cheapest path that ends at each
+    candidate. `came_from` has the candidate at the block before, from which the path is read backwards.
     """
     missed = blocks.missed + vague * blocks.explained
     alone = np.add.accumulate(np.vstack([missed[0] + bias, missed[1:]]))[-1]
@@ -246,16 +248,16 @@ def _parted(
     before: tuple[int, int, int],
     after: tuple[int, int, int],
 ) -> list[tuple[int, int, int]]:
-    """Return two ranges with the boundary between them where both together miss the fewest rows.
+    """Return two ranges with the boundary between them at which both together miss the fewest rows.
 
-    What a vague row costs decides how many ranges there are, and where two boundaries miss as many rows. It
-    must not make rows strays that the range before explains.
+    The cost of vague rows has decided how many ranges there are. Here it only decides between boundaries with
+    equally many misses, because it must not turn rows into strays that the range before explains.
 
     Args:
         missed: rows that each candidate misses, shape (b, c).
-        cost: the same with what vague rows cost.
-        before: first block, the one after the last, and candidate of the first range.
-        after: of the range that follows it.
+        cost: the same plus the cost of vague rows.
+        before: first block, the block after the last, and candidate of the first range.
+        after: the same of the range that follows it.
     """
     (begin, _, old), (_, end, new) = before, after
 
@@ -269,7 +271,7 @@ def _parted(
 def _range(blocks: Blocks, begin: int, end: int, candidate: int) -> Range:
     """Return the blocks from `begin` to before `end` as one range, explained by a candidate.
 
-    Of the rows that it misses, only the first and the last of each block are known by offset.
+    Of the rows that it misses, only the first and the last offset in each block are known.
     """
     where = np.flatnonzero(blocks.missed[begin:end, candidate]) + begin
     missed = np.union1d(blocks.first_missed[where, candidate], blocks.last_missed[where, candidate])
@@ -290,16 +292,16 @@ def _range(blocks: Blocks, begin: int, end: int, candidate: int) -> Range:
 def _meet(
     blocks: Blocks, middle: int, old: int, new: int, before: Range, after: Range
 ) -> tuple[Range, Range]:
-    """Return the two ranges around block `middle`, their boundary moved into a block with rows of both.
+    """Return the two ranges around block `middle`, with their boundary moved into a block with rows of both.
 
-    The block `middle` is the first of the new candidate; rows of the old one may still be in it, or rows of
-    the new one at the end of the block before. If the old one's all come before the new one's, the boundary
-    is between them.
+    The block `middle` is the first of the new candidate. It may still contain rows of the old candidate, and
+    the end of the block before may contain rows of the new one. If all rows of the old candidate come before
+    those of the new one, the boundary is put between them.
 
     Args:
         blocks: of the partition.
-        middle: number of the block.
-        old: the candidate before.
+        middle: the number of the block.
+        old: the candidate before it.
         new: the candidate from there on.
         before: the range before.
         after: the range after.
@@ -314,8 +316,8 @@ def _meet(
         first, last, rows = int(blocks.first[block]), int(blocks.last[block]), int(blocks.rows[block])
         moving = boundary - first + 1 if block == middle else last - boundary
         if rows != last - first + 1 or blocks.keyless[block]:
-            moving = missed  # there are gaps, so nothing shows which the others are: they stay
-        both = moving - missed  # rows that both explain
+            moving = missed  # there are gaps, so it is unknown whose the other rows are: they stay
+        both = moving - missed  # rows that both candidates explain
         if block == middle:
             before, after = _move_rows(before, moving, moving), _move_rows(after, -moving, -both)
         else:
@@ -329,5 +331,5 @@ def _meet(
 
 
 def _move_rows(range_: Range, rows: int, explained: int) -> Range:
-    """Return a range with so many rows, and explained rows, more; less if the numbers are negative."""
+    """Return a range with this many rows, and explained rows, more; negative numbers mean less."""
     return range_._replace(rows=range_.rows + rows, explained=range_.explained + explained)

@@ -1,8 +1,8 @@
-"""Reading a topic's records: which offsets, and messages as columns of keys, with few calls for each.
+"""Read a topic's records: choose offsets, and turn messages into columns of keys with few calls for each.
 
-Bounds of offsets have the first to read and the one after the last, as cut from the ends that the cluster
-named when reading began: what is written meanwhile is never read. A partition is paused as soon as it is at
-its end, so that a reading of a sample fetches little more than it wants.
+Bounds of offsets are the first to read and the one after the last. They lie within the ends that the cluster
+reported when reading began, so records that are written meanwhile are never read. A partition is paused as
+soon as it is at its end, so that the reading of a sample fetches little more than it needs.
 """
 
 import math
@@ -31,10 +31,10 @@ from partitioning.kit.columns import bounds as edges
 _MOST_MESSAGES = 10_000
 _FIRST_MESSAGES = 200
 _MOST_BYTES = 1 << 24
-"""Of the messages that are asked for at a time, as far as those before tell."""
+"""Bytes of the messages that are asked for at a time, as estimated from the messages before."""
 
 _TIMES = 64
-"""Of so many records the time of one is looked at, besides that of the first and the last of a run."""
+"""The time of one record in this many is read, besides that of the first and the last record of a run."""
 
 
 KEY_SCHEMA = "__key_schema_id"
@@ -42,36 +42,38 @@ KEY_SCHEMA = "__key_schema_id"
 
 
 class Messages:
-    """Turns messages into columns, up to `ends`: of each partition, the offset after the last one to keep.
+    """Turns messages into columns, up to the end of each partition.
 
-    `schemas` collects the schemas that headers name, of one record in `_TIMES` and of the ends of runs.
+    `schemas` collects the schemas that the headers of some records name: of one in `_TIMES`, and of the ends
+    of runs.
 
     Args:
-        ends: by partition, 0 for those that are not read; shape (partitions,).
+        ends: for each partition, the offset after the last one to keep, 0 if it is not read; shape
+            (partitions,).
     """
 
     def __init__(self, ends: NDArray[np.int64]) -> None:
         self._ends = ends
         self.schemas = set[str]()
-        self.next_count = _FIRST_MESSAGES  # how many messages to ask for next
+        self.next_count = _FIRST_MESSAGES  # how many messages to ask for the next time
 
     def columns(self, messages: Sequence[Message]) -> tuple[Records, set[int], list[KafkaError]]:
         """Return the records before the ends, the partitions that are at their end, and the errors.
 
         Args:
-            messages: as `consume` gave them: records and errors, partitions in runs.
+            messages: as `consume` returned them: records and errors, with partitions in runs.
 
         Returns:
-            Records in the order of the messages, those at or behind their end left out.
-            Partitions of which nothing is left to read.
-            Errors that are more than the news of an end.
+            Records in the order of the messages, without those at or behind their end.
+            Partitions that have no more records to read.
+            Errors other than the end of a partition.
         """
-        # `map` with the method of the class: a call for each message in C, as there may be millions of them.
+        # `map` with the method of the class makes each call in C, because there may be millions of messages.
         keys: list[Any] = list(map(Message.key, messages))
         faults: list[Any] = []
         try:
             column = _column(keys)
-        except TypeError:  # some are None, as that of an error is
+        except TypeError:  # some keys are None, for example an error's
             faults = [message for message in messages if message.error() is not None]
             messages = [message for message in messages if message.error() is None]
             column = key_column([message.key() for message in messages])
@@ -82,8 +84,8 @@ class Messages:
         partition = np.fromiter(map(Message.partition, messages), np.int32, count)
         bounds = np.append(np.flatnonzero(partition[1:] != partition[:-1]), count - 1)[: count or 0]
         offset = _offsets(messages, bounds)
-        # The last offset may never come: it may be a transaction's marker, or compacted away. Then the news
-        # of an end says it.
+        # The last offset may never come, because it may be a transaction's marker or compacted away. Then the
+        # event of the partition's end reports it.
         finished.update(partition[bounds][offset[bounds] >= self._ends[partition[bounds]] - 1].tolist())
         timestamp_ms = np.full(count, -1, np.int64)
         for row in {*range(0, count, _TIMES), *bounds.tolist(), *(bounds[:-1] + 1).tolist()}:
@@ -98,7 +100,7 @@ class Messages:
         return records, finished, errors
 
     def _adapt(self, messages: Sequence[Message]) -> None:
-        """Ask for no more at a time than memory holds, values included."""
+        """Limit the number of messages that are asked for next: with their values they must fit in memory."""
         few = messages[:: max(1, len(messages) // 50)]
         if few:
             mean = sum(len(message) + len(message.key() or b"") for message in few) / len(few)
@@ -110,7 +112,7 @@ def _schemas(message: Message) -> Iterator[str]:
     """Yield the GUID of a key's schema, as confluent-kafka's `header_schema_id_serializer` writes it."""
     headers: Any = message.headers()
     for name, value in headers or ():
-        # A byte that says that 16 bytes of a GUID follow; after them Protobuf says which message it is.
+        # The first byte says that the 16 bytes of a GUID follow; after them Protobuf names the message type.
         if name == KEY_SCHEMA and isinstance(value, bytes) and value[:1] == b"\1" and len(value) >= 17:
             yield str(uuid.UUID(bytes=value[1:17]))
 
@@ -118,13 +120,11 @@ def _schemas(message: Message) -> Iterator[str]:
 def _offsets(messages: Sequence[Message], bounds: NDArray[np.intp]) -> NDArray[np.int64]:
     """Return the offset of each message.
 
-    Asked only of the ends of runs where a partition leaves out no offset.
-
-    `bounds` are the last messages of each run of messages of one partition.
+    If a run of one partition leaves out no offset, only the messages at its ends are asked for theirs.
 
     Args:
         messages: records only.
-        bounds: row of the last message of each run, ascending.
+        bounds: row of the last message of each run of one partition, ascending.
     """
     offset = np.empty(len(messages), np.int64)
     begin = 0
@@ -140,27 +140,27 @@ def _offsets(messages: Sequence[Message], bounds: NDArray[np.intp]) -> NDArray[n
 
 
 def _column(keys: Sequence[bytes]) -> KeyColumn:
-    """Return a column of keys none of which is null."""
+    """Return a column of keys, none of which is null."""
     sizes = np.fromiter(map(len, keys), np.int64, len(keys))
     return KeyColumn(edges(sizes), np.frombuffer(b"".join(keys), np.uint8), None)
 
 
 SAMPLE_S = 5.0
-"""The longest time that a sample is read, in seconds, but for a spot that was begun."""
+"""The longest time for which a sample is read, in seconds; a spot that was begun is finished."""
 
 SAMPLE_ALL = 180_000
 """A topic of no more offsets than this is read as a whole."""
 
 SPOTS = (1.0, 0.0, 0.5, 0.25, 0.75, 0.125, 0.375, 0.625, 0.875)
-"""The spots at which a sample looks at each partition, 0 its start, 1 its end; the most telling first."""
+"""The spots at which a sample reads each partition, 0 its start, 1 its end; the most telling ones first."""
 
 SAMPLE_ROWS = 20_000
-"""So many offsets a sample reads at each spot, of all partitions together."""
+"""A sample reads this many offsets at each spot, over all partitions."""
 
 FEWEST_AT_SPOT = 20
 
 FETCHING = {"queued.max.messages.kbytes": 32_768, "fetch.queue.backoff.ms": 20}
-"""Little memory, and no second of waiting, as by default, whenever the queue is full."""
+"""These settings use little memory, and do not wait a second, as by default, whenever the queue is full."""
 
 _BATCH_ROWS = 1 << 16
 _BATCH_BYTES = 1 << 24
@@ -169,31 +169,31 @@ _ASK_AFTER_S = 2.0
 _SILENCE_S = 20.0
 
 Bounds = dict[int, tuple[int, int]]
-"""Of each partition, the first offset to read and the one after the last."""
+"""Partition -> the first offset to read and the one after the last."""
 
 
 class Reading:
-    """A topic that is being read; iterate once, then ask for `coverage`. A context manager.
+    """A topic that is being read: a context manager. Iterate over it once, then read `coverage`.
 
-    Keys, places and timestamps are read, values are dropped at once. Timestamps are taken of a part of the
-    records, some of each run of a partition; the others have -1. `selection` is a sample by default.
+    Keys, positions and timestamps are read; values are dropped at once. Only some records of each run of a
+    partition have their timestamp, the others have -1.
 
     Args:
         topic: its name.
-        config: librdkafka settings; those that would commit, create or skip something are set by the reading.
-        selection: which records; a sample by default.
+        config: librdkafka settings; those that would commit, create or skip something are overridden.
+        selection: the records to read; a sample by default.
 
     Attributes:
         topic: the name.
         num_partitions: the partition count when reading began.
         compacted: whether `cleanup.policy` has "compact"; None if unknown.
-        remarks: what happened to the topic meanwhile, in sentences.
+        remarks: what happened to the topic during the reading, in sentences.
 
     Raises:
         UnknownTopicError: there is no such topic; the message proposes near names.
-        TopicAccessError: we may not read or describe it; the message names the missing ACL.
-        BrokerUnreachableError: no broker answers, and why.
-        InvalidConfigError: a partition that the topic does not have, or settings that librdkafka refuses.
+        TopicAccessError: reading or describing it is not allowed; the message names the missing ACL.
+        BrokerUnreachableError: no broker answers; the message says why.
+        InvalidConfigError: the topic does not have a selected partition, or librdkafka refuses a setting.
     """
 
     def __init__(self, topic: str, config: Mapping[str, Any], selection: Selection | None = None) -> None:
@@ -201,19 +201,19 @@ class Reading:
         self._selection = selection or Selection()
         committed = self._selection.committed
         self._state = TopicState(topic, config)
-        self.num_partitions = self._state.num_partitions  # when reading began
-        self.compacted = self._state.is_compacted()  # whether `cleanup.policy` has "compact"; None if unknown
+        self.num_partitions = self._state.num_partitions
+        self.compacted = self._state.is_compacted()
         self._schemas = set[str]()
-        self.remarks: list[str] = []  # what happened to the topic meanwhile, in sentences
+        self.remarks: list[str] = []
         self._partitions = self._chosen_partitions()
-        # Asked before the first record is read, so that the reading ends even if writers are faster.
+        # The ends are fixed before the first record is read, so that reading ends even if writers are faster.
         self._whole = self._state.ends(self._partitions, committed=committed)
         self._bounds = self._selected_bounds()
         self._read = 0
         self._left_out = 0
         self._errors: list[KafkaError] = []
         settings: dict[str, Any] = {
-            "group.id": "copartition-audit",  # librdkafka wants one, and asks nobody about it
+            "group.id": "copartition-audit",  # librdkafka requires one; no broker is asked about it
             **FETCHING,
             **config,
             "enable.auto.commit": False,
@@ -224,30 +224,30 @@ class Reading:
             "isolation.level": "read_committed" if committed else "read_uncommitted",
         }
         if self._sampled:
-            # What a spot needs and little more, and no long wait for what nobody asks for any longer.
+            # Fetch little more than a spot needs, and do not wait long for records that are no longer wanted.
             settings |= {"fetch.message.max.bytes": 1 << 16, "fetch.wait.max.ms": 20}
         self._consumer: Consumer = quiet_client(Consumer, settings, self._errors)
 
     def __enter__(self) -> Self:
-        """Return itself; the consumer is there already."""
+        """Return itself; the consumer exists already."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the consumer; it has nothing to commit."""
+        """Close the consumer, which has nothing to commit."""
         self._consumer.close()
 
     def __iter__(self) -> Iterator[Records]:
         """Yield the selected records in batches, in the order in which they arrive.
 
         Raises:
-            TopicChangedError: the topic was deleted or made anew while it was read.
-            TopicAccessError: we may not read it.
+            TopicChangedError: the topic was deleted or recreated while it was read.
+            TopicAccessError: reading it is not allowed.
             BrokerUnreachableError: the cluster no longer answers.
         """
         begun = time.monotonic()
         spots = self._spots() if self._sampled else [self._bounds]
-        # The first spot is read whatever it takes; the later ones while there is time, and they are the less
-        # telling.
+        # The first spot is read however long it takes. The later ones, which tell less, are read while there
+        # is time.
         for number, bounds in enumerate(spots):
             if number and time.monotonic() - begun > SAMPLE_S:
                 self._left_out = len(spots) - number
@@ -263,12 +263,12 @@ class Reading:
 
     @property
     def header_schemas(self) -> tuple[str, ...]:
-        """GUIDs of the key schemas that headers named so far, ascending; of some records of each run."""
+        """GUIDs of the key schemas that headers have named so far, ascending; from parts of each run."""
         return tuple(sorted(self._schemas))
 
     @property
     def _sampled(self) -> bool:
-        """True if only spots are read: nothing else was asked for, and the topic is not small."""
+        """True if only spots are read: the selection asks for nothing else, and the topic is not small."""
         selection = self._selection
         whole = selection.full or selection.last is not None or selection.since_ms is not None
         return not whole and sum(end - start for start, end in self._bounds.values()) > SAMPLE_ALL
@@ -285,7 +285,7 @@ class Reading:
         return "full" if every else "partitions"
 
     def _text(self) -> str:
-        """Return what was read and left out, in words."""
+        """Return what was read and what was left out, in words."""
         where = count(self.num_partitions, "partition")
         if (some := len(self._partitions)) < self.num_partitions:
             where = f"{some:,} of {self.num_partitions:,} partitions"
@@ -302,7 +302,7 @@ class Reading:
         else:
             what = f"every record in {where}"
         left_out = ["what open and aborted transactions wrote is left out"] * self._selection.committed
-        # Without an id only fewer partitions would show that another topic has the name now.
+        # Without an id, a topic recreated under the same name is noticed only if it has fewer partitions.
         assumed = ["assumed, as the cluster told no topic id: nobody made the topic anew meanwhile"]
         return "; ".join([what, *left_out, *self.remarks, *assumed * (self._state.id is None)])
 
@@ -310,7 +310,7 @@ class Reading:
         """Return the partitions to read, ascending.
 
         Raises:
-            InvalidConfigError: no partition, or one that the topic does not have.
+            InvalidConfigError: no partition is selected, or one that the topic does not have.
         """
         if self._selection.partitions is None:
             return [*range(self.num_partitions)]
@@ -325,7 +325,7 @@ class Reading:
         return sorted({*self._selection.partitions})
 
     def _selected_bounds(self) -> Bounds:
-        """Return the bounds that the selection asks for, within those of the whole topic."""
+        """Return the bounds of the selection, within those of the whole topic."""
         if (last := self._selection.last) is not None:
             return {
                 partition: (max(start, end - last), end) for partition, (start, end) in self._whole.items()
@@ -333,7 +333,7 @@ class Reading:
         if (since_ms := self._selection.since_ms) is not None:
             committed = self._selection.committed
             bounds = self._state.ends(self._partitions, committed=committed, since_ms=since_ms)
-            # What came since the ends were asked for is none of ours.
+            # Records that came after the ends were fixed are not read.
             return {
                 partition: (
                     min(max(start, self._whole[partition][0]), self._whole[partition][1]),
@@ -344,14 +344,14 @@ class Reading:
         return self._whole
 
     def _spots(self) -> list[Bounds]:
-        """Return a few offsets of each partition a spot.
+        """Return for each spot a few offsets of each partition.
 
-        Spots of a short partition meet and do not overlap.
+        In a short partition, spots touch and do not overlap.
         """
         size = max(SAMPLE_ROWS // len(self._bounds), FEWEST_AT_SPOT)
         spots: list[Bounds] = [{} for _ in SPOTS]
         for partition, (start, end) in self._bounds.items():
-            # Where the last spot begins: it ends with the partition.
+            # The last spot begins here, because it ends with the partition.
             room = max(end - start - size, 0)
             begin = {share: start + int(share * room) for share in SPOTS}
             after = dict(zip(sorted(SPOTS), [*sorted(begin.values())[1:], end], strict=True))
@@ -360,26 +360,26 @@ class Reading:
         return spots
 
     def _batches(self, bounds: Bounds, *, until: float) -> Iterator[Records]:
-        """Yield all records within the bounds, or as many as come until then.
+        """Yield all records within the bounds, or as many as come before `until`.
 
         Args:
             bounds: of partitions; those without an offset are not assigned.
-            until: on the clock of `time.monotonic`, seconds; infinite for no limit.
+            until: seconds on the clock of `time.monotonic`; infinite for no limit.
         """
         left = {partition: end for partition, (start, end) in bounds.items() if start < end}
         ends = np.zeros(self.num_partitions, np.int64)
-        # Other partitions have end 0, so a message of theirs that is still on its way is left out.
+        # Other partitions have end 0, so a message of theirs that is still on its way is dropped.
         ends[[*left]] = [*left.values()]
         places = [TopicPartition(self.topic, partition, bounds[partition][0]) for partition in left]
         self._consumer.assign(places)
-        self._consumer.resume(places)  # partitions that came to their end before are paused still
+        self._consumer.resume(places)  # partitions that came to an earlier end are still paused
         messages = Messages(ends)
         held: list[Records] = []
         rows = size = 0
         answered = time.monotonic()
         while left and time.monotonic() < until:
             got = self._consumer.consume(messages.next_count, _POLL_S)
-            # An answer of any kind is a sign of life, errors included.
+            # Any answer is a sign of life, also an error.
             if got:
                 answered = time.monotonic()
                 records, finished, errors = messages.columns(got)
@@ -406,11 +406,11 @@ class Reading:
         self._consumer.unassign()
 
     def _refused(self, error: KafkaError) -> None:
-        """Judge an error that came instead of records; raise, or return if librdkafka mends it itself.
+        """Handle an error that came in place of records: raise it, or return if librdkafka recovers itself.
 
         Raises:
-            TopicAccessError: we may not read it.
-            TopicChangedError: it was deleted or made anew.
+            TopicAccessError: reading the topic is not allowed.
+            TopicChangedError: the topic was deleted or recreated.
         """
         if error.name() == NO_RIGHT:
             raise self._state.error_of(error, "READ")
@@ -418,14 +418,14 @@ class Reading:
             self._look_again()
 
     def _ask_why(self, left: Mapping[int, int], silent_s: float) -> None:
-        """After a silence, see whether the topic is still there and its leaders answer; raise if not.
+        """After a silence, check whether the topic still exists and its leaders answer; raise if not.
 
         Args:
             left: the end of each partition that is not finished.
             silent_s: seconds since the last message.
 
         Raises:
-            TopicChangedError: it was deleted or made anew.
+            TopicChangedError: the topic was deleted or recreated.
             BrokerUnreachableError: nothing came for `_SILENCE_S`.
         """
         self._look_again()
@@ -437,11 +437,11 @@ class Reading:
             )
 
     def _look_again(self) -> None:
-        """Note that the topic has grown; raise if it is another one now.
+        """Add a remark if the topic has grown; raise if it is another topic now.
 
         Raises:
-            TopicChangedError: it was deleted or made anew.
-            BrokerUnreachableError: no broker tells whether it is another one.
+            TopicChangedError: the topic was deleted or recreated.
+            BrokerUnreachableError: no broker tells whether it is another topic.
         """
         try:
             count, same = self._state.count(), self._state.same()
@@ -449,7 +449,7 @@ class Reading:
             raise TopicChangedError(
                 f"topic {self.topic!r} was deleted while it was read, so nothing is known of its records"
             ) from error
-        # Kafka never takes partitions away, so fewer of them are another topic, even without topic ids.
+        # Kafka never removes partitions, so a topic with fewer of them is another one, even without an id.
         if same is False or count < self.num_partitions:
             raise TopicChangedError(f"topic {self.topic!r} was recreated while it was read: read it again")
         if count > self.num_partitions:
@@ -457,6 +457,6 @@ class Reading:
                 f"the topic grew from {self.num_partitions:,} to {count:,} partitions meanwhile, and what is "
                 "in the new ones was not read"
             )
-            # Asked again and again while a topic is silent, it is one remark all the same.
+            # The topic is checked again and again while it is silent; the remark is added only once.
             if grown not in self.remarks:
                 self.remarks.append(grown)

@@ -1,6 +1,6 @@
-"""The report on who wrote a topic: in sentences and rows, on a terminal, in Markdown and as JSON.
+"""Report on who wrote a topic: in sentences and rows, on a terminal, in Markdown and as JSON.
 
-Keys of the JSON are stable: a minor version adds, never renames.
+Keys of the JSON are stable: a minor version adds keys and never renames any.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _SHOWN = 5
 
 
 def is_topic_settled(audit: TopicAudit) -> bool:
-    """Return whether one writer over the topic's own count explains what was read, but for strays.
+    """Return whether one writer with the topic's own count explains what was read, except for strays.
 
-    A topic that had another count before is not settled, although all its writers are known.
+    A topic that had another count before is not settled, even if all its writers are known.
     """
     return (
         audit.certainty in {"sure", "likely"}
@@ -43,7 +43,7 @@ def audit_exit_code(audits: Sequence[TopicAudit]) -> int:
     Args:
         audits: of the topics of one run.
     """
-    # One topic with several writers decides, however many are unknown.
+    # One topic with several writers decides, however many others are unknown.
     open_ones = [audit for audit in audits if not is_topic_settled(audit)]
     if not open_ones:
         return 0
@@ -58,7 +58,7 @@ def topic_verdict(audit: TopicAudit) -> str:
     """
     keyed = _keyed(audit)
     writers = _writers_in_turn(audit)
-    # The cases in the order in which each leaves room for the next: no keys, too few, several writers, none.
+    # The order of the cases: no keys, too few keys, several writers at once, no writer.
     if not keyed:
         missing = f"keys in {audit.coverage.read:,} records" if audit.coverage.read else "records"
         return f"no {missing}: nothing can be said"
@@ -73,8 +73,8 @@ def topic_verdict(audit: TopicAudit) -> str:
         )
     if audit.num_partitions == 1:
         return "one partition, where every client puts every key"
-    # A writer over another count than the topic's own is worth a word only if it is alone: else its successor
-    # tells.
+    # A writer with another count than the topic's own is mentioned only if it is alone; otherwise the next
+    # writer shows the change.
     grown = {writer.num_partitions for writer in writers} != {audit.num_partitions}
     parts = ", then ".join(map(writer_name, writers))
     adverb = "written" if audit.certainty == "sure" else "most likely written"
@@ -83,16 +83,16 @@ def topic_verdict(audit: TopicAudit) -> str:
 
 
 def remarks(audit: TopicAudit) -> list[str]:
-    """Return what to know beside the answer, in sentences.
+    """Return what else a reader should know, in sentences.
 
-    What was read comes first: all else is only as good as that.
+    What was read comes first, because everything else depends on it.
     """
     coverage, keyed = audit.coverage, _keyed(audit)
     keyless = sum(span.keyless for span in audit.spans)
     lines = [f"read {coverage.read:,} of at most {coverage.present:,} records: {coverage.text}"]
     for writer in _writers_in_turn(audit):
         others = [name for name in writer.same_rule if name != writer.profile]
-        # Over one partition all rules are the same, and the list of them says nothing.
+        # With one partition all rules are the same, so a list of them says nothing.
         if others and audit.num_partitions > 1:
             lines.append(
                 f"{writer.profile} is {PROFILES[writer.profile].summary}; the same for keyed records: "
@@ -110,8 +110,8 @@ def remarks(audit: TopicAudit) -> list[str]:
             f"{keyed - explained:,} of {keyed:,} keyed records are elsewhere than the writer of their range "
             f"puts them, for example (partition@offset) {where}"
         )
-    # A count may be too low by `error`, and only counts above `error` are shown: so a key that is not shown
-    # has at most twice that.
+    # A count may be too low by `error`, and only counts above `error` are shown. So a key that is not shown
+    # has at most twice that many records.
     if error := audit.hottest_error:
         none = f"none has more than {2 * error:,} records"
         more = f"each of the hottest may have {error:,} records more than its count"
@@ -129,19 +129,17 @@ def writer_name(writer: Writer) -> str:
 
 
 def span_table(spans: Sequence[Span], most: int | None = None) -> tuple[Table, int]:
-    """Return a row for each span, or for partitions of one and the same writer, up to `most`.
+    """Return a table with a row for each span, up to `most`, and how many rows are left out.
 
-    Also returned is how many rows are left out.
-
-    Partitions of one and the same writer throughout share a row; one with several ranges has a row for each
-    of these.
+    Partitions with the same single writer share a row. A partition with several ranges has a row for each
+    range.
 
     Args:
         spans: by partition and offset.
         most: how many rows; None for all.
     """
     titles = ("partitions", "offsets", "from", "to", "writer", "keyed", "explained", "keyless")
-    # -1 joins partitions of one range; a range among others keeps its own number, and so its own row.
+    # -1 joins partitions with a single range; one of several ranges keeps its number, and so its own row.
     turns = Counter(span.partition for span in spans)
     alike: dict[tuple[Writer | None, int], list[Span]] = {}
     for number, span in enumerate(spans):
@@ -151,13 +149,13 @@ def span_table(spans: Sequence[Span], most: int | None = None) -> tuple[Table, i
 
 
 def hottest_table(audit: TopicAudit, most: int | None = None) -> tuple[Table, int]:
-    """Return a row for each of the hottest keys, up to `most`; how many are left.
+    """Return a table with a row for each of the hottest keys, up to `most`, and how many are left out.
 
     Args:
         audit: of one topic.
         most: how many rows; None for all.
     """
-    # Of the records that were read, keyless ones included: it is the partition's load that a hot key makes.
+    # The share is of all records read, also those without a key, because it shows the load of the partition.
     of_partition = Counter[int]()
     for span in audit.spans:
         of_partition[span.partition] += span.rows
@@ -173,7 +171,8 @@ def _row(spans: Sequence[Span]) -> tuple[str, ...]:
     """Return the cells of one row.
 
     Args:
-        spans: of one writer: one range of a partition, or several partitions of one range each.
+        spans: of one writer: either one of several ranges of a partition, or partitions with a single range
+            each.
     """
     writer = spans[0].writer
     starts = [span.first_ms for span in spans if span.first_ms is not None]
@@ -192,7 +191,7 @@ def _row(spans: Sequence[Span]) -> tuple[str, ...]:
 
 
 def _time(ms: int | None) -> str:
-    """Return a time in UTC; "-" without one, and its seconds if no calendar has it."""
+    """Return a time in UTC; "-" without a time, and seconds since 1970 if no calendar has it."""
     return "-" if ms is None else utc(ms / 1000, lambda moment: f"{moment:%Y-%m-%d %H:%M:%S}")
 
 
@@ -202,10 +201,10 @@ def _keyed(audit: TopicAudit) -> int:
 
 
 def _writers_in_turn(audit: TopicAudit) -> list[Writer]:
-    """Return the writers of the spans, in the order in which partitions met them.
+    """Return the writers of the spans, in the order in which they wrote.
 
-    A writer's turn is the latest in any partition: of a topic that grew, a new partition has only the last
-    one.
+    A writer is placed by its latest turn in any partition, because in a topic that grew a new partition has
+    only the last writer.
     """
     place: dict[Writer, int] = {}
     turn: dict[int, int] = {}
@@ -217,7 +216,7 @@ def _writers_in_turn(audit: TopicAudit) -> list[Writer]:
 
 
 def _why_unknown(audit: TopicAudit) -> str:
-    """Return what stands in the way: rivals that fit alike, or too few different keys."""
+    """Return why the writer is unknown: rivals that fit equally well, or too few different keys."""
     rivals = {rival for span in audit.spans for rival in span.rivals}
     if rivals:
         first = [writer_name(writer) for writer in (*_writers_in_turn(audit)[:1], *sorted(rivals))]
@@ -229,7 +228,7 @@ def _why_unknown(audit: TopicAudit) -> str:
 
 
 def _several_writers(audit: TopicAudit) -> str:
-    """Return the writers with their parts, and how many records none explains."""
+    """Return the writers with their shares, and how many records no writer explains."""
     keyed = _keyed(audit)
     parts = [f"{writer_name(share.writer)} about {share.rows / keyed:.0%}" for share in audit.shares[:_SHOWN]]
     rest = keyed - sum(share.rows for share in audit.shares)
@@ -239,11 +238,11 @@ def _several_writers(audit: TopicAudit) -> str:
 
 
 def _form_sentence(form: KeyForm, forms: Sequence[KeyForm]) -> str:
-    """Return what is known of a form of keys.
+    """Return a sentence about one form of keys.
 
     Args:
         form: one of `forms`.
-        forms: all forms of the topic, for its part of the records that were looked at.
+        forms: all forms of the topic, to compute the share of this one.
     """
     total = sum(key_form.rows for key_form in forms)
     ids = ""
@@ -256,14 +255,14 @@ def _form_sentence(form: KeyForm, forms: Sequence[KeyForm]) -> str:
         )
     maybe = f" (or {', '.join(form.maybe)})" if form.maybe else ""
     example = repr(form.example)
-    # What a decoder read says more than the bytes, which may be a frame.
+    # A decoded key says more than its bytes, which may be a frame.
     if form.meanings:
         example = f"{form.sample[0]!r}, the {form.meanings[0].kind} {form.meanings[0].value}"
     return f"keys: {form.rows:,} of {total:,} looked at are {form.name}{maybe}, such as {example}{ids}"
 
 
 def _header_sentences(audit: TopicAudit) -> Iterator[str]:
-    """Yield what headers say of the schemas of keys, and what follows if other keys have the id in front."""
+    """Yield what headers say about schemas of keys, and what follows if other keys have the id in front."""
     if not audit.header_schemas:
         return
     schemas = list_names(audit.header_schemas[:_SHOWN])
@@ -283,14 +282,14 @@ MOST_ROWS = 40
 
 
 def _tables(audit: TopicAudit, *, every: bool) -> list[tuple[Table, str]]:
-    """Return its ranges and its hottest keys, and what is left of each.
+    """Return the tables of ranges and of hottest keys that have rows.
 
     Args:
         audit: of one topic.
         every: whether all rows are shown.
 
     Returns:
-        Each table with what to say below it, which is empty if no row is left out.
+        Each table with the text to show below it, which is empty if no row is left out.
     """
     spans, hottest = (None, None) if every else (MOST_ROWS, OF_TOPIC)
     shown = (
@@ -298,7 +297,7 @@ def _tables(audit: TopicAudit, *, every: bool) -> list[tuple[Table, str]]:
         (*hottest_table(audit, hottest), "hottest keys of partitions"),
     )
     return [
-        # An empty table, as of a topic without hot keys, would be a title without rows.
+        # An empty table, as for a topic without hot keys, would be a title without rows.
         (table, f"and {more:,} more {what}; --all shows them" if more else "")
         for table, more, what in shown
         if table.rows
@@ -306,7 +305,7 @@ def _tables(audit: TopicAudit, *, every: bool) -> list[tuple[Table, str]]:
 
 
 def print_audits(audits: Sequence[TopicAudit], console: Console, *, every: bool) -> None:
-    """Print the verdict of each topic, its ranges, and what else is to be known.
+    """Print the verdict of each topic, its ranges, and the remarks.
 
     Args:
         audits: of the topics of one run.
@@ -316,7 +315,7 @@ def print_audits(audits: Sequence[TopicAudit], console: Console, *, every: bool)
     from copartition.kit.grid import cell, note, print_table  # noqa: PLC0415 - needs rich
 
     for number, audit in enumerate(audits):
-        # An empty line between topics, none before the first.
+        # Topics are separated by an empty line; there is none before the first.
         if number:
             console.print()
         console.print(
@@ -380,9 +379,9 @@ class AuditData(TypedDict):
     """The audit of one topic: who wrote it.
 
     Attributes:
-        settled: whether one writer over the topic's own count explains what was read, but for strays.
+        settled: whether one writer over the topic's own count explains what was read, except for strays.
         verdict: the answer in a sentence.
-        remarks: what to know beside the answer, in sentences.
+        remarks: what to know besides the answer, in sentences.
         tried: how many writers were tried.
     """
 

@@ -1,8 +1,8 @@
-"""Find the writer that explains records best: the rules to try, and how little chance explains the hits.
+"""Find the writer that explains records best, among the rules to try.
 
-A writer is a rule (hash and sign) over a partition count. Keys that were written by it are all where it puts
-them; of any other keys over n partitions, one in n is there by chance. So hits are weighed by how little
-chance explains them, not by their number: a rule over 2 partitions has half of all keys for nothing.
+A writer is a rule (hash and sign) with a partition count. All keys that it wrote are where it puts them. Of
+other keys, one in n is there by chance if the count is n. So hits are weighed by how improbable they are by
+chance, not by their number: a rule with 2 partitions hits half of all keys by chance.
 """
 
 import math
@@ -22,14 +22,17 @@ from partitioning.profiles import PROFILES, Rule, find_profile
 from partitioning.topic_partition import checked_partition_count
 
 EVERY_COUNT = 2_000
-"""Up to here every count is tried."""
+"""Every count up to this one is tried."""
 
 
 class Trials:
-    """The writers to try: rules of profiles, over partition counts.
+    """The writers to try: rules of profiles, with partition counts.
 
-    By default all of `PROFILES`, over the topic's own count and all smaller ones, of those above 2,000 the
-    multiples of 50 and 64. No profiles or no counts raise `InvalidConfigError`.
+    By default these are all of `PROFILES`, with the topic's own count and all smaller ones; above 2,000, only
+    multiples of 50 and 64.
+
+    Raises:
+        InvalidConfigError: there are no profiles or no counts.
     """
 
     def __init__(
@@ -37,8 +40,8 @@ class Trials:
     ) -> None:
         self.num_partitions = checked_partition_count(num_partitions)
         names = tuple(PROFILES if profiles is None else profiles)
-        # The largest first: of two counts with the same evidence, the sort below keeps the one that comes
-        # first.
+        # The largest count comes first: if two counts have the same evidence, the sort below keeps the first
+        # of them.
         tried = _likely(self.num_partitions) if counts is None else map(checked_partition_count, counts)
         self.counts: Sequence[int] = sorted({*tried}, reverse=True)  # the largest first
         if not names or not self.counts:
@@ -60,11 +63,11 @@ class Trials:
         return tuple(dict.fromkeys(rule.hash for rule in self._names))
 
     def __len__(self) -> int:
-        """Return an upper bound of `tried`: rules that are the same over some count are counted apart."""
+        """Return an upper bound of `tried`: rules that are the same for some count are counted twice."""
         return len(self._names) * len(self.counts)
 
     def rules(self, num_partitions: int) -> Iterator[Rule]:
-        """Yield the rules that differ over this many partitions, each the first of its kind."""
+        """Yield the rules that differ for this partition count, and only the first of equal ones."""
         kinds = set()
         for rule in self._names:
             if (same := placing_of(rule, num_partitions)) not in kinds:
@@ -72,7 +75,7 @@ class Trials:
                 yield rule
 
     def writer(self, rule: Rule, num_partitions: int) -> Writer:
-        """Return a rule over a count, by the names of all profiles that are the same there.
+        """Return a rule with a count, by the names of all profiles that place keys alike with this count.
 
         Args:
             rule: one of those that `rules` yields for the count.
@@ -89,12 +92,12 @@ class Trials:
 
     @property
     def tried(self) -> int:
-        """The number of writers that are tried: for each count, the rules that differ over it."""
+        """The number of writers that are tried: for each count, the rules that differ for it."""
         return sum(1 for count in self.counts for _ in self.rules(count))
 
 
 def _likely(num_partitions: int) -> Iterator[int]:
-    """Yield the counts that a topic may have had: of many, the ones that people choose."""
+    """Yield the counts that a topic may have had; of large ones, only those that people choose."""
     yield num_partitions
     yield from range(1, min(num_partitions, EVERY_COUNT) + 1)
     for step in (50, 64):
@@ -107,37 +110,35 @@ def rule_of(writer: Writer) -> Rule:
 
 
 def placing_of(rule: Rule, num_partitions: int | None) -> tuple[str, str]:
-    """Return hash and sign of a rule, "any" if they make no difference over this count (None: unknown).
+    """Return hash and sign of a rule; either is "any" if it makes no difference for this count.
 
-    Rules that place every key alike have one answer.
+    Rules that place every key alike have the same result.
 
     Args:
         rule: the rule.
-        num_partitions: the count; None if it is unknown, so that rules are told apart which may be the same.
+        num_partitions: the count; None if it is unknown, so that rules are kept apart that may be the same.
     """
     if num_partitions == 1:
         return "any", "any"
     if num_partitions == 2:  # a remainder of 2 has no sign
         return rule.hash, "any"
-    # 2**31 is a multiple of such a count, so it does not matter whether the sign bit is counted.
+    # 2**31 is a multiple of such a count, so the sign bit does not change the remainder.
     two_to_the = num_partitions is not None and num_partitions & (num_partitions - 1) == 0
     return rule.hash, "mask" if two_to_the and rule.sign == "unsigned" else rule.sign
 
 
 RISK = 1e-6
-"""The probability with which a writer may be named by chance, among all that are tried."""
+"""The probability that any of the writers tried is named by chance."""
 
 
 def keys_needed(agreeing: float, tried: int = 1, risk: float = RISK) -> int | None:
-    """Return how many distinct keys must be where a writer puts them to believe in it.
+    """Return how many distinct keys must be where a writer puts them before it is believed; None if never.
 
-    None if no number is enough.
-
-    With fewer, one of the `tried` others might have put all of them there by chance, with a probability of
-    `risk`. `agreeing` is the share of keys that the others place alike: 1 / count for any unrelated rule.
+    With fewer keys, one of the `tried` others might have put all of them there by chance, with a probability
+    of `risk`.
 
     Args:
-        agreeing: the share of keys, 0 to 1.
+        agreeing: the share of keys, 0 to 1, that the others place alike: 1 / count for an unrelated rule.
         tried: how many writers are tried.
         risk: the probability.
     """
@@ -149,10 +150,10 @@ def keys_needed(agreeing: float, tried: int = 1, risk: float = RISK) -> int | No
 
 
 def surprise(hits: int, keys: int, chance: float) -> float:
-    """Return how little chance explains so many hits: minus the natural logarithm of a bound on it.
+    """Return how improbable this many hits are by chance: minus the natural logarithm of a bound.
 
-    The bound is Chernoff's: `chance ** keys` where all keys are hits, 1 if there are no more hits than
-    chance gives. `chance` is how likely each key is a hit by chance.
+    The bound is Chernoff's. It is `chance ** keys` if all keys are hits, and 1 if there are no more hits than
+    expected. `chance` is the probability that a key is a hit by chance.
     """
     share = hits / keys
     if share <= chance or chance >= 1:
@@ -162,7 +163,7 @@ def surprise(hits: int, keys: int, chance: float) -> float:
 
 
 MOST_TESTS = 1 << 24
-"""Of a key under a writer; where there are many writers, fewer keys must do."""
+"""The most tests of a key against a writer; if there are many writers, fewer keys are tested."""
 
 MOST_KEYS, FEWEST_KEYS = 1 << 11, 1 << 8
 
@@ -174,11 +175,11 @@ _ROWS = 1 << 15
 class BestWriters(NamedTuple):
     """Writers that explain most of some records."""
 
-    # The best, then rivals that explain the same records; empty if none beats chance.
+    # The best writer, then rivals that explain the same records; empty if none is better than chance.
     writers: tuple[Writer, ...]
-    keys: int  # distinct keys that were looked at, each with its place
-    explained: int  # of them, how many the best writer explains
-    by_chance: bool  # whether chance might explain that, too: there are too few keys
+    keys: int  # the number of distinct keys that were tested, each with its partition
+    explained: int  # how many of them the best writer explains
+    by_chance: bool  # whether chance might explain these, too, because there are too few keys
 
 
 def find_writer(
@@ -186,25 +187,25 @@ def find_writer(
 ) -> BestWriters:
     """Return the writer that best explains the partitions (`places`) of these keys, none of them empty.
 
-    The evidence for a writer is how little chance explains its hits: a random key is where a count of n puts
-    it with a probability of 1 / n, whatever the partition. Repeated keys are no further evidence. With
-    `alone` records that are all in partition 0 may say that it was the only one; not so where no other
-    partition was read.
+    The evidence for a writer is how improbable its hits are by chance: a count of n puts a random key into
+    its partition with a probability of 1 / n. Repeated keys add no evidence.
 
     Args:
-        keys: the keys; one that comes more than once counts once for each partition.
+        keys: the keys; a repeated key counts once for each of its partitions.
         places: the partition of each, shape (n,).
-        trials: what to try.
-        alone: whether partition 0 may be the only one there was.
+        trials: the writers to try.
+        alone: whether records that are all in partition 0 may mean that it was the only one. False if no
+            other partition was read.
     """
     hashes, places = _distinct(keys, places, trials)
     highest = int(places.max(initial=0))
     best: list[_Tried] = []
     for count in trials.counts:
-        # One partition explains every key that is in it, so it is weighed apart, after all others.
+        # A single partition explains every key in it, so it is weighed separately, after all others.
         if count <= 1 < trials.num_partitions:
             continue
-        # Only keys that this count could have placed where they are; the others may have come after a growth.
+        # Count only keys that this count could have placed where they are; the others may have come after a
+        # growth.
         possible = int(np.count_nonzero(places < count))
         for rule in trials.rules(count):
             if possible and rule.hash in hashes:
@@ -216,7 +217,7 @@ def find_writer(
     needed = math.log(len(trials) / RISK)
     alone = alone and highest == 0 < len(places) and 1 in trials.counts and trials.num_partitions > 1
     if alone and not (best and best[0].evidence >= needed):
-        # Whatever is in partition 0 may have been written when there was no other.
+        # Records in partition 0 may have been written when the topic had no other partition.
         evidence = surprise(len(places), len(places), 1 / trials.num_partitions)
         rule = next(trials.rules(1))
         best = [_Tried(evidence, trials.writer(rule, 1), np.ones(len(places), np.bool_)), *best]
@@ -224,7 +225,7 @@ def find_writer(
     if not best:
         return BestWriters((), len(places), 0, by_chance=True)
     first = best[0]
-    # A divisor of a count explains its low partitions, too: a rival until enough keys speak against it.
+    # A divisor of a count also explains its low partitions. It is a rival until enough keys contradict it.
     least = first.evidence + math.log(RISK)
     rivals = [tried.writer for tried in best if tried.evidence >= least and tried.hits[first.hits].all()]
     return BestWriters(
@@ -236,9 +237,9 @@ class _Tried(NamedTuple):
     """A writer that was tried on some keys.
 
     Attributes:
-        evidence: how little chance explains its hits, see `surprise`.
+        evidence: how improbable its hits are by chance, see `surprise`.
         writer: the writer.
-        hits: whether each key is where it puts it, shape (n,).
+        hits: whether each key is where the writer puts it, shape (n,).
     """
 
     evidence: float
@@ -249,12 +250,12 @@ class _Tried(NamedTuple):
 def _distinct(
     keys: KeyColumn, places: NDArray[np.integer], trials: Trials
 ) -> tuple[dict[HashName, NDArray[np.int32]], NDArray[np.int32]]:
-    """Return hashes and places of as many different keys as are needed, a key once for each of its places."""
+    """Return hashes and partitions of as many different keys as needed, a key once for each partition."""
     most = max(FEWEST_KEYS, min(MOST_KEYS, MOST_TESTS // len(trials)))
     if len(places) > _ROWS:
         rows = np.linspace(0, len(places) - 1, _ROWS).astype(np.intp)
         keys, places = pick_keys(keys, rows), places[rows]
-    # Hashes tell keys apart; that a pair of keys has one in common does no harm.
+    # Keys are told apart by hashes; it does no harm if two keys share one.
     marks = key_hashes(keys) ^ (places.astype(np.uint64) << np.uint64(20))
     _, rows = np.unique(marks, return_index=True)
     rows = np.sort(rows)
@@ -269,11 +270,11 @@ def hashes_of(keys: KeyColumn, names: Iterable[HashName]) -> dict[HashName, NDAr
 
     Args:
         keys: n keys.
-        names: of the functions, each as often as it comes; it hashes once.
+        names: names of the functions, with repetitions; each hashes once.
     """
     hashes: dict[HashName, NDArray[np.int32]] = {}
     for name in dict.fromkeys(names):
-        # One that hashes text refuses keys that are not all text.
+        # A function that hashes text refuses keys that are not all text.
         with suppress(ValueError):
             hashes[name] = HASHES[name].column(keys.offsets, keys.data)
     return hashes

@@ -1,8 +1,8 @@
-"""Counting a topic's records under the writers that explain them, which are found while counting.
+"""Count a topic's records under the writers that explain them, which are found while counting.
 
-Records pass through three places. The last ones stay in `_recent`, in case a writer is found that explains
-some of them better. Those that no writer explains wait in `_pending`, until there are enough to find one, or
-too many to keep. All others are only numbers, in `blocks` and `groups`.
+Records pass through three places. The latest ones stay in `_recent`, in case a writer is found that explains
+some of them better. Those that no writer explains wait in `_pending`, until there are enough to find a
+writer, or too many to keep. All others are only counted, in `blocks` and `groups`.
 """
 
 from __future__ import annotations
@@ -27,23 +27,25 @@ MOST_BLOCKS = 1 << 14
 
 MOST_PENDING = 1 << 12
 MOST_PENDING_BYTES = 1 << 24
-"""The most records, or bytes of keys, that are kept while no writer explains them and too few tell of one."""
+"""The most records, or bytes of keys, that are kept while no writer explains them and too few show one."""
 
 FIRST_TRY = 32
-"""So many unexplained records are looked at; if in vain, then twice as many."""
+"""A writer is looked for when this many records are unexplained; if in vain, again at twice as many."""
 
 MOST_WRITERS = 48
 
 BEHIND = 0.9
-"""A rival that explains less than this share of what the best one does is one no more."""
+"""A rival that explains less than this share of the best writer's records is dropped."""
 
 RECENT = 1 << 12
 RECENT_BYTES = 1 << 24
-"""The last records, so many or so many bytes of keys, are counted only when later ones have been looked at:
-where a writer begins, others explain some of its records by chance, and it is found after a while."""
+"""This many of the latest records, or bytes of keys, are counted only after later ones were looked at.
+
+When a new writer begins, others explain some of its records by chance, and it is found only after a while.
+"""
 
 _PROOF = 64
-"""Distinct keys that are remembered as evidence for a group of writers: more than are ever needed."""
+"""Distinct keys that are kept as evidence for a group of writers; more are never needed."""
 
 
 @dataclass
@@ -51,38 +53,39 @@ class WriterGroup:
     """Writers that were found together: the best one and its rivals.
 
     Attributes:
-        writers: positions in `Tally.writers`.
-        from_records: whether records led to it; False: it is counted for the case that it wrote, too.
-        rows: keyed records that a writer of it explains, and none of a group before.
+        writers: indexes into `Tally.writers`.
+        from_records: whether records led to it; False if it is counted only in case that it wrote, too.
+        rows: keyed records that one of its writers explains, and no earlier group does.
         proof: hashes of distinct keys that it explains, ascending, at most `_PROOF`.
     """
 
-    writers: list[int]  # positions of the writers
-    from_records: bool = True  # False: counted for the case that it wrote, too
-    rows: int = 0  # keyed rows that a writer of it explains, and no group before
+    writers: list[int]
+    from_records: bool = True
+    rows: int = 0
     proof: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 class _Batch(NamedTuple):
-    """Records: which writer explains which, and hashes of the keys.
+    """Records, the writers that explain each, and hashes of the keys.
 
     Attributes:
-        records: n of them.
-        hits: whether each writer of the tally explains each record, shape (n, writers).
-        hashes: by name of the function, of each key, shape (n,); functions that cannot hash them are missing.
+        records: n records.
+        hits: whether each writer of the tally explains each record, shape (n, writers); False without a key.
+        hashes: name of a function -> hash of each key, shape (n,); functions that cannot hash them are
+            missing.
     """
 
     records: Records
-    hits: NDArray[np.bool_]  # none of a record without a key
+    hits: NDArray[np.bool_]
     hashes: dict[HashName, NDArray[np.int32]]
 
     @property
     def unexplained(self) -> NDArray[np.bool_]:
-        """True for each record that has a key and no writer that explains it; bool of shape (n,)."""
+        """True for each record that has a key and that no writer explains; bool of shape (n,)."""
         return ~(self.records.keys.empty | self.hits.any(axis=1))
 
     def take(self, rows: NDArray[np.intp]) -> _Batch:
-        """Return some of them."""
+        """Return the part of the batch with these rows."""
         hashes = {name: column[rows] for name, column in self.hashes.items()}
         return _Batch(pick_records(self.records, rows), self.hits[rows], hashes)
 
@@ -90,25 +93,25 @@ class _Batch(NamedTuple):
 class Tally:
     """The count of one topic's records so far, in bounded memory; it can be dumped, loaded and merged.
 
-    The writers that explain the records are found on the way: whenever records turn up that none of those
-    known explains, another one is looked for. Where parts of a topic are counted apart, as by tasks of a
-    cluster, a growth to a multiple is best seen when each starts with the `writers` found in a sample of all
-    partitions, since the low partitions alone do not show it. Arguments are those of `Trials`.
+    The writers that explain the records are found on the way: whenever enough records turn up that no known
+    writer explains, another writer is looked for. Parts of a topic may be counted separately, as by tasks of
+    a cluster. Then each should start with the `writers` found in a sample of all partitions, because low
+    partitions alone do not show a growth to a multiple.
 
-    Positions in `writers` are the candidates of `blocks`; when writers come or go, blocks, hits of `_recent`
+    Indexes into `writers` are the candidates of `blocks`. When writers come or go, blocks, hits of `_recent`
     and groups change together. A block spans at most 2 ** `_shift` offsets.
 
     Args:
         num_partitions: the topic's partition count.
-        profiles: whose rules are tried.
-        counts: over which partition counts.
+        profiles: profiles whose rules are tried, as in `Trials`.
+        counts: partition counts that are tried, as in `Trials`.
 
     Attributes:
-        trials: what is tried.
-        writers: found so far.
+        trials: the writers that are tried.
+        writers: the writers found so far.
         groups: writers that were found together, in the order in which they were found.
         blocks: counts by ranges of offsets, for each writer.
-        in_vain: distinct keys for which a writer was looked for without success, at most.
+        in_vain: the most distinct keys for which a writer was looked for without success.
     """
 
     def __init__(
@@ -120,16 +123,16 @@ class Tally:
     ) -> None:
         self.trials = Trials(num_partitions, profiles, counts)
         self.writers: list[Writer] = []
-        self.groups: list[WriterGroup] = []  # writers found together, in the order in which they were found
+        self.groups: list[WriterGroup] = []
         none, empty = np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
-        # The counts by ranges of offsets.
+        # There is no block yet, and no writer.
         self.blocks = Blocks(none, none, none, none, none, empty, empty, empty, none, none)
         self._shift = 0
         self._recent: list[_Batch] = []
         self._pending: list[Records] = []
         self._unexplained = 0
         self._next_try = FIRST_TRY
-        self.in_vain = 0  # distinct keys for which a writer was looked for without success, at most
+        self.in_vain = 0
 
     @property
     def num_partitions(self) -> int:
@@ -138,12 +141,14 @@ class Tally:
 
     @property
     def highest_partition(self) -> int:
-        """The highest partition of which a record was added; 0 without any."""
+        """The highest partition that a record was added for; 0 without records."""
         waiting = [int(records.partition.max()) for records in self._uncounted()]
         return max([int(self.blocks.partition.max(initial=0)), *waiting])
 
     def add(self, records: Records) -> Mapping[HashName, NDArray[np.int32]]:
-        """Count these records; the more at a time, the faster. Hashes of their keys that it took, by name.
+        """Count these records, and return the hashes of their keys that were computed, by name.
+
+        It is faster to add many records at a time.
 
         Args:
             records: in the order in which they were read.
@@ -153,25 +158,25 @@ class Tally:
         batch = self._batch(records)
         self._recent.append(batch)
         self._unexplained += int(np.count_nonzero(batch.unexplained))
-        # Again, as records of two new writers may have come in one batch.
+        # This is a loop because records of two new writers may have come in one batch.
         while self._unexplained >= self._next_try and self._look():
             pass
-        # The oldest batch goes once those after it are enough by themselves.
+        # The oldest batch goes when the batches after it are enough by themselves.
         while _many([batch.records for batch in self._recent[1:]], RECENT, RECENT_BYTES):
             self._pass(self._recent.pop(0))
         self._forget()
         return batch.hashes
 
     def merge(self, other: Tally) -> None:
-        """Count what the other one has counted: other records of the same topic.
+        """Add the counts of another tally, of other records of the same topic.
 
-        Writers get one numbering: those that both know keep this one's positions, new ones are appended.
-        Groups that share a writer become one.
+        Writers get common indexes: those that both know keep the indexes of this tally, and new ones are
+        appended. Groups that share a writer become one.
 
         Args:
             other: of the same topic and trials.
         """
-        # -1 is a writer that is new here, and gets its position below.
+        # -1 marks a writer that is new here, and gets its index below.
         numbers = [self.writers.index(writer) if writer in self.writers else -1 for writer in other.writers]
         for group in other.groups:
             shared = [numbers[writer] for writer in group.writers if numbers[writer] >= 0]
@@ -193,8 +198,8 @@ class Tally:
         self.blocks, self._shift = merge_blocks([own, theirs], max(self._shift, other._shift), MOST_BLOCKS)
         self.in_vain = max(self.in_vain, other.in_vain)
         self._next_try = min(self._next_try, other._next_try)
-        # Each may know what explains the other's.
-        # Before the lists are emptied: these records are added again, under the writers of both.
+        # Each tally may know a writer that explains the other's records. So these are taken out before the
+        # lists are emptied, and added again under the writers of both.
         held = [*self._uncounted(), *other._uncounted()]
         self._recent, self._pending, self._unexplained = [], [], 0
         for records in held:
@@ -203,7 +208,7 @@ class Tally:
     def empty_copy(self) -> Tally:
         """Return a tally that knows the same writers and has counted nothing.
 
-        A part of the topic that is counted apart starts with it.
+        It is the start for a part of the topic that is counted separately.
         """
         tally = Tally(self.num_partitions, profiles=self.trials.profiles, counts=self.trials.counts)
         tally.writers = [*self.writers]
@@ -212,14 +217,14 @@ class Tally:
         return tally
 
     def shrink(self, most_blocks: int = MOST_BLOCKS) -> None:
-        """Hold no records but those nothing explains, and no more blocks than these, but one a partition."""
+        """Keep no records but unexplained ones, and at most this many blocks, but one for each partition."""
         while self._recent:
             self._pass(self._recent.pop(0))
         self.blocks, self._shift = merge_blocks([self.blocks], self._shift, most_blocks)
 
     def settle(self) -> None:
-        """Look for a writer of the last records that nothing explains yet, and count them."""
-        # What is explained is counted first, so that only the rest is looked at.
+        """Look for a writer of the last unexplained records, and count them."""
+        # Explained records are counted first, so that only the others are looked at.
         self.shrink()
         while self._pending and self._look(vaguely=not self.groups, last=True):
             pass
@@ -233,13 +238,13 @@ class Tally:
         return total
 
     def best(self, group: WriterGroup) -> int:
-        """Return the position of the writer of a group that chance explains least.
+        """Return the index of the writer of a group whose hits are the least probable by chance.
 
         Args:
             group: not empty.
         """
         total, rows = self.explained, max(group.rows, 1)
-        # Chance explains everything over one partition, so surprise tells nothing.
+        # With one partition chance explains everything, so the evidence is useless.
         if self.num_partitions == 1:
             return group.writers[0]
         return max(
@@ -248,7 +253,7 @@ class Tally:
         )
 
     def _chance(self, writer: Writer) -> float:
-        """Return how likely a random key is where this writer puts it."""
+        """Return the probability that this writer puts a random key into a given partition."""
         return 1 / (writer.num_partitions if writer.num_partitions > 1 else self.num_partitions)
 
     @property
@@ -258,7 +263,7 @@ class Tally:
         return needed is not None and self.in_vain >= needed
 
     def enough(self, keys: int, writer: Writer) -> bool:
-        """Return whether so many distinct keys are too many to be where a writer puts them by chance.
+        """Return whether this many distinct keys are too many to be where a writer puts them by chance.
 
         Args:
             keys: distinct keys.
@@ -270,10 +275,10 @@ class Tally:
         return needed is not None and keys >= min(needed, _PROOF)
 
     def dump(self) -> bytes:
-        """Return all of it, for another process.
+        """Return the state, for another process.
 
         Returns:
-            A line of JSON, then arrays as `np.savez` has them.
+            A line of JSON, then arrays in the format of `np.savez`.
         """
         kept = {f"blocks_{name}": column for name, column in self.blocks._asdict().items()}
         for number, group in enumerate(self.groups):
@@ -288,7 +293,7 @@ class Tally:
             "num_partitions": self.num_partitions,
             "profiles": self.trials.profiles,
             "counts": [*self.trials.counts],
-            # dataclasses.astuple knows no field of a class that PySpark 3.5 pickled by value.
+            # `dataclasses.astuple` finds no fields in a class that PySpark 3.5 pickled by value.
             "writers": [(writer.profile, writer.same_rule, writer.num_partitions) for writer in self.writers],
             "groups": [(group.writers, group.from_records, group.rows) for group in self.groups],
             "tries": (self._shift, self._next_try, self.in_vain),
@@ -297,7 +302,7 @@ class Tally:
 
     @classmethod
     def load(cls, dumped: bytes) -> Tally:
-        """Return what `dump` gave."""
+        """Return the tally whose state `dump` returned."""
         head, _, body = dumped.partition(b"\n")
         plain = json.loads(head)
         tally = cls(plain["num_partitions"], profiles=plain["profiles"], counts=plain["counts"])
@@ -332,7 +337,7 @@ class Tally:
         return [*self._pending, *(batch.records for batch in self._recent)]
 
     def _pass(self, batch: _Batch) -> None:
-        """Count what is explained; the rest waits."""
+        """Count the explained records of a batch; the others wait in `_pending`."""
         unexplained = batch.unexplained
         if not unexplained.any():
             self._count(batch)
@@ -346,12 +351,12 @@ class Tally:
             self._give_up()
 
     def _count(self, batch: _Batch) -> None:
-        """Count records under all writers, explained or not.
+        """Count records under all writers, whether they are explained or not.
 
-        A record counts for the first group that explains it, so that the sum of groups is that of the
+        A record counts for the first group that explains it, so that the groups' sums add up to the number of
         records.
         """
-        # Records that a group before has counted already.
+        # True for records that an earlier group has counted already.
         counted = np.zeros(len(batch.hits), np.bool_)
         for group in self.groups:
             own = batch.hits[:, group.writers].any(axis=1) & ~counted
@@ -364,16 +369,12 @@ class Tally:
         self.blocks, self._shift = merge_blocks([self.blocks, part], self._shift, MOST_BLOCKS)
 
     def _look(self, *, vaguely: bool = False, last: bool = False) -> bool:
-        """Return whether a writer is found for records that none explains yet.
-
-        With `last` the records of all parts have been added.
-
-        With `vaguely` a writer will do that explains all of it, although by chance: a topic of three keys
-        never says more.
+        """Look for a writer of the unexplained records, and return whether one is found.
 
         Args:
-            vaguely: whether a writer will do that chance may explain.
-            last: whether no record comes any more.
+            vaguely: whether a writer is accepted that explains all of them, even if chance might: a topic
+                with three keys never gives more evidence.
+            last: whether all records of all parts have been added.
         """
         recent = [pick_records(batch.records, np.flatnonzero(batch.unexplained)) for batch in self._recent]
         unexplained = concatenate([*self._pending, *recent])
@@ -385,13 +386,13 @@ class Tally:
         )
         if not search.writers or (search.by_chance and not (vaguely and search.explained == search.keys)):
             self.in_vain = max(self.in_vain, search.keys)
-            # The more were looked at in vain, the less likely a few more tell: so the tries together cost as
-            # the records do.
+            # The more records were looked at in vain, the less a few more will help. Doubling makes the tries
+            # together cost only as much as the records.
             self._next_try = 2 * self._unexplained
             return False
         self._learn(search.writers)
         pending, self._pending = self._pending, []
-        # Hits have a column for each writer, so all batches that are kept are looked at again.
+        # Hits have a column for each writer, so they are computed again for all batches that are kept.
         self._recent = [self._batch(batch.records) for batch in self._recent]
         for records in pending:
             self._pass(self._batch(records))
@@ -410,15 +411,15 @@ class Tally:
     def _forget(self) -> None:
         """Drop rivals that have fallen behind.
 
-        A rival explains as many records as the best one at first, as both fit the few keys that were looked
-        at; with more records one of them falls behind.
+        At first a rival explains as many records as the best writer, because both fit the few keys that were
+        looked at. With more records one of them falls behind.
         """
         if len(self.writers) == len(self.groups):
             return
         total = self.explained
         for group in self.groups:
             best = self.best(group)
-            # The constant protects young groups, in which a few records make a great share.
+            # The constant protects young groups, in which a few records are a large share.
             least = BEHIND * total[best] - FIRST_TRY
             group.writers = [writer for writer in group.writers if total[writer] >= least]
         kept = sorted(writer for group in self.groups for writer in group.writers)
@@ -434,14 +435,14 @@ class Tally:
             self.blocks = self.blocks._replace(explained=explained, first_missed=first, last_missed=last)
 
     def _learn(self, writers: Sequence[Writer]) -> None:
-        """Count these writers from now on, and the best one's rule over the topic's own count.
+        """Count these writers from now on, and also the best one's rule with the topic's own count.
 
         Args:
             writers: the best one, then rivals; at least one.
         """
         own = self.trials.writer(rule_of(writers[0]), self.num_partitions)
         new = [writer for writer in writers if writer not in self.writers]
-        # Rivals cost a column each in every count, and are the first to do without.
+        # Each rival costs one column in every count, so rivals are dropped first.
         if len(self.writers) + len(new) >= MOST_WRITERS:
             new = new[:1]
         self._grow_groups(new, from_records=True)
@@ -450,7 +451,7 @@ class Tally:
         self.blocks = widen_blocks(self.blocks, range(self.blocks.explained.shape[1]), len(self.writers))
 
     def _grow_groups(self, new: Sequence[Writer], *, from_records: bool) -> None:
-        """Append new writers as one group; without any there is none."""
+        """Append new writers as one group; if there are none, no group is added."""
         if new:
             self.groups.append(
                 WriterGroup([*range(len(self.writers), len(self.writers) + len(new))], from_records)
@@ -459,5 +460,5 @@ class Tally:
 
 
 def _many(parts: Sequence[Records], rows: int, size: int) -> bool:
-    """Return whether these are more records, or more bytes of keys, than that."""
+    """Return whether these are more records than `rows`, or more bytes of keys than `size`."""
     return sum(len(part.offset) for part in parts) > rows or sum(len(part.keys.data) for part in parts) > size

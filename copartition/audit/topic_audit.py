@@ -1,4 +1,4 @@
-"""The values of an audit: the records of a topic that it reads, and what it finds out from them."""
+"""Define the values of an audit: the records of a topic that it reads, and what it finds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,19 +23,20 @@ class LogicalKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Selection:
-    """The records of a topic to read; of `full`, `last` and `since_ms` one at most, else a sample.
+    """The records of a topic to read; at most one of `full`, `last` and `since_ms`, else a sample.
 
-    More than one of them, or a number that selects nothing, raises `InvalidConfigError`.
+    Raises:
+        InvalidConfigError: more than one of them is given, or a number selects nothing.
     """
 
-    full: bool = False  # every record there is when reading begins
-    last: int | None = None  # so many offsets at the end of each partition
+    full: bool = False  # every record that exists when reading begins
+    last: int | None = None  # this many offsets at the end of each partition
     since_ms: int | None = None  # records from this time on, milliseconds since 1970
-    partitions: tuple[int, ...] | None = None  # these only; None for all
+    partitions: tuple[int, ...] | None = None  # only these partitions; None for all
     committed: bool = False  # leave out records of transactions that are open or were aborted
 
     def __post_init__(self) -> None:
-        # Each of them says which offsets are read, so two would contradict each other.
+        # Each of them defines which offsets are read, so two would contradict each other.
         if self.full + (self.last is not None) + (self.since_ms is not None) > 1:
             raise InvalidConfigError("full, last and since_ms exclude each other; give one at most")
         if self.last is not None and self.last < 1:
@@ -55,7 +56,7 @@ class Records(NamedTuple):
 
 @dataclass(frozen=True, order=True)
 class Writer:
-    """A rule over a partition count: what a record's place says about the client that wrote it.
+    """A rule with a partition count: what a record's partition shows of the client that wrote it.
 
     Attributes:
         profile: the first profile with this rule, a name in `partitioning.profiles.PROFILES`.
@@ -80,10 +81,11 @@ class Span:
         last_ms: highest timestamp of the span, None if no record has one.
         writer: the best explanation; None if the span has no keyed record.
         rows: records read.
-        keyless: of them without a key or with an empty one, which is no evidence.
+        keyless: how many of them have no key or an empty one; these are not evidence.
         explained: keyed records that are where the writer puts them.
         missed: offsets of a few keyed records that are elsewhere.
-        rivals: writers of another rule or count that explain as many records: nothing shows which it was.
+        rivals: writers with another rule or count that explain as many records: nothing shows which of them
+            wrote.
     """
 
     partition: int
@@ -105,7 +107,7 @@ class Share:
 
     Attributes:
         writer: the writer.
-        rows: keyed records that it explains, and none that was found before it does.
+        rows: keyed records that it explains and that no writer found before it does.
     """
 
     writer: Writer
@@ -113,7 +115,7 @@ class Share:
 
 
 class HotKey(NamedTuple):
-    """A key with many rows."""
+    """A key with many records."""
 
     key: bytes
     partition: int
@@ -130,9 +132,10 @@ class KeyForm:
         rows: keyed records of this form.
         schema_ids: schema ids seen in registry frames, ascending; empty for other forms.
         example: one such key; of a long one, its first bytes.
-        maybe: forms that fit these keys as well: nothing shows what they are.
+        maybe: other forms that fit these keys as well: nothing shows which one they have.
         sample: a few hundred of the keys, chosen by what they say, for `logical.find_respelled`.
-        meanings: what each of these says where they were decoded; else `logical.logical_key` tells it.
+        meanings: what each of these keys says, if they were decoded; else empty, and `logical.logical_key`
+            tells.
     """
 
     name: str
@@ -175,19 +178,19 @@ class TopicAudit:
         spans: the ranges of offsets of every partition, by partition and offset.
         forms: forms of the keys, most frequent first.
         coverage: what was read.
-        certainty: "sure": one writer (or one after another) explains what was read, and no rival does;
-            "likely": but for strays; "mixed": several clients at once; "none": no rule tried explains
-            the records; "unknown": too few keyed records to tell rules apart.
+        certainty: "sure": one writer (or one after another) explains all that was read, and no rival does;
+            "likely": the same, except for strays; "mixed": several clients at once; "none": no rule tried
+            explains the records; "unknown": too few keyed records to tell rules apart.
         tried: how many writers were tried.
         compacted: whether `cleanup.policy` has "compact"; None if it was not asked.
-        shares: the writers that were found, the one with the most records first; of clients that wrote at the
-            same time, all that the data tells.
-        hottest: the ten keys with the most records, and the three of each partition, most first; a key of
-            two partitions is one of each. None if keys were not counted.
-        hottest_error: so many records more than that each of them may have; 0: the counts are exact.
-        header_schemas: GUIDs of key schemas that a header of some records names, ascending: their serializer
-            sends the schema's id there and not in the key. Empty if no record that was looked at has one, or
-            headers were not read.
+        shares: the writers that were found, the one with the most records first. If clients wrote at the same
+            time, this is all that the data shows.
+        hottest: the ten keys with the most records, and the three of each partition, most first. A key in two
+            partitions is one key in each. None if keys were not counted.
+        hottest_error: how many records more than its count each of them may have; 0: the counts are exact.
+        header_schemas: GUIDs of key schemas that headers of records name, ascending; their serializer sends
+            the schema's id there and not in the key. Empty if no record that was looked at has such a header,
+            or headers were not read.
     """
 
     topic: str
@@ -205,14 +208,14 @@ class TopicAudit:
 
     @property
     def has_both_frames(self) -> bool:
-        """True if some keys have their schema's id in front, and of others a header names the schema."""
+        """True if some keys have their schema's id in front, and headers name the schema of others."""
         return bool(self.header_schemas) and any(form.name == "registry" for form in self.forms)
 
 
 def key_hashes(keys: KeyColumn) -> NDArray[np.uint64]:
-    """Return 64 bits of each key, null or not: murmur3 above, murmur2 below; uint64 of shape (n,)."""
-    # Two functions that have nothing in common: with the 32 bits of one, unequal keys have equal hashes in
-    # most topics of a hundred thousand keys.
+    """Return 64 bits of each key, null or not: murmur3 in the high half, murmur2 in the low; shape (n,)."""
+    # The two functions are unrelated. With the 32 bits of one, unequal keys would have equal hashes in most
+    # topics of a hundred thousand keys.
     high = murmur3_column(keys.offsets, keys.data).view(np.uint32).astype(np.uint64)
     high <<= np.uint64(32)
     high |= murmur2_column(keys.offsets, keys.data).view(np.uint32)
@@ -239,7 +242,7 @@ def pick_records(records: Records, rows: NDArray[np.intp]) -> Records:
 
 def concatenate(parts: Sequence[Records]) -> Records:
     """Return the records of all parts, one part after the other; at least one part."""
-    # The usual case of a small topic: no copy is made.
+    # This is the usual case for a small topic: no copy is made.
     if len(parts) == 1:
         return parts[0]
     return Records(

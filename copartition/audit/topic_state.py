@@ -23,7 +23,7 @@ from partitioning.errors import (
 TIMEOUT_S = 10.0
 
 ASIDE_S = 3.0
-"""The longest time to wait for answers that an audit can do without, in seconds."""
+"""The longest time to wait for answers that an audit does not need, in seconds."""
 
 UNKNOWN_TOPIC = {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"}
 """librdkafka's names of the errors of a topic, or of a partition of it, that is not there."""
@@ -32,7 +32,7 @@ NO_RIGHT = "TOPIC_AUTHORIZATION_FAILED"
 
 _NO_TIMES = -1
 _NO_ID = "A" * 22
-"""The id of every topic of a cluster before Kafka 2.8: sixteen bytes of 0 in base64."""
+"""The id of every topic on a cluster before Kafka 2.8: sixteen zero bytes in base64."""
 
 
 class TopicState:
@@ -156,11 +156,11 @@ class TopicState:
         return BrokerUnreachableError(f"{where}: {error.str()}; {advice}")
 
     def same(self) -> bool | None:
-        """Return whether it is still the topic that it was; None if the cluster told no id at the beginning.
+        """Return whether the topic still has its first id; None if the cluster gave no id at the beginning.
 
         Raises:
-            BrokerUnreachableError: no broker tells the id now. Taking that for "the same" would pass off the
-                records of another topic as those of this one.
+            BrokerUnreachableError: no broker gives the id now. If that counted as "the same", the records of
+                another topic might be reported as those of this one.
             UnknownTopicError: the topic is gone.
             TopicAccessError: the right to describe it is gone.
         """
@@ -172,7 +172,7 @@ class TopicState:
             raise self.error_of(error.args[0], "DESCRIBE") from error
 
     def _topic_id(self) -> str | None:
-        """Return the topic's id; None if the cluster has none, or does not tell it."""
+        """Return the topic's id; None if the cluster has no topic ids, or does not give this one."""
         try:
             topic_id = str(self._describe().result().topic_id)
         except KafkaException:
@@ -180,10 +180,10 @@ class TopicState:
         return None if topic_id == _NO_ID else topic_id
 
     def _describe(self, within_s: float | None = None) -> Future[Any]:
-        """Return the answer to a question about this very topic, which may be a refusal.
+        """Return the future answer to a question about this topic; its result may be an error.
 
         Args:
-            within_s: the longest time to wait, in seconds; None for that of what an audit can do without.
+            within_s: the longest time to wait, in seconds; None for `ASIDE_S`.
         """
         topics, within_s = TopicCollection([self.topic]), within_s or ASIDE_S
         answer: Future[Any] = self._admin.describe_topics(topics, request_timeout=within_s)[self.topic]

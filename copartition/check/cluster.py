@@ -1,4 +1,4 @@
-"""Topics of a cluster, each read once, and checked for a join by partition."""
+"""Read topics of a cluster once each, and check them for a join by partition."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ _COMMITTED = "records of open and aborted transactions do not count, as for a re
 
 
 class JoinCheck(NamedTuple):
-    """A verdict and what it rests on.
+    """A verdict, and the audits that it is based on.
 
     Attributes:
         verdict: the answer with its reasons.
@@ -27,7 +27,7 @@ class JoinCheck(NamedTuple):
     """
 
     verdict: JoinVerdict
-    audits: tuple[TopicAudit, ...]  # who wrote each topic
+    audits: tuple[TopicAudit, ...]
 
 
 def check_topics(
@@ -39,20 +39,22 @@ def check_topics(
 ) -> JoinCheck:
     """Return whether topics of a cluster can be joined partition by partition.
 
-    A sample, the default of `selection`, can prove that a join breaks but never that it holds. Fewer than two
-    topics, or one of them twice, raise `InvalidConfigError`; other arguments and errors are those of
-    `audit_topic`.
+    A sample, the default of `selection`, can prove that a join breaks, but never that it works. For the other
+    arguments and errors see `audit_topic`.
 
     Args:
         topics: names, two or more.
-        config: librdkafka's settings, "bootstrap.servers" at least.
-        selection: which records are read; None takes a sample.
-        decoder: for a topic, what its keys mean; None if they are only bytes.
+        config: librdkafka's settings, with "bootstrap.servers" at least.
+        selection: the records to read; None takes a sample.
+        decoder: returns, for a topic, the function that says what its keys mean; None if they are only bytes.
+
+    Raises:
+        InvalidConfigError: there are fewer than two topics, or a topic is named twice.
     """
     names = checked_topics(topics)
     comparison = KeyComparison(len(names))
     audits = [
-        # Records are read once: the audit and the comparison of keys both look at them as they pass.
+        # Records are read only once: the audit and the comparison of keys both get each batch.
         audit_topic(topic, config, selection, also=partial(comparison.add, number), decode=decoder(topic))
         for number, topic in enumerate(names)
     ]

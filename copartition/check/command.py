@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from copartition.check.report import JoinReport
 
 CHECKS = "topics, against, open, common, apart, scattered, read, present; with --grow breaks, moves"
-"""The numbers that --check can look at: those of `JoinNumbers`, which `--help` names without loading it."""
+"""The numbers for --check: those of `JoinNumbers`, repeated here so that `--help` need not import it."""
 
 _EXIT = {"yes": 0, "no": 1, "unknown": COULD_NOT}
 
@@ -93,7 +93,7 @@ def check(
     if grow:
         from copartition.check.planned import plan_growth  # noqa: PLC0415 - help and completion do without
 
-        # With --grow the arguments are one join more.
+        # With --grow the arguments are one more join.
         listed = [*([joined] if joined else []), *(tuple(join.split(",")) for join in joins)]
         known_counts = _partition_counts(config, counts, {topic for join in listed for topic in join})
         report = JoinReport(plan_growth(listed, known_counts, grow))
@@ -101,7 +101,7 @@ def check(
         report = _check_writers(joined, writers, config, counts)
     else:
         report = _check_records(joined, config, counts, selection, keys)
-    # A number that was not looked at passes no limit.
+    # A number that was not computed passes no limit.
     failed = [limit for limit in limits if not limit.passes(report.numbers)]
     output.show(
         partial(print_join, report),
@@ -112,7 +112,7 @@ def check(
         complain(ctx, line)
     for limit in failed:
         complain(ctx, f"check failed: {limit}, it is {limit.describe(report.numbers)}")
-    # With limits, they decide the exit code and not the verdict.
+    # If limits are given, they decide the exit code, and the verdict does not.
     ctx.exit(bool(failed) if limits else _EXIT[report.verdict.answer])
 
 
@@ -134,7 +134,7 @@ def _check_writers(
 def _partition_counts(
     config: Mapping[str, str], counts: Mapping[str, int], topics: Iterable[str]
 ) -> dict[str, int]:
-    """Return the given partition counts, and of other topics the cluster's, if a cluster is named."""
+    """Return the topics' partition counts: the given ones, and those of the cluster if one is named."""
     if not config.get("bootstrap.servers") or counts.keys() >= {*topics}:
         return dict(counts)
     from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - only a cluster needs it

@@ -1,8 +1,9 @@
-"""From audits and a comparison of keys to a verdict: can these topics be joined partition by partition?
+"""Judge from audits and a comparison of keys whether topics can be joined partition by partition.
 
-"no" needs one fact that proves it. "yes" needs that nothing is left open, and one of two reasons: every
-keyed record of every topic is where one rule over one count puts it, or every key that is in two topics was
-compared and there are enough of them to tell rules apart. Remedies are the ways out, the cheapest first.
+A "no" needs one fact that proves it. A "yes" needs that nothing is left open, and one of two reasons. Either
+every keyed record of every topic is where one rule with one count puts it; or every key that is in two topics
+was compared, and there are enough such keys to tell rules apart. Remedies are the ways out, the cheapest
+first.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,14 +27,14 @@ from partitioning.errors import InvalidConfigError
 from partitioning.profiles import PROFILES
 
 _SAME = (frozenset({"decimal", "int32", "int64"}), frozenset({"uuid", "uuid-text"}))
-"""Forms in which one serializer or another writes the same values."""
+"""Sets of forms in which different serializers write the same values."""
 
 _SEEMING = {"int32", "int64", "bytes"}
-"""Forms that bytes without any mark are given."""
+"""Forms that are assigned to bytes without any distinguishing mark."""
 
 
 def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Iterator[JoinReason]:
-    """Yield what the forms of keys say about a join of these topics.
+    """Yield the reasons that follow from the forms of keys.
 
     Args:
         audits: one for each topic, with the forms of the keys that were sampled.
@@ -64,8 +65,8 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
                     f"keys of {name} are {list_names(sorted(mine))}, "
                     f"those of {other} {list_names(sorted(its))}"
                 )
-                # Other forms alone prove nothing: two topics may hold different things. No common key among
-                # all of them does.
+                # Other forms alone prove nothing, because two topics may hold different things. But if no key
+                # of all keys is in both, that is a proof.
                 proved = not mine & its and proof is not None and proof.complete and not proof.common
                 because = (
                     "; no two are the same bytes" if proved else "; the same value in both has other bytes"
@@ -74,13 +75,13 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
 
 
 def _respelled_reasons(audits: Sequence[TopicAudit]) -> Iterator[JoinReason]:
-    """Yield a reason if sampled keys say the same in other bytes, in two topics or one; the surest only."""
+    """Yield a reason if sampled keys say the same in other bytes, in two topics or one; only the surest."""
     weighed: dict[Literal["against", "open"], list[tuple[KeyForm, ...]]] = {
         "against": [tuple(filter(_is_sure, audit.forms)) for audit in audits],
         "open": [audit.forms for audit in audits],
     }
     for weight, forms in weighed.items():
-        # All topics together first: what is found between two of them says more than inside one.
+        # All topics together come first: a difference between two topics says more than one within a topic.
         everywhere = [*zip(audits, forms, strict=True)]
         for group in (everywhere, *([meaning] for meaning in everywhere)):
             respelling = find_respelled(*(its for _, its in group))
@@ -94,7 +95,7 @@ def _respelled_reasons(audits: Sequence[TopicAudit]) -> Iterator[JoinReason]:
 
 
 def _is_sure(form: KeyForm) -> bool:
-    """Return whether its keys say for certain what they seem to.
+    """Return whether the keys of a form certainly say what they seem to say.
 
     Any four or eight bytes could be a number.
     """
@@ -116,16 +117,16 @@ def _respelled_text(names: Sequence[str], respelling: Respelled) -> str:
 
 
 def _differ(mine: set[str], its: set[str]) -> bool:
-    """Return whether each has a form that the other lacks, and both write the same values."""
-    # A form that both have is written alike by both.
+    """Return whether each topic has a form that the other lacks, and both forms write the same values."""
+    # A form that both topics have is written in the same way by both.
     only_mine, only_its = mine - its, its - mine
-    # A registry's serializers put five bytes in front: no key of the one is a key of the other.
+    # A registry's serializers put five bytes in front, so no key of one topic equals a key of the other.
     framed = ("registry" in mine) != ("registry" in its)
     return framed or any(only_mine & same and only_its & same for same in _SAME)
 
 
 ENOUGH_COMMON = 40
-"""Keys that must agree to stand for a rule: two rules that differ in a sign agree on half of them."""
+"""The keys that must agree to show a rule: two rules that differ in the sign agree on half of all keys."""
 
 _BY_BYTES = "keys are the same where their bytes are"
 _NOT_GROWN = "where no one rule explains the records, the topic has not grown since its first record"
@@ -135,18 +136,19 @@ _AS_BEFORE = "writers go on as they did: later records are placed by the same ru
 def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVerdict:
     """Return whether audited topics can be joined partition by partition.
 
-    `proof` is what their keys say, in the order of the audits; None if they were not compared. Fewer than
-    two topics, one of them twice, or a proof of other topics raise `InvalidConfigError`.
-
-    A reason is "against" only if what it says proves that a join breaks, and "for" only if it leaves nothing
-    open; all else is "open". One reason against decides, then one that is open.
+    A reason is "against" only if it proves that a join breaks, and "for" only if it leaves nothing open; all
+    others are "open". One reason against decides; without one, an open reason decides.
 
     Args:
         audits: one for each topic, in the order of the join.
-        proof: what the keys say; it has the same order.
+        proof: what the keys say, in the same order; None if they were not compared.
 
     Returns:
-        The verdict with its reasons, those that decide first.
+        The verdict with its reasons, the deciding ones first.
+
+    Raises:
+        InvalidConfigError: there are fewer than two topics, one is named twice, or the proof is of other
+            topics.
     """
     names = checked_topics(audit.topic for audit in audits)
     if proof is not None and len(proof.keys) != len(names):
@@ -155,7 +157,7 @@ def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVe
         )
     topics = [AuditSummary(audit) for audit in audits]
     compared = proof is not None and _convinces(proof)
-    # By rules or by keys: either is enough for a "yes".
+    # Rules or keys: either is enough for a "yes".
     explained = _all_explained(topics)
     reasons = [
         *_counts(topics),
@@ -173,13 +175,14 @@ def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVe
     if not (compared or explained) and not any(reason.weight != "for" for reason in reasons):
         text = "neither the rules nor the keys that are in both show that the topics agree"
         reasons.append(JoinReason("unproved", names, text, "open"))
-    # Stable: reasons of one weight stay in the order in which they were found.
+    # The sort is stable, so reasons of one weight stay in the order in which they were found.
     reasons.sort(key=lambda reason: WEIGHTS.index(reason.weight))
     answer = answer_of(reasons)
     assumed = [_BY_BYTES, _AS_BEFORE]
     if any(reason.code in {"unexplained", "too-few-keys", "mixed"} for reason in reasons):
         assumed.append(_NOT_GROWN)
-    # Collisions can only make a key seem apart, so they matter for a "no"; the assumption says how likely.
+    # Collisions can only make a key seem apart, so they matter for a "no"; the assumption gives their
+    # probability.
     if proof is not None and proof.hashed:
         assumed.append(_collisions(proof))
     return JoinVerdict(
@@ -198,7 +201,7 @@ def _convinces(proof: KeyProof) -> bool:
     Args:
         proof: of two topics or more.
     """
-    # With more than two topics a key in two of them says nothing about the third.
+    # With more than two topics, a key in two of them says nothing about the third.
     everywhere = proof.common if len(proof.keys) == 2 else proof.everywhere or 0
     return proof.complete and not proof.apart and not any(proof.scattered) and everywhere >= ENOUGH_COMMON
 
@@ -212,9 +215,9 @@ def _alone(topics: Sequence[AuditSummary], proof: KeyProof | None) -> list[int |
 
 
 def _all_explained(topics: Sequence[AuditSummary]) -> bool:
-    """Return whether one rule over one count explains the place of every record of every topic.
+    """Return whether one rule with one count explains the partition of every record of every topic.
 
-    Then no key can be apart.
+    If so, no key can be apart.
     """
     return all(topic.full and topic.keyed and not topic.missed for topic in topics) and (
         len({rule for topic in topics for rule in topic.rules}) == 1
@@ -222,7 +225,7 @@ def _all_explained(topics: Sequence[AuditSummary]) -> bool:
 
 
 def _counts(topics: Sequence[AuditSummary]) -> Iterator[JoinReason]:
-    """Yield whether all topics have as many partitions."""
+    """Yield a reason on whether all topics have the same number of partitions."""
     names = tuple(topic.name for topic in topics)
     counts = [topic.count for topic in topics]
     if len({*counts}) == 1:
@@ -233,8 +236,8 @@ def _counts(topics: Sequence[AuditSummary]) -> Iterator[JoinReason]:
 
 
 def _rules(topics: Sequence[AuditSummary], *, convinced: bool) -> Iterator[JoinReason]:
-    """Yield whether one rule over the count of today explains all topics that any rule explains."""
-    # Topics whose writers are not known are left out: `_writers` says what is open about them.
+    """Yield a reason on whether one rule with today's count explains all topics that any rule explains."""
+    # Topics with unknown writers are left out; `_writers` yields what is open about them.
     sure = [topic for topic in topics if topic.trusted and topic.today]
     names = tuple(topic.name for topic in sure)
     if len(sure) < 2 or len({topic.count for topic in sure}) > 1:
@@ -249,8 +252,8 @@ def _rules(topics: Sequence[AuditSummary], *, convinced: bool) -> Iterator[JoinR
     text = "; ".join(
         f"keys of {list_names(those)} are placed by {_all(of)}" for of, those in by_rules.items()
     )
-    # A rival rule that explains a topic as well may be the true one: only disjoint sets of possible rules are
-    # different rules.
+    # A rival rule that explains a topic equally well may be the true one. So only disjoint sets of possible
+    # rules show that the rules differ.
     apart = any(not one.possible & other.possible for one in sure for other in sure)
     if apart and not convinced:
         share = f"of keys under different rules one in {sure[0].count} is at the same partition number"
@@ -260,7 +263,7 @@ def _rules(topics: Sequence[AuditSummary], *, convinced: bool) -> Iterator[JoinR
 
 
 def _keys(topics: Sequence[AuditSummary], proof: KeyProof | None, *, explained: bool) -> Iterator[JoinReason]:
-    """Yield what the comparison of keys says."""
+    """Yield the reasons that follow from the comparison of keys."""
     if proof is None:
         return
     names = tuple(topic.name for topic in topics)
@@ -276,7 +279,7 @@ def _keys(topics: Sequence[AuditSummary], proof: KeyProof | None, *, explained: 
             ]
             text += f", such as {key_text(example.key)}, {list_names(places)}"
         yield JoinReason("keys-apart", names, text, "against")
-    # Nothing is shown: with no key in both, no key can be apart.
+    # This shows nothing: if no key is in both topics, no key can be apart.
     elif not proof.common:
         text = (
             "no key is in more than one topic, so nothing meets in a join"
@@ -290,7 +293,7 @@ def _keys(topics: Sequence[AuditSummary], proof: KeyProof | None, *, explained: 
     if proof.common and proof.everywhere == 0:
         yield JoinReason("no-common-key", names, "no key that was read is in every topic", "open")
     for name, scattered in zip(names, proof.scattered, strict=True):
-        # A key that is apart says more.
+        # A key that is apart says more, so this reason is left out then.
         if scattered and not proof.apart:
             text = f"{count(scattered, 'key')} of {name} are in several partitions of {name} itself"
             yield JoinReason("scattered", (name,), f"{text}; a record with such a key misses some", "open")
@@ -305,10 +308,12 @@ def _keys(topics: Sequence[AuditSummary], proof: KeyProof | None, *, explained: 
 
 
 def _writers(topic: AuditSummary, alone: int | None, *, convinced: bool) -> Iterator[JoinReason]:
-    """Yield what the audit of one topic leaves open, and the keys do not settle.
+    """Yield what the audit of one topic leaves open and the keys do not settle.
 
-    `alone` is how many of its keys are not in every topic, None if not counted; `convinced`: the keys in
-    every topic agree, and are enough.
+    Args:
+        topic: the audit.
+        alone: how many of its keys are not in every topic; None if they were not counted.
+        convinced: whether the keys in every topic agree, and there are enough of them.
     """
     name = (topic.name,)
     if not topic.rows:
@@ -362,7 +367,7 @@ def _trusted_reasons(topic: AuditSummary, *, settled: bool) -> Iterator[JoinReas
 
 
 def _coverage(topics: Sequence[AuditSummary]) -> Iterator[JoinReason]:
-    """Yield, for each topic of which not all records were read, that others may be placed otherwise."""
+    """Yield a reason for each topic that was not read completely: other records may be placed otherwise."""
     for topic in topics:
         if not topic.full:
             read = f"of {topic.name} {topic.audit.coverage.text} were read"
@@ -373,13 +378,13 @@ def _coverage(topics: Sequence[AuditSummary]) -> Iterator[JoinReason]:
 
 
 def _keyless(topics: Sequence[AuditSummary], proof: KeyProof | None) -> Iterator[JoinReason]:
-    """Warn of null keys, which do not join, and of empty keys, which some clients place by chance."""
+    """Yield reasons on null keys, which do not join, and empty keys, which some clients place randomly."""
     having = [topic for topic in topics if topic.keyless and topic.keyed]
     for topic in having:
         text = (
             f"{topic.keyless:,} of {count(topic.rows, 'record')} of {topic.name} have no key or an empty one"
         )
-        # Empty keys are compared as any key is, if all keys were compared.
+        # If all keys were compared, empty keys were, too.
         unsure = len(having) > 1 and (proof is None or not proof.complete)
         weight = "; an empty key in both may be at different partition numbers" if unsure else ""
         yield JoinReason("keyless", (topic.name,), text + weight, "open" if unsure else "for")
@@ -391,7 +396,7 @@ def _all(rules: frozenset[Placement]) -> str:
 
 
 def _collisions(proof: KeyProof) -> str:
-    """Return the assumption about 64-bit hashes, with a bound on the chance that two keys share one."""
+    """Return the assumption about 64-bit hashes, with a bound on the probability of a collision."""
     pairs = sum(proof.keys) ** 2 / 2
     return (
         "keys were compared by 64-bit hashes, of which two that collide can make keys seem apart but never "
@@ -400,19 +405,19 @@ def _collisions(proof: KeyProof) -> str:
 
 
 _PLACING = {"counts", "rules", "changed-rule", "keys-apart", "scattered", "epochs", "strays", "mixed"}
-"""Reasons that go away once records are placed anew."""
+"""Codes of reasons that go away once records are rewritten."""
 
 _BY_HAND = ("java", "librdkafka")
 """Clients whose settings are listed if the writer is unknown."""
 
 
 class _Target(NamedTuple):
-    """A placement for all topics, and the topics whose records must be written anew for it.
+    """A placement for all topics, and the topics whose records must be rewritten for it.
 
     Attributes:
         rule: how keys are placed.
-        partitions: the count of each topic.
-        anew: the topics that have at least one record elsewhere, or may have.
+        partitions: the partition count of each topic.
+        anew: the topics that have, or may have, at least one record elsewhere.
     """
 
     rule: Placement
@@ -421,28 +426,28 @@ class _Target(NamedTuple):
 
     @property
     def records(self) -> int:
-        """Records of these topics, at most."""
+        """The most records that these topics can have together."""
         return sum(topic.records for topic in self.anew)
 
 
 def remedies(
     topics: Sequence[AuditSummary], reasons: Sequence[JoinReason], proof: KeyProof | None
 ) -> tuple[Remedy, ...]:
-    """Return the ways out of what speaks against a join or leaves it open, the cheapest first.
+    """Return the ways out of reasons that are against a join or leave it open, the cheapest first.
 
     Args:
-        topics: those of the join.
-        reasons: all of them.
+        topics: the topics of the join.
+        reasons: all reasons of the verdict.
         proof: what the keys say; None if they were not compared.
     """
     codes = {reason.code for reason in reasons if reason.weight != "for"}
     ways: list[Remedy] = []
     if codes & _PLACING:
         target = _cheapest(topics, proof)
-        # Settings first: old records written anew are of no use while new ones still go elsewhere.
+        # Settings come first: to rewrite old records is of no use while new ones still go elsewhere.
         ways += [remedy for topic in target.anew for remedy in _settings(topic, target)]
         ways += [_anew(topic, target) for topic in sorted(target.anew, key=lambda topic: topic.records)]
-    # Reading everything may settle it, unless something else speaks against the join already.
+    # Reading everything may settle the question, unless another reason is against the join already.
     elif "sample" in codes:
         ways += _read(topics)
     if codes & {"forms", "respelled"}:
@@ -473,19 +478,18 @@ def _read(topics: Sequence[AuditSummary]) -> Iterator[Remedy]:
 
 
 def _cheapest(topics: Sequence[AuditSummary], proof: KeyProof | None) -> _Target:
-    """Return the placement for which the fewest records are written anew.
+    """Return the placement for which the fewest records must be rewritten.
 
-    Of equal ones, over more partitions.
+    Among equal ones it is the one with more partitions.
     """
     scattered = dict.fromkeys((topic.name for topic in topics), 0)
     if proof is not None:
         scattered = dict(zip(scattered, proof.scattered, strict=True))
     most = max(topic.count for topic in topics)
     wanted = {(rule, topic.count) for topic in topics for rule in topic.today}
-    # If nothing is known of any writer, Java's rule over the largest count.
+    # If nothing is known of any writer, Java's rule with the largest count is wanted.
     wanted = wanted or {(placement(PROFILES["java"], most), most)}
-    # A topic counts as placed only if its whole history is explained by the wanted rule over the wanted
-    # count.
+    # A topic counts as placed only if the wanted rule with the wanted count explains its whole history.
     targets = [
         _Target(
             rule,
@@ -506,7 +510,7 @@ def _cheapest(topics: Sequence[AuditSummary], proof: KeyProof | None) -> _Target
 
 
 def _anew(topic: AuditSummary, target: _Target) -> Remedy:
-    """Return the remedy of copying a topic into one that is placed as wanted."""
+    """Return the remedy of copying a topic into one with the wanted placement."""
     name = f"{topic.name}-by-{target.partitions}"
     text = (
         f"write {topic.name} anew into a topic with {count(target.partitions, 'partition')}, placed by "
@@ -520,10 +524,10 @@ def _anew(topic: AuditSummary, target: _Target) -> Remedy:
 
 
 def _settings(topic: AuditSummary, target: _Target) -> Iterator[Remedy]:
-    """Yield the remedy of setting the topic's writers so that records to come are placed as wanted."""
+    """Yield the remedy of setting the topic's writers so that new records have the wanted placement."""
     wanted = target.rule
     placed = {placement(PROFILES[name], target.partitions) for name in topic.profiles}
-    # Its writers are set so already; only old records are elsewhere.
+    # If its writers are set so already, only old records are elsewhere.
     if topic.trusted and placed == {wanted}:
         return
     settings = [

@@ -1,4 +1,4 @@
-"""Joins before anything is written or grows: by the settings of clients, and by planned partition counts."""
+"""Judge joins before anything is written or grows: by clients' settings, and by planned partition counts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,16 +23,14 @@ _MANY_PARTITIONS = "the topics have more than one partition"
 
 
 def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | None = None) -> JoinVerdict:
-    """Return whether topics that these clients write, one or more each, can be joined partition by partition.
-
-    Only counts of these topics, where known, are looked at.
+    """Return whether topics that these clients write can be joined partition by partition.
 
     Args:
         writers: clients with their settings; a topic may have several.
-        counts: partition counts by topic, as far as they are known.
+        counts: topic -> partition count, as far as it is known; other topics are ignored.
 
     Raises:
-        InvalidConfigError: writers of fewer than two topics.
+        InvalidConfigError: there are writers of fewer than two topics.
         InvalidPartitionCountError: a count is out of range.
     """
     topics = tuple(dict.fromkeys(writer.topic for writer in writers))
@@ -42,13 +40,13 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
         topic: checked_partition_count(known_counts[topic]) for topic in topics if topic in known_counts
     }
     different = {*counts_by_topic.values()}
-    # Rules may differ in a sign only, which matters for some counts: it is known for one count that all
-    # share.
+    # Rules may differ only in the sign, which matters only for some counts. So the count is known here only
+    # if all topics share it.
     count = different.pop() if len(different) == 1 else None
     reasons = [*_counts(topics, counts_by_topic), *_rules(topics, writers, count)]
     reasons.sort(key=lambda reason: WEIGHTS.index(reason.weight))
     assumed = [*_ASSUMED]
-    # An empty key is the one key that two clients with the same hash may place differently.
+    # Only an empty key may be placed differently by two clients with the same hash.
     if any(writer.profile and writer.profile.empty == "unkeyed" for writer in writers):
         assumed.append(_NO_EMPTY_KEY)
     unchecked = dict.fromkeys(
@@ -58,7 +56,7 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
         f"{name} places keys as its source says; its rule was not compared with the client itself"
         for name in unchecked
     ]
-    # Profiles are named by the client that was asked: a tool that is built on it, or an alias, was not.
+    # A profile was compared with the client that it is named after, but not with tools built on that client.
     assumed += dict.fromkeys(
         f"{writer.client} places keys by the rule of {writer.profile.name}"
         for writer in writers
@@ -73,7 +71,7 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
 
 
 def _counts(topics: tuple[str, ...], counts: Mapping[str, int]) -> Iterator[JoinReason]:
-    """Yield what the given partition counts say of a join."""
+    """Yield the reason that follows from the given partition counts."""
     text = list_names(
         [f"{topic} has {count(partitions, 'partition')}" for topic, partitions in counts.items()] or ["-"]
     )
@@ -94,10 +92,10 @@ def _counts(topics: tuple[str, ...], counts: Mapping[str, int]) -> Iterator[Join
 def _rules(
     topics: tuple[str, ...], writers: Sequence[ClientWriter], count: int | None
 ) -> Iterator[JoinReason]:
-    """Yield what the rules of these clients say of a join.
+    """Yield the reasons that follow from the rules of these clients.
 
     Args:
-        topics: those of the join.
+        topics: the topics of the join.
         writers: the clients that write them.
         count: the partition count that all topics share; None if they differ or are not known.
     """
@@ -113,7 +111,7 @@ def _rules(
         text = "keys are placed " + list_names(
             [f"in {writer.topic} by {writer} ({rule.hash}, {rule.sign})" for writer, rule in rules]
         )
-        # For a count that is a power of two, say, a sign makes no difference for some of the rules.
+        # For some counts, such as powers of two, the sign makes no difference for some of the rules.
         alike = count is None and len({rule.hash for rule in different}) == 1
         if alike:
             text += "; they differ in the sign of a hash, which matters for most partition counts"
@@ -122,18 +120,18 @@ def _rules(
 
 
 def _settings(writers: Sequence[ClientWriter], count: int | None) -> Iterator[Remedy]:
-    """Yield the rule that the fewest writers must be set to, and how."""
+    """Yield the changes to the rule for which the fewest writers must be changed."""
     wanted = {placement(writer.profile, count) for writer in writers if writer.profile is not None}
     ways = [_changes(writers, rule, count) for rule in sorted(wanted, key=seniority)]
     ways = [way for way in ways if way]
     if ways:
-        # A writer without a setting needs a partitioner of its own: that is dearer than any number of
-        # settings.
+        # A writer without a setting for the rule needs a partitioner of its own, which costs more than any
+        # number of settings.
         yield from min(ways, key=lambda way: (sum(remedy.command is None for remedy in way), len(way)))
 
 
 def _changes(writers: Sequence[ClientWriter], rule: Placement, count: int | None) -> list[Remedy]:
-    """Return what each writer must be set to for all to follow this rule; nothing for those that do."""
+    """Return what each writer must be set to so that all follow this rule; writers that do are left out."""
     remedies = []
     for writer in writers:
         if writer.profile is not None and placement(writer.profile, count) == rule:
@@ -148,7 +146,7 @@ def _changes(writers: Sequence[ClientWriter], rule: Placement, count: int | None
 
 
 def _grow(counts: Mapping[str, int]) -> Iterator[Remedy]:
-    """Yield, for each topic with fewer partitions than another, how many to give it."""
+    """Yield, for each topic with fewer partitions than another, the count to give it."""
     most = max(counts.values(), default=0)
     for topic, partitions in counts.items():
         if partitions < most:
@@ -158,15 +156,15 @@ def _grow(counts: Mapping[str, int]) -> Iterator[Remedy]:
 
 @dataclass(frozen=True)
 class PlannedJoin:
-    """A join, before topics grow and after.
+    """A join before and after topics grow.
 
     Attributes:
         topics: its topics.
         before: their partition counts now.
-        after: their counts once those grow that the plan names, and no others.
-        fate: "breaks": counts were equal and are not; "broken": they are not equal now and are not after;
-            "moves": counts are equal, but keys change partitions, so that their records to come do not meet
-            those there are; "untouched": no topic of it grows.
+        after: their counts after the topics of the plan have grown, and no others.
+        fate: "breaks": counts are equal now and differ after; "broken": they differ now and after; "moves":
+            counts are equal, but keys change partitions, so that their new records do not meet the old ones;
+            "untouched": no topic of it grows.
     """
 
     topics: tuple[str, ...]
@@ -177,14 +175,14 @@ class PlannedJoin:
 
 @dataclass(frozen=True)
 class MustGrow:
-    """A topic that must grow for joins to keep.
+    """A topic that must grow so that joins keep working.
 
     Attributes:
         topic: its name.
         before: its partition count now.
-        planned: what the plan gives it.
-        needed: what it must have.
-        moved: share of its keys that change partitions, of a rule that spreads keys evenly.
+        planned: its count in the plan.
+        needed: the count that it must have.
+        moved: the share of its keys that change partitions, for a rule that spreads keys evenly.
     """
 
     topic: str
@@ -196,12 +194,13 @@ class MustGrow:
 
 @dataclass(frozen=True)
 class GrowthPlan:
-    """The effect of growing topics on the joins of a set.
+    """The effect of growing topics on a set of joins.
 
     Attributes:
-        plan: the new partition counts by topic.
-        joins: every join of the set, in the order in which they were given.
-        grow: all topics that have to grow, those of the plan too, with the count that keeps every join.
+        plan: topic -> new partition count.
+        joins: every join of the set, in the order given.
+        grow: all topics that have to grow, also those of the plan, with the count that keeps every join
+            working.
     """
 
     plan: Mapping[str, int]
@@ -210,7 +209,7 @@ class GrowthPlan:
 
     @property
     def answer(self) -> Literal["yes", "no"]:
-        """The answer: "yes" if no join of the set is touched, else "no"."""
+        """The answer: "yes" if no topic of a join grows, else "no"."""
         return "yes" if all(join.fate == "untouched" for join in self.joins) else "no"
 
 
@@ -221,12 +220,12 @@ def plan_growth(
 
     Args:
         joins: topics of each join, two or more.
-        counts: partition counts now, of every topic.
-        plan: counts by topic of those that are to grow.
+        counts: topic -> partition count now, for every topic.
+        plan: topic -> new count, for the topics that are to grow.
 
     Raises:
-        InvalidConfigError: a join of fewer than two topics, a topic of which no count is given, or a plan for
-            a topic that no join has.
+        InvalidConfigError: a join has fewer than two topics, a topic has no count, or the plan names a topic
+            that no join has.
         InvalidPartitionCountError: a count is out of range, or lower than now.
     """
     listed_joins = [checked_topics(join) for join in joins]
@@ -250,7 +249,7 @@ def plan_growth(
         MustGrow(topic, counts[topic], after[topic], needed, expected_share(counts[topic], needed))
         for group in _together(listed_joins)
         if group & plan.keys()
-        # Topics that hang together by joins need one count: the greatest that any of them will have.
+        # Topics that are connected by joins need one count: the greatest that any of them will have.
         for needed in [max(after[topic] for topic in group)]
         for topic in sorted(group)
         if counts[topic] < needed
@@ -259,17 +258,17 @@ def plan_growth(
 
 
 def _fate(before: Sequence[int], after: Sequence[int]) -> Literal["breaks", "broken", "moves", "untouched"]:
-    """Return what becomes of a join, by its topics' counts before and after (see `PlannedJoin`)."""
+    """Return what happens to a join, from its topics' counts before and after; see `PlannedJoin`."""
     if len({*after}) == 1:
         return "moves" if before != after else "untouched"
     return "breaks" if len({*before}) == 1 else "broken"
 
 
 def _together(joins: Sequence[tuple[str, ...]]) -> list[set[str]]:
-    """Return the topics that joins tie to each other, group by group."""
+    """Return groups of topics that joins connect, directly or through other topics."""
     groups: list[set[str]] = []
     for join in joins:
         tied = [group for group in groups if not group.isdisjoint(join)]
-        # A join ties all groups that share a topic with it into one.
+        # A join connects all groups that share a topic with it into one group.
         groups = [group for group in groups if group.isdisjoint(join)] + [set(join).union(*tied)]
     return groups

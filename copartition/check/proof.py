@@ -1,9 +1,9 @@
-"""Compare the keys of several topics: which they share, and whether each is at one partition number.
+"""Compare the keys of several topics: which ones they share, and whether each is at one partition number.
 
-A key is identified by 64 bits: murmur3 above, murmur2 below. Two keys that share them can only make a key
-seem to be at more partitions than it is, so no collision hides a key that is apart. What is kept is bounded:
-those with the lowest hashes, of all topics by the same bound, so that each key is compared in every topic or
-in none.
+A key is identified by 64 bits: murmur3 in the high half, murmur2 in the low. If two keys share them, a key
+only seems to be in more partitions than it is. So no collision hides a key that is apart. The number of keys
+is bounded: those with the lowest hashes are kept, with the same bound in all topics, so that each key is
+compared in every topic or in none.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from partitioning.keys import KeyColumn
 from partitioning.kit.columns import locate, run_starts
 
 MOST_KEYS = 24_000_000
-"""Keys that are kept of all topics together, 16 bytes each."""
+"""The most keys that are kept, of all topics together; each takes 16 bytes."""
 
 EXAMPLES = 10
-"""Keys that are apart and kept with their bytes."""
+"""The most keys that are apart and kept with their bytes."""
 
 _WAITING_ROWS = 1 << 20
 _WAITING_BYTES = 1 << 26
@@ -35,9 +35,10 @@ class KeyPlaces(NamedTuple):
     """Distinct keys of a topic, by ascending hash; each column has shape (n,).
 
     Attributes:
-        hashes: 64 bits of each key, each once.
+        hashes: 64 bits of each key, each only once.
         low: the lowest partition that has the key.
-        high: the highest; another than the lowest if the topic itself has the key in two partitions.
+        high: the highest one; it differs from the lowest if the topic itself has the key in several
+            partitions.
     """
 
     hashes: NDArray[np.uint64]
@@ -45,12 +46,12 @@ class KeyPlaces(NamedTuple):
     high: NDArray[np.int32]
 
     def merge(self, more: KeyPlaces) -> KeyPlaces:
-        """Return these and more places; the columns of these may be changed.
+        """Return these and more places together; this may change the columns of these.
 
         Args:
-            more: other keys of the same topic, by ascending hash.
+            more: places of the same topic, by ascending hash.
         """
-        # Known keys are changed in place; only new ones move all that come after them.
+        # Known keys are changed in place; only new keys move all that come after them.
         at, present = locate(self.hashes, more.hashes)
         old, new = at[present], ~present
         self.low[old] = np.minimum(self.low[old], more.low[present])
@@ -62,7 +63,7 @@ class KeyPlaces(NamedTuple):
         )
 
     def up_to(self, ceiling: np.uint64) -> KeyPlaces:
-        """Return those whose hash is not above the ceiling."""
+        """Return the keys whose hash is not above the ceiling."""
         kept = int(np.searchsorted(self.hashes, ceiling, side="right"))
         return KeyPlaces(self.hashes[:kept].copy(), self.low[:kept].copy(), self.high[:kept].copy())
 
@@ -71,10 +72,10 @@ class _Waiting(NamedTuple):
     """Records that have not been counted yet.
 
     Attributes:
-        hashes: of each record that is wanted.
-        partition: of each of these.
-        keys: the whole batch, so that the bytes of an example can be found.
-        rows: the row in `keys` of each wanted record.
+        hashes: hash of each record that is wanted.
+        partition: partition of each of these.
+        keys: the keys of the whole batch, so that the bytes of an example can be found.
+        rows: the index in `keys` of each wanted record.
     """
 
     hashes: NDArray[np.uint64]
@@ -91,8 +92,8 @@ class _Homes(NamedTuple):
         high: the highest.
     """
 
-    low: NDArray[np.int32]  # the lowest partition
-    high: NDArray[np.int32]  # the highest
+    low: NDArray[np.int32]
+    high: NDArray[np.int32]
 
     @property
     def topics(self) -> NDArray[np.int64]:
@@ -107,7 +108,7 @@ class _Homes(NamedTuple):
         return np.asarray((self.topics > 1) & (lowest != highest))
 
     def places(self, number: int) -> tuple[int | None, ...]:
-        """Return where the topics have a key that is apart, at partitions that differ."""
+        """Return one partition for each topic that has a key that is apart, so that they differ."""
         low, high = (
             [None if place < 0 else place for place in column[:, number].tolist()] for column in self
         )
@@ -115,18 +116,18 @@ class _Homes(NamedTuple):
 
 
 class KeyComparison:
-    """The keys of several topics, added a batch at a time, in any order; at most `most_keys` are kept.
+    """The keys of several topics, added in batches in any order; at most `most_keys` are kept.
 
     Attributes:
-        ceiling: the greatest hash that is kept; lower than all once keys had to be left out.
-        _most: keys that are kept of one topic.
-        _places: the counted keys of each topic; all are at most `ceiling`.
-        _waiting: batches of each topic that are not counted yet: counting many at once costs less.
-        _examples: the bytes of a few keys that are apart, by hash.
+        ceiling: the greatest hash that is kept; it is lowered when keys must be left out.
+        _most: the most keys that are kept of one topic.
+        _places: the counted keys of each topic; all hashes are at most `ceiling`.
+        _waiting: batches of each topic that are not counted yet; to count many at once costs less.
+        _examples: hash -> bytes, of a few keys that are apart.
     """
 
     def __init__(self, topics: int, *, most_keys: int = MOST_KEYS) -> None:
-        self.ceiling = _EVERY  # the greatest hash that is kept; lower than all once keys had to be left out
+        self.ceiling = _EVERY
         self._most = most_keys // topics
         nothing = KeyPlaces(np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.int32))
         self._places = [nothing] * topics
@@ -134,14 +135,14 @@ class KeyComparison:
         self._examples: dict[int, bytes] = {}
 
     def add(self, topic: int, records: Records) -> None:
-        """Count records of a topic, by its number; those without a key do not join, an empty key is a key.
+        """Count records of a topic, by its number; records with a null key are left out.
 
         Args:
             topic: its number, from 0.
             records: with the keys as bytes.
         """
         keys = records.keys
-        # The same hash of all topics: a bound on it keeps or leaves out a key in all of them alike.
+        # All topics use the same hash, so a bound on it keeps or leaves out a key in all of them alike.
         hashes = key_hashes(keys)
         wanted = hashes <= self.ceiling
         if keys.nulls is not None:
@@ -149,8 +150,8 @@ class KeyComparison:
         rows = np.flatnonzero(wanted)
         if len(rows):
             waiting = self._waiting[topic]
-            # The batch is kept whole until it is counted: only then is it known whether a key of it is an
-            # example.
+            # The whole batch is kept until it is counted, because only then it is known whether a key of it
+            # is an example.
             waiting.append(_Waiting(hashes[rows], records.partition[rows], keys, rows))
             if (
                 sum(len(batch.rows) for batch in waiting)
@@ -160,14 +161,14 @@ class KeyComparison:
                 self._count(topic)
 
     def proof(self, *, complete: bool) -> KeyProof:
-        """Return what the keys say; `complete`: every record of every topic was added."""
+        """Return what the keys say; `complete` says whether every record of every topic was added."""
         for topic in range(len(self._places)):
             self._count(topic)
         common = apart = everywhere = 0
         for topic, places in enumerate(self._places):
             for begin in range(0, len(places.hashes), _BLOCK):
                 homes = self._homes_of(places.hashes[begin : begin + _BLOCK])
-                # Counted where it comes first, so that a key in three topics counts once.
+                # A key counts for the first topic that has it, so that a key in three topics counts once.
                 new = (homes.high[:topic] < 0).all(axis=0)  # no earlier topic has it
                 topics = homes.topics
                 common += int(np.count_nonzero(new & (topics > 1)))
@@ -187,18 +188,18 @@ class KeyComparison:
             complete=complete and bool(self.ceiling == _EVERY),
             hashed=True,
             everywhere=everywhere,
-            # Hashes are spread evenly, so this is the share of all keys.
+            # Hashes are spread evenly, so this is also the share of all keys.
             share=(int(self.ceiling) + 1) / 2**64,
         )
 
     def _count(self, topic: int) -> None:
-        """Count what waits of a topic, and keep the bytes of a few keys that are apart."""
+        """Count the waiting batches of a topic, and keep the bytes of a few keys that are apart."""
         waiting = self._waiting[topic]
         if not waiting:
             return
         self._waiting[topic] = []
         hashes = np.concatenate([batch.hashes for batch in waiting])
-        # Sorted as a whole: a merge with the counted keys is then two ascending columns.
+        # All are sorted together, so that a merge with the counted keys is one of two ascending columns.
         order = np.argsort(hashes)
         hashes = hashes[order]
         order = order[: np.searchsorted(hashes, self.ceiling, side="right")]  # it may be lower by now
@@ -218,28 +219,30 @@ class KeyComparison:
     ) -> None:
         """Keep the bytes of a few keys that are apart by now.
 
-        `hashes`, ascending, are of the keys just counted; `rows` have a record of each, by number in all
-        batches.
+        Args:
+            hashes: hashes of the keys just counted, ascending.
+            rows: for each of these a record, numbered over all batches.
+            waiting: the batches.
         """
         bounds = np.cumsum([len(batch.rows) for batch in waiting])
         apart = np.flatnonzero(self._homes_of(hashes).apart)
         for number in apart[:EXAMPLES].tolist():
             batch = int(np.searchsorted(bounds, rows[number], side="right"))
             keys = waiting[batch].keys
-            row = waiting[batch].rows[rows[number] - bounds[batch]]  # a negative number, from the end
+            row = waiting[batch].rows[rows[number] - bounds[batch]]  # negative, so it counts from the end
             self._examples[int(hashes[number])] = keys.data[
                 keys.offsets[row] : keys.offsets[row + 1]
             ].tobytes()
 
     def _limit_keys(self) -> None:
-        """Leave out keys with high hashes, of every topic, where one has more keys than fit."""
+        """Leave out keys with high hashes, in every topic, if one topic has more keys than fit."""
         while max(len(places.hashes) for places in self._places) > self._most:
-            # Half of all hashes go, and with them about half of the keys of every topic.
+            # Half of all hashes are dropped, and with them about half of the keys of every topic.
             self.ceiling >>= np.uint64(1)
             self._places = [places.up_to(self.ceiling) for places in self._places]
 
     def _homes_of(self, hashes: NDArray[np.uint64]) -> _Homes:
-        """Return where some keys are."""
+        """Return the partitions of some keys in each topic."""
         low = np.full((len(self._places), len(hashes)), -1, np.int32)
         homes = _Homes(low, low.copy())
         for topic, places in enumerate(self._places):

@@ -1,6 +1,6 @@
-"""The report on whether topics can be joined by partition: as data, and as text, Markdown and JSON.
+"""Report on whether topics can be joined by partition: as data, text, Markdown and JSON.
 
-Keys of the JSON are stable: a minor version adds, never renames.
+Keys of the JSON are stable: a minor version adds keys and never renames any.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from copartition.kit.number_checks import NumberCheck
 
 MARKS = {"against": "✗", "open": "?", "for": "✓"}
-"""A reason's weight -> the sign that shows it at a glance."""
+"""A reason's weight -> the sign that shows it in a report."""
 
 FATES = {
     "breaks": "breaks: counts differ",
@@ -36,22 +36,22 @@ FATES = {
 """`PlannedJoin.fate` -> the words for it."""
 
 EXAMPLE_BYTES = 60
-"""Of a key that is shown; a longer one is cut."""
+"""The most bytes of a key that is shown; a longer key is cut."""
 
 
 @dataclass(frozen=True)
 class JoinNumbers:
-    """A check in numbers, each of which can be a limit; null where it was not looked at.
+    """A check in numbers, each of which can be limited; null if it was not computed.
 
     Attributes:
         topics: topics of the join.
         against: reasons that prove that the join breaks.
         open: reasons that leave it open.
-        common: keys that are in more than one topic; a lower bound where not all keys were compared.
-        apart: of them, those at different partition numbers; a lower bound likewise.
+        common: keys that are in more than one topic; a lower bound if not all keys were compared.
+        apart: how many of these are at different partition numbers; a lower bound likewise.
         scattered: keys that are in several partitions of one topic; a lower bound likewise.
         read: records that were read.
-        present: records there are, at most.
+        present: the most records that the topics can have.
         breaks: joins that a plan breaks, or that were broken before.
         moves: joins whose keys a plan moves.
         exact: whether all keys of all topics were compared.
@@ -70,16 +70,16 @@ class JoinNumbers:
     exact: bool = True
 
     def range_of(self, name: str) -> tuple[float, float]:
-        """Return the least and the most that a number can be which is not None."""
+        """Return the least and the most that a number can be, if it is not None."""
         value = float(getattr(self, name))
-        # What was counted of some keys is at least there: the true number may be any greater one.
+        # If only some keys were counted, the true number may be any greater one.
         bound = name in {"common", "apart", "scattered"} and not self.exact
         return value, inf if bound else value
 
 
 @dataclass(frozen=True)
 class JoinReport:
-    """A verdict on one join, or a plan for several, and what it rests on.
+    """A verdict on one join, or a plan for several, and the audits that it is based on.
 
     Attributes:
         verdict: the answer.
@@ -87,7 +87,7 @@ class JoinReport:
     """
 
     verdict: JoinVerdict | GrowthPlan
-    audits: tuple[TopicAudit, ...] = ()  # where topics were read
+    audits: tuple[TopicAudit, ...] = ()
 
     @property
     def headline(self) -> str:
@@ -95,8 +95,7 @@ class JoinReport:
         verdict = self.verdict
         if isinstance(verdict, GrowthPlan):
             return f"{verdict.answer}, {plan_sentences(verdict)[0]}"
-        # The deciding reason is the first one.
-        # The deciding reason is the first one; a verdict always has some.
+        # The deciding reason is the first one; a verdict always has at least one.
         names, because = list_names(verdict.topics), verdict.reasons[0].text
         if verdict.answer == "yes":
             return f"yes, {names} can be joined by partition"
@@ -123,13 +122,13 @@ class JoinReport:
             scattered=None if proof is None else sum(proof.scattered),
             read=sum(audit.coverage.read for audit in self.audits) if self.audits else None,
             present=sum(audit.coverage.present for audit in self.audits) if self.audits else None,
-            # Without a comparison of keys the numbers that it would limit are null.
+            # Without a comparison of keys, the numbers that it would bound are None.
             exact=proof is None or proof.complete,
         )
 
 
 def topic_table(audits: Sequence[TopicAudit]) -> Table:
-    """Return a row a topic: what was read, and who wrote it."""
+    """Return a table with a row for each topic: what was read, and who wrote it."""
     titles = ("topic", "partitions", "records read", "of", "placed by", "certainty", "keys")
     rows = [
         (
@@ -148,7 +147,7 @@ def topic_table(audits: Sequence[TopicAudit]) -> Table:
 
 
 def example_table(verdict: JoinVerdict) -> Table:
-    """Return a row a key that is apart: its partition in each topic."""
+    """Return a table with a row for each key that is apart: its partition in each topic."""
     titles = ("key", *(f"in {topic}" for topic in verdict.topics))
     rows = [
         (key_text(key, EXAMPLE_BYTES), *("-" if place is None else str(place) for place in places))
@@ -158,7 +157,7 @@ def example_table(verdict: JoinVerdict) -> Table:
 
 
 def plan_table(plan: GrowthPlan) -> Table:
-    """Return a row a join: its counts before and after, and what becomes of it."""
+    """Return a table with a row for each join: its counts before and after, and what happens to it."""
     rows = [
         (
             " with ".join(join.topics),
@@ -172,7 +171,7 @@ def plan_table(plan: GrowthPlan) -> Table:
 
 
 def growth_table(plan: GrowthPlan) -> Table:
-    """Return a row a topic that has to grow."""
+    """Return a table with a row for each topic that has to grow."""
     rows = [
         (
             growth.topic,
@@ -187,18 +186,18 @@ def growth_table(plan: GrowthPlan) -> Table:
 
 
 def plan_sentences(plan: GrowthPlan) -> list[str]:
-    """Return the plan in sentences: what breaks, what must grow, and what stays behind."""
+    """Return the plan in sentences: what breaks, what must grow, and which records stay behind."""
     grown = list_names([f"{topic} to {count:,}" for topic, count in plan.plan.items()])
     fates = {
         fate: [join for join in plan.joins if join.fate == fate] for fate in ("breaks", "broken", "moves")
     }
-    # The first sentence is the headline, so something must stand there whatever the answer.
+    # The first sentence is the headline, so there must be one for each answer.
     sentences = [f"growing {grown} touches none of {len(plan.joins)} joins"] if plan.answer == "yes" else []
     if fates["breaks"]:
         sentences.append(f"growing {grown} breaks {_joins(fates['breaks'])}: partition counts would differ")
     if fates["broken"]:
         sentences.append(f"{_joins(fates['broken'])}: partition counts differ now, and would then")
-    # Topics that grow by more than the plan says, or that the plan does not name.
+    # Topics that must grow by more than the plan says, or that the plan does not name.
     more = [growth for growth in plan.grow if growth.needed > growth.planned]
     if more:
         needs = [f"{join.topic} to {join.needed:,} (now {join.before:,})" for join in more]
@@ -209,7 +208,7 @@ def plan_sentences(plan: GrowthPlan) -> list[str]:
             f"growth moves {shares}: their records to come do not meet those there are, until these are gone "
             "or are written anew"
         )
-    # Consumers that follow the end of a topic skip what comes into a new partition before they see it.
+    # Consumers that start at the end skip records that come into a new partition before they see it.
     if any(join.before != join.after for join in plan.joins):
         sentences.append(f"{skipped_records(None, Settings())[0]}. To lose none, {CURE}.")
     return sentences
@@ -256,10 +255,10 @@ def print_join(report: JoinReport, console: Console) -> None:
 
 
 def _print_plan(plan: GrowthPlan, console: Console) -> None:
-    """Print a plan: its sentences but the first, which is the headline, and its tables."""
+    """Print a plan: its tables, and its sentences except the first, which is the headline."""
     from copartition.kit.grid import cell, print_table  # noqa: PLC0415 - needs rich
 
-    # The headline has the first one already.
+    # The headline has the first sentence already.
     for sentence in plan_sentences(plan)[1:]:
         console.print(cell(sentence), soft_wrap=True)
     print_table(plan_table(plan), console)
@@ -268,7 +267,7 @@ def _print_plan(plan: GrowthPlan, console: Console) -> None:
 
 
 def join_markdown(report: JoinReport) -> str:
-    """Return the verdict as GitHub Markdown: in bold, its reasons, the long part folded."""
+    """Return the verdict as GitHub Markdown: in bold, then its reasons, with the long part folded."""
     page = Page()
     page.add("**", markdown_text(report.headline), "**\n")
     verdict = report.verdict
@@ -296,7 +295,7 @@ def join_markdown(report: JoinReport) -> str:
 
 
 def _code(text: str) -> str:
-    """Return text between backticks, which nothing in it ends."""
+    """Return text to put between backticks, without backticks that would end it."""
     return visible(text).replace("`", "'")
 
 
@@ -307,7 +306,7 @@ class KeyData(TypedDict):
     """A key.
 
     Attributes:
-        text: as text; null where it is not UTF-8.
+        text: the key as text; null if it is not UTF-8.
         hex: its bytes in hexadecimal.
     """
 
@@ -320,7 +319,7 @@ class ApartData(TypedDict):
 
     Attributes:
         key: the key.
-        places: its partition in each topic, in their order; null where a topic does not have it.
+        places: its partition in each topic, in their order; null if a topic does not have it.
     """
 
     key: KeyData
@@ -332,14 +331,14 @@ class ProofData(TypedDict):
 
     Attributes:
         keys: distinct keys of each topic that were compared.
-        common: of them, those in more than one topic.
-        everywhere: keys that are in every topic; null where they were not counted.
-        apart: of the common ones, those at different partition numbers.
+        common: how many of these are in more than one topic.
+        everywhere: keys that are in every topic; null if they were not counted.
+        apart: how many of the common ones are at different partition numbers.
         examples: a few of these.
         scattered: distinct keys of each topic that are in several of its own partitions.
         complete: whether every key of every topic was compared.
-        hashed: whether 64-bit hashes stand for keys: two that collide may count as a key that is apart.
-        share: of all keys the share that was compared, chosen by hash and so alike in every topic.
+        hashed: whether keys were compared by 64-bit hashes; if two collide, a key may count as apart.
+        share: the share of all keys that was compared; they are chosen by hash, so alike in every topic.
     """
 
     keys: list[int]
@@ -354,7 +353,7 @@ class ProofData(TypedDict):
 
 
 class RuleData(TypedDict):
-    """A rule over a partition count.
+    """A rule with a partition count.
 
     Attributes:
         hash: the hash function.
@@ -384,10 +383,10 @@ class TopicData(TypedDict):
     """The audit of one topic: who wrote it.
 
     Attributes:
-        rules: the rules that explain its records, over today's count or an older one.
+        rules: the rules that explain its records, with today's count or an older one.
         keyed: records with a key.
         keyless: records without a key, or with an empty one.
-        unexplained: keyed records that are where no rule of these puts them.
+        unexplained: keyed records that are not where one of these rules puts them.
     """
 
     topic: str
@@ -409,8 +408,8 @@ class JoinData(TypedDict):
         reasons: facts, the deciding ones first.
         remedies: ways out, the cheapest first; none for "yes".
         assumed: what the answer takes for granted.
-        proof: what the keys say; null where none were compared.
-        audits: who wrote each topic; none where no topic was read.
+        proof: what the keys say; null if none were compared.
+        audits: who wrote each topic; none if no topic was read.
     """
 
     topics: tuple[str, ...]
@@ -441,13 +440,13 @@ class CheckDocument(TypedDict):
     """The answer whether topics can be joined partition by partition, or what growth does to joins.
 
     Attributes:
-        format_version: of this document; a minor version adds fields, never renames any.
-        answer: "yes" only where nothing that could break a join was left open; of a plan, "yes" where no join
-            is touched.
+        format_version: version of this document; a minor version adds fields, and never renames any.
+        answer: "yes" only if nothing that could break a join was left open; for a plan, "yes" if no join is
+            touched.
         verdict: the answer in a sentence.
-        join: the verdict on one join; null of a plan.
-        plan: what becomes of a set of joins; null of a verdict.
-        numbers: what can be checked; null where it was not looked at.
+        join: the verdict on one join; null for a plan.
+        plan: what happens to a set of joins; null for a verdict.
+        numbers: the numbers that can be limited; null if they were not computed.
         checks: the limits that were given.
     """
 
@@ -482,13 +481,13 @@ def check_json(report: JoinReport, limits: Sequence[NumberCheck] = ()) -> str:
 
 
 def _proof(proof: KeyProof) -> ProofData:
-    """Return what the keys say as the document has it."""
+    """Return what the keys say in the form of the document."""
     examples = [{"key": _key(example.key), "places": example.places} for example in proof.examples]
     return attributes(ProofData, proof, examples=examples)
 
 
 def _topic(audit: TopicAudit) -> TopicData:
-    """Return the audit of a topic as the document has it."""
+    """Return the audit of a topic in the form of the document."""
     topic = AuditSummary(audit)
     return attributes(
         TopicData,
@@ -502,7 +501,7 @@ def _topic(audit: TopicAudit) -> TopicData:
 
 
 def _key(key: bytes) -> KeyData:
-    """Return a key as the document has it: as text if it is UTF-8, and in hexadecimal."""
+    """Return a key in the form of the document: as text if it is UTF-8, and in hexadecimal."""
     try:
         text = key.decode()
     except UnicodeDecodeError:
@@ -512,6 +511,6 @@ def _key(key: bytes) -> KeyData:
 
 def check_schema() -> dict[str, Any]:
     """Return the JSON Schema of the document, of draft 2020-12."""
-    # Fields that are documented where they are made.
+    # The fields of these types are documented where the values are made.
     borrowed = {FormData: KeyForm, TopicData: TopicAudit}
     return json_schema(CheckDocument, "copartition check", borrowed)

@@ -1,4 +1,4 @@
-"""The verdict whether topics can be joined partition by partition, and what an audit says of each topic."""
+"""Define the verdict on joining topics partition by partition, and sum up audits for it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,17 +23,16 @@ class KeyApart(NamedTuple):
 
 
 def differing_places(low: Sequence[int | None], high: Sequence[int | None]) -> tuple[int | None, ...]:
-    """Return a key's partitions in each topic, the lowest and the highest, for a key that is apart.
+    """Return a partition of a key for each topic; at least two of the partitions differ.
 
     Args:
         low: the lowest partition that has the key, in each topic; None if a topic lacks it.
-        high: the highest, likewise.
+        high: the highest partition that has the key, in each topic.
     """
     for places in (low, high):
         if len({*places} - {None}) > 1:
             return tuple(places)
-    # Every topic has the key at the same several partitions.
-    # The two lists agree in themselves, so a mixture of them shows two partitions that differ.
+    # All lowest partitions are equal, and all highest ones. So a mixture of both lists has two that differ.
     first = next(topic for topic, partition in enumerate(low) if partition is not None)
     return (*low[: first + 1], *high[first + 1 :])
 
@@ -45,13 +44,13 @@ class KeyProof:
     Attributes:
         keys: distinct keys of each topic.
         common: distinct keys that are in more than one topic.
-        apart: of them, how many are at different partition numbers.
+        apart: how many of these are at different partition numbers.
         examples: a few of these.
         scattered: distinct keys of each topic that are in more than one of its own partitions.
         complete: whether every record of every topic was read, so that no key was missed.
         hashed: whether keys were compared by 64-bit hashes only, so that `apart` may count a collision.
         everywhere: distinct keys that are in every topic; None if they were not counted.
-        share: the share of all keys that was compared, chosen by hash and so alike in every topic.
+        share: the share of all keys that was compared; they are chosen by hash, so alike in every topic.
     """
 
     keys: tuple[int, ...]
@@ -67,16 +66,16 @@ class KeyProof:
 
 @dataclass(frozen=True)
 class JoinReason:
-    """One fact that speaks for or against a join.
+    """One fact for or against a join.
 
     Attributes:
         code: "counts", "rules", "changed-rule", "epochs", "strays", "mixed", "unexplained", "too-few-keys",
             "no-records", "keyless", "forms", "respelled", "keys", "keys-apart", "scattered",
             "no-common-key", "sample" or "unproved".
-        topics: whom it concerns.
+        topics: the topics that it concerns.
         text: a sentence.
-        weight: "against": it proves that the join breaks; "open": with it nothing is proved; "for": it is
-            as it has to be.
+        weight: "against": it proves that the join breaks; "open": it leaves the question open; "for": it is
+            as it must be.
     """
 
     code: str
@@ -90,8 +89,8 @@ class Remedy:
     """A way out.
 
     Attributes:
-        topic: the topic to be written anew, or whose writer is to be set otherwise.
-        text: what to do, with the records it touches.
+        topic: the topic to be rewritten, or whose writer must be changed.
+        text: what to do, with the records that it concerns.
         command: the command or setting that does it, None if there is none.
     """
 
@@ -107,11 +106,11 @@ _ANSWERS: dict[Literal["against", "open", "for"], Literal["yes", "no", "unknown"
 }
 
 WEIGHTS = tuple(_ANSWERS)
-"""Weights of reasons, the one that decides first in front."""
+"""Weights of reasons, in the order in which they decide."""
 
 
 def answer_of(reasons: Iterable[JoinReason]) -> Literal["yes", "no", "unknown"]:
-    """Return what the heaviest of one reason or more makes the answer."""
+    """Return the answer that follows from the heaviest of these reasons; there must be at least one."""
     weights = {reason.weight for reason in reasons}
     # The table is in the order in which weights decide.
     return next(answer for weight, answer in _ANSWERS.items() if weight in weights)
@@ -126,16 +125,16 @@ class JoinVerdict:
         answer: "yes" if nothing is left open, "no" if a reason proves it, else "unknown".
         reasons: the deciding ones first.
         remedies: ways out, the cheapest first; empty for "yes".
-        assumed: what the answer takes for granted, in sentences.
+        assumed: what the answer assumes, in sentences.
         proof: what the keys say; None if no keys were read.
     """
 
     topics: tuple[str, ...]
-    answer: Literal["yes", "no", "unknown"]  # "yes": nothing is left open; "no": a proof
-    reasons: tuple[JoinReason, ...]  # the deciding ones first
-    remedies: tuple[Remedy, ...]  # the cheapest first; empty for "yes"
-    assumed: tuple[str, ...]  # what the answer takes for granted, in sentences
-    proof: KeyProof | None  # None if no keys were read
+    answer: Literal["yes", "no", "unknown"]
+    reasons: tuple[JoinReason, ...]
+    remedies: tuple[Remedy, ...]
+    assumed: tuple[str, ...]
+    proof: KeyProof | None
 
 
 class AuditSummary:
@@ -143,14 +142,14 @@ class AuditSummary:
 
     Attributes:
         audit: who wrote it, partition by partition.
-        name: of the topic.
-        count: its partitions today.
+        name: its name.
+        count: its partition count today.
         full: whether every record was read.
         rows: records that were read.
-        keyless: of them, those without a key or with an empty one.
-        keyed: the others.
-        missed: keyed records that are where no found rule puts them.
-        records: records there are, at most.
+        keyless: how many of them have no key or an empty one.
+        keyed: how many of them have another key.
+        missed: keyed records that are not where a found rule puts them.
+        records: the most records that it can have.
         trusted: whether the rules that were found are sure or likely.
     """
 
@@ -177,44 +176,44 @@ class AuditSummary:
 
     @cached_property
     def rules(self) -> frozenset[Placement]:
-        """The rules that explain its keyed records best, over today's count or an older one."""
+        """The rules that explain its keyed records best, with today's count or an older one."""
         return frozenset(rule for _, rule in self._placements)
 
     @cached_property
     def today(self) -> frozenset[Placement]:
-        """Of the rules, those over today's count."""
+        """Those of `rules` that have today's count."""
         return frozenset(rule for rule in self.rules if rule.num_partitions == self.count)
 
     @cached_property
     def possible(self) -> frozenset[Placement]:
-        """Those and their rivals over the same count."""
+        """The rules of `today`, and their rivals with the same count."""
         rivals = (placement_of(rival) for span, _ in self._placements for rival in span.rivals)
         return self.today | {rule for rule in rivals if rule.num_partitions == self.count}
 
     @cached_property
     def profiles(self) -> frozenset[str]:
-        """Profiles with one of the rules."""
+        """The names of profiles with one of the rules."""
         return frozenset(
             name for span in self.audit.spans if span.writer is not None for name in span.writer.same_rule
         )
 
     @cached_property
     def old_counts(self) -> list[int]:
-        """Partition counts other than today's over which records were placed."""
+        """Partition counts other than today's with which records were placed."""
         return sorted(
             {count for _, rule in self._placements if (count := rule.num_partitions or 0) != self.count}
         )
 
     @cached_property
     def old_rows(self) -> int:
-        """Keyed records that were placed over those."""
+        """The number of keyed records that were placed with one of `old_counts`."""
         return sum(
             span.rows - span.keyless for span, rule in self._placements if rule.num_partitions != self.count
         )
 
 
 def checked_topics(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the topics of a join; fewer than two, or one of them twice, raise `InvalidConfigError`."""
+    """Return the topics of a join; raise `InvalidConfigError` for fewer than two, or one of them twice."""
     topics = tuple(names)
     if len(topics) < 2 or len({*topics}) < len(topics):
         raise InvalidConfigError(

@@ -1,6 +1,6 @@
-"""The one place for the seconds of a deploy: evidence becomes a scenario, and that what it stops.
+"""Compute for how long a deploy stops partitions: a group's evidence becomes a scenario, which is run.
 
-`pace` has the defaults, `scenario` builds the scenario of a captured group, `stops` runs it and sums the runs
-up, `answer` says the result in words and in JSON, and `assumptions` says what a run takes for granted.
-Every command that says for how long something stops asks here.
+`pace` has the defaults, `scenario` builds the scenario of a captured group, `stops` runs it and sums up the
+runs, `answer` puts the result into words and JSON, and `assumptions` says what a run assumes. Every command
+that says for how long something stops uses this package.
 """

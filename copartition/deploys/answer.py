@@ -1,4 +1,4 @@
-"""Say what a deploy stops: the figures as ranges, the one sentence of every report, and the same in JSON."""
+"""Put into words what a deploy stops: figures as ranges, one sentence for every report, and JSON."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from copartition.kit.json import finite
 from copartition.kit.words import count, duration
 
 UNIT = "partition-seconds: for how long nobody reads a partition, summed over partitions"
-"""The definition of the unit; it stands where a report names the unit first."""
+"""The definition of the unit, for the first place where a report uses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +18,8 @@ class Range:
     """The least and the most of a figure over several runs.
 
     Attributes:
-        least: the least; infinite if the figure has no end in any run.
-        most: the most; infinite if the figure has no end in a run.
+        least: the least value; infinite if the figure has no end in any run.
+        most: the most; infinite if the figure has no end in at least one run.
     """
 
     least: float
@@ -33,7 +33,7 @@ class Range:
 
     @property
     def whole(self) -> str:
-        """The range of a number of things in words, without decimals: "5 to 6"."""
+        """The range of a count in words, without decimals: "5 to 6"."""
         least, most = f"{self.least:,.0f}", f"{self.most:,.0f}"
         return least if least == most else f"{least} to {most}"
 
@@ -57,11 +57,11 @@ class Span(TypedDict):
 
 
 class StopsJson(TypedDict):
-    """Holds what happens to a group, and what that stops, in JSON; `Stops` says what the other fields are.
+    """The answer in JSON: what happens to a group, and what that stops; `Stops` describes the other fields.
 
     Attributes:
         evidence: the sources of the figures.
-        assumed: what the runs take for granted, a sentence each.
+        assumed: what the runs assume, one sentence each.
     """
 
     happens: str
@@ -84,24 +84,24 @@ class StopsJson(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Stops:
-    """Holds what happens to a group, and what that stops: the least and the most of each figure.
+    """The answer: what happens to a group, and what that stops, with the least and the most of each figure.
 
     Attributes:
-        happens: what happens, as `Happening.name` has it: "rolling", "crash pod-1".
-        pace: how fast it happens and what takes time, as the assumptions have it.
+        happens: what happens, as in `Happening.name`: "rolling", "crash pod-1".
+        pace: how fast it happens and what takes time, in the words of the assumptions.
         protocol: the group's rebalance protocol: "eager", "cooperative" or "consumer".
-        protocol_after: the protocol at the end, another one after a bounce to another kind of strategy.
-        runs: how many runs there were, with the seeds from the scenario's own on.
-        partitions: how many partitions the group reads before.
-        rebalances: how many there are.
-        partition_seconds: for how long nobody reads a partition, summed over partitions.
+        protocol_after: the protocol at the end; it differs after bounces to another kind of strategy.
+        runs: the number of runs, with consecutive seeds from the scenario's own on.
+        partitions: the number of partitions that the group reads before.
+        rebalances: the number of rebalances.
+        partition_seconds: for how long no member reads a partition, summed over partitions.
         longest_pause_ms: the longest time for which a partition that had a reader has none.
-        stopped_at_once: the most partitions at one time that nobody reads.
-        all_stopped: how often nobody reads any partition.
-        new_partitions: how many partitions are new.
+        stopped_at_once: the most partitions at one time that no member reads.
+        all_stopped: how often no member reads any partition.
+        new_partitions: the number of new partitions.
         new_ms: the longest time until a new partition is read; 0 if none is new.
-        static_restarts: how many static members are restarted; what they have waits meanwhile.
-        ground: the strategy and the runs, and what these take for granted.
+        static_restarts: the number of static members that are restarted; their partitions wait meanwhile.
+        ground: the strategy and the runs, and what these assume.
     """
 
     happens: str
@@ -127,7 +127,7 @@ class Stops:
 
     @property
     def of_runs(self) -> str:
-        """The words for what the ranges are of: "least and most of 30 runs"."""
+        """The words for what the ranges cover: "least and most of 30 runs"."""
         return f"least and most of {self.runs} runs" if self.runs > 1 else "of 1 run"
 
     @property
@@ -152,7 +152,7 @@ def answer_sentence(stops: Stops | Missing) -> str:
 
 def stops_json(stops: Stops) -> StopsJson:
     """Return the figures for a report in JSON, which has no infinite numbers."""
-    # JSON has no infinite numbers: a pause without an end is null.
+    # A pause without an end becomes null.
     figures = {
         name: finite(value) if isinstance(value, dict) else value
         for name, value in asdict(stops).items()

@@ -1,4 +1,4 @@
-"""Say what the figures of a simulated run take for granted, in the same words in every report."""
+"""Say what the figures of a simulated run assume, in the same words in every report."""
 
 import math
 from collections import Counter
@@ -32,11 +32,11 @@ COSTS = {
     "assignor_ms": "the assignor",
     "network_ms": "a request and its answer",
 }
-"""The words for each field of `Costs`, by its name."""
+"""Field of `Costs` -> the words for it."""
 
 
 def run_assumptions(scenario: Scenario) -> list[str]:
-    """Return what the figures of a run take for granted, a sentence each.
+    """Return what the figures of a run assume, one sentence each.
 
     Args:
         scenario: the scenario that runs.
@@ -51,25 +51,25 @@ def run_assumptions(scenario: Scenario) -> list[str]:
 
 
 def assumed_of_time(scenario: Scenario) -> list[str]:
-    """Return the part of `assumptions` that decides pauses: heartbeats, and what takes time."""
+    """Return the assumptions that decide pauses: heartbeats, and what takes time."""
     quiet = f"quiet for {duration(scenario.settled_ms)}" if scenario.settled_ms else "a group just formed"
     return [f"heartbeats in step, {quiet}", costs_sentence(scenario.costs)]
 
 
 def pace_words(scenario: Scenario) -> str:
-    """Return how fast things happen in a scenario and what takes time, as the answer to a deploy names it."""
+    """Return how fast things happen in a scenario and what takes time, in the words of the answer."""
     return "; ".join([*pace_sentences(scenario), costs_sentence(scenario.costs)])
 
 
 def pace_sentences(scenario: Scenario) -> list[str]:
-    """Return what a scenario of a captured group takes for granted of how fast the things in it happen.
+    """Return what a scenario of a captured group assumes about how fast the things in it happen.
 
-    There is one sentence for each pace: deploys that go equally fast share it. The list is empty if nothing
+    There is one sentence for each pace: deploys at the same pace share it. The list is empty if nothing
     happens, or only one thing at one moment.
     """
     sentences = []
     kinds = Counter(type(event) for event in scenario.events)
-    # Of one event nobody asks whether it comes with others.
+    # For a single event the question whether it comes at the same time as others does not arise.
     several = [verb for verb, kind in (("join", Join), ("leave", Leave), ("crash", Crash)) if kinds[kind] > 1]
     if several:
         sentences.append(f"all members that {' or '.join(several)} do so at one moment")
@@ -101,9 +101,9 @@ def costs_sentence(costs: Costs) -> str:
 
 
 def timeouts_sentence(settings: Settings) -> str:
-    """Return the words for timeouts: which of them are not Kafka's defaults."""
+    """Return the words for timeouts: those that differ from Kafka's defaults."""
     default = Settings()
-    # Only what differs: a list of all timeouts would hide it.
+    # Only differences are named; a list of all timeouts would hide them.
     changed = [
         f"{dotted(field.name)}={getattr(settings, field.name):g}"
         for field in fields(Settings)
@@ -132,11 +132,11 @@ def _load(scenario: Scenario) -> str:
     load = scenario.load
     if load is None:
         return "no load given, so no lag, duplicates or losses"
-    # One rate for all topics stands under no name, and gets none in brackets.
+    # A single rate for all topics has no name, so nothing is put in brackets.
     named = load.rate if isinstance(load.rate, Mapping) else {"": load.rate}
     rates = ", ".join(_rate(rate) + (f" ({topic})" if topic else "") for topic, rate in named.items())
     evenly = f"on average, by Zipf's law with exponent {load.zipf:g}" if load.zipf else "evenly"
-    # Each once, as many consumers may have the same.
+    # Each capacity is named once, because many consumers may have the same.
     named_capacities = {
         consumer.capacity: None for consumer in scenario.consumers if consumer.capacity is not None
     }
@@ -149,7 +149,7 @@ def _load(scenario: Scenario) -> str:
 
 
 def _rate(rate: float | tuple[float, ...]) -> str:
-    """Return the words for records a second: of all partitions, or from the least to the most."""
+    """Return the words for records a second: one rate for all partitions, or the least and the most."""
     least, most = (min(rate), max(rate)) if isinstance(rate, tuple) else (rate, rate)
     return f"{least:,g}" if least == most else f"{least:,g} to {most:,g}"
 

@@ -1,4 +1,4 @@
-"""Hold how fast a deploy goes, and the settings of its group: one set of defaults for all commands."""
+"""Define how fast a deploy goes, and the settings of its group: one set of defaults for all commands."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -9,15 +9,15 @@ from copartition.simulation.inputs.settings import Costs, Settings
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Holds how fast a deploy goes, and what differs from Kafka's defaults; by default a usual deployment.
+    """The pace of a deploy, and what differs from Kafka's defaults; by default a usual deployment.
 
     Attributes:
         down_ms: how long a restarted member is away, or a new one takes to start: --down. A `Uniform` is
-            drawn for each member, as no two restarts take the same time.
+            drawn for each member, because no two restarts take the same time.
         ready_ms: how long a new member runs until the next one may be replaced: --ready.
-        every_ms: from one restart to the next, and from one kind of change to the next: --every.
-        changes: settings by Kafka's names, costs (`revoke_ms`) and load (`load.rate`), to their values as
-            text: --set.
+        every_ms: time from one restart to the next, and from one kind of change to the next: --every.
+        changes: name -> value as text: --set. A name is Kafka's name of a setting, a cost (`revoke_ms`) or a
+            field of the load (`load.rate`).
     """
 
     down_ms: float | Uniform = 10_000
@@ -32,8 +32,8 @@ class Pace:
 
     @property
     def settings(self) -> Settings:
-        """The timeouts of the group; ScenarioError if a name or a value of `changes` cannot be."""
-        # A diff that nobody asks for seconds does without the simulator.
+        """The timeouts of the group; raises ScenarioError if a name or a value of `changes` is impossible."""
+        # These are imported here, because a diff without seconds does not need the simulator.
         from assignors.group import Topic  # noqa: PLC0415
         from copartition.simulation.inputs.file import with_settings  # noqa: PLC0415
         from copartition.simulation.inputs.scenario import Scenario  # noqa: PLC0415
@@ -41,12 +41,12 @@ class Pace:
         return with_settings(Scenario((Topic("any", 1),), ()), full_names(self.changes)).settings
 
     def check(self) -> None:
-        """Refuse a setting that cannot be, before a group is read."""
+        """Raise ScenarioError for an impossible setting, before a group is read."""
         _ = self.settings
 
 
 def full_names(changes: Mapping[str, str]) -> dict[str, str]:
-    """Return changes with the paths that a scenario file has: a cost by its own name lies below `costs`.
+    """Return changes with the paths of a scenario file; the name of a cost is put below `costs`.
 
     >>> full_names({"revoke_ms": "500", "session.timeout.ms": "8000"})
     {'costs.revoke_ms': '500', 'session.timeout.ms': '8000'}

@@ -1,7 +1,7 @@
 """Build the scenario of a captured group: its members and topics at rest, and what happens to them.
 
 This is the only place where a group's evidence becomes a scenario. Times that end with `_ms` are milliseconds
-of the run, which begins at 0; times of a record are seconds since 1970.
+of the run, which begins at 0; times in a record are seconds since 1970.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,27 +47,27 @@ from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_GROUP_PARTITIONS, parse_number
 
 DEPLOYS = ("rolling", "surge", "crash MEMBER", "leave MEMBER", "add N", "grow TOPIC=N")
-"""The things that may happen to a captured group, as reports name them."""
+"""The things that can happen to a captured group, as reports name them."""
 
 _BEGIN_MS = 60_000.0
-"""The time at which the first thing happens; before it the group is at rest."""
+"""The time of the first event, in milliseconds; before it the group is at rest."""
 _STRETCH_S = 60.0
-"""The shortest time that rates are computed from."""
+"""The shortest stretch from which rates are computed, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """Lists what happens to a captured group, in this order: joins, leaves, growth, and then a deploy.
+    """The events of a captured group, in this order: joins, leaves, growth, and then a deploy.
 
     Attributes:
-        text: what the user calls it, such as "crash pod-1"; empty if it was read from a diff or a migration.
+        text: the user's words for it, such as "crash pod-1"; empty if it was read from a diff or a migration.
         joins: members that join, all at one moment.
-        leaves: numbers of the members that leave, all at one moment.
-        crash: those that leave vanish without a word to the group.
-        grows: new partition counts by topic.
+        leaves: indexes of the members that leave, all at one moment.
+        crash: True if these crash, without telling the group.
+        grows: topic -> new partition count.
         deploy: how every member is replaced, one after the other, see `WhatIf.deploy`; None for no deploy.
-        bounces: the strategies of all members after each deploy, of which there are as many as lists; empty
-            for one deploy that keeps the strategies.
+        bounces: for each deploy, the strategies of all members after it; empty for one deploy that keeps the
+            strategies.
     """
 
     text: str = ""
@@ -95,14 +95,14 @@ class Happening:
 
 
 NOTHING = Happening()
-"""The group stays at rest."""
+"""Nothing happens: the group stays at rest."""
 
 
 def parse_happening(state: GroupState, text: str) -> Happening:
     """Return what a text means, in the words of `DEPLOYS`.
 
     Raises:
-        SourceError: it is none of these, or names a member or a topic that the group does not have.
+        SourceError: the text is none of these, or names a member or topic that the group does not have.
     """
     what, _, whom = text.strip().partition(" ")
     match what, whom.strip():
@@ -112,11 +112,12 @@ def parse_happening(state: GroupState, text: str) -> Happening:
             number = find_member(state, member, "`crash_member`" if what == "crash" else "`remove_members`")
             return Happening(text, leaves=(number,), crash=what == "crash")
         case "add", digits if (members := parse_number(digits, MAX_GROUP_MEMBERS)) is not None:
-            # The planner makes their names, so that a diff of the same question has the same.
+            # The planner makes the new members' names, so that a diff of the same question has the same
+            # names.
             seats = seat_members(as_complete(state), WhatIf(add_members=members)).all
             return Happening(text, joins=tuple(seat.identity for seat in seats if seat.prefix is not None))
         case "grow", change if change:
-            # The last = counts, so that an error shows a wrong name whole.
+            # The last "=" counts, so that an error shows a wrong topic name whole.
             topic, _, digits = change.rpartition("=")
             partitions = parse_number(digits, MAX_GROUP_PARTITIONS)
             if topic in topics_read(state) and partitions is not None:
@@ -137,23 +138,24 @@ def scenario_of(
     quiet_ms: float | None = None,
     load: Load | None = None,
 ) -> CapturedScenario:
-    """Return the group at rest, and what happens to it.
+    """Return the scenario of the group at rest and of what happens to it.
 
     Args:
         state: the group.
         happening: what happens.
         pace: how fast it goes, and the group's settings; None for a usual deployment and Kafka's defaults.
-        assignor: the strategy of the group; None for the one that the group tells.
-        quiet_ms: how long it has been as it is, by which its heartbeats have drifted apart; None: an hour.
-        load: the records that come, as far as the pace does not change them; None: no lag is computed.
+        assignor: the strategy of the group; None for the one that the source shows.
+        quiet_ms: for how long the group has not changed, which decides how far its heartbeats have drifted
+            apart; None: an hour.
+        load: the records that come, unless the pace changes them; None: no lag is computed.
 
     Returns:
-        The scenario, and a sentence for each thing that the capture does not tell and that was taken for
-        granted. The first sentences are those on the pace of what happens.
+        The scenario, and a sentence for each thing that the capture does not show and that was assumed. The
+        first sentences are those on the pace of what happens.
 
     Raises:
-        SourceError: the group has no member, is one of Connect's workers, or a deploy makes no sense for it.
-        ScenarioError: no scenario can hold the group, or a setting of the pace cannot be.
+        SourceError: the group has no members, is one of Connect's workers, or a deploy is impossible for it.
+        ScenarioError: no scenario can hold the group, or a setting of the pace is impossible.
     """
     pace = pace or Pace()
     state = as_complete(state if assignor else with_strategy(state))
@@ -163,7 +165,7 @@ def scenario_of(
     seats = seat_members(state, WhatIf())
     if not seats.all:
         raise SourceError("the group has no members, so there is nothing to simulate")
-    # A client whose behaviour in a group is not known is taken for Java's.
+    # A client whose behaviour in a group is not known is treated as Java's.
     clients = [client for client in state.clients if client in PROFILES]
     consumers = _consumers(state, [seat.identity for seat in seats.all], happening.joins, clients)
     present = len(seats.all)
@@ -202,12 +204,12 @@ def _consumers(
     """Return the members of a group as consumers of a scenario, and after them those that join.
 
     Args:
-        state: the group, which decides what a member reads whose subscription is unknown.
+        state: the group; it decides what a member with an unknown subscription reads.
         present: its members.
         joining: members that join.
-        clients: the client libraries in the group that the simulation has rules for.
+        clients: the client libraries in the group that the simulation knows.
     """
-    # A capture does not tell which member has which client, so only a single one can be used.
+    # A capture does not show which member has which client, so the client is used only if there is one.
     client = clients[0] if len(clients) == 1 else "java"
     everything = topics_read(state)
     identities = [*present, *joining]
@@ -216,8 +218,8 @@ def _consumers(
         Consumer(
             name,
             static=identity.instance_id is not None,
-            # A topic of which the source shows no partition cannot be in a scenario. A member that subscribes
-            # to nothing reads nothing: only one whose subscription is unknown is taken to read everything.
+            # A topic is left out if the source shows none of its partitions. A member that subscribes to
+            # nothing reads nothing; only a member with an unknown subscription is assumed to read everything.
             topics=tuple(
                 topic
                 for topic in (everything if identity.topics is None else identity.topics)
@@ -235,8 +237,8 @@ def _events(happening: Happening, consumers: Sequence[Consumer], present: int, p
 
     Args:
         happening: what happens.
-        consumers: the members there are, then those that join.
-        present: how many there are.
+        consumers: the present members, then those that join.
+        present: the number of present members.
         pace: how fast it goes.
     """
     at_ms = _BEGIN_MS
@@ -252,7 +254,7 @@ def _events(happening: Happening, consumers: Sequence[Consumer], present: int, p
     if happening.deploy is None:
         return
     members = len(consumers) - len(happening.leaves)
-    # No two members can share an instance id, so a group of static members is restarted in a surge, too.
+    # Two members cannot share an instance id, so a group of static members is restarted even in a surge.
     restarts = happening.deploy == "rolling" or all(consumer.static for consumer in consumers)
     for strategies in happening.bounces or (None,):
         if restarts:
@@ -271,18 +273,19 @@ def scenarios_of_record(
     assignors: Sequence[str | None] = (None,),
     pace: Pace | None = None,
 ) -> list[CapturedScenario]:
-    """Return the last stable group of a record, through deploys: a roll and a crash by default.
+    """Return scenarios of the last stable group of a record, one for each deploy and assignor.
 
-    It has the rates of the record, what waited when it was seen last, and has been quiet as long as it was.
+    They have the rates of the record and the lag at the group's last sight, and the group has been quiet for
+    as long as in the record.
 
     Args:
         path: the record, FILE.ndjson.
         deploys: what happens, see `DEPLOYS`; if empty, a rolling restart and the crash of the first member.
-        assignors: the strategies that run each; None for the one that the group tells.
-        pace: how fast it goes, and settings, which win over what the record shows.
+        assignors: the strategies to run each deploy with; None for the one that the group shows.
+        pace: how fast it goes, and settings, which take precedence over what the record shows.
 
     Returns:
-        A scenario for each deploy and assignor, all assignors of a deploy next to each other.
+        A scenario for each deploy and assignor; all assignors of a deploy are next to each other.
 
     Raises:
         SourceError: no step shows a stable group, or as `scenario_of`.
@@ -292,7 +295,7 @@ def scenarios_of_record(
     stable = [n for n, step in enumerate(steps) if step.state.status == "Stable" and step.state.members]
     if not stable:
         raise SourceError(f"{path}: no step shows a stable group with members; watch it for longer")
-    # Steps after the last stable one are of a rebalance that the record does not show to its end.
+    # Steps after the last stable one belong to a rebalance that the record does not show to its end.
     state, quiet_ms = steps[stable[-1]].state, _quiet_ms(steps, stable[-1])
     load, shown = _recorded_load(steps, state, _topics(as_complete(state)))
     scenarios = [
@@ -311,26 +314,26 @@ def scenarios_of_record(
 
 
 def _quiet_ms(steps: Sequence[Step], last: int) -> float | None:
-    """Return for how many milliseconds the group had been as in this step when it was last seen so.
+    """Return for how many milliseconds at least the group was in the state of this step.
 
-    None if it was so before the record began: then nobody knows since when.
+    It is None if the group was in that state before the record began, because then its start is unknown.
 
     Args:
         steps: the record.
-        last: the number of the step, from 0 on.
+        last: the index of the step.
     """
     first = last
     while first and _last_decision(steps[first - 1].state) == _last_decision(steps[last].state):
         first -= 1
-    # The group was last seen so when the next step's look began.
+    # The group was last seen in this state when the look for the next step began.
     until = steps[last + 1].since if last + 1 < len(steps) else steps[last].at
     return None if first == 0 or until is None else 1_000 * max(until - steps[first].at, 0.0)
 
 
 def _last_decision(state: GroupState) -> tuple[object, ...]:
-    """Return what the last rebalance of a group has decided.
+    """Return the decision of a group's last rebalance.
 
-    A group has stayed as it is between two states if these values are equal.
+    If two states have equal values, the group has not changed between them.
     """
     rows = zip(state.topic.tolist(), state.partition.tolist(), state.member.tolist(), strict=True)
     return state.status, state.members, state.topics, sorted(rows)
@@ -341,9 +344,9 @@ def _recorded_load(
 ) -> tuple[Load | None, str]:
     """Return the load of the busiest stretch of a record, and a sentence on it.
 
-    The rates are records a second for each partition. They come from steps that have the ends of all
-    partitions, at least `_STRETCH_S` apart; without two such steps there is no load. What waits at the start
-    is the lag of the group in `state`.
+    Rates are records a second for each partition. They come from steps that have the end offsets of all
+    partitions and are at least `_STRETCH_S` apart; without two such steps there is no load. The records that
+    wait at the start are the lag of the group in `state`.
     """
     numbers = [(topic.name, number) for topic in topics for number in range(topic.partitions)]
     samples: list[tuple[float, NDArray[np.float64]]] = []
@@ -353,7 +356,7 @@ def _recorded_load(
         if not np.isnan(ends).any() and (not samples or step.at >= samples[-1][0] + _STRETCH_S):
             samples.append((step.at, ends))
     stretches = [(later[0] - sooner[0], later[1] - sooner[1]) for sooner, later in pairwise(samples)]
-    # Ends go back if a topic was made anew.
+    # End offsets go back if a topic was recreated.
     stretches = [(seconds, came) for seconds, came in stretches if (came >= 0).all()]
     if not stretches:
         return None, f"the record shows no rates: it has no ends of all partitions {_STRETCH_S:g} s apart"
@@ -368,7 +371,7 @@ def _recorded_load(
 def with_waiting(captured: CapturedScenario, state: GroupState) -> CapturedScenario:
     """Return the scenario of a group with the group's lags at its start.
 
-    A scenario without a load, or whose load says already what waits, stays as it is.
+    A scenario without a load, or whose load already says what waits, is returned as it is.
 
     Args:
         captured: the scenario.
@@ -383,9 +386,9 @@ def with_waiting(captured: CapturedScenario, state: GroupState) -> CapturedScena
 
 
 def _waiting(state: GroupState, topics: Sequence[Topic]) -> tuple[dict[str, tuple[int, ...]], str]:
-    """Return the records that the group had not committed of each partition, and a sentence on them.
+    """Return topic -> records of each partition that the group had not committed, and a sentence on them.
 
-    By topic, in the order of partitions; a partition of unknown lag has none.
+    A partition with unknown lag counts as 0.
     """
     lags = state.lag_by_place
     waiting = {
@@ -396,7 +399,7 @@ def _waiting(state: GroupState, topics: Sequence[Topic]) -> tuple[dict[str, tupl
 
 
 def _topics(state: GroupState) -> list[Topic]:
-    """Return the topics that a group reads; racks of replicas only if every partition's are known."""
+    """Return the topics that a group reads; racks of replicas only if they are known for every partition."""
     read = topics_read(state)
     counts = state.highest_counts.tolist()
     racks = state.racks or [None] * len(counts)

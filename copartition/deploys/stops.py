@@ -1,8 +1,8 @@
-"""Say what a scenario stops: run it with several seeds, and give the least and the most of each figure.
+"""Compute what a scenario stops: run it with several seeds, and give the least and the most of each figure.
 
-Where a group's heartbeats are in their intervals decides how long a rebalance takes, and no capture shows
-it. So a scenario of a captured group is run with `RUNS` seeds, each at another moment of an interval, and
-each figure is a range over these.
+The duration of a rebalance depends on where the group's heartbeats are in their intervals, and no capture
+shows that. So a scenario of a captured group is run with `RUNS` seeds, each at another moment of an interval,
+and each figure is a range over these runs.
 """
 
 import math
@@ -33,26 +33,26 @@ from copartition.simulation.run import simulate_moments
 from partitioning.errors import AssignorError, ScenarioError, SourceError, UnknownStrategyError
 
 RUNS = 30
-"""Seeds of a scenario whose phases are unknown."""
+"""The number of seeds for a scenario with unknown heartbeat phases."""
 _WORK = 1_200_000
-"""The work that all seeds of a scenario may take together, see `_work`; less than two seconds."""
+"""The most work of all seeds of a scenario together, see `_work`; it takes less than two seconds."""
 _MOST_WORK = 2_500_000
-"""The work of the largest scenario that is run once; about two seconds."""
+"""The most work of a scenario that is run only once; it takes about two seconds."""
 _MEMBER_WORK = 20
-"""A member of a rebalance takes as long as so many partitions."""
+"""A member of a rebalance takes as long as this many partitions."""
 _WEIGHTS = {"eager": 2, "cooperative": 1, "consumer": 4}
-"""How long a partition takes in a rebalance of each protocol, in parts of the fastest."""
+"""Protocol -> how long a partition takes in one of its rebalances, relative to the fastest."""
 
 
 class RunStops(NamedTuple):
-    """Counts what one run stops.
+    """The figures of what one run stops.
 
     Attributes:
-        rebalances: how many there are.
-        partition_seconds: for how long nobody reads a partition, summed over partitions.
+        rebalances: the number of rebalances.
+        partition_seconds: for how long no member reads a partition, summed over partitions.
         longest_pause_ms: the longest time for which a partition that had a reader has none; may be infinite.
-        stopped_at_once: the most partitions at one time that nobody reads.
-        all_stopped: how often nobody reads any partition.
+        stopped_at_once: the most partitions at one time that no member reads.
+        all_stopped: how often no member reads any partition.
         new_ms: the longest time until a new partition is read; 0 if none is new.
     """
 
@@ -67,23 +67,23 @@ class RunStops(NamedTuple):
 def stops_of_group(
     state: GroupState, happening: Happening, pace: Pace, *, assignor: str | None = None
 ) -> Stops | Missing:
-    """Return what happens to a group stops.
+    """Return what is stopped by something that happens to a group.
 
     Args:
         state: the group.
         happening: what happens.
         pace: how fast it goes.
-        assignor: the strategy of the group; None for the one that the group tells.
+        assignor: the strategy of the group; None for the one that the source shows.
 
     Returns:
-        The figures; `Missing` if the simulator cannot tell, with the reason.
+        The figures; `Missing` with the reason if the simulator cannot compute them.
     """
     if state.protocol == CONNECT:
         return Missing(
             "what stops: a source does not show what a worker of Kafka Connect has to open and close",
             "describe the workers in a scenario with client: connect, and run copartition simulate",
         )
-    # With words of its own, as the user can name the assignor.
+    # This has a message of its own, because the user can name the assignor.
     if (assignor or state.strategy) is None:
         return Missing(
             "what stops: the source does not tell which assignor the group uses",
@@ -98,7 +98,7 @@ def stops_of_group(
 
 
 def stops_of(captured: CapturedScenario, happens: str) -> Stops | Missing:
-    """Return what a scenario stops; `Missing` if it is too large to be run in about two seconds.
+    """Return what a scenario stops; `Missing` if it is too large to run in about two seconds.
 
     Raises:
         ScenarioError, UnknownStrategyError, AssignorError: see `copartition.simulation.simulate`.
@@ -116,14 +116,14 @@ def stops_of(captured: CapturedScenario, happens: str) -> Stops | Missing:
 
 
 def run_phases(scenario: Scenario, runs: int) -> Iterator[SimulationResult]:
-    """Run a scenario with as many seeds, each at another moment of a heartbeat interval.
+    """Run a scenario with `runs` seeds, each at another moment of a heartbeat interval.
 
-    A group that a rebalance has formed beats in step, and nothing shows when in an interval a deploy begins.
-    So the runs are spread over one interval evenly; the first is the scenario as it is.
+    After a rebalance a group's heartbeats are in step, and nothing shows when in an interval a deploy begins.
+    So the runs are spread evenly over one interval; the first run is the scenario as it is.
 
     Args:
         scenario: the scenario.
-        runs: how many, one or more.
+        runs: the number of runs, one or more.
     """
     settings = scenario.settings
     consumer = protocol_of(scenario.assignor) == "consumer"
@@ -140,7 +140,7 @@ def sum_up_stops(captured: CapturedScenario, happens: str, runs: Sequence[RunSto
     Args:
         captured: the scenario of the runs.
         happens: what happens in it.
-        runs: one or more.
+        runs: figures of the runs, at least one.
     """
     scenario = captured.scenario
     ranges = {
@@ -169,25 +169,26 @@ def sum_up_stops(captured: CapturedScenario, happens: str, runs: Sequence[RunSto
 
 
 def measure(result: SimulationResult) -> RunStops:
-    """Return what one run stops."""
+    """Return the figures of what one run stops."""
     scenario, line = result.scenario, result.timeline
     partition, opens, closes = line.pauses()
     before = {topic.name: topic.partitions for topic in scenario.topics}
     there = np.array([before.get(name, 0) for name in line.topics], np.int64)
     topic = np.searchsorted(line.first, partition, side="right") - 1
     is_new = partition - line.first[topic] >= there[topic]
-    # Of new partitions only the first pause counts as waiting; a pause that begins at once has had no reader.
+    # Only the first pause of a new partition counts as waiting. A pause that begins at once has had no
+    # reader.
     longest_ms = float((closes - opens)[~is_new].max(initial=0))
-    # A pause without an end counts whatever partition has it.
+    # A pause without an end counts, whichever partition has it.
     if math.isinf(result.summary.longest_pause_ms):
         longest_ms = math.inf
     rebalances = float(result.summary.rebalances)
     at_once, all_stopped = _unread(opens[~is_new], closes[~is_new], int(there.sum()))
     if protocol_of(scenario.assignor) == "eager" and rebalances:
-        # Every member gives up all it has in an eager rebalance. The last one to join waits for nobody, so
-        # what it has is unread for no time, and the timeline does not show that it stopped.
+        # In an eager rebalance every member gives up all partitions. The last one to join waits for no other,
+        # so its partitions are unread for no time, and the timeline does not show that they stopped.
         at_once = float(there.sum())
-        # After the first restart with other strategies it is not known here which rebalances are eager.
+        # After a restart with other strategies it is unknown here which rebalances are eager.
         if not _new_lists(scenario):
             all_stopped = max(all_stopped, rebalances)
     return RunStops(
@@ -209,14 +210,14 @@ def _unread(
 
     Args:
         opens: the beginning of each pause, in milliseconds.
-        closes: the end of each.
-        partitions: how many partitions there are.
+        closes: the end of each pause.
+        partitions: the number of partitions.
     """
     at_ms = np.concatenate([opens, closes])
     change = np.concatenate([np.ones(len(opens), np.int64), np.full(len(closes), -1, np.int64)])
-    # At one moment what ends comes before what begins, so that a hand-over does not count twice.
+    # Ends come before beginnings at the same moment, so that a hand-over does not count twice.
     unread = np.cumsum(change[np.lexsort((change, at_ms))])
-    # A stop of the whole group counts once, when it begins, however many moments it lasts.
+    # A stop of the whole group counts once, when it begins, however long it lasts.
     times = np.count_nonzero((unread == partitions) & (np.roll(unread, 1) < partitions)) if len(unread) else 0
     return float(unread.max(initial=0)), float(times)
 
@@ -224,7 +225,7 @@ def _unread(
 def affordable_runs(scenario: Scenario) -> int:
     """Return with how many seeds a scenario runs by default: `RUNS`, or fewer for a large group.
 
-    It depends on nothing but the scenario, so that equal questions have equal answers; 0 if one run would be
+    It depends only on the scenario, so that equal questions have equal answers. It is 0 if one run would take
     too long.
     """
     work = _work(scenario)
@@ -238,10 +239,10 @@ def _new_lists(scenario: Scenario) -> list[tuple[str, ...]]:
 
 
 def _work(scenario: Scenario) -> float:
-    """Return the work of a run: partitions and members, times the rebalances that are to come."""
+    """Return the work of a run: partitions and members, times the expected rebalances."""
     members, partitions = len(scenario.consumers), _partitions(scenario, grown=True)
     rollouts = (RollingRestart, Deployment, StatefulSetRoll, ScaleTo)
-    # A rollout makes about one rebalance a member, any other event one.
+    # A rollout makes about one rebalance for each member, any other event one.
     rebalances = sum(members if isinstance(event, rollouts) else 1 for event in scenario.events)
     rows = partitions + _MEMBER_WORK * members
     return float(rebalances * rows * _WEIGHTS[protocol_of(scenario.assignor)])

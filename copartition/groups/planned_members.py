@@ -204,14 +204,19 @@ def subscribed_members(state: GroupState, what_if: WhatIf) -> dict[int, tuple[st
     return dict.fromkeys(range(len(state.members)), what_if.subscribe[EVERYBODY]) | named
 
 
+COUNTS_GUESSED = "partition counts are unknown; taken from the highest partition seen"
+"""The assumption about a group of a capture, in which partitions below the highest may have no row."""
+
+
 def as_complete(state: GroupState) -> GroupState:
     """Return the state as a plan has to take it: what it does not show is not there, which is assumed.
 
     Partitions go up to the highest one seen if counts are unknown; members are the ones that are shown.
     """
     if not state.complete:
-        guess = "partition counts are unknown; taken from the highest partition seen"
-        state = replace(state.with_every_partition(state.counts_by_topic), assumed=(*state.assumed, guess))
+        state = replace(
+            state.with_every_partition(state.counts_by_topic), assumed=(*state.assumed, COUNTS_GUESSED)
+        )
     if not state.members_complete:
         guess = "this source does not show members without partitions; taken for none"
         if state.unlisted:

@@ -1,4 +1,4 @@
-"""Hold the things that several rooms of the tools share: words, tables, pages, JSON, evidence, admin.
+"""Hold what several rooms of the tools share: words, tables, pages, JSON, evidence, admin requests.
 
-Nothing here knows a question: the rooms import from here, never the other way round.
+No module here belongs to a single question: the rooms import from here, never the other way round.
 """

@@ -1,9 +1,8 @@
-"""Ask a cluster as librdkafka's admin client does, and return its answers as plain values.
+"""Ask a cluster through librdkafka's admin client, and return its answers as plain values.
 
-This module runs in a process of its own (`copartition.kit.child`), because librdkafka may end the process in
-which it asks: if the connection to a group's coordinator dies at the wrong moment, an assertion fails (issues
-4605 and 5040 of confluentinc/librdkafka). Nothing here belongs to confluent-kafka when it is returned, as its
-classes cannot be pickled.
+This module runs in a process of its own (`copartition.kit.child`), because librdkafka may end its process: if
+the connection to a group's coordinator dies at the wrong moment, an assertion fails (issues 4605 and 5040 of
+confluentinc/librdkafka). No result is an object of confluent-kafka, because its classes cannot be pickled.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _64_BITS = 2**64 - 1
 
 
 _RECONNECT = {"reconnect.backoff.max.ms": "1000"}
-"""By default librdkafka waits for up to 10 s before it connects again to a broker that has long been back."""
+"""By default librdkafka waits up to 10 s before it reconnects to a broker, even one that is back by then."""
 
 
 class DescribedMember(NamedTuple):
@@ -34,7 +33,7 @@ class DescribedMember(NamedTuple):
     client_id: str | None
     host: str | None
     owned: tuple[Place, ...]
-    target: tuple[Place, ...] | None  # what it is to have (KIP-848); None if the coordinator does not tell
+    target: tuple[Place, ...] | None  # the partitions it is to have (KIP-848); None if they are not described
 
 
 class DescribedGroup(NamedTuple):
@@ -47,12 +46,12 @@ class DescribedGroup(NamedTuple):
 
 
 class JoinedMember(NamedTuple):
-    """A member of a classic group, with the bytes of ConsumerProtocol that it left with the coordinator.
+    """A member of a classic group, with the bytes of ConsumerProtocol that it gave to the coordinator.
 
     Attributes:
         id: member id.
         client_id: its `client.id`.
-        metadata: its subscription; b"" if the group is not one of consumers or is not stable.
+        metadata: its subscription; b"" if the group does not have consumers or is not stable.
         assignment: the assignment that the leader made for it; b"" if there is none.
     """
 
@@ -66,15 +65,15 @@ class DescribedTopic(NamedTuple):
     """A topic as the cluster describes it."""
 
     id: uuid.UUID | None
-    racks: tuple[tuple[str, ...], ...]  # of each partition's replicas, by number of the partition
+    racks: tuple[tuple[str, ...], ...]  # racks of each partition's replicas, by partition number
 
 
 class TopicShape(NamedTuple):
-    """Name what a topic must be made with to be like another one.
+    """The properties with which a topic must be created to be like another one.
 
     Attributes:
-        replicas: replicas of each partition, the fewest of any.
-        settings: all settings by name, those that come from the brokers included.
+        replicas: the replicas of each partition; the smallest number if partitions differ.
+        settings: all settings by name, including those that come from the brokers.
         own: names of the settings that are set on the topic itself, sorted.
     """
 
@@ -84,7 +83,7 @@ class TopicShape(NamedTuple):
 
 
 class Commit(NamedTuple):
-    """An offset that a group has committed, below 0 if it has none, and the metadata beside it."""
+    """An offset that a group has committed, negative if it has none, and the metadata stored with it."""
 
     topic: str
     partition: int
@@ -105,7 +104,7 @@ class Admin:
     Each method raises `KafkaException` if the cluster refuses or does not answer within `timeout_s` seconds.
 
     Args:
-        config: librdkafka settings; `bootstrap.servers` at least.
+        config: librdkafka settings, with `bootstrap.servers` at least.
         timeout_s: seconds for one request.
 
     Raises:
@@ -120,18 +119,18 @@ class Admin:
 
         errors: list[Any] = []
         self._timeout_s, self._contact, self._config = timeout_s, contact, config
-        if "reconnect.backoff.ms" not in config:  # whose value must not exceed that of the other setting
+        if "reconnect.backoff.ms" not in config:  # its value must not exceed that of the other setting
             config = {**_RECONNECT, **config}
         self._admin = contact.quiet_client(AdminClient, config, errors)
-        # A request of the Admin API to a cluster that is away only times out; this question says at once why.
+        # A request of the Admin API to an unreachable cluster only times out. This request says at once why.
         self._metadata = contact.cluster_metadata(
             self._admin, config, errors, timeout_s=timeout_s, patience_s=contact.PATIENCE_S
         )
 
     def metadata(self) -> ClusterMetadata:
-        """Return brokers and topics as they were when this client was made.
+        """Return the brokers and topics as they were when this client was created.
 
-        Topics of which the cluster shows no partition are left out.
+        Topics are left out if the cluster shows none of their partitions.
         """
         found = self._metadata
         return ClusterMetadata(
@@ -144,10 +143,10 @@ class Admin:
         )
 
     def describe_group(self, group: str) -> DescribedGroup:
-        """Return the group as the Admin API has it.
+        """Return the group as the Admin API describes it.
 
-        A group that is not there is in the state "DEAD" if librdkafka asked by DescribeGroups in version 5 or
-        lower, in which brokers know no error for it; else it is an error.
+        If librdkafka uses DescribeGroups in version 5 or lower, a group that does not exist is in the state
+        "DEAD", because brokers have no error for that. Otherwise it is an error.
         """
         asked = self._admin.describe_consumer_groups([group], request_timeout=self._timeout_s)
         found = asked[group].result()
@@ -157,7 +156,7 @@ class Admin:
     def groups(self) -> list[str]:
         """Return the ids of the groups that this user may see, in the order of the brokers' answers."""
         listing = self._admin.list_consumer_groups(request_timeout=self._timeout_s).result()
-        if listing.errors:  # of a broker that did not answer: without its groups the list would be too short
+        if listing.errors:  # a broker did not answer; without its groups the list would be too short
             raise listing.errors[0]
         return [group.group_id for group in listing.valid]
 
@@ -180,8 +179,8 @@ class Admin:
     def may_see_every_topic(self) -> bool:
         """Return True if this user may DESCRIBE topics of any name.
 
-        Asks with a random name that no topic has; a broker refuses it to a user without the right. No topic
-        is made.
+        The name is random, so no topic has it. A broker refuses the request if the user lacks the right. No
+        topic is created.
         """
         from confluent_kafka import KafkaException, TopicCollection  # noqa: PLC0415 - an optional package
 
@@ -196,7 +195,7 @@ class Admin:
     def joined_members(self, group: str) -> list[JoinedMember] | None:
         """Return what members of a group of consumers joined with; None if DescribeGroups does not know it.
 
-        Nothing else of confluent-kafka gives the metadata with which members joined.
+        No other method of confluent-kafka returns the metadata with which members joined.
         """
         # confluent-kafka calls `list_groups` deprecated, but its successors do not return the bytes.
         with warnings.catch_warnings():
@@ -205,7 +204,7 @@ class Admin:
         if not listing:
             return None
         found = listing[0]
-        # Other kinds of groups, such as Kafka Connect's workers, have metadata of another layout.
+        # Other kinds of groups, such as Kafka Connect's workers, have metadata in another format.
         return [
             JoinedMember(
                 member.id,
@@ -219,7 +218,7 @@ class Admin:
     def commits(self, group: str) -> list[Commit]:
         """Return the offsets that a group has committed, of the partitions that this user may see.
 
-        Takes two requests, which `copartition.kit.child` has to wait for.
+        This takes two requests, for which `copartition.kit.child` has to wait.
         """
         found = self._contact.committed_offsets(self._admin, group, within_s=self._timeout_s)
         return [Commit(place.topic, place.partition, place.offset, place.metadata) for place in found]
@@ -229,7 +228,8 @@ class Admin:
 
         Args:
             places: the partitions.
-            stable: the last stable offset instead of the end, where readers with `read_committed` stop.
+            stable: if True, the last stable offset in place of the end; readers with `read_committed` stop
+                there.
         """
         answer = self._contact.list_offsets(
             self._admin, places, "latest", committed=stable, within_s=self._timeout_s
@@ -237,7 +237,7 @@ class Admin:
         return answer[0]
 
     def starts(self, places: Collection[Place]) -> dict[Place, int]:
-        """Return the offset of the oldest record that each partition keeps, if its leader answers."""
+        """Return the offset of the oldest record of each partition, if its leader answers."""
         answer = self._contact.list_offsets(
             self._admin, places, "earliest", committed=False, within_s=self._timeout_s
         )
@@ -246,16 +246,16 @@ class Admin:
     def written_ms(self, offsets: Mapping[Place, int]) -> dict[Place, int]:
         """Return the time of the first record at or after an offset of each partition, in ms since 1970.
 
-        One consumer without a group of its own fetches a record of each; partitions of which none came
-        within half of the time for a request are left out.
+        One consumer, without a group, fetches one record of each partition. Partitions whose record does not
+        come within half of the time for a request are left out.
 
         Args:
             offsets: (topic, partition) -> offset.
         """
         from confluent_kafka import Consumer, TopicPartition  # noqa: PLC0415 - an optional package
 
-        # Assigned by hand and never committed, so that the cluster makes no group of this name. A record is
-        # enough, so that no leader has to send more than one batch.
+        # Partitions are assigned by hand and nothing is committed, so the cluster creates no group of this
+        # name. One record is enough, so no leader has to send more than one batch.
         own = {
             "group.id": f"copartition-{uuid.uuid4().hex}",
             "enable.auto.commit": "false",
@@ -290,7 +290,7 @@ class Admin:
 
     def topic_shape(self, topic: str) -> TopicShape:
         """Return replicas and settings of a topic, which takes DESCRIBE_CONFIGS on it."""
-        # Names of the classes that confluent-kafka's type stubs leave out.
+        # The types are imported from `admin`, since confluent-kafka's stubs leave some names out.
         from confluent_kafka import TopicCollection, admin  # noqa: PLC0415 - an optional package
 
         asked = self._admin.describe_topics(TopicCollection([topic]), request_timeout=self._timeout_s)
@@ -321,7 +321,7 @@ class Admin:
         places = [TopicPartition(topic, partition, offset) for partition, offset in offsets.items()]
         wanted = ConsumerGroupTopicPartitions(group, places)
         asked = self._admin.alter_consumer_group_offsets([wanted], request_timeout=self._timeout_s)
-        # A refusal of one partition stands beside it and is not raised by `result`.
+        # The refusal of one partition is stored with it, and `result` does not raise it.
         for place in asked[group].result().topic_partitions:
             if place.error is not None:
                 raise KafkaException(place.error)
@@ -332,7 +332,7 @@ class Admin:
 
 
 def _member(member: Any) -> DescribedMember:
-    """Return a member as plain values; empty texts become None, and the host loses Java's "/" in front."""
+    """Return a member as plain values; empty texts become None, and Java's "/" before the host is removed."""
     target = None if member.target_assignment is None else _places(member.target_assignment)
     return DescribedMember(
         member.member_id,
@@ -362,6 +362,6 @@ def _topic(topic: Any) -> DescribedTopic:
 
 
 def _uuid(identifier: Any) -> uuid.UUID:
-    """Return the UUID of Java's two signed 64-bit halves."""
+    """Return the UUID made of Java's two signed 64-bit halves."""
     high = identifier.get_most_significant_bits() & _64_BITS
     return uuid.UUID(int=(high << 64) | (identifier.get_least_significant_bits() & _64_BITS))

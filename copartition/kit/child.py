@@ -1,7 +1,7 @@
-"""Ask a cluster through librdkafka in a child process, which may die without the command that started it.
+"""Ask a cluster through librdkafka in a child process, which may die while the command continues.
 
-Parent and child speak in pickles: the parent sends `sys.path`, the settings, and then one (question,
-arguments) after the other; the child sends one outcome for each question, a value or an exception.
+Parent and child exchange pickles. The parent sends `sys.path`, the settings, and then one pair (question,
+arguments) after the other. The child sends one outcome for each question, which is a value or an exception.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from partitioning.errors import CopartitionError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# The child finds modules where this process does, whatever a program has done to its own path.
+# The child finds modules where this process does, even if a program has changed its own path.
 _PROGRAM = "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); import {name}; {name}.serve()"
 _LAST_BYTES = 2_000
-"""Bytes at the end of the child's error stream in which its last line is looked for."""
+"""Bytes at the end of the child's error stream in which its last line is searched."""
 _SLACK_S = 5.0
-"""Seconds beyond librdkafka's own time limit before the child is killed."""
+"""Seconds that the child has beyond librdkafka's own time limit before it is killed."""
 _REQUESTS = {"commits": 2}
-"""The number of requests that a question takes, if it is more than one."""
+"""Question -> the number of requests that it takes, if it is more than one."""
 
 
 class ChildEndedError(Exception):
@@ -41,8 +41,9 @@ class AdminError(Exception):
     """A refusal by librdkafka or by a broker, instead of an answer.
 
     Attributes:
-        name: Kafka's name of the error, as "GROUP_ID_NOT_FOUND"; librdkafka's own begin with an underscore.
-        text: the error for people.
+        name: Kafka's name of the error, such as "GROUP_ID_NOT_FOUND"; librdkafka's own begin with an
+            underscore.
+        text: the error in words.
     """
 
     def __init__(self, name: str, text: str) -> None:
@@ -51,40 +52,40 @@ class AdminError(Exception):
 
 
 class Child:
-    """Ask questions of `copartition.kit.admin.Admin` in a process that the first question starts.
+    """Asks questions of `copartition.kit.admin.Admin` in a process that the first question starts.
 
-    After `end` or a `ChildEndedError` the next question starts another process, with connections that are
-    new. The process ends at the latest when this object is collected or this interpreter ends.
+    After `end` or a `ChildEndedError`, the next question starts another process, with new connections. The
+    process ends at the latest when this object is collected or this interpreter ends.
 
-    Between two calls no answer is under way: if a question ends with an exception of any kind, the process is
-    ended, so that the next question cannot read the answer to this one.
+    Between two calls no answer is on its way: if a question ends with an exception of any kind, the process
+    is ended, so that the next question cannot read the answer to this one.
 
     Args:
-        config: librdkafka settings. They reach the child by a pipe, so no list of processes shows them.
+        config: librdkafka settings. They reach the child through a pipe, so no list of processes shows them.
         timeout_s: seconds that librdkafka has for one request.
     """
 
     def __init__(self, config: Mapping[str, str], timeout_s: float) -> None:
         self._config, self._timeout_s = dict(config), timeout_s
         self._process: subprocess.Popen[bytes] | None = None
-        self._words: IO[bytes] | None = None  # what the process writes to its error stream
+        self._words: IO[bytes] | None = None  # the file of the child's error stream
         self._end: weakref.finalize[Any, Any] | None = None
 
     def ask(self, question: str, *arguments: object) -> Any:
         """Return what the method `question` of `Admin` returns for these arguments.
 
         Raises:
-            AdminError: librdkafka or a broker says no.
+            AdminError: librdkafka or a broker refuses the request.
             ChildEndedError: the child died of the question, or gave no answer in time.
-            CopartitionError: settings that librdkafka refuses, or no broker that answers.
+            CopartitionError: librdkafka refuses a setting, or no broker answers.
         """
         # A request that librdkafka has lost is never answered, and does not always time out either.
         limit_s = self._timeout_s * _REQUESTS.get(question, 1) + _SLACK_S
         try:
             if self._process is None:
-                limit_s += self._timeout_s  # to connect
+                limit_s += self._timeout_s  # time to connect
             outcome = self._answer(self._process or self._start(), (question, arguments), limit_s)
-        except BaseException:  # Ctrl-C, too: an answer to this question must not be taken for the next one's
+        except BaseException:  # also Ctrl-C: the answer to this question must not be read as the next one's
             self.end()
             raise
         if isinstance(outcome, Exception):
@@ -99,13 +100,15 @@ class Child:
 
     def _start(self) -> subprocess.Popen[bytes]:
         """Start the process and send it the module path and the settings."""
-        # A file and no pipe: nobody reads it while the child lives, and a full pipe would stop the child.
+        # This is a file and not a pipe: nothing reads it while the child runs, and a full pipe would block
+        # the child.
         self._words = tempfile.TemporaryFile()  # noqa: SIM115 - `_end_process` closes it
         process = self._process = subprocess.Popen(  # noqa: S603 - this interpreter, and no word of a user
             [sys.executable, "-c", _PROGRAM.format(name=__name__)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # Whoever sets "debug" wants to read librdkafka's log; else the last words belong to an error.
+            # A user who sets "debug" wants to read librdkafka's log; otherwise the last line belongs to an
+            # error.
             stderr=None if "debug" in self._config else self._words,
         )
         self._end = weakref.finalize(self, _end_process, process, self._words)
@@ -118,7 +121,7 @@ class Child:
     ) -> Any:
         """Send a question and return its outcome, a value or an exception.
 
-        The child is killed after `limit_s` seconds, which ends the reading, too.
+        The child is killed after `limit_s` seconds, which also ends the wait for its answer.
         """
         timer = Timer(limit_s, process.kill)
         timer.daemon = True
@@ -135,8 +138,8 @@ class Child:
             timer.cancel()
 
     def _last_words(self, process: subprocess.Popen[bytes]) -> str:
-        """Return how the process ended, and the last line that it wrote."""
-        process.kill()  # it hung up, so it is at its end
+        """Return how the process ended, and the last line of its error stream."""
+        process.kill()  # it has closed its output, so it is ending anyway
         code = process.wait()
         assert self._words is not None
         size = self._words.seek(0, os.SEEK_END)
@@ -147,32 +150,32 @@ class Child:
 
 
 def _end_process(process: subprocess.Popen[bytes], words: IO[bytes]) -> None:
-    """Kill a process: to close its client in order takes librdkafka a while, and sometimes for ever."""
+    """Kill a process; librdkafka takes a while to close a client in order, and sometimes never does."""
     process.kill()
     process.wait()
     for stream in (process.stdin, process.stdout, words):
         assert stream is not None
-        with suppress(OSError):  # what was not sent goes nowhere
+        with suppress(OSError):  # data that could not be sent is dropped
             stream.close()
 
 
 def _send(stream: IO[bytes] | None, message: object) -> None:
-    """Write a message to a stream at once."""
+    """Write a message to a stream, and flush it."""
     assert stream is not None
     stream.write(pickle.dumps(message))
     stream.flush()
 
 
 def serve() -> None:
-    """Answer the questions that come on standard input, in the child; end with the parent."""
+    """Answer the questions on standard input, in the child; end when the parent ends."""
     # Ctrl-C in a terminal reaches all processes of a command; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever else is printed must not get between the answers
+    os.dup2(2, 1)  # anything else that is printed must not get between the answers
     questions: SimpleQueue[tuple[str, tuple[Any, ...]]] = SimpleQueue()
     config, timeout_s = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own parent wrote it
     Thread(target=_answer_all, args=(config, timeout_s, questions, answers), daemon=True).start()
-    # A thread of its own asks, as this one must notice at once when the parent is gone.
+    # Another thread asks the cluster, because this one must notice at once when the parent ends.
     with suppress(EOFError):
         while True:
             questions.put(pickle.load(sys.stdin.buffer))  # noqa: S301 - as above
@@ -185,10 +188,10 @@ def _answer_all(
     questions: SimpleQueue[tuple[str, tuple[Any, ...]]],
     answers: IO[bytes],
 ) -> None:
-    """Answer questions one after the other, for ever, in a thread of the child.
+    """Answer questions one after the other, forever, in a thread of the child.
 
-    The client is made for the first question, and made again if that failed. No exception leaves this
-    function: it goes to the parent as the outcome of its question.
+    The client is created for the first question, and again if that failed. No exception leaves this function:
+    it is sent to the parent as the outcome of its question.
     """
     from confluent_kafka import KafkaException  # noqa: PLC0415 - only the child needs it
 
@@ -204,7 +207,7 @@ def _answer_all(
             outcome = error
         except KafkaException as error:
             fault = error.args[0]
-            # "ConsumerGroupDescribe: " is all that librdkafka says of an error without a message.
+            # For an error without a message, librdkafka says no more than "ConsumerGroupDescribe: ".
             text = fault.str() or ""
             outcome = AdminError(
                 fault.name(), text + fault.name() if text.endswith(": ") else text or fault.name()

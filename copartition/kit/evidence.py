@@ -1,7 +1,7 @@
-"""Name the ground of an answer: evidence that was read, or what is missing and how to get it.
+"""Define the ground of an answer: the evidence that was read, or what is missing and how to get it.
 
-A finding, a step or an "ok" takes a `Ground` when it is built. An `Evidence` without a source and a `Missing`
-without a remedy raise ValueError, so that no answer can be built from nothing.
+A finding, a step or an "ok" gets a `Ground` when it is built. An `Evidence` without a source and a `Missing`
+without a remedy raise ValueError, so that no answer can be built on nothing.
 """
 
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Names the sources from which an answer was read.
+    """The sources from which an answer was read.
 
     Attributes:
         sources: one phrase for each source that was read, such as "the end offsets of 12 partitions"; at
             least one.
-        assumed: one sentence for each thing that no source shows and that the answer takes for granted.
+        assumed: one sentence for each thing that the answer assumes and that no source shows.
 
     Raises:
         ValueError: no source is named, or a phrase is empty.
@@ -35,11 +35,11 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Names what an answer would need that no source shows, and the way to get it.
+    """A fact that an answer needs and that no source shows, with the way to learn it.
 
     Attributes:
-        what: what is not known, a clause such as "the capture shows no committed offsets".
-        remedy: what to do to learn it, a command or a sentence in the imperative.
+        what: what is not known, as a clause such as "the capture shows no committed offsets".
+        remedy: how to learn it, as a command or a sentence in the imperative.
 
     Raises:
         ValueError: one of the two is empty.

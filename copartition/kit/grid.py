@@ -1,4 +1,4 @@
-"""Draw tables in a terminal: small ones by rich, large ones by `Grid`, and the remarks below them."""
+"""Draw tables in a terminal: small ones with rich, large ones with `Grid`, and remarks below them."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 
 def cell(text: str, style: str = "") -> Text:
-    """Return a text of somebody else, such as a group's name, as a cell.
+    """Return a text from outside, such as a group's name, as a cell.
 
-    No character in it can steer the terminal.
+    No character in it can control the terminal.
     """
     return Text(visible(text), style)
 
 
 def table(columns: Sequence[str | Text], right: Container[int] = ()) -> Table:
-    """Return an empty table without lines; columns whose numbers are in `right` are flush right."""
+    """Return an empty table without lines; columns whose indexes are in `right` are aligned right."""
     empty = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for index, name in enumerate(columns):
         header = Text(name) if isinstance(name, str) else name
@@ -61,10 +61,10 @@ def note(text: str, style: str = "dim") -> Padding:
 
 _INDENT = 2
 _NARROWEST = 8
-"""Columns that a name which is cut, or a list that is broken, takes at least."""
+"""The least width, in terminal columns, of a name that is cut or a list that is broken."""
 
 _LIST_LINES = 3
-"""Lines that a list may take in a table that is not shown in full."""
+"""The lines that a list may take in a table that is not shown in full."""
 
 _DIM = Style(dim=True)
 _BAR = {"=": _DIM, "-": Style(color="red"), "+": Style(color="green")}
@@ -76,40 +76,40 @@ class GridColumn:
 
     Attributes:
         title: the heading; "" for none.
-        kind: "name" is cut in the middle if there is no room, "number" is flush right, "list" is broken after
-            its commas and blanks and stands last, "bar" is a row of "=", "-" and "+" with colours, and "word"
-            is anything else.
+        kind: a "name" is cut in the middle if there is no room, a "number" is aligned right, a "list" is
+            broken after its commas and blanks and comes last, a "bar" is a row of "=", "-" and "+" in
+            colours, and a "word" is anything else.
         style: rich's name for how the column looks.
     """
 
     title: str
     kind: str = "number"
-    style: str = ""  # rich's name for how it looks
+    style: str = ""
 
 
 class Grid:
-    """A table without lines; no word in it is broken.
+    """A table without lines, in which no word is broken.
 
-    Rich's own tables need 0.3 ms for a row; this one prints a hundred thousand rows in seconds.
+    Rich's own tables take 0.3 ms for a row; this one prints a hundred thousand rows in seconds.
 
     Args:
         columns: in order; a column whose cells are all empty is not shown, and neither is its title.
         rows: one text for each column.
-        full: lists are shown whole; else in at most 3 lines.
+        full: whether lists are shown whole, and not in at most 3 lines.
     """
 
     def __init__(
         self, columns: Sequence[GridColumn], rows: Sequence[Sequence[str]], *, full: bool = False
     ) -> None:
-        # Of a column that says nothing not even the title is shown.
+        # A column without any text is left out, with its title.
         used = [place for place in range(len(columns)) if any(row[place] for row in rows)]
         self.columns = [columns[place] for place in used]
-        # Cells hold names of somebody else: none of their characters may steer the terminal.
+        # Cells contain names from outside; none of their characters may control the terminal.
         self.rows = [[visible(row[place]) for place in used] for row in rows]
         self.full = full
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-        """Yield the lines of the table, as rich asks for them."""
+        """Yield the lines of the table as rich asks for them."""
         widths, gap = self._widths(options.max_width)
         line = partial(self._line, widths, gap)
         styles = [console.get_style(column.style) if column.style else None for column in self.columns]
@@ -128,21 +128,21 @@ class Grid:
     def _widths(self, room: int) -> tuple[list[int], str]:
         """Return the width of each column and the blanks between two columns, to fit into `room`.
 
-        Widths are in columns of the terminal. First the list gets narrower, to a third of `room` at least,
-        then names, the widest first. If that is not enough, the gap shrinks to one blank, and lines may be
-        too long.
+        Widths are in columns of the terminal. First the list gets narrower, down to a third of `room`, then
+        names, the widest first. If that is not enough, the gap shrinks to one blank, and lines may be too
+        long.
         """
         widths = [
             max(map(cell_len, (column.title, *(row[place] for row in self.rows))))
             for place, column in enumerate(self.columns)
         ]
-        # Columns that are missing: the indentation, the widths and two blanks between columns, less the room.
+        # The columns that are missing: indentation, widths and two blanks between columns, minus the room.
         over = _INDENT + sum(widths) + 2 * (len(widths) - 1) - room
         if self.columns[-1].kind == "list" and over > 0:
             cut = max(0, min(over, widths[-1] - max(_NARROWEST, room // 3)))
             widths[-1] -= cut
             over -= cut
-        # One column at a time from the widest name, so that several long names end equally wide.
+        # The widest name shrinks by one column at a time, so that several long names end equally wide.
         names = [place for place, column in enumerate(self.columns) if column.kind == "name"]
         while over > 0 and names:
             widest = max(names, key=widths.__getitem__)
@@ -155,7 +155,7 @@ class Grid:
     def _break_list(self, text: str, width: int) -> list[str]:
         """Return a list in lines of at most `width` columns.
 
-        Of too many lines the last one ends with a mark.
+        If there are too many lines, the last one ends with the mark `CUT`.
         """
         if cell_len(text) <= width:
             return [text]
@@ -193,22 +193,22 @@ class Grid:
 
 
 def _cut_line(line: str, width: int) -> str:
-    """Return the last line of a list that goes on, with the mark `CUT` within `width` columns."""
+    """Return the last line of a list that is cut, with the mark `CUT`, within `width` columns."""
     while cell_len(line) + len(CUT) > width and re.search(r"[ ,]+[^ ,]", line):
         line = re.sub(r"[^ ,]+[ ,]*$", "", line)
     return line.rstrip(" ") + CUT
 
 
 def shorten(text: str, width: int) -> str:
-    """Return a text of at most `width` terminal columns: of a wider text its beginning and its end.
+    """Return a text of at most `width` terminal columns; a wider text keeps its beginning and its end.
 
     >>> shorten("orders-processor-eu-west-1", 12)
     'order..est-1'
     """
-    # No character is wider than two columns, so a short text needs no measuring.
+    # No character is wider than two columns, so a short text need not be measured.
     if len(text) * 2 <= width or cell_len(text) <= width:
         return text
     room = max(width - len(CUT), 2)
-    # Cutting the reversed text gives the end by columns, not by characters: a wide one takes two.
+    # Cutting the reversed text measures the end in columns; a wide character takes two.
     end = chop_cells(text[::-1], room // 2)[0][::-1]
     return chop_cells(text, room - room // 2)[0] + CUT + end

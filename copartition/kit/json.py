@@ -1,4 +1,4 @@
-"""Write reports for programs: how they are written, their schema, and limits that are checked."""
+"""Write reports for programs: their JSON, its schema, and the results of limits."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _T = TypeVar("_T")
 
 
 def dump(value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:
-    """Return JSON that people can read too: two blanks of indentation, a newline at the end.
+    """Return JSON that people can read, too: indented by two blanks, with a newline at the end.
 
     Raises:
-        ValueError: a number is NaN or infinite, which JSON has not; see `finite`.
+        ValueError: a number is NaN or infinite, which JSON does not have; see `finite`.
     """
     return json.dumps(value, indent=2, allow_nan=False, default=asdict) + "\n"
 
 
 def attributes(kind: type[_T], value: object, /, **others: Any) -> _T:
-    """Return a part of a document of the type `kind`, filled from `others` and from attributes of `value`.
+    """Return a part of a document of type `kind`, filled from `others` and from attributes of `value`.
 
     Args:
         kind: a TypedDict, whose keys are those of the result, in its order.
         value: has an attribute for each key that is not in `others`.
-        others: values that win over attributes.
+        others: values that take precedence over attributes.
     """
     return cast(
         "_T", {key: others[key] if key in others else getattr(value, key) for key in kind.__annotations__}
@@ -54,7 +54,7 @@ def ground_fields(ground: Ground) -> dict[str, Any]:
 
 
 def finite(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """Return figures as JSON has them: null for one that is infinite or NaN."""
+    """Return figures as JSON has them, with null for infinity and NaN."""
     return {
         name: None if isinstance(value, float) and not isfinite(value) else value
         for name, value in figures.items()
@@ -62,14 +62,14 @@ def finite(figures: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def whole_milliseconds(seconds: float | None) -> int | None:
-    """Return a time of so many seconds in whole milliseconds; None stays None."""
+    """Return seconds as whole milliseconds; None stays None."""
     return None if seconds is None else round(1000 * seconds)
 
 
 def utc_time(seconds: float, to: str = "milliseconds") -> str:
     """Return seconds since 1970 as ISO 8601 in UTC; `to` is the timespec of `datetime.isoformat`.
 
-    A time that no calendar has is shown as `copartition.kit.words.utc` shows it.
+    A time outside the calendar is shown as by `copartition.kit.words.utc`.
     """
     return utc(seconds, lambda moment: moment.isoformat(timespec=to).replace("+00:00", "Z"))
 
@@ -78,9 +78,9 @@ def json_schema(document: type, report: str, borrowed: Mapping[type, type] | Non
     """Return the JSON Schema (draft 2020-12) of a report; docstrings of its types describe their fields.
 
     Args:
-        document: the type of the whole report. All types that it uses are names of its module.
+        document: the type of the whole report. All types that it uses must be names in its module.
         report: the command that writes it, for the title.
-        borrowed: for some of these types another type, whose docstring describes fields of the same names.
+        borrowed: type -> another type, whose docstring describes fields with the same names.
 
     Raises:
         MissingDependencyError: msgspec is not installed.
@@ -93,10 +93,11 @@ def json_schema(document: type, report: str, borrowed: Mapping[type, type] | Non
         if "properties" not in definition:  # an enumeration has values instead
             continue
         type_, properties = types[name_of_type], definition["properties"]
-        # What msgspec keeps on a class cannot be pickled, and Spark is sent some of these classes by value.
+        # The cache that msgspec leaves on a class cannot be pickled, and some of these classes are sent to
+        # Spark by value.
         if "__msgspec_cache__" in vars(type_):
             del type_.__msgspec_cache__
-        # A type's own description of a field wins over a borrowed one.
+        # A type's own description of a field takes precedence over a borrowed one.
         other = attribute_texts(borrowed[type_]) if borrowed and type_ in borrowed else {}
         for name, text in {**other, **attribute_texts(type_)}.items():
             if name in properties or name not in other:
@@ -112,11 +113,11 @@ class CheckResult(TypedDict):
     """A limit of --check.
 
     Attributes:
-        name: the number of the summary.
+        name: the name of the number in the summary.
         comparison: one of <= >= == != < >.
-        limit: what it is compared with.
-        value: what it is.
-        passed: whether it is within the limit.
+        limit: the limit that the number is compared with.
+        value: the number.
+        passed: whether the number is within the limit.
     """
 
     name: str
@@ -127,7 +128,7 @@ class CheckResult(TypedDict):
 
 
 def check_results(checks: Iterable[NumberCheck], numbers: Numbers) -> list[CheckResult]:
-    """Return what becomes of limits on these numbers."""
+    """Return the results of limits on these numbers."""
     return [
         attributes(CheckResult, check, value=check.value(numbers), passed=check.passes(numbers))
         for check in checks

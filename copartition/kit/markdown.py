@@ -1,18 +1,18 @@
-"""Write GitHub Markdown that fits into a comment, for pull requests and tickets."""
+"""Write GitHub Markdown that fits into a comment of a pull request or a ticket."""
 
 from collections.abc import Iterable, Sequence
 
 from copartition.kit.words import Table, visible
 
 MOST_CHARACTERS = 60_000
-"""Characters of a report at most; a comment on GitHub takes 65,536."""
+"""The most characters of a report; a comment on GitHub may have 65,536."""
 
 _LIST_SHARE = 4
-"""A list before the tables takes at most this part of what is left."""
+"""A list before the tables may take one in this many parts of the remaining room."""
 
 
 class Page:
-    """A Markdown text that ends before it is too long.
+    """A Markdown text that stops before it is too long.
 
     `text` has at most `MOST_CHARACTERS` characters; rows that do not fit are counted.
     """
@@ -26,15 +26,15 @@ class Page:
         return self.text.rstrip("\n") + "\n"
 
     def add(self, *parts: str) -> None:
-        """Add text as it is, markup included."""
+        """Add text as it is, with its markup."""
         self.text += "".join(parts)
 
     def items(self, texts: Sequence[str], noun: str) -> None:
-        """Add a list; nothing in its texts is markup."""
+        """Add a list of texts; characters of markup in them are escaped."""
         self.marked_items(map(markdown_text, texts), len(texts), noun)
 
     def marked_items(self, lines: Iterable[str], total: int, noun: str) -> None:
-        """Add a list of Markdown, of `total` lines."""
+        """Add a list of Markdown lines; `total` is their number."""
         if total:
             self.add("\n", *self._fit((f"- {line}\n" for line in lines), total, noun, "- ", _LIST_SHARE))
 
@@ -54,9 +54,9 @@ class Page:
             title: its heading, Markdown.
             columns: titles of the columns, Markdown.
             rows: one value for each column, shown as text.
-            total: all rows that there are, also those not in `rows`.
-            noun: a row in the singular, for the line that counts those left out.
-            share: the part of the room left that the table may take: 2 for a half.
+            total: the number of all rows, also of those not in `rows`.
+            noun: what a row is, in the singular, for the line that counts the rows left out.
+            share: the table may take one in this many parts of the remaining room: 2 for a half.
         """
         lines = (markdown_row(markdown_text(str(cell)) for cell in row) + "\n" for row in rows)
         self.add("\n<details><summary>", title, "</summary>\n\n")
@@ -70,9 +70,9 @@ class Page:
         self.table(title, titles, table.rows, len(table.rows), noun, share=share)
 
     def _fit(self, lines: Iterable[str], total: int, noun: str, mark: str, share: int) -> list[str]:
-        """Return the first lines that fit, and a line that counts the others."""
+        """Return the first lines that fit, and a line with the number of the others."""
         # GitHub refuses a longer comment, so rows are left out and counted.
-        room = (MOST_CHARACTERS - len(self.text)) // share - 200  # for what ends and counts
+        room = (MOST_CHARACTERS - len(self.text)) // share - 200  # for the end and the line that counts
         fitting: list[str] = []
         for line in lines:
             room -= len(line)
@@ -99,12 +99,12 @@ def markdown_row(cells: Iterable[str]) -> str:
 def markdown_text(text: str, most: int = MOST_CHARACTERS) -> str:
     """Return a text in which nothing is markup, of at most about `most` characters."""
     text = visible(text)
-    # The backslash comes first, or it would escape the escapes of the others.
+    # The backslash comes first; otherwise it would escape the escapes of the others.
     for sign in "\\`*_[]|":
         text = text.replace(sign, f"\\{sign}")
     return shorten_list(text.replace("&", "&amp;").replace("<", "&lt;"), most)
 
 
 def shorten_list(text: str, most: int) -> str:
-    """Return a list with commas of at most about `most` characters, cut at a comma."""
+    """Return a list with commas, cut at a comma to at most about `most` characters."""
     return text if len(text) <= most else f"{text[:most].rpartition(',')[0] or text[:most]} .."

@@ -1,4 +1,4 @@
-"""Limits that a user sets on the numbers of a report, such as `moved_pct<=10` (`--check`)."""
+"""Check limits that a user sets on the numbers of a report, such as `moved_pct<=10` (`--check`)."""
 
 import math
 import re
@@ -13,10 +13,10 @@ _CHECK = re.compile(rf"\s*(\w+)\s*({COMPARISON})\s*(-?\d+(?:\.\d+)?)\s*")
 
 
 class Numbers(Protocol):
-    """A dataclass of numbers that can be checked; one that is None is unknown."""
+    """A dataclass of numbers that can be checked; a number that is None is unknown."""
 
     def range_of(self, name: str) -> tuple[float, float]:
-        """Return the least and the most that a number can be, if only a bound is known."""
+        """Return the least and the most that a number can be; they differ if only a bound is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,12 @@ class NumberCheck:
         """Return True if the number is within the limit.
 
         Raises:
-            DiffError: the number is unknown for this diff, or not known well enough to tell.
+            DiffError: the number is unknown for this diff, or not known well enough to decide.
         """
         description = self.describe(summary)
         least, most = summary.range_of(self.name)
-        # "==" and "!=" can differ inside the range although both ends agree, so the point nearest to the
-        # limit counts, too.
+        # "==" and "!=" may differ inside the range although both ends agree. So the point nearest to the
+        # limit is compared, too.
         nearest = min(max(self.limit, least), most)
         answers = {COMPARISONS[self.comparison](value, self.limit) for value in (least, nearest, most)}
         if len(answers) > 1:

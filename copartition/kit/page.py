@@ -1,6 +1,7 @@
-"""Make the pages of reports: one layout, one style, one axis of time.
+"""Make the pages of reports, with one layout, one style and one axis of time.
 
-Pictures are `WIDTH` pixels wide; a template turns pixels into percent, so they fill whatever room there is.
+Pictures are `WIDTH` pixels wide. A template turns pixels into percent, so a picture fills the room that it
+has.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 
 
 WIDTH = 1000.0
-"""Pixels from the beginning of a stretch of time to its end."""
+"""Pixels from the beginning of a window to its end."""
 _MARKS = 12
-"""Marks on an axis at most, roughly."""
+"""About the most marks on an axis."""
 
 
 class Window(NamedTuple):
@@ -35,7 +36,7 @@ class Window(NamedTuple):
     end: float
 
     def x(self, at: NDArray[np.float64] | float) -> NDArray[np.float64]:
-        """Return pixels from the left, from 0 to `WIDTH`; times outside the window are put at its border."""
+        """Return pixels from the left, 0 to `WIDTH`; times outside the window are moved to its border."""
         place = (np.asarray(at, np.float64) - self.start) / self.grain
         return np.clip(place, 0.0, WIDTH)
 
@@ -54,7 +55,7 @@ class Window(NamedTuple):
 
 
 class Tick(NamedTuple):
-    """A mark of an axis: pixels from its beginning, and the text beside it."""
+    """A mark of an axis: pixels from its beginning, and the text next to it."""
 
     x: float
     text: str
@@ -63,7 +64,7 @@ class Tick(NamedTuple):
 def ticks(window: Window) -> tuple[Tick, ...]:
     """Return at most twelve marks, at multiples of a step that people count in, such as 5 s or 15 min."""
     span = (window.end - window.start) / _MARKS
-    # `_steps` never ends, so that a run of years has its dozen marks, too.
+    # `_steps` never ends, so that an axis of years also has about a dozen marks.
     step = next(step for step in _steps() if step >= span)
     times = np.arange(np.ceil(window.start / step), np.floor(window.end / step) + 1) * step
     return tuple(Tick(float(window.x(at)), clock(at)) for at in times.tolist())
@@ -74,7 +75,7 @@ def number_ticks(window: Window, *, least: float = 0) -> tuple[Tick, ...]:
 
     Args:
         window: the range of numbers, not of times.
-        least: the smallest distance of two marks; if few such steps fit, each one gets a mark.
+        least: the smallest distance between two marks. If only a few such steps fit, each gets a mark.
     """
     span = window.end - window.start
     rough = least if 0 < span <= _MARKS * least else max(least, span / 6)
@@ -85,26 +86,26 @@ def number_ticks(window: Window, *, least: float = 0) -> tuple[Tick, ...]:
 
 
 def _steps() -> Iterator[float]:
-    """Yield ever longer steps in milliseconds; none is 20 s or 100 s, whose multiples are odd minutes."""
+    """Yield ever longer steps in ms; 20 s and 100 s are missing, because they divide minutes badly."""
     counted = (number * unit for unit in (1_000, 60_000, 3_600_000) for number in (1, 2, 5, 10, 15, 30))
     days = (number * 86_400_000.0 * 10**power for power in itertools.count() for number in (2, 5, 10))
     return chain((1, 2, 5, 10, 20, 50, 100, 200, 500), counted, days)
 
 
 COLOURS = 8
-"""Colours in the style sheet (Okabe and Ito's, safe for colour-blind readers)."""
+"""The number of colours in the style sheet (Okabe and Ito's, safe for colour-blind readers)."""
 SHADES = 3
-"""Each colour comes pale and paler too, when there are more consumers than colours."""
+"""The number of shades of each colour, for when there are more consumers than colours."""
 DEPTHS = (0.01, 0.1, 0.5, 1.0)
-"""Shares of standing partitions up to which a cell of a grid has a shade of its phase, ever deeper."""
+"""Upper bounds of the share of partitions that stand still, one for each ever deeper shade of a phase."""
 LETTER = 6.2
-"""Width of a letter, in pixels."""
+"""The width of a letter in pixels."""
 
 
 def render(template: str, **values: object) -> str:
-    """Return the template of this path below `copartition`, filled in with `values`.
+    """Return the template at this path below `copartition`, filled in with `values`.
 
-    Markup in values is escaped, and so are characters that cannot be seen.
+    Markup in values is escaped, and so are invisible characters.
 
     Raises:
         MissingDependencyError: jinja2 is not installed.
@@ -113,12 +114,12 @@ def render(template: str, **values: object) -> str:
 
 
 def _records(number: float | None) -> str:
-    """Return a number of records with its thousands apart, "-" for None."""
+    """Return a number of records with thousands separators, "-" for None."""
     return "-" if number is None else f"{number:,.0f}"
 
 
 def _compact(number: float) -> str:
-    """Return records in the room beside an axis: 950, 154 k, 12.3 M."""
+    """Return a number of records, short enough for an axis: 950, 154 k, 12.3 M."""
     if number < 10_000:
         return _records(number)
     return f"{number / 1e3:.0f} k" if number < 999_500 else f"{number / 1e6:,.3g} M"
@@ -131,17 +132,17 @@ def _place(pixels: float) -> str:
 
 @cache
 def environment() -> jinja2.Environment:
-    """Return jinja2's environment of all pages, made once.
+    """Return jinja2's environment of all pages; it is created once.
 
-    Every text is escaped twice: for HTML, and by `visible` for characters that cannot be seen. A name that a
-    template uses and that is not given is an error.
+    Every text is escaped twice: for HTML, and by `visible` for invisible characters. If a template uses a
+    name that is not given, that is an error.
     """
     with needs("an HTML report", "report"):
         import jinja2  # noqa: PLC0415 - only pages need it
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader("copartition", "."),
         autoescape=True,
-        # `finalize` sees every value that a template prints, so no template can forget to escape a name.
+        # `finalize` gets every value that a template prints, so no template can forget to escape a name.
         finalize=lambda value: visible(value) if isinstance(value, str) else value,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def visible(text: str) -> str:
-    r"""Return the text, with every character that cannot be seen written as Python would.
+    r"""Return the text with every invisible character written as Python would write it.
 
-    For example \x1b, \u202e or \udc80. Those are control characters, marks without width, marks of
-    direction, odd blanks, and bytes that were no UTF-8. Text without them is returned as it is, backslashes
-    included; JSON reports carry the true value.
+    Examples are \x1b, \u202e and \udc80: control characters, marks without width, marks of direction, unusual
+    blanks, and bytes that were not UTF-8. Other text is returned unchanged, with its backslashes. JSON
+    reports have the true value.
 
     >>> print(visible("orders\x1b[31m"))
     orders\x1b[31m
@@ -36,16 +36,16 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """Return a text of several lines in which `visible` has escaped all but line breaks and tabs."""
+    """Return a text of several lines with all invisible characters escaped except line breaks and tabs."""
     if text.isprintable():
         return text
     return "".join(part if part in {"\n", "\t"} else visible(part) for part in re.split(r"([\n\t])", text))
 
 
 def utc(seconds: float, write: Callable[[datetime], str]) -> str:
-    """Return a time of so many seconds since 1970 in UTC, as `write` writes it.
+    """Return the time `seconds` after 1970 in UTC, as `write` formats it.
 
-    Clients and brokers may send any 64-bit number as a time. One that no calendar has (before the year 1,
+    Clients and brokers may send any 64-bit number as a time. A time outside the calendar (before the year 1,
     after 9999, NaN) is shown as its seconds.
 
     >>> utc(0, datetime.isoformat), utc(1e15, datetime.isoformat)
@@ -53,7 +53,7 @@ def utc(seconds: float, write: Callable[[datetime], str]) -> str:
     """
     try:
         moment = datetime.fromtimestamp(seconds, UTC)
-    # Which error it is depends on the platform's C library.
+    # The kind of error depends on the platform's C library.
     except (OverflowError, ValueError, OSError):
         return f"{seconds:.0f} s after 1970"
     return write(moment)
@@ -67,24 +67,24 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     ">": operator.gt,
 }
-"""Longer signs first, so that a pattern made of them takes "<=" for what it is."""
+"""Longer signs come first, so that a pattern made of them reads "<=" as one sign."""
 
 COMPARISON = "|".join(COMPARISONS)
 """A regular expression that matches each of the signs."""
 
 CUT = ".."
-"""Stands for the part of a name that is not shown."""
+"""The mark in place of the part of a name that is not shown."""
 
 _ID = r"\b([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 """A UUID at the end of a member id; its first eight digits are the group."""
 
 _WORTH_CUTTING = 10
-"""A shorter prefix is left in place: a line that tells it would take more room than it saves."""
+"""Shorter prefixes are kept: the line that names the prefix would take more room than it saves."""
 
 
 def shared_start(names: Collection[str]) -> str:
-    """Return the longest text with which all names begin, letter for letter; there is at least one name."""
-    # All names lie between the first and the last, so they begin with what these begin with.
+    """Return the longest text with which all names begin; there must be at least one name."""
+    # All names sort between the first and the last, so they share everything that these two share.
     first, last = min(names), max(names)
     differs = (place for place, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1])
     return first[: next(differs, len(first))]
@@ -93,7 +93,7 @@ def shared_start(names: Collection[str]) -> str:
 def common_prefix(names: Collection[str]) -> str:
     """Return a start that all names share, up to the end of a word.
 
-    "" if there are fewer than three names, or if the start is shorter than `_WORTH_CUTTING`.
+    It is "" if there are fewer than three names, or if the start is shorter than `_WORTH_CUTTING`.
 
     >>> common_prefix(["billing-worker-1", "billing-worker-2", "billing-worker-3"])
     'billing-worker-'
@@ -101,26 +101,27 @@ def common_prefix(names: Collection[str]) -> str:
     if len(names) < 3:
         return ""
     prefix = shared_start(names)
-    if prefix in names:  # of that one nothing would be left
+    if prefix in names:  # nothing of that name would be left
         prefix = prefix[:-1]
     words = re.match(r".*[-._:/@]", prefix, re.DOTALL)
     return words[0] if words is not None and len(words[0]) >= _WORTH_CUTTING else ""
 
 
 def without_ids(names: dict[str, str]) -> dict[str, str]:
-    """Return the names by the same keys, each UUID at an end cut to its first eight digits.
+    """Return the names by the same keys, with each UUID at the end cut to its first eight digits.
 
-    A member id is a client id and a UUID. If two different names would become one, all stay as they are.
+    A member id is a client id and a UUID. If two different names would become equal, all stay as they are.
     """
     short = {key: re.sub(_ID, rf"\1{CUT}", name) for key, name in names.items()}
-    # Two members of one client may share the eight digits; cut, they would look like one member.
+    # Two members of one client may share the eight digits, and would look like one member.
     return short if len(set(short.values())) == len(set(names.values())) else names
 
 
 def natural(name: str) -> list[tuple[int, str]]:
-    """Return a key by which names sort as people count: "worker-9" before "worker-10".
+    """Return a key for sorting names as people count: "worker-9" before "worker-10".
 
-    Numbers compare by their digits, without zeros in front; of any length, as no number is converted.
+    Numbers are compared by their digits, without leading zeros. They may have any length, since none is
+    converted.
 
     >>> sorted(["worker-10", "worker-9"], key=natural)
     ['worker-9', 'worker-10']
@@ -131,7 +132,7 @@ def natural(name: str) -> list[tuple[int, str]]:
 
 
 def number_ranges(numbers: NDArray[np.integer]) -> str:
-    """Return ascending numbers as text, with runs drawn together.
+    """Return ascending numbers as text, with runs of consecutive numbers as ranges.
 
     >>> import numpy as np
     >>> number_ranges(np.array([0, 1, 2, 3, 4, 7]))
@@ -161,7 +162,7 @@ def partition_ranges(partitions: PartitionList) -> str:
 
 
 def duration(milliseconds: float) -> str:
-    """Return a time of so many milliseconds in the unit that suits it; infinity is "never".
+    """Return milliseconds in words, in a suitable unit; infinity is "never".
 
     >>> [duration(850), duration(2_900), duration(234_000), duration(7_500_000)]
     ['850 ms', '2.9 s', '3 min 54 s', '2 h 05 min']
@@ -190,7 +191,7 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def list_names(names: Sequence[str], most: int | None = None) -> str:
-    """Return the names as an enumeration; of more than `most` names, the first and how many follow.
+    """Return the names as an enumeration; if there are more than `most`, the first ones and how many follow.
 
     >>> [list_names(["a", "b", "c"]), list_names(["a", "b", "c"], 2)]
     ['a, b and c', 'a, b and 1 more']
@@ -202,7 +203,7 @@ def list_names(names: Sequence[str], most: int | None = None) -> str:
 
 
 def clock(milliseconds: float) -> str:
-    """Return a moment of so many milliseconds since the start, exact to the millisecond.
+    """Return a moment, in milliseconds since the start, in words that are exact to the millisecond.
 
     >>> [clock(0), clock(850), clock(100_000), clock(12_926), clock(7_500_000)]
     ['0 s', '850 ms', '1 min 40 s', '12.926 s', '2 h 5 min']
@@ -218,7 +219,7 @@ def clock(milliseconds: float) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return a number with its thousands apart; None is "unknown"."""
+    """Return a number with thousands separators; None is "unknown"."""
     return "unknown" if value is None else f"{value:,}"
 
 
@@ -227,7 +228,7 @@ class Table(NamedTuple):
 
     titles: Sequence[str]
     rows: Sequence[Sequence[str]]  # a text for each column
-    numbers: Collection[int] = ()  # places of the columns that hold numbers, which are flush right
+    numbers: Collection[int] = ()  # indexes of the columns with numbers, which are aligned right
 
 
 def first_of(names: Sequence[str], most: int) -> str:
@@ -252,7 +253,7 @@ def attribute_texts(type_: type) -> dict[str, str]:
 def key_text(key: bytes, most: int = 60) -> str:
     """Return a key as people can read it: its text in quotes if it is UTF-8, else its bytes in hex.
 
-    Of a key longer than `most` bytes, only the first `most` are shown, and how many follow.
+    If the key is longer than `most` bytes, only the first `most` are shown, and how many follow.
     """
     shown = key[:most]
     try:

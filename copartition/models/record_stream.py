@@ -110,7 +110,7 @@ def read_stream(path: str | Path) -> RecordStream:
     not go back.
 
     Raises:
-        SourceError: the file is no such CSV, has no records or too many, or a cell is no number.
+        SourceError: the file is not such a CSV, has no records or too many, or a cell is not a number.
     """
     rows = _rows(path)
 

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 HELP_END = end_of_help(__package__)
 
 
-_LOOK_S = 5.0
-"""Seconds between the two looks that see whether writers stand still."""
-
-
 class StepChoice(NamedTuple):
     """The step that the options name, and what it needs.
 
@@ -331,13 +327,13 @@ class _Run(NamedTuple):
         Returns:
             0 if every group has its positions, also those written now; else 1.
         """
-        from copartition.reshape import switching  # noqa: PLC0415 - needs confluent-kafka
+        from copartition.reshape import switching, ways  # noqa: PLC0415 - needs confluent-kafka
         from copartition.reshape.report_steps import print_switch, switch_json  # noqa: PLC0415 - help does without
         from copartition.reshape.switch import switch_exit_code, why_not_still  # noqa: PLC0415 - likewise
 
         # Two looks at the whole topic, not one a partition: a writer may be slow in one and quick in another.
         first = switching.look_at_ends(self.topic, self.config)
-        time.sleep(_LOOK_S)
+        time.sleep(ways.LOOK_S)
         second = switching.look_at_ends(self.topic, self.config)
         if (why := why_not_still(first, second)) is not None:
             complain(self.ctx, f"{why}; nothing was written")

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ from copartition.kit.evidence import Evidence, Ground, Missing
 from copartition.kit.words import count, duration, list_names
 from copartition.reshape.observed import OFFSETS_TOPIC, Moves, ObservedTopic
 from copartition.reshape.refusals import why_refused
-from copartition.reshape.ways import ASSUMED_RATE, ROUND_S, Copy, Target, Way, in_place_way, new_topic_way
+from copartition.reshape.ways import ASSUMED_RATE, Copy, Target, Way, in_place_way, new_topic_way
 from copartition.simulation import Join, Leave
 from partitioning.errors import AssignorError, ScenarioError, SourceError, UnknownStrategyError
 from partitioning.placement import coordinator_partition
@@ -136,9 +135,9 @@ def plan_reshape(
     if (why := why_refused(topic.name, topic.sample.examples)) is not None:
         return refused_plan(topic.name, why, topic)
     summary = AuditSummary(topic.audit)
-    ground = Evidence(
-        (_read_words(topic), *_seen_words(topic)), tuple(_assumptions(topic, profile, copy_rate, pace))
-    )
+    copy = Copy(topic.records, copy_rate or ASSUMED_RATE, copy_rate is None, topic.written_per_s)
+    assumed = tuple(_assumptions(topic, profile, copy, pace))
+    ground = Evidence((_read_words(topic), *_seen_words(topic)), assumed)
     # What is read is judged first: it does not depend on the rule, and is told also where that is not known.
     chosen = profile or _usual_profile(summary)
     reasons = [*_about_topic(topic, target, partitions, ground), *_about_groups(topic, target, ground)]
@@ -151,7 +150,6 @@ def plan_reshape(
         reasons.append(Reason("writers", "open", missing.what, missing))
         return ReshapePlan(topic, topic.name, None, _by_weight(reasons), None, None, {}, (), ground)
     moves = topic.sample.moves(topic.partitions, partitions, chosen)
-    copy = Copy(topic.records, copy_rate or ASSUMED_RATE, copy_rate is None, topic.written_per_s)
     reasons += _about_writers(summary, chosen, partitions, ground)
     reasons += _about_copy(topic, copy, ground)
     switches = {
@@ -209,21 +207,13 @@ def _seen_words(topic: ObservedTopic) -> Iterator[str]:
     )
 
 
-def _assumptions(
-    topic: ObservedTopic, profile: str | None, copy_rate: float | None, pace: Pace
-) -> Iterator[str]:
+def _assumptions(topic: ObservedTopic, profile: str | None, copy: Copy, pace: Pace) -> Iterator[str]:
     """Yield what the plan takes for granted, a sentence each."""
     if profile is not None:
         yield f"writers place keys by the rule of {profile} on the new topic, as --profile says"
     else:
         yield "writers go on to place keys by the rule that most records were placed by"
-    # A figure that nobody measured decides times below; the reader must see which one it is.
-    if copy_rate is None:
-        yield (
-            f"the copy makes {ASSUMED_RATE:,.0f} records a second, which nobody measured; a round of "
-            "--copy with a million records or more prints what it made, and --copy-rate takes it"
-        )
-    yield f"a round of the copy takes {ROUND_S:.0f} s beside its records"
+    yield from copy.assumed
     yield f"writers and members start {duration(pace.longest_down_ms)} after they were stopped"
     yield (
         f"writers go on at {topic.written_per_s:,.0f} records a second, as in the {topic.looked_s:.1f} s "
@@ -456,7 +446,7 @@ def _settings_of(profiles: Sequence[str], wanted: Placement) -> str:
 
 def _about_copy(topic: ObservedTopic, copy: Copy, ground: Evidence) -> Iterator[Reason]:
     """Yield whether the copy ends, and what the topic's own deletion does meanwhile."""
-    if math.isinf(copy.seconds):  # then it is no question what retention takes meanwhile
+    if copy.seconds is None:  # then it is no question what retention takes meanwhile
         text = (
             f"writers add {copy.written_per_s:,.0f} records a second and the copy makes {copy.rate:,.0f}: "
             "it never catches up; copy on more executors, or let the writers pause"

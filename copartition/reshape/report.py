@@ -5,7 +5,6 @@ Keys of the JSON are stable: a minor version adds, never renames.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
@@ -18,6 +17,7 @@ from copartition.kit.markdown import Page, markdown_text
 from copartition.kit.words import Table, count, number, visible
 from copartition.reshape.observed import Moves
 from copartition.reshape.plan import ReshapePlan
+from copartition.reshape.report_steps import ground_lines
 from copartition.reshape.ways import Step, Way
 
 if TYPE_CHECKING:
@@ -135,10 +135,8 @@ def _notes(plan: ReshapePlan) -> Iterator[str]:
     # Most groups share their assumptions about time: each is printed once.
     if isinstance(plan.ground, Missing):
         return
-    yield from (f"read from: {source}" for source in plan.ground.sources)
     grounds = [stops.ground for stops in plan.switches.values() if not isinstance(stops, Missing)]
-    assumed = [text for ground in (plan.ground, *grounds) for text in ground.assumed]
-    yield from (f"assumed: {text}" for text in dict.fromkeys(assumed))
+    yield from ground_lines(plan.ground, *grounds)
 
 
 def plan_markdown(plan: ReshapePlan) -> str:
@@ -336,11 +334,7 @@ def plan_json(plan: ReshapePlan) -> str:
             for ground in [ground_fields(reason.ground)]
         ],
         "writers": [
-            {
-                "profile": share.writer.profile,
-                "num_partitions": share.writer.num_partitions,
-                "records": share.rows,
-            }
+            attributes(WriterData, share.writer, records=share.rows)
             for share in (topic.audit.shares if topic else ())
         ],
         "groups": [
@@ -354,9 +348,7 @@ def plan_json(plan: ReshapePlan) -> str:
             for group in (topic.groups if topic else ())
         ],
         "moves": plan.moves,
-        "copy": None
-        if plan.copy is None
-        else attributes(CopyData, plan.copy, seconds=_finite(plan.copy.seconds)),
+        "copy": None if plan.copy is None else attributes(CopyData, plan.copy),
         "ways": [
             attributes(WayData, way, steps=[_step(step) for step in way.steps], prices=[*way.prices])
             for way in plan.ways
@@ -365,11 +357,6 @@ def plan_json(plan: ReshapePlan) -> str:
         "assumed": ground["assumed"],
     }
     return dump(document)
-
-
-def _finite(value: float) -> float | None:
-    """Return a time as JSON has it, null for one without end."""
-    return value if math.isfinite(value) else None
 
 
 def _switch_span(stops: Stops | Missing | None) -> Span | None:

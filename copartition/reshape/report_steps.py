@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from copartition.kit.evidence import Evidence
 from copartition.kit.json import attributes_of, dump, ground_fields
 from copartition.kit.words import Table, count, duration, number_ranges
 from copartition.reshape.switch import GroupSwitch, next_sentence
@@ -126,6 +127,17 @@ def _groups_json(groups: Sequence[GroupSwitch]) -> list[dict[str, Any]]:
     ]
 
 
+def ground_lines(ground: Evidence, *others: Evidence) -> list[str]:
+    """Return what was read, and what is taken for granted, each once.
+
+    Args:
+        ground: the evidence of an answer.
+        others: more of it, of which only the assumptions are told.
+    """
+    assumed = dict.fromkeys(text for one in (ground, *others) for text in one.assumed)
+    return [*(f"read from: {source}" for source in ground.sources), *(f"assumed: {text}" for text in assumed)]
+
+
 def _by_text(offsets: Mapping[int, int]) -> dict[str, int]:
     """Return offsets by partition as JSON has them, whose keys are texts."""
     return {str(partition): offsets[partition] for partition in sorted(offsets)}
@@ -186,10 +198,8 @@ def print_proof(proof: Any, groups: Sequence[GroupSwitch], topic: str, target: s
     console.print()
     _print_groups(groups, target, (), console)
     console.print()
-    for source in proof.evidence.sources:
-        console.print(note(f"read from: {source}"), soft_wrap=True)
-    for text in proof.evidence.assumed:
-        console.print(note(f"assumed: {text}"), soft_wrap=True)
+    for text in ground_lines(proof.evidence):
+        console.print(note(text), soft_wrap=True)
 
 
 def proof_markdown(proof: Any, groups: Sequence[GroupSwitch], topic: str, target: str) -> str:
@@ -202,11 +212,10 @@ def proof_markdown(proof: Any, groups: Sequence[GroupSwitch], topic: str, target
     page.items(lines, "line")
     rows = [(str(place), f"{copies:,}") for place, copies in sorted(proof.partitions.items())]
     page.whole_table("Partitions", Table(("partition", "copies"), rows, (0, 1)), "partition", share=2)
-    page.whole_table(_groups_head(groups, target), switch_table(groups, ()), "group", share=2)
+    page.whole_table(markdown_text(_groups_head(groups, target)), switch_table(groups, ()), "group", share=2)
     for group in groups:
-        page.whole_table(f"Group {group.name}", position_table(group), "partition", share=2)
-    notes = [f"read from: {source}" for source in proof.evidence.sources]
-    page.items([*notes, *(f"assumed: {text}" for text in proof.evidence.assumed)], "note")
+        page.whole_table(f"Group {markdown_text(group.name)}", position_table(group), "partition", share=2)
+    page.items(ground_lines(proof.evidence), "note")
     return page.finished
 
 

@@ -8,7 +8,6 @@ the topic grows, or writers get another rule, and the records that are there sta
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,12 @@ from copartition.simulation.growth import CURE, find_discoveries
 ASSUMED_RATE = 20_000.0
 """Records a second that a copy is taken to make if nobody says; `--copy` prints what it made."""
 ROUND_S = 10.0
-"""Seconds that a round of the copy is taken to need beside its records: Spark plans it and commits it."""
+"""Seconds that a round of the copy is taken to need beside its records: Spark plans it and commits it.
+
+A proof, and positions of groups, take as long beside what they read.
+"""
+PROOF_SHARE = 0.7
+"""Time that a record takes in the proof, as a share of what it takes in the copy."""
 LOOK_S = 5.0
 """Seconds between the two looks that see whether writers stand still."""
 
@@ -83,10 +87,35 @@ class Copy:
     written_per_s: float
 
     @property
-    def seconds(self) -> float:
-        """Seconds until it has caught up with the writers; infinite if it never does."""
+    def seconds(self) -> float | None:
+        """Seconds until it has caught up with the writers; None if it never does."""
         gain = self.rate - self.written_per_s
-        return ROUND_S + self.records / gain if gain > 0 else math.inf
+        return ROUND_S + self.records / gain if gain > 0 else None
+
+    @property
+    def rest_s(self) -> float:
+        """Seconds of the switch: two looks, a round with what came since the last one, and positions."""
+        return LOOK_S + 2 * ROUND_S + self.written_per_s * ROUND_S / self.rate
+
+    @property
+    def proof_s(self) -> float:
+        """Seconds of the proof, which reads both topics."""
+        return ROUND_S + PROOF_SHARE * self.records / self.rate
+
+    @property
+    def assumed(self) -> Iterator[str]:
+        """Yield what these times take for granted."""
+        # A figure that nobody measured decides all of them; the reader must see which one it is.
+        if self.is_assumed:
+            yield (
+                f"the copy makes {self.rate:,.0f} records a second, which nobody measured; a round of --copy "
+                "with a million records or more prints what it made, and --copy-rate takes it"
+            )
+        yield (
+            f"a round of the copy, positions of groups and the proof take {ROUND_S:.0f} s each beside what "
+            f"they read, and a record takes {PROOF_SHARE:.0%} of the time in the proof that it takes in the "
+            "copy"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +167,6 @@ def new_topic_way(
             *own,
         ]
     )
-    # A look, what came since the last round, and the writers' own restart: they are written out one by one in
-    # the assumptions of the plan.
-    rest_s = LOOK_S + ROUND_S + topic.written_per_s * ROUND_S / copy.rate
     steps = [
         Step(f"Make {target.topic}; copy ACLs and quotas by hand, which no record shows", (create,)),
         Step(
@@ -151,9 +177,15 @@ def new_topic_way(
             "Stop all writers, see that the ends stand still, copy the rest",
             (f"{command}{rule} --switch --checkpoint FOLDER",),
             "writers",
-            Range(1_000 * rest_s, 1_000 * rest_s + pace.longest_down_ms),
+            Range(1_000 * copy.rest_s, 1_000 * copy.rest_s + pace.longest_down_ms),
         ),
-        Step(f"Prove that {target.topic} holds every record in order", (f"{command}{rule} --prove",)),
+        # Writers could start before the proof, but once one has, there is no way back.
+        Step(
+            f"Prove that {target.topic} holds every record in order, while there is a way back",
+            (f"{command}{rule} --prove",),
+            "writers",
+            Range(1_000 * copy.proof_s, 1_000 * copy.proof_s),
+        ),
         Step(f"Start the writers on {target.topic}, by the rule of {target.profile}"),
     ]
     for group in topic.groups:
@@ -180,7 +212,6 @@ def new_topic_way(
             (f"{command}{rule} --back",),
         )
     )
-    waiting = [group for group in topic.groups if group.lag]
     prices = [
         (
             f"{copy.records:,} records are written a second time, and both topics take their space until "
@@ -194,7 +225,8 @@ def new_topic_way(
         *(
             f"group {group.name} has {group.lag:,} records to read; if it moves before that, some are read "
             "twice, and --switch says how many before it writes"
-            for group in waiting
+            for group in topic.groups
+            if group.lag
         ),
     ]
     # Fewer keys than partitions, or a hot key, leave partitions uneven whatever the rule.
@@ -209,7 +241,7 @@ def new_topic_way(
 
 def _copy_words(copy: Copy) -> str:
     """Return the size and time of the copy in words."""
-    if math.isinf(copy.seconds):
+    if copy.seconds is None:
         return f"{copy.records:,} records, without end at {copy.rate:,.0f} a second"
     how = "an assumed" if copy.is_assumed else "a measured"
     return f"{copy.records:,} records, {duration(1_000 * copy.seconds)} at {how} {copy.rate:,.0f} a second"
@@ -231,20 +263,18 @@ def in_place_way(topic: ObservedTopic, target: Target, moves: Moves, pace: Pace)
     steps = []
     if grows:
         alter = f"kafka-topics.sh --bootstrap-server {target.servers} --alter --topic {topic.name}"
-        stops = {
-            group.name: stops_of_group(group.state, Happening(grows={topic.name: target.partitions}), pace)
-            for group in topic.groups
-            if group.state is not None and group.members
-        }
+        growth = Happening(grows={topic.name: target.partitions})
         steps.append(Step("Grow the topic", (f"{alter} --partitions {target.partitions}",)))
         steps += [
             Step(
-                f"Group {name} takes the new partitions when it sees them",
+                f"Group {group.name} takes the new partitions when it sees them",
                 (),
-                f"group {name}",
+                f"group {group.name}",
                 found if isinstance(found, Missing) else found.longest_pause_ms,
             )
-            for name, found in stops.items()
+            for group in topic.groups
+            if group.state is not None and group.members
+            for found in [stops_of_group(group.state, growth, pace)]
         ]
     else:
         steps.append(Step(f"Start the writers with the rule of {target.profile}"))

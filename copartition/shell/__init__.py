@@ -1,4 +1,4 @@
-"""The commands `copartition` and `assignment-diff`."""
+"""Start the commands `copartition` and `assignment-diff`."""
 
 import gc
 import sys
@@ -18,8 +18,8 @@ def assignment_diff() -> None:
 def _run(name: str) -> None:
     """Run one of the two commands; never returns normally.
 
-    Without the extra "cli" this prints one line that says what to install, and exits with 2, because an
-    ImportError with a traceback would not tell a user what to do.
+    Without the extra "cli" this prints one line that says what to install, and exits with 2; the traceback of
+    an ImportError would not help a user.
 
     Args:
         name: "copartition" or "assignment-diff", the name that help and errors show.
@@ -28,16 +28,16 @@ def _run(name: str) -> None:
         SystemExit: always; its code is 0 (fine), 1 (found something) or 2 (could not tell or could not
             run).
     """
-    # find_spec looks for a package without importing it, as most commands do without rich.
+    # `find_spec` finds a package without importing it, because most commands need no rich.
     missing = next((package for package in ("click", "rich") if find_spec(package) is None), None)
-    if missing is not None:  # the extra "cli" may be
+    if missing is not None:  # the extra "cli" is not installed
         from partitioning.kit.packages import install_command  # noqa: PLC0415 - only this error needs it
 
         sys.stderr.write(f"{name} needs the package {missing}; install it with: {install_command('cli')}\n")
         sys.exit(2)
-    # By default the collector runs after every few hundred new objects, and finds no garbage in modules.
+    # By default the collector runs after a few hundred new objects, but importing modules makes no garbage.
     gc.set_threshold(50_000)
-    # The modules need click, and a command does without those of the others.
+    # These imports need click, and a command does not need another command's modules.
     if name == "assignment-diff":
         from copartition.assignment_diff.command import diff  # noqa: PLC0415
 

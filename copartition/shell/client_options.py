@@ -1,6 +1,6 @@
 """Read a client's settings from the options -b, -X, --command-config and --cluster.
 
-A setting may hold a password. So no error message here shows a value; it names a line number or a key.
+A setting may contain a password, so no error message here shows a value; it names a line number or a key.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 SERVERS = "KAFKA_BOOTSTRAP_SERVERS"
 """The environment variable that names the cluster if neither an option nor a file does."""
 CLUSTERS = "~/.config/copartition/clusters.properties"
-"""The file that --cluster reads: settings of several clusters, each under a prefix of its own."""
+"""The file that --cluster reads; it has the settings of several clusters, each under its own prefix."""
 
-# Java's Properties: the key ends at the first "=", ":" or blank that no backslash precedes.
+# In Java's Properties the key ends at the first "=", ":" or blank without a backslash before it.
 _PAIR = r"(?s)((?:\\.|[^\\=:\s])+)(?:\s*[=:]\s*|\s+(?=\S))(.*)"
 _ESCAPE = r"(?s)\\(?:u([0-9a-fA-F]{4})|(.))"
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _NAME = r"[\w-]+(?:\.[\w-]+)*\.[a-z_]+|acks|debug|partitioner|retries"
-"""The names of settings: words with dots between, the last of small letters, but for these four.
+"""The names of settings: words with dots between, the last one in small letters, and four others.
 
-A part of a password seldom looks so.
+A part of a password seldom has this form.
 """
 
 
 def client_options(cluster: str) -> Decorator:
     """Return a decorator that adds -b, -X, --command-config and --cluster to a command.
 
-    The command gets them as one argument `config`, a dict of librdkafka settings; it is empty if no option,
-    file or environment variable says anything.
+    The command gets them as one argument `config`, a dict of librdkafka settings. It is empty if no option,
+    file or environment variable gives a setting.
 
     Args:
         cluster: the sentence that --help shows for -b, such as "The cluster of live:GROUP."
@@ -76,11 +76,11 @@ def client_settings(
     command_config: str | None,
     cluster: str | None = None,
 ) -> dict[str, str]:
-    """Return the settings of the four options as librdkafka names them.
+    """Return the settings of the four options under librdkafka's names.
 
-    If two sources give a setting, the later one wins in this order: the named cluster, the file, `-X` (from
-    left to right), `-b`. KAFKA_BOOTSTRAP_SERVERS of the environment counts only if none of them names a
-    server.
+    If several sources give a setting, the last one counts in this order: the named cluster, the file, `-X`
+    (from left to right), `-b`. KAFKA_BOOTSTRAP_SERVERS of the environment counts only if none of these names
+    a server.
 
     Args:
         bootstrap_server: HOST:PORT pairs with commas between, or None.
@@ -121,7 +121,8 @@ def _of_cluster(name: str) -> dict[str, str]:
     settings = _from_file(os.path.expanduser(CLUSTERS), "--cluster")  # noqa: PTH111 - help does without pathlib
     own = {key.removeprefix(f"{name}."): text for key, text in settings.items() if key.startswith(f"{name}.")}
     if not own:
-        # Only what a server stands for: any other key may be a piece of a value that was wrongly continued.
+        # Only prefixes of servers are listed, because any other key may be a part of a wrongly continued
+        # value.
         suffix = ".bootstrap.servers"
         servers = {key.removesuffix(suffix) for key in settings if key.endswith(suffix)}
         others = ", ".join(sorted(servers)) or "none"
@@ -133,7 +134,7 @@ def _of_cluster(name: str) -> dict[str, str]:
 
 
 def _from_file(path: str, option: str) -> dict[str, str]:
-    """Return the settings of a properties file by key; the last of equal keys wins, as in Java.
+    """Return the settings of a properties file by key; if a key is repeated, the last one counts, as in Java.
 
     Args:
         path: the file, UTF-8, with line ends of any system.
@@ -142,14 +143,14 @@ def _from_file(path: str, option: str) -> dict[str, str]:
     from assignors.files import read_text  # noqa: PLC0415 - help and completion do without
 
     try:
-        # Java ends a line at "\r" alone, too. Only "\n" is left for `_logical_lines`.
+        # Java also ends a line at "\r" alone. `_logical_lines` expects only "\n".
         text = read_text(path).replace("\r\n", "\n").replace("\r", "\n")
     except SourceError as error:
         raise click.BadParameter(f"{path}: {error}", param_hint=option) from None
     config = {}
     for number, line in _logical_lines(text):
         pair = re.fullmatch(_PAIR, line)
-        # A value that goes on without a backslash makes a line of its own, whose "key" may be a password.
+        # A value that continues without a backslash makes a line of its own, whose "key" may be a password.
         if pair is None or re.fullmatch(_NAME, key := _unescape(pair[1])) is None:
             what = "is not KEY=VALUE or KEY: VALUE" if pair is None else "names no setting of Kafka's clients"
             raise click.BadParameter(
@@ -173,7 +174,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
         # A comment sign counts only at the start of a logical line: a continued value may begin with "#".
         first = first if begun else number
         begun += line
-        # An even number of backslashes is a row of escaped backslashes, and the line ends here.
+        # An even number of backslashes are escaped backslashes, so the line ends here.
         if (len(line) - len(line.rstrip("\\"))) % 2:
             begun = begun[:-1]
             continue
@@ -202,23 +203,23 @@ _WITHOUT_EFFECT = (
     "ssl.enabled.protocols ssl.keymanager.algorithm ssl.protocol ssl.secure.random.implementation "
     "ssl.trustmanager.algorithm value.deserializer value.serializer"
 )
-"""Java's settings that are dropped without a word, as they change nothing for a client that only asks.
+"""Java's settings that are dropped silently, because they change nothing for a client that only asks.
 
-librdkafka lacks them, or has them with other values; so it would refuse a file that works for Java's tools.
+librdkafka lacks them, or has them with other values. So it would refuse a file that works for Java's tools.
 """
 
 
 def librdkafka_settings(config: Mapping[str, str]) -> dict[str, str]:
-    """Return settings of Java's clients under the names and with the values that librdkafka wants.
+    """Return settings of Java's clients under librdkafka's names and with its values.
 
-    A setting under librdkafka's own name wins over a translated one. `config` is not changed.
+    A setting under librdkafka's own name takes precedence over a translated one. `config` is not changed.
 
     Raises:
         click.BadParameter: a setting decides who the user is or whom the user trusts, and cannot be
-            translated. To drop it would connect with less security than the user asked for.
+            translated. Without it the connection would be less secure than the user asked for.
     """
     try:
-        # A file for Java's consumer is the usual input, so settings without effect here must not be errors.
+        # The input is usually a file for Java's consumer, so settings without effect here must not be errors.
         ignored = _WITHOUT_EFFECT.split()
         return librdkafka_security({name: value for name, value in config.items() if name not in ignored})
     except InvalidConfigError as error:

@@ -54,13 +54,13 @@ _FLAGS = {
 """The flag for each argument that errors of the library name in backticks."""
 
 _PIPED_WIDTH = 1_000
-"""Columns of text output that no terminal shows: wide enough that no line is broken for `grep` or a file."""
+"""The width of text that does not go to a terminal: so large that no line is broken for `grep` or a file."""
 
 
 def _help_width() -> int:
     """Return the width of a help text in columns, from 50 to 78.
 
-    The result is the one that click chooses. click asks shutil, whose import takes 2 ms of every --help.
+    It is the width that click would choose. click uses shutil, whose import takes 2 ms of every --help.
     """
     try:
         columns = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
@@ -119,7 +119,7 @@ class QuietGroup(QuietCommand, click.Group):
 def examples(*runs: str) -> str:
     r"""Return the end of a help text: the heading "Examples:" and one indented line for each run.
 
-    `\b` keeps click from joining the lines to a paragraph.
+    `\b` keeps click from joining the lines into a paragraph.
     """
     return "\b\nExamples:\n" + "\n".join(f"  {run}" for run in runs)
 
@@ -149,27 +149,27 @@ def command(*runs: str, epilog: str | None = None) -> Callable[[Callable[..., No
 def _one_line_errors(path: str, *, verbose: bool) -> Iterator[None]:
     """Turn each error of the block into one line on stderr and exit code 2.
 
-    click's own ways to end (--help, exit codes) pass. If the reader of the output has gone away, as in `|
-    head`, the command ends with 2 and without a line.
+    The exceptions with which click itself ends (--help, exit codes) pass. If the reader of the output is
+    gone, as with `| head`, the command ends with 2 and without a line.
 
     Args:
-        path: the command as the user calls it, which begins the line.
-        verbose: the traceback of an unexpected error is printed before the line.
+        path: the command as the user calls it; the line begins with it.
+        verbose: whether the traceback of an unexpected error is printed before the line.
     """
     try:
         yield
     except (click.exceptions.Exit, click.exceptions.NoArgsIsHelpError):
         raise
     except BrokenPipeError:
-        # `copartition ... | head` ends without a word, as other filters do. SIGPIPE stays ignored: it would
-        # also end a command when a broker closes a connection. What talks to brokers turns its own errors
-        # into others, so this one is of an output.
+        # `copartition ... | head` ends silently, as other filters do. SIGPIPE stays ignored, because it would
+        # also end a command when a broker closes a connection. Code that talks to brokers turns its errors
+        # into others, so this one comes from an output.
         _discard(sys.stdout)
     except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - the user gets a line and exit code 2
         what = _error_text(error, path, verbose=verbose)
         try:
             click.echo(f"{path}: {visible(what)}", err=True)
-        except BrokenPipeError:  # nobody reads the errors either
+        except BrokenPipeError:  # the reader of stderr is gone, too
             _discard(sys.stderr)
     else:
         return
@@ -177,10 +177,10 @@ def _one_line_errors(path: str, *, verbose: bool) -> Iterator[None]:
 
 
 def _error_text(error: BaseException, path: str, *, verbose: bool) -> str:
-    """Return what a user reads of an error; `verbose` prints the traceback of one that is unexpected.
+    """Return the text of an error for a user; `verbose` prints the traceback of an unexpected error.
 
-    Expected errors are those of click and `CopartitionError`. An OSError is one of the output, because
-    reading turns its own into `SourceError`. Anything else is called a bug.
+    Expected errors are those of click and `CopartitionError`. An OSError comes from the output, because
+    reading turns its errors into `SourceError`. Anything else is called a bug.
     """
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return "interrupted"
@@ -191,7 +191,7 @@ def _error_text(error: BaseException, path: str, *, verbose: bool) -> str:
         return what
     expected = isinstance(error, CopartitionError)
     if isinstance(error, UnicodeEncodeError):
-        # Names of the command line that are no UTF-8 arrive as halves of surrogate pairs.
+        # Names on the command line that are not UTF-8 arrive as halves of surrogate pairs.
         return f"{error.object[:80]!r} is no text that Kafka can have: it is not UTF-8; give it as UTF-8"
     if isinstance(error, OSError) and not expected:
         _discard(sys.stdout)
@@ -206,7 +206,7 @@ def _error_text(error: BaseException, path: str, *, verbose: bool) -> str:
 
 
 def name_flags(text: str) -> str:
-    """Return a text of the library, which names arguments in backticks, with the flags in their place.
+    """Return a text of the library with the flags in place of the arguments that it names in backticks.
 
     >>> name_flags("name one with `group`")
     'name one with --group'
@@ -215,14 +215,14 @@ def name_flags(text: str) -> str:
 
 
 def complain(ctx: click.Context, what: str) -> None:
-    """Print one line on stderr that begins with the command's name; odd characters are escaped."""
+    """Print one line on stderr that begins with the command's name; invisible characters are escaped."""
     click.echo(f"{ctx.command_path}: {visible(what)}", err=True)
 
 
 def _discard(stream: TextIO) -> None:
     """Send what is still buffered in `stream` to the null device.
 
-    Otherwise the interpreter would try to write it once more at exit, fail again, and print a traceback.
+    Otherwise the interpreter would try to write it again at exit, fail again, and print a traceback.
     """
     with suppress(OSError, ValueError):  # a stream in memory has no descriptor
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
@@ -231,12 +231,12 @@ def _discard(stream: TextIO) -> None:
 def write(text: str, out: str | None = None, *, painted: bool = False) -> None:
     """Write a report to standard output, or to the file `out` in UTF-8.
 
-    Whatever a report forgot to escape is escaped here, so no name can steer the terminal of its reader.
+    Anything that a report forgot to escape is escaped here, so no name can control the reader's terminal.
 
     Args:
         text: the report; line breaks and tabs are its only control characters.
         out: path of the file; None for standard output.
-        painted: `text` has escape sequences of colours, and `Output.paint` has escaped the rest.
+        painted: True if `text` has escape sequences of colours; `Output.paint` has escaped everything else.
 
     Raises:
         click.ClickException: standard output is closed, or the file cannot be written.
@@ -247,8 +247,8 @@ def write(text: str, out: str | None = None, *, painted: bool = False) -> None:
         if sys.stdout is None:
             raise click.ClickException("standard output is closed")
         encoding = sys.stdout.encoding
-        text = text.encode(encoding, "backslashreplace").decode(encoding)  # not all are UTF-8
-        click.echo(text, nl=False, color=True)  # colours were decided before; click would drop them in a pipe
+        text = text.encode(encoding, "backslashreplace").decode(encoding)  # it may not be UTF-8
+        click.echo(text, nl=False, color=True)  # colours are decided already; click would drop them in a pipe
         return
     try:
         with open(out, "w", encoding="utf-8") as file:  # noqa: PTH123 - help does without pathlib
@@ -258,9 +258,9 @@ def write(text: str, out: str | None = None, *, painted: bool = False) -> None:
 
 
 def track(items: Iterable[_T], what: str, total: int) -> Iterator[_T]:
-    """Yield the items, with a bar and a clock on stderr until the last one is there; none without a terminal.
+    """Yield the items, with a bar and a clock on stderr; without a terminal there is no bar.
 
-    The clock moves on while one item takes long, so that nobody takes the command for dead.
+    The clock goes on while one item takes long, so that the user sees that the command is alive.
 
     Args:
         items: about as many as `total`.
@@ -283,18 +283,18 @@ def track(items: Iterable[_T], what: str, total: int) -> Iterator[_T]:
 
 @cache
 def visible_console() -> type[Console]:
-    """Return a class of consoles that print no character which cannot be seen, whatever they are given.
+    """Return a class of consoles that print no invisible character, whatever they are given.
 
-    Texts are escaped before rich adds its own escape sequences of colours to them.
+    Texts are escaped before rich adds its own escape sequences of colours.
     """
     from rich.console import Console  # noqa: PLC0415 - JSON, help and completion do without it
     from rich.segment import Segment  # noqa: PLC0415 - as above
 
     class VisibleConsole(Console):
-        """A console whose every segment of text is escaped."""
+        """A console that escapes every segment of text."""
 
         def render(self, renderable: Any, options: Any = None) -> Iterable[Segment]:
-            """Yield the segments of `renderable`; their texts have line breaks and nothing else unseen."""
+            """Yield the segments of `renderable`, with escapes for invisible characters but line breaks."""
             for segment in super().render(renderable, options):
                 text = segment.text
                 if not segment.control and text != "\n" and not text.isprintable():
@@ -305,7 +305,7 @@ def visible_console() -> type[Console]:
 
 
 class Output(NamedTuple):
-    """The form of a report and the place where it goes, as the options -o, --color, --width and --out say.
+    """The form and the destination of a report, from the options -o, --color, --width and --out.
 
     Attributes:
         form: "text", "json" or another format of the command.
@@ -315,25 +315,25 @@ class Output(NamedTuple):
     """
 
     form: str
-    color: str = "auto"  # "auto", "always" or "never"
-    width: int | None = None  # columns of text; None for those of the terminal
-    out: str | None = None  # a file; None for standard output
+    color: str = "auto"
+    width: int | None = None
+    out: str | None = None
 
     def write(self, text: str) -> None:
-        """Write a finished report, without any change."""
+        """Write a finished report as it is."""
         write(text, self.out)
 
     def paint(self, draw: Callable[[Console], None]) -> None:
-        """Write what `draw` prints to a console with the colours and the width of the output's place.
+        """Write what `draw` prints to a console with the colours and the width of the destination.
 
-        Everything is drawn into memory first: an error halfway leaves no half report.
+        Everything is drawn into memory first, so that an error halfway leaves no half of a report.
         """
         from rich.console import Console  # noqa: PLC0415 - JSON, help and completion do without it
 
         terminal = {"always": True, "never": False}.get(self.color, None if self.out is None else False)
         screen = sys.stdout if self.out is None else None
-        # rich decides about colours by the file it writes to. That is a buffer here, so a probe on the real
-        # place decides.
+        # rich decides about colours from the file that it writes to. That is a buffer here, so a probe on the
+        # real destination decides.
         probe = Console(file=screen or io.StringIO(), force_terminal=terminal)
         widest = probe.width if screen is not None and screen.isatty() else _PIPED_WIDTH
         buffer = io.StringIO()
@@ -346,7 +346,7 @@ class Output(NamedTuple):
             highlight=False,
         )
         draw(console)
-        # Tables pad their last column; nobody needs those blanks.
+        # Tables pad their last column; these blanks are removed.
         text = re.sub(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", r"\1", buffer.getvalue(), flags=re.MULTILINE)
         write(text, self.out, painted=True)
 
@@ -361,8 +361,8 @@ class Output(NamedTuple):
         """Write a listing as JSON, or as a table.
 
         Args:
-            rows: for a table at least one row; each maps the same column names, in order, to texts. A column
-                whose first text is all digits is flush right. For JSON any values that `json` knows.
+            rows: for a table, at least one row; each maps the same column names, in order, to texts. A column
+                whose first text is all digits is aligned right. For JSON, any values that `json` knows.
         """
         if self.form == "json":
             import json  # noqa: PLC0415 - help does without
@@ -371,7 +371,7 @@ class Output(NamedTuple):
             return
         from copartition.kit.grid import cell, table  # noqa: PLC0415 - only tables need rich
 
-        # The first row decides for its column: rows of a listing have texts of one kind in a column.
+        # The first row decides for each column, because all texts in a column are of one kind.
         numbers = {place for place, text in enumerate(rows[0].values()) if text.isdigit()}
         listing = table([name.upper() for name in rows[0]], right=numbers)
         for row in rows:

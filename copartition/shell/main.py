@@ -1,6 +1,6 @@
 """Name the commands of `copartition`, under the headings of --help.
 
-The list stands here as text, so that --help and completion import no command.
+The list is text, so that --help and completion import no command.
 """
 
 from importlib import import_module
@@ -45,7 +45,7 @@ SECTIONS = {
         "help": "How a command is used; the same as its --help.",
     },
 }
-"""Heading -> command ("model share": one of a group) -> the line that --help says of it, in order."""
+"""Heading -> command -> its line in --help, in order; "model share" is a command within a group."""
 
 COMMANDS = tuple(dict.fromkeys(name.split()[0] for section in SECTIONS.values() for name in section))
 """The names of all commands, in the order of --help."""
@@ -65,22 +65,22 @@ _MODULES = {
     "simulate": "simulate_scenarios.command",
     "size": "simulate_scenarios.size_command",
 }
-"""Modules of `copartition` that hold a command; any other command stands in the room of its name."""
+"""Command -> its module below `copartition`, if that is not the room with the command's name."""
 
 
 class _Verbs(QuietGroup):
-    """The commands under headings; a listing of them imports none."""
+    """The commands under headings; a listing of them imports no command."""
 
     def list_commands(self, ctx: click.Context | None) -> list[str]:  # noqa: ARG002 - click's interface
         """Return the names of the commands, in the order of --help."""
         return [*COMMANDS]
 
     def get_command(self, ctx: click.Context | None, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Return the command of this name, whose module is imported now; None if there is none."""
+        """Return the command of this name, and import its module; None if there is no such command."""
         if cmd_name not in COMMANDS:
             return None
-        # Only the module of the command that is asked for is loaded: all of them together take longer than
-        # most commands.
+        # Only the module of this command is imported, because all modules together take longer than most
+        # commands.
         module = import_module(f"copartition.{_MODULES.get(cmd_name, f'{cmd_name}.command')}")
         imported: click.Command = getattr(module, cmd_name)
         return imported
@@ -141,8 +141,8 @@ def completion(shell: str) -> None:
     """
     from click.shell_completion import get_completion_class  # noqa: PLC0415 - few ask for it
 
-    # click makes the script; its variable is the one that `copartition(prog_name=...)` looks for at its
-    # start.
+    # click makes the script; its variable is the one that `copartition(prog_name=...)` looks for when it
+    # starts.
     script = get_completion_class(shell)
     assert script is not None
     for name in ("copartition", "assignment-diff"):

@@ -1,6 +1,6 @@
 """Define each option that several commands share, in one place.
 
-An option is a decorator of a click command. Help and completion build all of them, so nothing slow is
+An option is a decorator of a click command. Help and completion build all options, so nothing slow is
 imported before an option is used.
 """
 
@@ -31,7 +31,7 @@ class FiniteRange(click.FloatRange):
     """A click type for a number within bounds that refuses NaN and infinity, which click lets pass."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number; one that is out of bounds or not finite is a usage error."""
+        """Return the number; a number that is out of bounds or not finite is a usage error."""
         number = super().convert(value, param, ctx)
         if not isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
@@ -39,10 +39,10 @@ class FiniteRange(click.FloatRange):
 
 
 class ClientChoice(click.Choice[str]):
-    """One of some clients; the name of a tool that is built on one leads to it: kcat to librdkafka."""
+    """One of several clients; a tool's name stands for the client that the tool uses: kcat for librdkafka."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the client; BadParameter for a name that leads to none of them."""
+        """Return the client that a name stands for; raise BadParameter if it stands for none of them."""
         from partitioning.profiles import CLIENT_NAMES, letters_of  # noqa: PLC0415 - help does without
 
         known = CLIENT_NAMES.get(letters_of(value))
@@ -60,7 +60,7 @@ def one_argument(
         options: decorators of click options, in the order of the help.
         parameters: the names of the options' values, if they are not the parameters of `build`.
     """
-    # A class built lazily has only `**fields` to show, so its caller names the parameters.
+    # A class that is built lazily shows only `**fields`, so its caller names the parameters.
     parameters = parameters or signature(build).parameters
 
     def decorate(command: Command) -> Command:
@@ -70,7 +70,7 @@ def one_argument(
             command(*args, **{name: build(**own)}, **values)
 
         decorated: Command = with_argument
-        # Decorators apply from the inside, so the last one applied is the first in the help.
+        # Decorators apply from the inside, so the last one applied comes first in the help.
         for option in reversed(options):
             decorated = option(decorated)
         return decorated
@@ -79,7 +79,7 @@ def one_argument(
 
 
 def build_lazily(module: str, name: str) -> Callable[..., Any]:
-    """Return a function that imports a class only when it is called, and calls it with the keywords it got.
+    """Return a function that imports a class when it is called, and calls it with the same keywords.
 
     Args:
         module: module of the class.
@@ -93,8 +93,8 @@ def build_lazily(module: str, name: str) -> Callable[..., Any]:
 
 
 def _remember_verbose(ctx: click.Context, option: click.Parameter, value: bool) -> None:  # noqa: ARG001
-    """Note -v for `QuietCommand`, which prints tracebacks; commands themselves do not get the option."""
-    ctx.meta["verbose"] = value  # QuietCommand reads it
+    """Store -v for `QuietCommand`, which prints tracebacks; the commands do not get the option."""
+    ctx.meta["verbose"] = value
 
 
 verbose_option = click.option(
@@ -117,7 +117,7 @@ def format_option(*formats: str, text: str = "Format.") -> Decorator:
 
     Args:
         formats: the formats to choose from; the first one is the default.
-        text: what help says of the option.
+        text: the option's text in help.
     """
     return click.option(
         "-o",
@@ -135,7 +135,7 @@ def output_options(*formats: str, file: bool = False) -> Decorator:
 
     Args:
         formats: the formats of -o; the first one is the default.
-        file: the option --out is added.
+        file: whether the option --out is added.
     """
     return one_argument(
         "output",
@@ -163,11 +163,11 @@ def schema_option(
         module: the module of the schema, which is imported only if the option is given.
         name: a dict in that module, or a function that returns one.
         option: the name of the option.
-        text: what help says of it.
+        text: the option's text in help.
     """
 
     def show(ctx: click.Context, option: click.Parameter, value: bool) -> None:  # noqa: ARG001
-        # Completion parses the command line, too (`resilient_parsing`), and must not print a schema.
+        # Completion also parses the command line (`resilient_parsing`), and must not print a schema.
         if value and not ctx.resilient_parsing:
             from copartition.kit.json import dump  # noqa: PLC0415 - only --schema needs it
 
@@ -182,15 +182,15 @@ class _Weights(click.Path):
     """A click type: the path of a file, or the word "lag"."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return "lag" as it is, every other value as click.Path does, which checks that the file exists."""
+        """Return "lag" as it is, any other value as click.Path does, which checks that the file exists."""
         return value if value == "lag" else super().convert(value, param, ctx)
 
 
 def weights_option(use: str) -> Decorator:
-    """Return the option --weights: a path, or "lag" for the records that wait in each partition.
+    """Return the option --weights: a path, or "lag" for the number of uncommitted records of each partition.
 
     Args:
-        use: the end of the help text, which says for which strategies weights count.
+        use: the end of the help text, which says to which strategies weights apply.
     """
     return click.option(
         "--weights",
@@ -207,7 +207,7 @@ def check_option(example: str) -> Decorator:
 
 
 def seed_option(text: str, default: int | None = None) -> Decorator:
-    """Return the option --seed, an integer from 0 that begins the sequence of random numbers."""
+    """Return the option --seed, an integer from 0 on that seeds the random numbers."""
     return count_option("--seed", text, default, least=0)
 
 
@@ -218,10 +218,10 @@ def ms_option(
 
     Args:
         name: the long name, such as "--start-ms".
-        text: what help says of it.
+        text: the option's text in help.
         names: further names.
         default: milliseconds; None for no default.
-        many: the option may be repeated, and the command gets a tuple.
+        many: whether the option may be repeated; then the command gets a tuple.
     """
     return click.option(
         name,
@@ -240,7 +240,7 @@ def time_option(name: str, text: str, *names: str, default: str | None = None) -
 
     Args:
         name: the long name, such as "--interval".
-        text: what help says of it.
+        text: the option's text in help.
         names: further names.
         default: such as "10s"; None for no default.
     """
@@ -293,13 +293,13 @@ def strategy_option(text: str) -> Decorator:
 
 
 def _setting(text: str, option: str) -> tuple[str, object]:
-    """Return (name, value) of a setting of a strategy, as `strategy_option` says."""
+    """Return (name, value) of a strategy's setting, as described in `strategy_option`."""
     import json  # noqa: PLC0415 - help and completion do without
 
     name, value = _change(text, option)
     try:
         return name, json.loads(value)
-    except (ValueError, RecursionError):  # the last of thousands of brackets
+    except (ValueError, RecursionError):  # RecursionError: thousands of brackets
         return name, value
 
 
@@ -307,7 +307,7 @@ def read_time(ctx: click.Context, option: click.Parameter, value: str | None) ->
     """Return a time with a unit in milliseconds, None for no value.
 
     Raises:
-        click.BadParameter: the text has no unit, or is no time.
+        click.BadParameter: the text has no unit, or is not a time.
     """
     if value is None:
         return None
@@ -321,7 +321,7 @@ def read_time(ctx: click.Context, option: click.Parameter, value: str | None) ->
 
 
 def read_range(ctx: click.Context, option: click.Parameter, value: str | None) -> object:
-    """Return a time in milliseconds, or of a range LOW..HIGH the `Uniform` that draws from it.
+    """Return a time in milliseconds; for a range LOW..HIGH, the `Uniform` that draws from it.
 
     Raises:
         click.BadParameter: a part is no time with a unit, or the range ends before it begins.
@@ -337,7 +337,7 @@ def read_range(ctx: click.Context, option: click.Parameter, value: str | None) -
 
 
 def _change(text: str, option: str) -> tuple[str, str]:
-    """Return (key, value) of a text KEY=VALUE, without blanks around them; `option` is named in an error."""
+    """Return (key, value) of a text KEY=VALUE, without blanks around them; an error names `option`."""
     key, sign, value = text.partition("=")
     if not key.strip() or not sign:
         raise click.BadParameter(f"{text!r} is not KEY=VALUE", param_hint=option)
@@ -351,15 +351,15 @@ def repeated_option(
     metavar: str,
     text: str,
 ) -> Decorator:
-    """Return a repeatable option, whose values are read one by one and collected.
+    """Return a repeatable option, whose values are read one by one and then collected.
 
     Args:
         names: the names of the option, and of the command's argument.
         read: gets a value and the name of the option, and returns what the value means; it raises
             `click.BadParameter` for a value that it cannot read.
         build: makes the command's argument from the results, in the order of the command line.
-        metavar: what help shows for a value.
-        text: what help says of the option.
+        metavar: the placeholder for a value in help.
+        text: the option's text in help.
     """
 
     def read_all(ctx: click.Context, option: click.Parameter, values: Sequence[str]) -> object:  # noqa: ARG001
@@ -369,18 +369,18 @@ def repeated_option(
 
 
 def only_option(what: str, name: str, text: str) -> Decorator:
-    """Return the option --only-WHAT REGEX, which a command gets as `name`, a pattern to search with, or None.
+    """Return the option --only-WHAT REGEX, which a command gets as `name`: a pattern to search with, or None.
 
     Args:
         what: "topic" or "member".
         name: the argument of the command.
-        text: what help says of the option.
+        text: the option's text in help.
     """
     return click.option(f"--only-{what}", name, callback=_pattern, metavar="REGEX", help=text)
 
 
 def _pattern(ctx: click.Context, option: click.Parameter, text: str | None) -> Pattern[str] | None:
-    """Return a regular expression of the user; None without one.
+    """Return the user's regular expression; None if none is given.
 
     Raises:
         click.BadParameter: the text is no regular expression, or too large for one.
@@ -408,8 +408,8 @@ def members_option(*names: str, id_: str, text: str) -> Decorator:
 
     Args:
         names: the names of the option, and of the command's argument.
-        id_: what help calls the id of a member, such as "CLIENT".
-        text: what help says of the option.
+        id_: the placeholder for a member's id in help, such as "CLIENT".
+        text: the option's text in help.
     """
     metavar = f"{id_}[:INSTANCE][@TOPIC,..]"
     return repeated_option(*names, read=_new_member, metavar=metavar, text=text)
@@ -421,7 +421,7 @@ def _topic_count(text: str, option: str) -> tuple[str, int]:
     Raises:
         click.BadParameter: the text has another form; the message names `option`.
     """
-    # The last "=" counts, so that a topic with a wrong name is shown whole in the error.
+    # The last "=" counts, so that an error shows a wrong topic name whole.
     topic, _, digits = text.rpartition("=")
     count = parse_number(digits, MAX_GROUP_PARTITIONS)
     if not topic or count is None:
@@ -432,14 +432,14 @@ def _topic_count(text: str, option: str) -> tuple[str, int]:
 
 
 def _new_member(text: str, option: str) -> Joiner:
-    """Return the member of a text CLIENT[:INSTANCE][@TOPIC,..]; without topics the plan decides on them.
+    """Return the member of a text CLIENT[:INSTANCE][@TOPIC,..]; without topics the plan chooses them.
 
     Raises:
         click.BadParameter: the client or the instance is empty, or a topic is; the message names `option`.
     """
     from copartition.groups.planned_members import Joiner  # noqa: PLC0415 - help and completion do without
 
-    # No topic has an @ in its name, but a client id may have: the last @ is the one that begins the topics.
+    # A topic's name contains no @, but a client id may. So the topics begin after the last @.
     who, at, topics = text.rpartition("@") if "@" in text else (text, "", "")
     client, colon, instance = who.partition(":")
     if not client or (colon and not instance):
@@ -448,7 +448,7 @@ def _new_member(text: str, option: str) -> Joiner:
 
 
 def split_topics(text: str, whole: str, option: str) -> tuple[str, ...]:
-    """Return the topics of a text with commas between them, each topic once, in order of first appearance.
+    """Return the topics of a text with commas, each topic once, in the order of first appearance.
 
     Args:
         text: the part of the option's value that lists topics.
@@ -468,7 +468,7 @@ def split_topics(text: str, whole: str, option: str) -> tuple[str, ...]:
 
 
 def _build_pace(**values: Any) -> object:
-    """Return the `Pace` of the options that were given; the others have its defaults."""
+    """Return the `Pace` with the options that were given, and its defaults for the others."""
     given = {name: value for name, value in values.items() if value is not None}
     return build_lazily("copartition.deploys.pace", "Pace")(**given)
 
@@ -492,4 +492,4 @@ pace_options = one_argument(
     set_option("A timeout, a cost or a load: session.timeout.ms=10000, revoke_ms=500, load.rate=50"),
     parameters=("down_ms", "ready_ms", "every_ms", "changes"),
 )
-"""Options on how fast a deploy goes and what takes time; a command gets them as `pace`, a `Pace`."""
+"""Options for the pace of a deploy and for what takes time; a command gets them as `pace`, a `Pace`."""

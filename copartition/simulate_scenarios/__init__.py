@@ -1,4 +1,4 @@
-"""Deploys as simulated: scenarios from files and captured groups, run, shown, and searched for a size."""
+"""Simulate deploys: run and show scenarios from files and captured groups, and search for a group's size."""
 
 from typing import TYPE_CHECKING
 

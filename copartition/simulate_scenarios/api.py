@@ -1,4 +1,4 @@
-"""The names that the package has for everybody."""
+"""Import the public names of the package."""
 
 from copartition.deploys.scenario import scenario_of as scenario_of
 from copartition.deploys.scenario import scenarios_of_record as scenarios_of_record

@@ -35,21 +35,21 @@ if TYPE_CHECKING:
     from copartition.simulation.inputs.scenario import CapturedScenario
 
 _RECORD = ".ndjson"
-"""The ending of a record's name, which tells it from a scenario and from a capture."""
+"""The ending of a record's name, which distinguishes it from a scenario and a capture."""
 _SHOWN = 100
-"""The characters that are shown of a line that differs."""
+"""The most characters that are shown of a line that differs."""
 
 
 class ScenarioInputs(NamedTuple):
-    """The options on scenarios that `simulate` and `size` have in common.
+    """The options about scenarios that `simulate` and `size` share.
 
     Attributes:
-        assignors: the strategies to run each scenario with; empty: its own.
+        assignors: the strategies to run each scenario with; if empty, its own.
         pace: settings of every scenario, and how fast a deploy of a captured group goes.
-        seed: the seed instead of the scenario's; None: its own.
+        seed: the seed in place of the scenario's; None for its own.
         deploys: what happens to a captured group, in the words of `parse_happening`; empty if the files are
             scenarios.
-        group: the group of a capture that has several.
+        group: the group to read from a capture that has several.
         config: librdkafka's settings of a cluster, for live:GROUP.
     """
 
@@ -63,13 +63,13 @@ class ScenarioInputs(NamedTuple):
     def read(self, plans: Sequence[str]) -> list[CapturedScenario]:
         """Return the scenarios of files and names, or of groups, each with its assumptions.
 
-        Files are captured groups if there is a --deploy, or if all are records.
+        Files are captured groups if there is a --deploy or the like, or if all files are records.
 
         Args:
             plans: paths, names of ready scenarios, or sources of groups.
 
         Raises:
-            ScenarioError: a scenario cannot be read, or cannot be.
+            ScenarioError: a scenario cannot be read, or is impossible.
             SourceError: a group cannot be read.
         """
         bases = self._from_groups(plans) if self.captured(plans) else self._from_files(plans)
@@ -78,13 +78,13 @@ class ScenarioInputs(NamedTuple):
         return [base._replace(scenario=replace(base.scenario, seed=self.seed)) for base in bases]
 
     def captured(self, plans: Sequence[str]) -> bool:
-        """Return whether files are captured groups: there is a --deploy, or all are records."""
+        """Return whether the files are captured groups: there is a --deploy, or all files are records."""
         return bool(self.deploys) or all(plan.lower().endswith(_RECORD) for plan in plans)
 
     def _from_files(self, plans: Sequence[str]) -> list[CapturedScenario]:
         """Return the scenarios of files and names, each with every assignor that was asked for.
 
-        Scenarios of the same name are called by their files, so that a report can tell them apart.
+        Scenarios with the same name are named after their files, so that a report can distinguish them.
         """
         from copartition.deploys.pace import Pace, full_names  # noqa: PLC0415 - only here
         from copartition.simulation.inputs.scenario import CapturedScenario, Scenario  # noqa: PLC0415 - only here
@@ -96,7 +96,7 @@ class ScenarioInputs(NamedTuple):
         changes = full_names(self.pace.changes)
         bases = [Scenario.from_file(_find(plan), changes) for plan in plans]
         if len({base.name for base in bases}) < len(bases):
-            # Two scenarios of one name would be one column in a report.
+            # Two scenarios with one name would be one column in a report.
             bases = [replace(base, name=plan) for base, plan in zip(bases, plans, strict=True)]
         named = [(base, name) for base in bases for name in self.assignors or (base.assignor,)]
         return [CapturedScenario(replace(base, assignor=name)) for base, name in named]
@@ -255,7 +255,7 @@ def simulate(
             )
         from copartition.simulate_scenarios.replay import SEEDS, replay_record  # noqa: PLC0415 - only a record needs it
 
-        # Seeds follow each other, so that --seed repeats the same runs.
+        # Seeds are consecutive, so that --seed repeats the same runs.
         first = inputs.seed or 0
         seeds = range(first, first + (runs or SEEDS))
         comparison = replay_record(plans[0], "".join(inputs.assignors) or None, inputs.pace.changes, seeds)
@@ -282,7 +282,7 @@ def simulate(
 
 
 def _find(plan: str) -> Path:
-    """Return the file that is meant: one of this path, or the ready scenario of this name.
+    """Return the file that is meant: the one at this path, or the ready scenario with this name.
 
     Raises:
         ScenarioError: there is neither; the message names ready scenarios of a similar name.
@@ -309,17 +309,17 @@ def _report(
     *,
     answers: bool,
 ) -> int:
-    """Run all scenarios, and only then write anything: an error leaves no half of a report.
+    """Run all scenarios, then write the report; so an error leaves no half of a report. Return the exit code.
 
-    Returns the exit code: 1 if something of a captured group stops, 2 if that is unknown of one, or if
-    somebody interrupted the runs.
+    The exit code is 1 if something of a captured group stops, and 2 if that is unknown for a group or the
+    user interrupted the runs.
 
     Args:
-        captured: in the order in which they are shown.
-        runs: the seeds of each; None for one run.
+        captured: the scenarios, in the order in which they are shown.
+        runs: the number of seeds of each; None for one run.
         output: format and file.
         html: the path of a page; None for no page.
-        answers: they are captured groups, of which the report says first what stops.
+        answers: True for captured groups; then the report begins with what stops.
     """
     from copartition.deploys.answer import exit_code_of  # noqa: PLC0415 - only here
     from copartition.deploys.stops import stops_of  # noqa: PLC0415 - only here
@@ -338,7 +338,7 @@ def _report(
     for base in captured:
         name = base.scenario.name + (f" with {base.scenario.assignor}" if several else "")
         if runs is None:
-            # A bar over one run, for its clock: a large group takes many seconds.
+            # The bar covers a single run, for its clock: a large group takes many seconds.
             results += track(
                 map(run, [base.scenario]), f"{base.scenario.name} with {base.scenario.assignor}", 1
             )
@@ -370,15 +370,15 @@ def _run_seeds(
 ) -> tuple[Runs, SimulationResult, Stops | None]:
     """Return the figures of every seed, the first run of a scenario, and what a captured group stops.
 
-    A bar on the terminal shows how far it is. Ctrl-C leaves out the runs that are not made yet, and says so.
-    Only the first run is kept whole; of the others, figures are.
+    A bar on the terminal shows the progress. Ctrl-C leaves out the runs that are not made yet, and says so.
+    Only the first run is kept whole; of the others only the figures are kept.
     """
     from copartition.deploys.stops import measure, run_phases, sum_up_stops  # noqa: PLC0415 - only this command
     from copartition.simulation import Runs, simulate_seeds  # noqa: PLC0415 - as above
 
     scenario = base.scenario
     if answers:
-        # Nothing shows when in a heartbeat interval a captured group is met.
+        # Nothing shows at which moment of a heartbeat interval the deploy of a captured group begins.
         results = run_phases(scenario, runs)
     else:
         results = simulate_seeds(scenario, range(scenario.seed, scenario.seed + runs))
@@ -391,13 +391,13 @@ def _run_seeds(
             summaries.append(result.summary)
     except KeyboardInterrupt:
         complain(click.get_current_context(), f"interrupted: {what} has {len(summaries):,} of {runs:,} runs")
-        # The last run may have been interrupted between its two figures.
+        # The last run may have been interrupted between its two kinds of figures.
         figures = figures[: len(summaries)]
     return Runs(scenario, summaries), first, sum_up_stops(base, name, figures) if answers else None
 
 
 def _compare_log(log: BinaryIO) -> int:
-    """Return the exit code of a log that is run again: 0 if it is the same, 1 if it differs, with where."""
+    """Run a log again, and return the exit code: 0 if it is the same, 1 after printing where it differs."""
     from copartition.simulation.outcome.log import replay  # noqa: PLC0415 - only this command needs it
 
     difference = replay(iter(partial(log.readline, MAX_FILE_BYTES), b""))  # not every file has lines

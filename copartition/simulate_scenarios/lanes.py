@@ -1,12 +1,12 @@
-"""Partitions as lanes over time: what each was doing, who read it, and who read it besides.
+"""Draw partitions as lanes over time: what each was doing, and which consumers read it.
 
-As long as that takes few enough rectangles, each is exact, and neighbouring lanes that lived through the same
-share one. Beyond that the picture becomes a grid of fewer lanes and, if that is still too much, of coarser
-time, so that a page stays a page however large the group and however long its story.
+If that takes few enough rectangles, each is exact, and neighbouring lanes with the same course share one.
+Otherwise the picture becomes a grid with fewer lanes and, if that is still too much, with coarser time. So
+the size of a page stays bounded, however large the group and however long the run.
 
-Three index spaces occur. A partition's flat index counts the partitions of all topics, in the order of
-`Timeline.first`. A rank is its place from the top of the picture. A lane is a rank, or in a grid a group of
-neighbouring ranks. Times are milliseconds of the run, positions and sizes pixels of the page.
+There are three index spaces. A partition's flat index counts the partitions of all topics, in the order of
+`Timeline.first`. A rank is its place from the top of the picture. A lane is a rank or, in a grid, a group of
+neighbouring ranks. Times are milliseconds of the run; positions and sizes are pixels of the page.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from copartition.simulation.outcome.timeline import PHASE_NAMES
 
 
 class Rectangles(NamedTuple):
-    """Rectangles as columns: first and last lane, beginning and end, and one of the rows they are made of.
+    """Rectangles as columns: first and last lane, beginning and end, and one of the rows they were made from.
 
-    All columns have the shape (blocks,). `bottom` is included; `row` counts in the columns that were merged.
+    All columns have shape (blocks,). The lane `bottom` is included; `row` is an index into the merged
+    columns.
     """
 
     top: NDArray[np.int64]
@@ -37,7 +38,7 @@ class Rectangles(NamedTuple):
     row: NDArray[np.int64]
 
     def rows(self) -> Iterator[tuple[int, int, float, float, int]]:
-        """Return the blocks one after the other, as Python's numbers."""
+        """Yield the rectangles one after the other, as Python numbers."""
         return zip(*(column.tolist() for column in self), strict=True)
 
 
@@ -50,23 +51,23 @@ def merge(
 ) -> Rectangles:
     """Return neighbouring lanes with the same times, and with the same values in `same`, as one block.
 
-    Times are the same that lie in the same multiple of `grain`. `lane`, `start`, `end` and the columns of
-    `same` have the shape (rows,).
+    Two times count as the same if they lie in the same multiple of `grain`. `lane`, `start`, `end` and the
+    columns of `same` have shape (rows,).
 
     Args:
         grain: the length of time that counts as nothing, above 0.
         lane: the lane of each row.
         start: when each row begins.
-        end: when it ends.
+        end: when each row ends.
         same: whole numbers of each row that must be equal within a block.
     """
     alike = (np.floor(start / grain), np.floor(end / grain), *same)
-    # The last key counts most, so rows that are alike come together, in the order of their lanes.
+    # The last key counts most, so equal rows come together, in the order of their lanes.
     order = np.lexsort((lane, *alike))
     joins = np.diff(lane[order]) == 1
     for column in alike:
         joins &= np.diff(column[order]) == 0
-    # `reduceat` takes no empty columns.
+    # `reduceat` does not accept empty columns.
     if len(order) == 0:
         return Rectangles(lane, lane, start, end, order)
     opens = np.flatnonzero(np.append(True, ~joins))
@@ -81,17 +82,17 @@ def merge(
 
 
 def merged_cells(label: NDArray[np.int64]) -> Rectangles:
-    """Return equal neighbours of a grid as blocks, zeros left out; times are columns, rows indices into it.
+    """Return equal neighbouring cells as blocks, without zeros; times are columns, rows are flat indices.
 
     Args:
-        label: the value of each cell, shape (lanes, columns); 0 for a cell without anything.
+        label: the value of each cell, shape (lanes, columns); 0 for an empty cell.
     """
     lanes, columns = label.shape
     opens = np.ones(label.shape, np.bool_)
     opens[:, 1:] = label[:, 1:] != label[:, :-1]
     place = np.flatnonzero(opens)
-    # A value ends where the next one opens; each lane's first cell opens one, so none runs into the next
-    # lane.
+    # A value ends where the next one begins. Each lane's first cell begins one, so no value runs into the
+    # next lane.
     until = np.append(place[1:], lanes * columns)
     filled = label.flat[place] != 0
     lane, column = np.divmod(place[filled], columns)
@@ -112,7 +113,7 @@ def coverage(
     end: NDArray[np.float64],
     shape: tuple[int, int],
 ) -> NDArray[np.float64]:
-    """Return how many of these stretches are going on, on average over each cell of a grid.
+    """Return how many of these stretches are under way, on average over each cell of a grid.
 
     Args:
         window: the time that the grid shows.
@@ -125,14 +126,14 @@ def coverage(
         Averages of that shape.
     """
     lanes, columns = shape
-    # One column more takes what goes beyond the last one, and is cut off in the end.
+    # One extra column takes what goes beyond the last one; it is cut off at the end.
     total = np.zeros(lanes * (columns + 1))
     for at, sign in ((start, 1.0), (end, -1.0)):
         place = window.x(at) * (columns / WIDTH)
         column = np.minimum(place.astype(np.int64), columns - 1)
         part = place - column
         cell = lane * (columns + 1) + column
-        # A stretch that begins within a cell fills the rest of it, and all that follow.
+        # A stretch that begins within a cell fills the rest of it and all following cells.
         total += sign * np.bincount(cell, 1 - part, len(total))
         total += sign * np.bincount(cell + 1, part, len(total))
     return np.cumsum(total.reshape(lanes, columns + 1), axis=1)[:, :columns]
@@ -141,62 +142,63 @@ def coverage(
 GRID_LANES = 60
 """The most lanes of a grid."""
 _COLUMNS = 512
-"""The columns of a grid before it is made coarser; a power of two, as it is halved."""
+"""The columns of a grid before it is made coarser; a power of two, because it is halved."""
 _FEWEST_COLUMNS = 8
-"""The columns at which a grid is made no coarser."""
+"""The columns below which a grid is not made coarser."""
 _THINNEST = 0.7
 """The least width of a rectangle, in pixels."""
 _HAIRLINE = 0.3
-"""The least width of computing, which always has other phases beside it that must not be hidden."""
+"""The least width of computing; it is small, because computing must not hide the phases next to it."""
 _FLATTEST = 0.5
 """The least height of an exact rectangle, in pixels."""
 _SEEN = 2.0
-"""The least width and height of what must not be overlooked, in pixels."""
+"""The least width and height of a rectangle that must not be overlooked, in pixels."""
 _SEEN_PART = 0.25
-"""The part of all lanes' height that such rectangles may take together."""
+"""The largest part of the height of all lanes that such rectangles may take together."""
 _NAMED = 40
 """The most partitions that a tooltip names."""
 _LEAST = 1e-7
-"""Parts of a partition in a cell that are nothing but rounding."""
+"""A part of a partition in a cell below this is only rounding."""
 
 PHASES = (Phase.COMPUTING, Phase.HANDOVER, Phase.PAUSED, Phase.UNNOTICED)
-"""Phases in which a partition stands still; if all of them fit into a pixel, the last of them is seen."""
+"""Phases in which a partition stands still; if several share a pixel, the last of them is visible."""
 
 
 class Shape(NamedTuple):
-    """A rectangle as an SVG path, and the words of its tooltip."""
+    """A rectangle as an SVG path, and the text of its tooltip."""
 
     path: str
     hint: str
 
 
 class Strip(NamedTuple):
-    """Layers over the same lanes, each the shapes of one style, and the meaning of a lane."""
+    """Layers over the same lanes, each with the shapes of one style, and a caption that explains a lane."""
 
     layers: dict[str, list[Shape]]
     caption: str
 
 
 class Lanes:
-    """A timeline as lanes: the partitions of one consumer are neighbours.
+    """A timeline as lanes, in which the partitions of one consumer are neighbours.
 
-    `_order` has the flat index of each rank, `_rank` the rank of each flat index, `born` the time in ms at
-    which each partition began to exist, infinite if it never did. None of them changes after construction.
+    `_order` has the flat index of each rank, and `_rank` the rank of each flat index. `born` has the time in
+    milliseconds at which each partition began to exist, infinite if it never did. None of them changes after
+    construction.
     """
 
     def __init__(self, timeline: Timeline, height: float) -> None:
-        """Put the partitions in order, by their first reader.
+        """Sort the partitions by their first reader.
 
         Args:
-            timeline: what each partition was doing.
+            timeline: the phases of all partitions.
             height: the height of all lanes together, in pixels.
         """
         self.timeline = timeline
         self._height = height
         self._count = int(timeline.first[-1])
-        # A number beyond all consumers: partitions that nobody ever reads come last.
+        # Partitions that are never read have a number beyond all consumers, so they come last.
         first_reader = np.full(self._count, len(timeline.consumers), np.int64)
-        # Backwards, so that of several readers of a partition the first one is written last and stays.
+        # Rows are written backwards, so that the first reader of a partition is written last and stays.
         read = np.flatnonzero(timeline.phase == Phase.CONSUMING)[::-1]
         first_reader[timeline.partition[read]] = timeline.consumer[read]
         self._order = np.argsort(first_reader, kind="stable")
@@ -222,7 +224,7 @@ class Lanes:
         )
 
     def phases(self, window: Window, most: int) -> Strip:
-        """Return the partitions that stand still, and why; in about `most` rectangles."""
+        """Return the partitions that stand still, with the reasons, in about `most` rectangles."""
         life = self.timeline
         rows = np.flatnonzero((life.phase != Phase.CONSUMING) & window.overlaps(life.start, life.end))
         lane, start, end = self._rank[life.partition[rows]], life.start[rows], life.end[rows]
@@ -274,7 +276,7 @@ class Lanes:
         lane = self._rank[life.partition[rows]]
         blocks = merge(window.grain, lane, life.start[rows], life.end[rows], life.consumer[rows])
         longest = np.argsort(blocks.start - blocks.end, kind="stable")[:most]
-        # Many of them together must not hide what else is in the picture.
+        # Many of them together must not hide the rest of the picture.
         least = min(_SEEN, _SEEN_PART * self._height / max(1, len(longest)))
         return tuple(
             Shape(
@@ -286,19 +288,19 @@ class Lanes:
         )
 
     def _shares(self, window: Window, rows: NDArray[np.intp], most: int) -> Strip:
-        """Return phases as a grid: the phase that most of a cell's standing partitions are in.
+        """Return phases as a grid: each cell has the phase of most of its partitions that stand still.
 
-        The colour is deeper if more of the cell's partitions stand still.
+        The colour is deeper the more of the cell's partitions stand still.
 
         Args:
             window: the time that is shown.
             rows: the rows of the timeline that stand still in it.
-            most: the rectangles above which the grid is made coarser, by half its columns at a time.
+            most: the number of rectangles above which the number of columns is halved, again and again.
         """
         life = self.timeline
         lanes = self._grid_lanes()
         grid_lane = self._rank[life.partition] * lanes // self._count
-        # A partition that never comes to exist has no part in any cell.
+        # A partition that never exists has no part in any cell.
         alive = np.isfinite(self.born)
         alive_lane = self._rank[alive] * lanes // self._count
         shape = (lanes, _COLUMNS)
@@ -313,7 +315,8 @@ class Lanes:
             standing[standing < _LEAST] = 0
             share = standing.sum(axis=0) / np.maximum(existing, 1e-9)
             depth = np.searchsorted(DEPTHS, share - 1e-9).clip(max=len(DEPTHS) - 1)
-            # One number for phase and depth, from 1 on: 0 is a cell in which nothing stands still.
+            # One number stands for phase and depth, from 1 on; 0 is a cell in which no partition stands
+            # still.
             label = np.where(share > 0, standing.argmax(axis=0) * len(DEPTHS) + depth + 1, 0)
             blocks = merged_cells(label)
             columns = label.shape[1]
@@ -331,7 +334,8 @@ class Lanes:
             because = f", for example: {life.causes[cause_here]}" if cause_here >= 0 else ""
             style = PHASE_NAMES[PHASES[phase]]
             begins, ends = (window.at(column * WIDTH / columns) for column in (since, until))
-            # The share of the whole block, which may differ from that of its first cell within one depth.
+            # This is the share in the whole block, which may differ from that in its first cell within one
+            # depth.
             average = standing[:, *area].sum() / existing[area].sum()
             # Rank r is in lane r * lanes // count, so lane k begins at k * count / lanes, rounded up.
             first, after = (-(-lane * self._count // lanes) for lane in (top, bottom + 1))
@@ -351,9 +355,9 @@ class Lanes:
     def _examples(
         self, window: Window, rows: NDArray[np.intp], lane: NDArray[np.int64], shape: tuple[int, ...]
     ) -> NDArray[np.int64]:
-        """Return a cause of what begins or ends in each cell of a grid, the last one there was.
+        """Return the last cause of a phase that begins or ends in each cell of a grid, -1 if there is none.
 
-        -1 for none. Causes are indices into `Timeline.causes`.
+        Causes are indexes into `Timeline.causes`.
         """
         life = self.timeline
         example = np.full(shape, -1, np.int64)
@@ -365,7 +369,7 @@ class Lanes:
     def _sample(self, window: Window, most: int, colours: Mapping[str, str]) -> Strip:
         """Return readers as a grid: one partition of each lane, at one moment of each column.
 
-        Pauses shorter than a column are left out, not seen now and then by chance.
+        Pauses shorter than a column are left out; otherwise some would show and others would not, by chance.
         """
         life = self.timeline
         lanes = self._grid_lanes()
@@ -380,14 +384,14 @@ class Lanes:
             if len(read) == 0:
                 continue
             start, end = life.start[read], life.end[read]
-            # Of a pause that is shorter than a column, the reader before it lasts until the one after it.
+            # In a pause that is shorter than a column, the reader before it counts until the reader after it.
             closed = np.append(np.where(start[1:] - end[:-1] < column, start[1:], end[:-1]), end[-1])
             place = np.searchsorted(start, moments, side="right") - 1
             lives = (place >= 0) & (moments < closed[place])
             label[lane, lives] = life.consumer[read[place[lives]]] + 1
         blocks = merged_cells(label)
         while len(blocks.row) > most and label.shape[1] > _FEWEST_COLUMNS:
-            # Every other moment is left out, as there is no mean of two readers.
+            # Every other moment is left out, because two readers have no mean.
             label = label[:, ::2]
             blocks = merged_cells(label)
         shapes: dict[str, list[Shape]] = {}
@@ -407,12 +411,12 @@ class Lanes:
         return Strip(shapes, f"who reads, {scale}")
 
     def _exact(self, blocks: Rectangles, most: int) -> bool:
-        """Return whether the blocks are few enough and high enough to be drawn as they are."""
+        """Return whether there are few enough blocks, and each is high enough, to draw them as they are."""
         flattest = (blocks.bottom - blocks.top + 1).min(initial=self._count) * self._height
         return len(blocks.row) <= most and flattest >= _FLATTEST * self._count
 
     def _grid_lanes(self) -> int:
-        """Return the lanes of a grid: no more than there are partitions."""
+        """Return the number of lanes of a grid, which is not more than the number of partitions."""
         return min(self._count, GRID_LANES)
 
     def _names(self, top: int, bottom: int) -> str:
@@ -420,9 +424,9 @@ class Lanes:
         return self._list_partitions(self._order[top : bottom + 1])
 
     def _list_partitions(self, partitions: NDArray[np.int64]) -> str:
-        """Return a count of partitions and their names, at most `_NAMED` of them.
+        """Return the number of partitions and their names, of which at most `_NAMED` are listed.
 
-        `partitions` are flat indices, in any order.
+        `partitions` are flat indexes, in any order.
         """
         shown = np.sort(partitions)[:_NAMED]
         topic = np.searchsorted(self.timeline.first, shown, side="right") - 1

@@ -1,10 +1,10 @@
-"""Learn from a record what a rebalance takes besides waiting, so that nobody has to type it.
+"""Learn from a record how long a rebalance takes besides waiting, so that the user need not give it.
 
 A record shows for how long the coordinator named no owner of partitions that moved. The model without costs
-says how much of that is waiting: for heartbeats, for the barrier, for sessions. What is left is the work of
-the members between hearing of a rebalance and joining it: the batch in hand and the revoke callback. Looks
-do not tell these two apart, and what comes after the assignment they do not show at all. Only classic groups
-teach: under KIP-848 the length of a rebalance is decided by heartbeats, whatever a revoke takes.
+shows how much of that is waiting: for heartbeats, for the barrier, for sessions. The rest is the members'
+work between learning of a rebalance and joining it: the present batch and the revoke callback. A record does
+not separate these two, and does not show at all what comes after the assignment. Only classic groups are
+used: under KIP-848 heartbeats decide how long a rebalance takes, however long a revoke takes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,28 +22,28 @@ from copartition.simulation import simulate
 from copartition.simulation.inputs.file import with_settings
 
 LEAST = 3
-"""The fewest rebalances that a cost is learned from: of two, one alone may be half of the answer."""
+"""The fewest rebalances from which a cost is learned; with two, a single one would be half of the result."""
 MOST = 12
-"""The most rebalances that are looked at, the last ones, so that a long record takes seconds."""
+"""The most rebalances that are used, the last ones, so that a long record takes only seconds."""
 SEEDS = range(5)
-"""The runs of each rebalance, whose heartbeats are at other places of their interval."""
+"""The seeds of each rebalance's runs, whose heartbeats are at other places of their interval."""
 HIDDEN = "assign_ms, first_fetch_ms and partition_ms"
-"""The costs of what members do after the assignment, of which a look shows nothing."""
+"""The costs of what members do after the assignment, which a record does not show."""
 
 
 def learn_costs(path: str | PathLike[str], pace: Pace) -> tuple[Pace, tuple[str, ...]]:
-    """Return the pace with what the record teaches, and a sentence on what that stands on.
+    """Return the pace with the costs that the record teaches, and a sentence that says from what.
 
-    A cost that the user has given is not learned. `poll_ms` and `network_ms` stay as they are: they count as
-    waiting, so that what is learned is what they leave.
+    A cost that the user has given is not learned. `poll_ms` and `network_ms` are not changed: they count as
+    waiting, so that only what they do not explain is learned.
 
     Args:
         path: the record.
-        pace: how fast a deploy goes, and settings and costs, which the model of the record has, too.
+        pace: how fast a deploy goes, and the settings and costs that the model of the record also has.
 
     Raises:
-        SourceError: the file is no record.
-        ScenarioError: a setting that does not exist, or cannot be.
+        SourceError: the file is not a record.
+        ScenarioError: a setting does not exist, or is impossible.
     """
     if "revoke_ms" in pace.changes:
         return pace, ()
@@ -56,7 +56,7 @@ def learn_costs(path: str | PathLike[str], pace: Pace) -> tuple[Pace, tuple[str,
     strategy = str(strategies.pop()) if len(strategies) == 1 else ""
     if not strategy:
         why = "the record does not name one assignor"
-    # In such a group the next owner hears at its own heartbeat, every 5 s, whether a revoke took 1 s or 4.
+    # In such a group the next owner learns at its own heartbeat, every 5 s, whether a revoke took 1 s or 4.
     elif not get_assignor(strategy).protocols:
         why = "in a group of the consumer protocol the next heartbeat hides what a revoke takes"
     elif len(taught) < LEAST:
@@ -65,8 +65,8 @@ def learn_costs(path: str | PathLike[str], pace: Pace) -> tuple[Pace, tuple[str,
         return pace, (f"{why}, so what a rebalance takes is not learned from it (--set revoke_ms=500)",)
     measured = [(bounds.least + (bounds.most or 0.0)) / 2 for _, bounds in taught]
     learned_ms, errors = _fit([episode for episode, _ in taught], strategy, pace.changes, measured)
-    # What lies within twice the standard error of the mean may be chance; and looks that are a second apart
-    # bound each rebalance to a second, in which their mean may err to one side.
+    # A cost within twice the standard error of the mean may be chance. Also, looks that are a second apart
+    # bound each rebalance only to a second, within which the mean may be wrong in one direction.
     looks_ms = fmean((bounds.most or 0.0) - bounds.least for _, bounds in taught) / 2
     doubt_ms = max(2 * stdev(errors) / sqrt(len(errors)), looks_ms)
     of = f"learned from {count(len(taught), 'rebalance')} of the record, within {duration(doubt_ms)}"
@@ -81,10 +81,10 @@ def learn_costs(path: str | PathLike[str], pace: Pace) -> tuple[Pace, tuple[str,
 def _fit(
     taught: Sequence[Episode], strategy: str, changes: Mapping[str, str], measured: Sequence[float]
 ) -> tuple[float, list[float]]:
-    """Return the cost at which the model is as long as the record on average, and what is left of each.
+    """Return the cost at which the model takes as long as the record on average, and each rebalance's error.
 
-    Both are milliseconds; the cost is at least 0. Three looks at the model are enough: its length grows
-    nearly in step with the cost.
+    Both are milliseconds; the cost is at least 0. Three runs of the model are enough, because its length
+    grows nearly linearly with the cost.
     """
     goal = fmean(measured)
 
@@ -101,13 +101,13 @@ def _fit(
 
     low, said = 0.0, lengths(0.0)
     cost = goal - fmean(said)
-    # The waiting alone is as long as what was recorded.
+    # The waiting alone takes as long as the record.
     if cost <= 0:
         return 0.0, [was - model for was, model in zip(measured, said, strict=True)]
     for _ in range(2):
         before, low_mean = low, fmean(said)
         said, low = lengths(cost), cost
         slope = (fmean(said) - low_mean) / (cost - before) if cost != before else 1.0
-        # A slope near 0 would throw the next look far away; a revoke that others do not wait for has one.
+        # With a slope near 0 the next cost would be far away; that happens if no member waits for the revoke.
         cost = max(cost + (goal - fmean(said)) / max(slope, 0.5), 0.0)
     return cost, [was - model for was, model in zip(measured, said, strict=True)]

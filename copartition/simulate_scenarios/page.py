@@ -1,4 +1,4 @@
-"""A page with runs side by side over one time axis: marks of events, curves of the whole group, lanes.
+"""Draw a page with runs side by side over one time axis: marks of events, curves of the group, lanes.
 
 Times are milliseconds of the run; positions and sizes are pixels of the page, whose width is `WIDTH`.
 """
@@ -19,12 +19,12 @@ from copartition.simulate_scenarios.report import REBALANCES, WORDS, causes, out
 from copartition.simulation import LogEntry, RecordsResult, Scenario, SimulationResult, Timeline
 
 _NAMED = 24
-"""The most consumers with a legend: more share colours, and tooltips tell them apart."""
+"""The most consumers with a legend; more consumers share colours, and tooltips distinguish them."""
 
 
 def consumer_styles(results: Sequence[SimulationResult]) -> dict[str, str]:
     """Return the colour and shade of every consumer, the same in all runs."""
-    # In the order in which the runs meet them, so that a consumer has one colour on the whole page.
+    # The order is that in which the runs have them, so that a consumer has one colour on the whole page.
     names = dict.fromkeys(name for result in results for name in result.timeline.consumers)
     return {
         name: f"c{number % COLOURS} shade-{number // COLOURS % SHADES}" for number, name in enumerate(names)
@@ -32,7 +32,7 @@ def consumer_styles(results: Sequence[SimulationResult]) -> dict[str, str]:
 
 
 def phase_legend(results: Sequence[SimulationResult]) -> dict[str, str]:
-    """Return the meaning of each style in the strips of what partitions do."""
+    """Return the meaning of each style in the strips of phases."""
     legend = dict(WORDS["phases"])
     if any(len(result.timeline.zombies.partition) for result in results):
         legend["two"] = "two readers, one of which no longer owns it"
@@ -46,19 +46,19 @@ def colour_legend(results: Sequence[SimulationResult]) -> dict[str, str]:
 
 
 ROWS = 2
-"""The lines of text that labels are spread over."""
+"""The lines of text over which labels are spread."""
 _NEAR = 4.0
-"""The distance in pixels within which marks are one."""
+"""Marks that are nearer to each other than this, in pixels, become one."""
 _LONGEST = 28
-"""The most characters of a name in a label; its end is kept, as it tells members apart."""
+"""The most characters of a name in a label; its end is kept, because members differ there."""
 _LISTED = 8
 """The most events that the tooltip of a mark lists."""
 _LINES = 40
-"""The most marks that are lines; more are ticks, as so many lines would hide what they cross."""
+"""The most marks that are drawn as lines; more are ticks, because so many lines would hide the picture."""
 
 
 class Mark(NamedTuple):
-    """A line at a moment; `row` is that of its label, None if there is no room for one."""
+    """A line at a moment; `row` is the row of its label, None if there is no room for one."""
 
     x: float
     hint: str
@@ -68,7 +68,7 @@ class Mark(NamedTuple):
 
 
 def events(log: Sequence[LogEntry]) -> list[LogEntry]:
-    """Return what was done to the group, in order of time."""
+    """Return the events that were done to the group, in the order of time."""
     return sorted((entry for entry in log if entry.from_outside), key=lambda entry: entry.at_ms)
 
 
@@ -80,7 +80,7 @@ def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
         window: the time that is shown; events outside it have no mark.
     """
     groups: list[list[LogEntry]] = []
-    # So that the first event, even one at the very left, opens a group.
+    # With this the first event opens a group, even one at the left border.
     beginning = -_NEAR
     for entry in happened:
         if not window.start <= entry.at_ms <= window.end:
@@ -98,17 +98,17 @@ def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
         width = len(label) * LETTER
         # A label that would leave the picture on the right is moved to the left.
         left = min(x + 3, WIDTH - width)
-        # The first line of text on which the label covers no earlier one.
+        # The label goes to the first line of text on which it covers no earlier label.
         row = next((row for row in range(ROWS) if free[row] <= left), None)
         if row is not None:
-            # With one letter of space before the next label.
+            # One letter of space separates it from the next label.
             free[row] = left + width + LETTER
         placed.append(Mark(x, _hint(group), label, left, row))
     return tuple(placed)
 
 
 def _label(group: list[LogEntry]) -> str:
-    """Return the words beside a mark."""
+    """Return the text next to a mark."""
     first = _event_text(group[0], longest=_LONGEST)
     if len(group) == 1:
         return first
@@ -142,16 +142,16 @@ class Curve(NamedTuple):
     """A closed area under a curve, and the stretches of it with a tooltip each."""
 
     area: str
-    spots: tuple[tuple[int, str], ...]  # where each begins, in pixels, and what it tells
+    spots: tuple[tuple[int, str], ...]  # where each begins, in pixels, and its tooltip
     spot_width: int
 
 
 def reading(timeline: Timeline, born: NDArray[np.float64], window: Window, height: float) -> Curve:
-    """Return the share of the partitions that is read, the lowest in each pixel.
+    """Return the share of the partitions that are read, the lowest in each pixel.
 
     Args:
-        timeline: what each partition was doing.
-        born: when each partition began to exist; one that does not exist yet does not count.
+        timeline: the phases of all partitions.
+        born: when each partition began to exist; before that it does not count.
         window: the time that is shown.
         height: of the curve, in pixels.
     """
@@ -162,12 +162,12 @@ def reading(timeline: Timeline, born: NDArray[np.float64], window: Window, heigh
 
     def share(at: NDArray[np.float64]) -> NDArray[np.float64]:
         started, ended, existing = (np.searchsorted(times, at, "right") for times in (opens, closes, births))
-        # Those that have begun to stand still, less those that have ended: sorted times need no pairs.
+        # The pauses that have begun minus those that have ended; sorted times need no pairs.
         return 1 - (started - ended) / np.maximum(existing, 1)
 
-    # The share falls when a pause begins, so a pixel is lowest then, or as it began.
+    # The share falls when a pause begins, so it is lowest then or at the beginning of the pixel.
     lowest = share(_edges(window, timeline.end.max())[:-1])
-    # Each moment once, as many pauses begin together.
+    # Each moment is used once, because many pauses begin together.
     moments = opens[np.diff(opens, prepend=-1.0) > 0]
     pixel, inside = _pixels(moments, window, len(lowest))
     np.minimum.at(lowest, pixel, share(moments[inside]))
@@ -176,10 +176,10 @@ def reading(timeline: Timeline, born: NDArray[np.float64], window: Window, heigh
 
 
 def lagging(records: RecordsResult, window: Window, end: float, height: float, most: float) -> Curve:
-    """Return the records the group is behind, the most in each pixel.
+    """Return the records that the group is behind, the most in each pixel.
 
     Args:
-        records: the lag over time; between two of its moments it changes evenly.
+        records: the lag over time; it is linear between two of its moments.
         window: the time that is shown.
         end: when the run ends; the curve ends there.
         height: of the curve, in pixels.
@@ -211,7 +211,7 @@ def _edges(window: Window, end: float) -> NDArray[np.float64]:
 def _pixels(
     times: NDArray[np.float64], window: Window, pixels: int
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the pixel of every time that is in the picture, and a mask of the times that are."""
+    """Return the pixel of every time that is in the picture, and the mask of these times."""
     inside = (times >= window.start) & (times < window.end)
     return np.minimum(window.x(times[inside]).astype(np.int64), pixels - 1), inside
 
@@ -221,7 +221,7 @@ def _curve(window: Window, values: NDArray[np.float64], height: float, hints: li
 
     `hints` has a text for each `_SPOT` pixels.
     """
-    # The path turns only where a value changes; most pixels are like the one before.
+    # The path turns only where a value changes; most pixels equal the one before.
     turns = np.flatnonzero(np.concatenate([[True], np.diff(values) != 0]))
     steps = "".join(f"H{x}V{height * (1 - values[x]):.1f}" for x in turns.tolist())
     at = [clock(window.at(spot * _SPOT)) for spot in range(len(hints) + 1)]
@@ -232,9 +232,9 @@ def _curve(window: Window, values: NDArray[np.float64], height: float, hints: li
 DRAWN = 12
 """The most runs that a page draws."""
 _SHAPES = 12_000
-"""The rectangles of one kind in a chart: this keeps a page of any group small enough to send."""
+"""About the most rectangles of one kind in a chart, so that a page is small enough to send."""
 _SHAPES_EACH = (480, 4_000)
-"""The fewest and the most of them in a panel."""
+"""The fewest and the most rectangles of one kind in a panel."""
 _SECOND_READERS = 300
 """The most rectangles of second readers in a panel."""
 
@@ -261,22 +261,22 @@ HEIGHTS = Heights()
 class Panel(NamedTuple):
     """One run over one stretch of time."""
 
-    title: str  # which run
-    facts: str  # what this stretch of time cost it
-    label: str  # what the picture is, for people who do not see it
+    title: str  # the words that identify the run
+    facts: str  # what happened in this stretch of time
+    label: str  # a description of the picture, for people who do not see it
     marks: tuple[Mark, ...]  # events
-    crowded: bool  # whether there are too many for lines
+    crowded: bool  # whether there are too many marks for lines
     reading: Curve  # share of the partitions that is read
     existing: str  # partitions from their first moment on, as an SVG path
     phases: Strip  # partitions that stand still
     readers: Strip
     second_readers: tuple[Shape, ...]  # partitions with two readers
     lag: Curve | None  # records behind; None without a load
-    most_lag: float  # records at the top of it
+    most_lag: float  # the number of records at the top of the lag's curve
 
 
 class Chart(NamedTuple):
-    """Panels over one time axis; `name` tells the charts of a page apart."""
+    """Panels over one time axis; `name` identifies the chart on its page."""
 
     name: str
     title: str
@@ -309,19 +309,19 @@ def charts(results: Sequence[SimulationResult]) -> list[Chart]:
 
 
 def run_title(result: SimulationResult, results: Sequence[SimulationResult]) -> str:
-    """Return the words that tell a run from the others."""
+    """Return the words that distinguish a run from the others."""
     title = f"{result.scenario.assignor}, {result.scenario.membership} members"
     several = len({run.scenario.name for run in results}) > 1
     return f"{result.scenario.name}: {title}" if several else title
 
 
 def busiest_disturbance(results: Sequence[SimulationResult]) -> Window | None:
-    """Return the time around the event that stops the most, over all runs; None if none stops anything.
+    """Return the time around the event that stops the most, over all runs; None if no event stops anything.
 
-    The window begins a little before the event and ends a little after what follows. What follows are the
-    pauses and rebalances that begin before the next event, and follow-up rebalances even after it. A consumer
-    that comes back is no event of its own, and neither is the follow-up that a rebalance asks for. An event
-    stops as much as the pauses after it last, summed over partitions and runs.
+    The window begins a little before the event and ends a little after the last thing that follows from it.
+    These are the pauses and rebalances that begin before the next event, and also follow-up rebalances after
+    it. The return of a consumer counts as no event, and neither does a follow-up rebalance. What an event
+    stops is the length of the pauses after it, summed over partitions and runs.
 
     Args:
         results: runs of one scenario.
@@ -329,13 +329,13 @@ def busiest_disturbance(results: Sequence[SimulationResult]) -> Window | None:
     moments = np.unique([at for result in results for at in _beginnings(events(result.log))])
     if not len(moments):
         return None
-    # Place 0 is what comes before the first event, and is never chosen.
+    # Index 0 is for what comes before the first event, and is never chosen.
     stopped = np.zeros(len(moments) + 1)
     for result in results:
         _, opens, closes = result.timeline.pauses()
         np.add.at(stopped, np.searchsorted(moments, opens, "right"), closes - opens)
     chosen = int(stopped[1:].argmax())
-    # After the last event no other comes.
+    # Nothing follows the last event, so its end is infinite.
     first, following = [*moments.tolist(), np.inf][chosen : chosen + 2]
     last = max(_end_of_disturbance(result, first, following) for result in results)
     if last == first:
@@ -345,7 +345,7 @@ def busiest_disturbance(results: Sequence[SimulationResult]) -> Window | None:
 
 
 def _beginnings(happened: Sequence[LogEntry]) -> list[float]:
-    """Return the times of all events but the return of consumers that were away."""
+    """Return the times of all events except the return of consumers that were away."""
     moments = []
     away = set()
     for entry in happened:
@@ -359,7 +359,7 @@ def _beginnings(happened: Sequence[LogEntry]) -> list[float]:
 
 
 def _end_of_disturbance(result: SimulationResult, first: float, following: float) -> float:
-    """Return when a run is done with what begins between two moments.
+    """Return when a run is done with everything that begins between two moments.
 
     Args:
         result: the run.
@@ -371,7 +371,7 @@ def _end_of_disturbance(result: SimulationResult, first: float, following: float
     for rebalance in result.rebalances:
         if first <= rebalance.started_ms < following:
             last = max(last, rebalance.completed_ms)
-        # A follow-up belongs to the rebalance that asked for it, though an event came between the two.
+        # A follow-up belongs to the rebalance that caused it, even if an event came between the two.
         elif following <= rebalance.started_ms <= last and "partitions revoked" in rebalance.causes:
             waiting = closes[(opens >= first) & (opens <= rebalance.started_ms)]
             last = max(last, rebalance.completed_ms, float(waiting.max(initial=last)))
@@ -390,7 +390,7 @@ def _chart(
     results: Sequence[SimulationResult],
     window: Window,
 ) -> Chart:
-    """Return a chart of some of the results, or of all, with the colours and titles that they have among all.
+    """Return a chart of some results, in the colours and with the titles that they have among all results.
 
     Args:
         name: its id on the page.
@@ -402,7 +402,7 @@ def _chart(
     styles = consumer_styles(results)
     most = int(np.clip(_SHAPES // len(results), *_SHAPES_EACH))
     loads = [result.records for result in runs if result.records is not None and len(result.records.lag)]
-    # One scale for all panels, so that they can be compared by eye.
+    # All panels have one scale, so that they can be compared by eye.
     top = max((most_lag(load, window) for load in loads), default=0.0)
     panels = []
     for result in runs:
@@ -433,9 +433,9 @@ def _chart(
 
 
 def _facts(result: SimulationResult, window: Window) -> str:
-    """Return what a stretch of time cost a run, in a few words."""
+    """Return in a few words what happened in a stretch of time of a run."""
     _, opens, closes = result.timeline.pauses()
-    # The part of each pause that is in the window; 0 of one that is beside it.
+    # The part of each pause that is in the window; 0 for a pause outside it.
     lasted = np.maximum(0.0, np.minimum(closes, window.end) - np.maximum(opens, window.start))
     rebalances = sum(window.start <= rebalance.started_ms < window.end for rebalance in result.rebalances)
     return (
@@ -479,7 +479,7 @@ def simulation_html(results: Sequence[SimulationResult], stops: Sequence[Stops |
 
 
 def _assumptions_by_run(results: Sequence[SimulationResult]) -> list[tuple[str, list[str]]]:
-    """Return the assumptions of the figures by run; under "" once, if they are the same for all."""
+    """Return the assumptions of the figures by run; only once, under "", if they are the same for all."""
     by_run = {run_title(result, results): run_assumptions(result.scenario) for result in results}
     first = next(iter(by_run.values()))
     return [("", first)] if all(sentence == first for sentence in by_run.values()) else list(by_run.items())

@@ -1,6 +1,6 @@
-"""A record of a group beside the model: owners after each event, and the time that partitions had none.
+"""Compare a record of a group with the model: the owners after each event, and the time without an owner.
 
-Steps are numbered from 0 on. Times that end with `_ms` are milliseconds, all others seconds since 1970.
+Steps are numbered from 0 on. Times that end with `_ms` are milliseconds, all others are seconds since 1970.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,16 +39,16 @@ from copartition.watch.changes import ChangeKind, GroupChange, Watch
 from partitioning.errors import SourceError
 
 CAUSES = frozenset({ChangeKind.JOINED, ChangeKind.LEFT, ChangeKind.RESTARTED, ChangeKind.GREW})
-"""Changes that make a group rebalance, and that become events of a scenario."""
+"""Changes that make a group rebalance; they become events of a scenario."""
 HEARTBEATS_MS = 60_000
-"""The span that is added by chance to the quiet time before a record: it has many heartbeats.
+"""The span from which a random time is added to the quiet time before a record.
 
-Heartbeats may have come at any time, and a record does not show them.
+It covers many heartbeats, because they may have come at any time, and a record does not show them.
 """
 NAMING_NOBODY = (Phase.PAUSED, Phase.COMPUTING)
 """Phases in which the coordinator names no owner of a partition.
 
-In the other phases it names a member that is not missed yet, or one that has just heard.
+In the other phases it names a member that it does not miss yet, or one that has just got the partition.
 """
 
 
@@ -56,8 +56,8 @@ class NamedStep(NamedTuple):
     """A step of a record, with the stable names of its members."""
 
     step: Step
-    names: Sequence[str]  # what its members are called, in their order
-    changes: Sequence[GroupChange]  # what it shows that is new
+    names: Sequence[str]  # the names of its members, in their order
+    changes: Sequence[GroupChange]  # what changed since the step before
 
     @property
     def settled(self) -> bool:
@@ -65,7 +65,7 @@ class NamedStep(NamedTuple):
         state = self.step.state
         if not state.members:
             return state.status == "Empty"
-        # Without a partition there would be no owner to compare.
+        # A group without partitions has no owner to compare.
         return state.status == "Stable" and len(state.member) > 0 and bool((state.member >= 0).all())
 
     @property
@@ -78,8 +78,8 @@ class NamedStep(NamedTuple):
 class Episode:
     """A stretch of a record from one settled step to the next."""
 
-    first: int  # number of the step before
-    steps: Sequence[NamedStep]  # that step, and the others up to the one after
+    first: int  # the number of the settled step before
+    steps: Sequence[NamedStep]  # from that step to the settled step after
 
     @property
     def last(self) -> int:
@@ -97,10 +97,10 @@ class Episode:
         return tuple(change for change in self.changes if change.kind in CAUSES)
 
     def planned(self, assignor: str) -> GroupState:
-        """Return the assignment that the strategy gives to the members after.
+        """Return the assignment that the strategy makes for the members after the episode.
 
-        They own what they owned before. A member that is new or has a new id owns nothing, unless it is
-        static: it keeps its partitions across a restart (KIP-345).
+        The members own what they owned before. A member that is new or has a new id owns nothing, unless it
+        is static: it keeps its partitions across a restart (KIP-345).
         """
         before, after = self.steps[0], self.steps[-1]
         new = {cause.name for cause in self.causes if cause.kind in {ChangeKind.JOINED, ChangeKind.RESTARTED}}
@@ -111,16 +111,17 @@ class Episode:
         }
         had = before.owners
         state = after.step.state
-        # New partitions, free ones and those of members that are gone or came anew are nobody's.
+        # New partitions, free ones, and those of members that are gone or came back with a new id have no
+        # owner.
         member = [place.get(had.get(partition) or "", -1) for partition in state.places]
-        # In this state `plan` does not ask whether the group's own assignor would have moved anything anyway.
+        # In this state `plan` does not compute what the group's own assignor would have moved anyway.
         rebalancing = replace(state, member=np.array(member, np.int32), status="PreparingRebalance")
         return plan(rebalancing, assignor)
 
     def scenario(self, assignor: str, seed: int) -> Scenario:
-        """Return the causes as events, each at a time drawn between the look before it and its own look.
+        """Return a scenario with the causes as events, each at a random time between two looks.
 
-        Before the record the group was quiet for about an hour; later, since it was steps to have settled.
+        Before the record the group was quiet for about an hour; later, since its last settled step.
 
         Args:
             assignor: the strategy that the group runs.
@@ -130,12 +131,12 @@ class Episode:
             A scenario whose first event comes at 0 ms.
         """
         random = np.random.default_rng(seed)
-        # A look begins before its answer comes, so that what two looks show may overlap; its order is known.
+        # A look begins before its answer comes, so the times of two looks may overlap; their order is known.
         drawn = np.maximum.accumulate([_drawn_ms(step.step, random) for step in self.steps]).tolist()
         at_ms = dict(enumerate(drawn, self.first))
         causes = self.causes
         zero_ms = at_ms[causes[0].step]
-        # Heartbeats of members drift apart while a group is quiet; the draw moves them against each other.
+        # Heartbeats of members drift apart while a group is quiet, so a random time spreads them.
         long_ms = QUIET_MS + random.uniform(0, HEARTBEATS_MS)
         consumers = self._consumers()
         return Scenario(
@@ -150,15 +151,15 @@ class Episode:
             assignor=assignor,
             seed=seed,
             name="record",
-            # Only before the first step is it unknown how long the group was quiet.
+            # It is unknown only before the first step how long the group was quiet.
             settled_ms=long_ms if self.first == 0 else zero_ms - at_ms[self.first],
         )
 
     def unnamed_ms(self, result: SimulationResult) -> float:
-        """Return the longest time that the simulated coordinator named no owner of a partition.
+        """Return the longest time for which the simulated coordinator named no owner of a partition.
 
-        Only partitions that there were before the episode count. Stretches that follow each other without a
-        gap are one, whatever their phases.
+        Only partitions that existed before the episode count. Stretches that follow one another without a gap
+        are one, whatever their phases. The time is in milliseconds.
 
         Args:
             result: a run of `scenario`.
@@ -180,16 +181,16 @@ class Episode:
         return longest
 
     def _counts(self) -> dict[str, int]:
-        """Return the partitions of each topic before; of one that no member read then, after."""
+        """Return the partition count of each topic before, or after if no member read the topic before."""
         before, after = self.steps[0].step.state, self.steps[-1].step.state
-        # Counts before win, as growth comes by an event.
+        # Counts before take precedence, because growth comes as an event.
         return after.counts_by_topic | before.counts_by_topic
 
     def _consumers(self) -> dict[str, Consumer]:
-        """Return each member as a consumer, by name; of a member in several steps the first one counts.
+        """Return each member as a consumer, by name; if a member is in several steps, the first step counts.
 
-        A static one that left counts as dynamic here: the coordinator has just dropped it, which it does for
-        a static one only after its session.
+        A static member that left counts as dynamic here. The coordinator has just dropped it, and a static
+        member would be dropped only after its session.
         """
         left = {cause.name for cause in self.causes if cause.kind is ChangeKind.LEFT}
         topics = self._counts()
@@ -200,18 +201,18 @@ class Episode:
                 topics=tuple(topic for topic in member.topics or () if topic in topics) or None,
                 rack=member.rack,
             )
-            # Backwards, so that the first step that has a member is written last, and stays.
+            # The steps are visited backwards, so that the first step with a member is written last and stays.
             for named in reversed(self.steps)
             for name, member in zip(named.names, named.step.state.members, strict=True)
         }
 
 
 def _drawn_ms(step: Step, random: np.random.Generator) -> float:
-    """Return a time at which the state of a step may have come about, in milliseconds since 1970.
+    """Return a random time at which the state of a step may have come about, in milliseconds since 1970.
 
     Args:
-        step: the first one of a record has no look before it, and its own time.
-        random: draws once, for every step, so that a step's draw does not depend on the others' looks.
+        step: the step; the first one of a record has no look before it, so it has its own time.
+        random: draws once for every step, so that a step's draw does not depend on the others' looks.
     """
     return 1000 * random.uniform(step.at if step.since is None else step.since, step.at)
 
@@ -219,13 +220,13 @@ def _drawn_ms(step: Step, random: np.random.Generator) -> float:
 def _event(cause: GroupChange, at_ms: float, consumers: dict[str, Consumer], step: Step) -> Event:
     """Return a cause as an event at `at_ms` milliseconds of the run.
 
-    A member that restarted was away for half of the time between two looks.
+    A member that restarted is away for half of the time between two looks.
 
     Args:
-        cause: what a look showed.
+        cause: the change that a look showed.
         at_ms: the time of the event, milliseconds from the first one on.
         consumers: the members by name.
-        step: the look that showed it, for the time since the one before.
+        step: the look that showed it, for the time since the look before.
     """
     name = str(cause.name)
     match cause.kind:
@@ -241,7 +242,7 @@ def _event(cause: GroupChange, at_ms: float, consumers: dict[str, Consumer], ste
 
 
 def see(steps: Sequence[Step]) -> list[NamedStep]:
-    """Return the steps of a record with names and changes; `Watch` sees them in their order."""
+    """Return the steps of a record with names and changes, in their order."""
     names, watch = Names(), Watch()
     return [NamedStep(step, names.of(step.state.members), watch.see(step)) for step in steps]
 
@@ -260,22 +261,20 @@ def episodes(steps: Sequence[NamedStep]) -> list[Episode]:
 def state_owners(state: GroupState, names: Sequence[str]) -> dict[tuple[str, int], str | None]:
     """Return the owner of each (topic, partition) of a state; None if it has none.
 
-    `names` are those of the state's members, in their order.
-
     Args:
         state: the group.
-        names: of its members, in their order.
+        names: the names of its members, in their order.
     """
     owners = [*names, None]
     return {place: owners[member] for place, member in zip(state.places, state.member.tolist(), strict=True)}
 
 
 SEEDS = 20
-"""The runs of each event: the place of heartbeats in their interval is not in a record."""
+"""The runs of each event: a record does not show where heartbeats are in their intervals."""
 
 
 class Differing(NamedTuple):
-    """Partitions that another member has than the model says; None stands for no owner."""
+    """Partitions whose owner differs from the model's; None means no owner."""
 
     recorded: str | None
     model: str | None
@@ -283,14 +282,14 @@ class Differing(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """A time in milliseconds, as far as looks tell; `most` is None if it began before the record."""
+    """A time in milliseconds, as bounded by looks; `most` is None if it began before the record."""
 
     least: float
     most: float | None
 
 
 class TimeRange(NamedTuple):
-    """A time in milliseconds by the model: the shortest, the median and the longest of its runs."""
+    """A time in milliseconds in the model: the shortest, the median and the longest of its runs."""
 
     least: float
     middle: float
@@ -299,20 +298,20 @@ class TimeRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compared:
-    """An episode beside the model."""
+    """An episode compared with the model."""
 
-    first: int  # number of the step before
-    last: int  # number of the step after
-    causes: tuple[GroupChange, ...]  # who came and went, and what grew; empty if the record does not show it
-    partitions: int  # how many the group has after
-    differing: tuple[Differing, ...]  # partitions that others have than the model says
-    # Longest that a moved partition had no owner by the coordinator; None: none moved, or begin unknown.
+    first: int  # the number of the step before
+    last: int  # the number of the step after
+    causes: tuple[GroupChange, ...]  # members that came or went, and topics that grew; empty if unknown
+    partitions: int  # the number of partitions that the group has after
+    differing: tuple[Differing, ...]  # partitions whose owner differs from the model's
+    # The longest time for which a moved partition had no owner; None if none moved.
     recorded: Bounds | None
-    predicted: TimeRange | None  # the same by the model; None if the record shows no cause
+    predicted: TimeRange | None  # the same time in the model; None if the record shows no cause
 
     @property
     def in_time(self) -> bool | None:
-        """True if a run of the model is within what looks tell; None if there is nothing to compare."""
+        """True if a run of the model is within what the looks show; None if there is nothing to compare."""
         if self.recorded is None or self.predicted is None:
             return None
         ends = float("inf") if self.recorded.most is None else self.recorded.most
@@ -321,20 +320,20 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replay:
-    """A record beside the model."""
+    """A record compared with the model."""
 
-    group: str | None  # where the record shows it
-    assignor: str  # the one that the model ran
-    runs: int  # how many the model had of each event
-    steps: int  # how many the record has
+    group: str | None  # the name of the group, if the record shows it
+    assignor: str  # the assignor of the model
+    runs: int  # the number of runs of the model for each event
+    steps: int  # the number of steps of the record
     seconds: float  # from its first step to its last
     compared: tuple[Compared, ...]  # each event, in the order of time
     assumed: tuple[str, ...]  # what the record does not show
-    warnings: tuple[str, ...]  # what of the record is missing, or was left out
+    warnings: tuple[str, ...]  # parts of the record that are missing, or were left out
 
     @property
     def agrees(self) -> bool:
-        """True if all that can be compared is as the model says."""
+        """True if everything that can be compared agrees with the model."""
         return not any(change.differing or change.in_time is False for change in self.compared)
 
 
@@ -344,17 +343,17 @@ def replay_record(
     changes: Mapping[str, str] | None = None,
     seeds: Sequence[int] = range(SEEDS),
 ) -> Replay:
-    """Put a record beside the model, event by event, each from the state that was recorded before it.
+    """Compare a record with the model, event by event, each from the state that was recorded before it.
 
     Args:
         path: the record.
-        assignor: what the group is taken to use; None: what the record says.
+        assignor: the assignor that the group is assumed to use; None: the one in the record.
         changes: settings and costs of the model, see `with_settings`.
         seeds: one for each run of an event.
 
     Raises:
-        SourceError: the file is no whole record, shows no settled group, or names no assignor.
-        ScenarioError: a setting that does not exist, or cannot be.
+        SourceError: the file is no complete record, shows no settled group, or names no assignor.
+        ScenarioError: a setting does not exist, or is impossible.
         AssignorError: the strategy cannot assign this group.
     """
     changes = changes or {}
@@ -371,7 +370,7 @@ def replay_record(
     assumed: dict[str, None] = {}
     compared = []
     for episode in episodes(named_steps):
-        # A group that became empty has nobody to give partitions to.
+        # An empty group has no member to get partitions.
         planned = episode.planned(strategy) if episode.steps[-1].names else episode.steps[-1].step.state
         assumed |= dict.fromkeys(planned.assumed)
         compared.append(_compare(episode, planned, strategy, changes, seeds))
@@ -391,10 +390,10 @@ def replay_record(
 
 
 def _check_whole(path: str | PathLike[str], steps: Sequence[Step]) -> None:
-    """Raise `SourceError` if lines are missing or in another order, as far as their times tell.
+    """Raise `SourceError` if lines are missing or out of order, as far as their times show.
 
-    A record that lacks its beginning, or two records in one file, would be compared with events that never
-    were.
+    A record without its beginning, or two records in one file, would be compared with events that never
+    happened.
     """
     if steps[0].since is not None:
         raise SourceError(f"{path}: line 1 has a time `since`, so the record's beginning is missing")
@@ -410,10 +409,10 @@ def _check_whole(path: str | PathLike[str], steps: Sequence[Step]) -> None:
 
 
 def _strategy(path: str | PathLike[str], steps: Sequence[Step], assignor: str | None) -> str:
-    """Return the strategy to replay with: the one that is given, else the only one that the record names.
+    """Return the strategy to replay with: the one that is given, or else the only one in the record.
 
     Raises:
-        SourceError: the record names none or several, or the strategy is not one for consumers.
+        SourceError: the record names none or several, or the strategy is not one of consumers.
         AssignorError: there is no such strategy.
     """
     strategies = {step.state.strategy for step in steps if step.state.strategy is not None}
@@ -431,7 +430,7 @@ def _strategy(path: str | PathLike[str], steps: Sequence[Step], assignor: str | 
 
 
 def _warnings(path: str | PathLike[str], settled: Sequence[int], steps: Sequence[NamedStep]) -> list[str]:
-    """Return what of the record is missing, or was left out."""
+    """Return the parts of the record that are missing, or were left out."""
     warnings = []
     if not read_text(path).endswith("\n"):
         warnings.append("the last line is cut, and left out")
@@ -445,12 +444,12 @@ def _warnings(path: str | PathLike[str], settled: Sequence[int], steps: Sequence
 def _compare(
     episode: Episode, planned: GroupState, strategy: str, changes: Mapping[str, str], seeds: Sequence[int]
 ) -> Compared:
-    """Return an episode beside the model: owners by `planned`, times by one run for each seed.
+    """Compare an episode with the model: owners with `planned`, times with one run for each seed.
 
     Args:
-        episode: the stretch.
-        planned: the owners that the strategy gives.
-        strategy: the strategy, for the runs.
+        episode: the episode.
+        planned: the assignment that the strategy makes.
+        strategy: the strategy of the runs.
         changes: settings and costs of the model.
         seeds: one for each run.
     """
@@ -464,7 +463,7 @@ def _compare(
         if pair[0] != pair[1]:
             apart.setdefault(pair, []).append(partition)
     predicted = None
-    # Without a cause there is nothing to run, and only the owners are compared.
+    # Without a cause there is nothing to simulate, so only the owners are compared.
     if episode.causes:
         scenarios = (with_settings(episode.scenario(strategy, seed), changes) for seed in seeds)
         runs = [episode.unnamed_ms(simulate(scenario)) for scenario in scenarios]
@@ -481,10 +480,10 @@ def _compare(
 
 
 def recorded_bounds(episode: Episode) -> Bounds | None:
-    """Return the longest time in milliseconds that a moved partition had no owner; None if none moved.
+    """Return the longest time in milliseconds for which a moved partition had no owner; None if none moved.
 
-    New partitions do not count: no look shows since when they exist. `most` is None as soon as one partition
-    has no upper bound.
+    New partitions do not count, because no look shows since when they exist. `most` is None as soon as one
+    partition has no upper bound.
     """
     moved = [
         change
@@ -500,10 +499,10 @@ def recorded_bounds(episode: Episode) -> Bounds | None:
 
 
 def whole_bounds(episode: Episode) -> Bounds | None:
-    """Return `recorded_bounds` of an episode that can be held to the model's times, else None.
+    """Return `recorded_bounds` of an episode that can be compared with the model's times, else None.
 
-    Its cause must be known, and its length bounded on both sides. A topic that grew is left out, as no look
-    shows when it did.
+    Its cause must be known, and its length bounded on both sides. An episode with a topic that grew is left
+    out, because no look shows when it grew.
     """
     kinds = {cause.kind for cause in episode.causes}
     usable = kinds and ChangeKind.GREW not in kinds and episode.steps[-1].names and episode.steps[0].names
@@ -512,12 +511,12 @@ def whole_bounds(episode: Episode) -> Bounds | None:
 
 
 def _assumptions(compared: Sequence[Compared], settings: Settings, runs: int, *, consumer: bool) -> list[str]:
-    """Return what no record tells, for the kinds of causes that occurred.
+    """Return what no record shows, for the kinds of causes that occurred.
 
     Args:
         compared: the episodes.
-        settings: of the model.
-        runs: of each episode.
+        settings: settings of the model.
+        runs: the number of runs of each episode.
         consumer: True for the protocol of KIP-848, whose timeouts the broker decides.
     """
     kinds = {cause.kind for change in compared for cause in change.causes}

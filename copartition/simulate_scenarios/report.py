@@ -1,7 +1,7 @@
-"""Simulated runs: what every report says of them, and their JSON; on a terminal see `report_text`.
+"""Report simulated runs: the words that all reports share, and the JSON; for a terminal see `report_text`.
 
-Keys of the JSON are snake_case and stable: a minor version adds, never renames. No clock and no path is in
-it, so equal inputs give equal bytes.
+Keys of the JSON are snake_case and stable: a minor version adds keys and never renames any. The JSON contains
+no time of day and no path, so equal inputs give equal bytes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,9 +24,9 @@ WORDS = read_toml(__package__, "words.toml")
 
 
 def titles(scenarios: Sequence[Scenario]) -> tuple[str, list[tuple[str, ...]]]:
-    """Return what scenarios have in common, and for each what tells it from the others.
+    """Return what scenarios have in common, and for each what distinguishes it from the others.
 
-    A title is a name, an assignor, or both.
+    What distinguishes it is a name, an assignor, or both.
 
     Args:
         scenarios: one or more.
@@ -44,25 +44,25 @@ CAUSES = 20
 REBALANCES = 100
 """The most rebalances that have a row each."""
 _CAUSES_EACH = 4
-"""The most causes of a rebalance that are named."""
+"""The most causes of a rebalance that are named in its row."""
 
 
 def outage_rows(result: SimulationResult) -> list[Outage]:
-    """Return the causes that cost a run the most, in the order of time.
+    """Return the causes with the longest pauses of a run, in the order of time.
 
-    All further causes are one row at the end, whose number of partitions is 0.
+    All further causes share one row at the end, whose number of partitions is 0.
     """
     outages = [*result.outages]
     if len(outages) <= CAUSES + 1:
         return outages
-    # By pause, and of equal pauses the earlier one first.
+    # Sorted by pause; of equal pauses the earlier one comes first.
     longest = sorted(range(len(outages)), key=lambda number: -outages[number].pause_ms)
     shown = [outages[number] for number in sorted(longest[:CAUSES])]
     rest = [outages[number] for number in longest[CAUSES:]]
     lasted = {f"{name}_ms": sum(phases(outage)[name] for outage in rest) for name in PHASE_NAMES.values()}
-    # None of them is known without a load, and then their sum is not either.
+    # Without a load none of them is known, so their sum is not either.
     behind = [outage.catch_up_ms for outage in rest if outage.catch_up_ms is not None]
-    # Their partitions are not summed: one may have stood still for several causes.
+    # Their partitions are not added up, because one partition may have stood still for several causes.
     others = Outage(f"{len(rest):,} other causes", 0, **lasted, catch_up_ms=sum(behind) if behind else None)
     return [*shown, others]
 
@@ -73,7 +73,7 @@ def phases(outage: Outage) -> dict[str, float]:
 
 
 def causes(names: Sequence[str]) -> str:
-    """Return why there was a rebalance; only the first reasons if there are many."""
+    """Return why there was a rebalance; if there are many reasons, only the first ones."""
     return first_of(names, _CAUSES_EACH)
 
 
@@ -83,7 +83,7 @@ _NEVER = {
     "longest_pause_ms": "a pause has no end: nobody read the partition when nothing was left to happen",
     "recovery_ms": "never: it was still further behind than before when the run ended",
 }
-"""The reason for a null in place of an infinite figure."""
+"""Figure -> the reason for a null in place of infinity."""
 _NO_LOAD = "the scenario has no load"
 
 
@@ -126,7 +126,7 @@ def runs_json(plans: Sequence[Runs], stops: Sequence[Stops | Missing] = ()) -> s
 
 
 def _json_stops(stops: Sequence[Stops | Missing], scenarios: Sequence[object]) -> list[dict[str, Any]]:
-    """Return the fields that say what each scenario stops; none for scenarios of files."""
+    """Return the fields that say what each scenario stops; no fields for scenarios of files."""
     if not stops:
         return [{} for _ in scenarios]
     return [
@@ -170,7 +170,7 @@ def _json_scenario(scenario: Scenario, warnings: Sequence[str]) -> dict[str, Any
 
 def _json_figures(figures: Mapping[str, float | None]) -> dict[str, Any]:
     """Return figures, with null if one is infinite or unknown, and the reason of each null."""
-    # JSON has no infinity: what is null by that, or was None before, gets its reason beside it.
+    # JSON has no infinity. Each figure that is null for that, or was None before, gets its reason.
     numbers = finite(figures)
     because = {
         name: _NO_LOAD if figures[name] is None else _NEVER[name]
@@ -186,7 +186,7 @@ def _json_records(records: RecordsResult, timeline: Timeline) -> dict[str, Any]:
     columns = {
         name: value.tolist()
         for name, value in values.items()
-        # These two are over time, all others by partition.
+        # These two are over time; all others are by partition.
         if isinstance(value, np.ndarray) and name not in {"lag_ms", "lag"}
     }
     places = [

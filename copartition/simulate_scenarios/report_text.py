@@ -1,4 +1,4 @@
-"""Simulations in a terminal: comparisons, outages and rebalances as tables."""
+"""Print simulations in a terminal: comparisons, outages and rebalances as tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _NAME_WIDTH = 24
 """The widest column of a scenario, in characters."""
 _SUMMED = {f"{name}_ms" for name in PHASE_NAMES.values()}
-"""Parts of the partition-seconds: sums over partitions, of which a run has milliseconds."""
+"""Parts of the partition-seconds: sums over partitions, in milliseconds."""
 _FIGURES = read_toml(__package__, "figures.toml")
 """The figures of `figures.toml` by name, with their labels."""
 
@@ -37,13 +37,13 @@ _SUMS = f"{UNIT}; the longest is of one partition"
 
 
 class _Column(NamedTuple):
-    """A scenario in the comparison: what tells it from the others, and its figures, None if unknown.
+    """A scenario in the comparison.
 
     Attributes:
-        name: what tells it from the others, see `titles`.
+        name: what distinguishes it from the others, see `titles`.
         scenario: the scenario.
         figures: the words for each of `_FIGURES`; None if it is not known.
-        warnings: of the scenario, a sentence each.
+        warnings: warnings of the scenario, one sentence each.
         heading: a further line of the title; empty for none.
     """
 
@@ -61,8 +61,9 @@ def print_simulation(
 
     Args:
         results: in the order of the columns.
-        console: where to.
-        stops: what each scenario of a captured group stops, over many runs of which each result is the first.
+        console: where to print.
+        stops: what each scenario of a captured group stops, over several runs; each result is the first of
+            these.
     """
     _print_stops(stops, console)
     title, names = titles([result.scenario for result in results])
@@ -92,7 +93,7 @@ def print_runs(plans: Sequence[Runs], console: Console, *, stops: Sequence[Stops
 
     Args:
         plans: the runs of each scenario, all with the same seeds.
-        console: where to.
+        console: where to print.
         stops: what each scenario of a captured group stops.
     """
     _print_stops(stops, console)
@@ -105,7 +106,7 @@ def print_runs(plans: Sequence[Runs], console: Console, *, stops: Sequence[Stops
 
 
 def _print_stops(stops: Sequence[Stops | Missing], console: Console) -> None:
-    """Print the answers for captured groups above the tables, and what their unit is."""
+    """Print the answers for captured groups above the tables, and the definition of their unit."""
     for answer in stops:
         console.print(cell(answer_sentence(answer), "bold"))
     if stops:
@@ -114,7 +115,7 @@ def _print_stops(stops: Sequence[Stops | Missing], console: Console) -> None:
 
 
 def print_ready(rows: Sequence[Mapping[str, str]], console: Console) -> None:
-    """Print the scenarios that come with the package: name and summary, and what they are for."""
+    """Print the scenarios of the package: name, summary, and their purpose."""
     for row in rows:
         console.print(cell(row["name"], "bold"))
         console.print(note(row["summary"], ""))
@@ -123,7 +124,7 @@ def print_ready(rows: Sequence[Mapping[str, str]], console: Console) -> None:
 
 
 def _figures(figures: Mapping[str, float | None]) -> dict[str, str | None]:
-    """Return the words for all figures that are shown, in their order."""
+    """Return the words for all figures in the table, in their order."""
     return {name: _figure(name, figures[name]) for name in _FIGURES}
 
 
@@ -139,12 +140,12 @@ def _figure(name: str, value: float | None) -> str | None:
 
 
 def _percentiles(name: tuple[str, ...], runs: Runs) -> _Column:
-    """Return the column of a scenario that ran with many seeds.
+    """Return the column of a scenario that ran with several seeds.
 
-    A figure is its median and its 95th percentile beside each other.
+    Each figure is its median and its 95th percentile, side by side.
     """
     middle, high = _figures(runs.percentile(50)), _figures(runs.percentile(95))
-    # The second number of a figure is aligned in its cell, so that those of all rows stand below each other.
+    # The second number is aligned within its cell, so that those of all rows stand in one column.
     widest = max(len(value) for value in high.values() if value is not None)
     figures = {
         figure: None if value is None else f"{value}  {high[figure]:>{widest}}"
@@ -154,12 +155,12 @@ def _percentiles(name: tuple[str, ...], runs: Runs) -> _Column:
 
 
 def _compare(title: str, columns: Sequence[_Column], console: Console) -> None:
-    """Print a table of figures, one row each; as many tables below one another as the width asks for.
+    """Print a table of figures, one row each; it is divided into as many tables as the width requires.
 
     Args:
         title: what the scenarios have in common.
-        columns: one for each.
-        console: where to print; it decides how many columns stand beside each other.
+        columns: one for each scenario.
+        console: where to print; its width decides how many columns stand side by side.
     """
     console.print(cell(title, "bold"))
     for kind in PURPOSES:
@@ -167,7 +168,7 @@ def _compare(title: str, columns: Sequence[_Column], console: Console) -> None:
         for whom, texts in texts_by_scenario.items():
             console.print(note(f"{kind}{whom}: {'; '.join(texts)}", ""))
     while columns:
-        # The most columns that fit; a single one is shown even if it is too wide.
+        # As many columns as fit; a single one is shown even if it is too wide.
         for end in range(len(columns), 0, -1):
             shown = _comparison(columns[:end])
             if console.measure(shown).maximum + 2 <= console.width:
@@ -177,7 +178,7 @@ def _compare(title: str, columns: Sequence[_Column], console: Console) -> None:
 
 
 def _comparison(columns: Sequence[_Column]) -> Table:
-    """Return the table; a figure that no scenario has, or that is empty in all, has no row."""
+    """Return the table; a figure that is unknown or empty for all scenarios has no row."""
     headings = ["\n".join(map(visible, filter(None, (*column.name, column.heading)))) for column in columns]
     shown = table(["", *headings], right=range(1, len(columns) + 1))
     # The first column has the labels, which are never cut.
@@ -197,7 +198,7 @@ def _outage_table(result: SimulationResult) -> ReportTable:
     columns = ["outage", "n", "pause", "detection", "barrier", "compute", "handover", "catch-up"]
     rows = []
     for row in outage_rows(result):
-        # 0 marks the row of all further causes.
+        # 0 marks the row of all other causes.
         partitions = f"{row.partitions:,}" if row.partitions else ""
         times = (row.pause_ms, *phases(row).values(), row.catch_up_ms)
         rows.append((row.cause, partitions, *map(_seconds, times)))
@@ -227,7 +228,7 @@ def _rebalance_table(result: SimulationResult) -> ReportTable:
 
 
 def _print_remarks(columns: Sequence[_Column], console: Console) -> None:
-    """Print what is assumed and warned of, once for all scenarios that it is true of."""
+    """Print the assumptions and warnings, each only once for all scenarios that it concerns."""
     console.print()
     for whom, sentences in _by_scenario(columns, lambda column: run_assumptions(column.scenario)).items():
         console.print(note(f"assumed{whom}: {'; '.join(sentences)}"))
@@ -237,7 +238,7 @@ def _print_remarks(columns: Sequence[_Column], console: Console) -> None:
 
 
 def _purpose(kind: str, column: _Column) -> list[str]:
-    """Return what a scenario says of itself under one of `PURPOSES`; empty if it says nothing."""
+    """Return the text of a scenario under one of `PURPOSES`; an empty list if it has none."""
     text = column.scenario.purpose.get(kind)
     return [] if text is None else [text]
 
@@ -245,13 +246,13 @@ def _purpose(kind: str, column: _Column) -> list[str]:
 def _by_scenario(
     columns: Sequence[_Column], tell: Callable[[_Column], Iterable[str]]
 ) -> dict[str, list[str]]:
-    """Return sentences by the scenarios that they are said of.
+    """Return sentences by the scenarios that they concern.
 
-    The key is " for NAMES", or "" for sentences that are said of all.
+    The key is " for NAMES", or "" for sentences that concern all.
 
     Args:
         columns: the scenarios.
-        tell: returns the sentences of one.
+        tell: returns the sentences of one scenario.
     """
     where: dict[str, list[str]] = {}
     for column in columns:

@@ -137,7 +137,7 @@ class _Watch:
         """Return whether the figure has been beyond the limit for `for_ms`, as seen by the looks so far.
 
         The time counts from the first look at which the figure was beyond the limit, not from the moment at
-        which it crossed the limit. One look at which the figure is within the limit starts the time anew.
+        which it crossed the limit. One look at which the figure is within the limit starts the time again.
         """
         condition = self.condition
         match condition.figure:
@@ -364,7 +364,7 @@ class Agenda:
     def _forget(self, name: str) -> None:
         """Drop the planned steps of a consumer.
 
-        This builds the queue anew, in linear time, but only if the consumer has planned steps.
+        This rebuilds the queue, in linear time, but only if the consumer has planned steps.
         """
         if self._planned.pop(name, 0):
             self._queue = [

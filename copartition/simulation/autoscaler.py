@@ -35,7 +35,7 @@ class Scaler:
         # KEDA's Kafka scaler limits the lag before Kubernetes compares it with the tolerance, and divides
         # whole numbers to do so. With 12 partitions, a lag of 12.9 thresholds stays 12.9, and a lag of 13
         # thresholds becomes 12. Without this step a group of 11 consumers would grow to 12 here, while in
-        # reality it stays at 11 for ever.
+        # reality it stays at 11 forever.
         if wanted // 1 > partitions:
             wanted = partitions
         near = present > 0 and abs(wanted / present - 1) <= TOLERANCE

@@ -103,7 +103,7 @@ def _values(name: str, values: Iterable[Any]) -> list[Any]:
 
 
 def _with_members(scenario: Scenario, members: int) -> Scenario:
-    """Return the first consumers of the scenario; where it has fewer, more of the kind of its last."""
+    """Return the first consumers of the scenario; if it has too few, copies of its last one are added."""
     if members < 1:
         raise ScenarioError(f"members is {members}; give 1 or more")
     check_members(members, ScenarioError, "the group")

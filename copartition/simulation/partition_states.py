@@ -188,7 +188,7 @@ class PartitionStates:
         """Return the partitions that these members were given and that are neither read nor being opened.
 
         Indexes are ascending. Partitions in HANDOVER are left out: their owner is opening them already, and
-        to open them again would start their wait anew.
+        to open them again would start their wait again.
         """
         waiting = _WAITS[self.phase].nonzero()[0]
         if len(waiting) == 0:

@@ -44,7 +44,7 @@ STEPS_EACH = 10
 """A group must come to rest within `STEPS` steps and `STEPS_EACH` more for each consumer and each event.
 
 A step is one barrier passed, one session ended or one growth noticed, without an event of the scenario in
-between. A group that takes more steps is taken to move for ever, and the run is refused.
+between. A group that takes more steps is taken to move forever, and the run is refused.
 """
 MOST_STEPS = 2**20
 """The most steps of a run that `until_ms` ends, whether its group comes to rest or not."""

@@ -206,7 +206,7 @@ def newcomers(
 
 
 def _next_revision(name: str, names: set[str]) -> str:
-    """Return the name of the consumer that takes another one's place, as "-r2"; add it to `names`."""
+    """Return the name of the consumer that replaces another one, ending as "-r2"; add it to `names`."""
     named = _REVISED.fullmatch(name)
     stem, revision = (named[1], int(named[2])) if named else (name, 1)
     new = next(new for turn in count(revision + 1) if (new := f"{stem}-r{turn}") not in names)

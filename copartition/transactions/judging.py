@@ -1,7 +1,7 @@
 """Judge two looks at a cluster's transactions: what is wrong, why it matters, and what ends it.
 
-Markers take a while, so a transaction that a leader has open and no coordinator knows is a fault only if both
-looks show it. Times are milliseconds since 1970, brokers and producers are meant by their ids.
+Markers take a while. So if a leader has a transaction open that no coordinator knows, that is a fault only if
+both looks show it. Times are milliseconds since 1970; brokers and producers are given by their ids.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from copartition.kit.words import count, duration
 from copartition.transactions.looks import Look, OpenProducer, Partition, PartitionLook, Transaction
 
 MOST_TIMEOUT_MS = 900_000
-"""`transaction.max.timeout.ms`, the broker's default: no coordinator keeps a transaction open for longer."""
+"""The broker's default of `transaction.max.timeout.ms`, the longest that a coordinator keeps one open."""
 _EPOCH_PER_TRANSACTION = 2
 """The level of transaction.version from which each transaction raises the epoch (KIP-890)."""
 _ABORTED = frozenset({"PrepareAbort", "PrepareEpochFence", "CompleteAbort"})
@@ -50,6 +50,7 @@ class Judgement(NamedTuple):
         findings: what is wrong, by transactional id; transactions without a coordinator come last.
         missing: what either look could not see, each once.
         ground: what was read in both looks.
+        missing: what one of the looks could not see, each only once.
     """
 
     findings: tuple[TransactionFault, ...]
@@ -70,14 +71,14 @@ def judge_looks(
     Args:
         first: the look to compare with.
         last: a later look, which the findings describe.
-        open_ms: a transaction may be open for so many milliseconds.
+        open_ms: the milliseconds for which a transaction may be open.
         servers: bootstrap servers, for commands that the reader can run.
-        transaction_version: the level of that feature; None if no broker said.
+        transaction_version: the level of that feature; None if no broker reported it.
     """
     found = transaction_faults(
         first, last, open_ms=open_ms, servers=servers, transaction_version=transaction_version
     )
-    # Both looks mostly lack the same things: each is said once.
+    # Both looks mostly lack the same things, and each is named once.
     missing = (look_missing for look in (first, last) for look_missing in (*look.missing_ids, *look.missing))
     assumed = [_CLOCK] if any(transaction.open for transaction in last.transactions) else []
     return Judgement(
@@ -90,7 +91,8 @@ def transaction_faults(
 ) -> list[TransactionFault]:
     """Return the faults that both looks show, by transactional id; see `judge_looks` for the parameters.
 
-    A transaction that is open for too long needs only the last look: its coordinator tells when it began.
+    A transaction that is open for too long needs only the last look, because its coordinator knows when it
+    began.
     """
     before = {transaction.id: transaction for transaction in first.transactions}
     problems: list[TransactionFault] = []
@@ -129,19 +131,20 @@ def open_transactions(look: Look) -> dict[tuple[int, tuple[str, int]], Transacti
 def _is_fenced(earlier: Transaction, transaction: Transaction, transaction_version: int | None) -> bool:
     """Return whether a transaction was aborted between the looks, by a new producer or by its own.
 
-    A raised epoch alone says nothing if each transaction raises it (KIP-890); only a new producer makes the
-    state Empty.
+    If each transaction raises the epoch (KIP-890), a raised epoch alone is no evidence; then only a new
+    producer makes the state Empty.
 
     Args:
         earlier: the transactional id at the first look.
         transaction: the same id at the last look.
-        transaction_version: the level of that feature; None if unknown, then a raised epoch is no evidence.
+        transaction_version: the level of that feature; None if unknown, and then a raised epoch is no
+            evidence.
     """
     if (transaction.producer, transaction.epoch) == (earlier.producer, earlier.epoch):
         return False
-    # Below this level the epoch of an id is not raised by a commit. While a transaction is open it is raised
-    # by an abort only: for a new producer with this id, for its age, or by its own producer that begins anew
-    # after an error (KIP-360).
+    # Below this level a commit does not raise the epoch of an id. While a transaction is open, only an abort
+    # raises it: for a new producer with this id, for its age, or by its own producer that starts again after
+    # an error (KIP-360).
     by_producers_only = transaction_version is not None and transaction_version < _EPOCH_PER_TRANSACTION
     return transaction.state in _ABORTED or (
         earlier.open and (transaction.state == "Empty" or by_producers_only)
@@ -149,7 +152,7 @@ def _is_fenced(earlier: Transaction, transaction: Transaction, transaction_versi
 
 
 def _of(transaction: Transaction, kind: str, what: str, action: str, *, looks: int = 2) -> TransactionFault:
-    """Return a finding about a transaction that its coordinator told: in both looks, or in the last (1)."""
+    """Return a finding about a transaction that its coordinator showed in two looks, or only in the last."""
     times = "two looks" if looks == 2 else "the last look"
     ground = Evidence((f"its coordinator, broker {transaction.coordinator}, in {times}",), (_CLOCK,))
     return TransactionFault(
@@ -164,10 +167,11 @@ def _of(transaction: Transaction, kind: str, what: str, action: str, *, looks: i
 
 
 def _open_long(transaction: Transaction, look: Look, servers: str) -> TransactionFault:
-    """Return the finding of a transaction that is open for longer than it may be, and who ends it.
+    """Return the finding of a transaction that is open for longer than it may be, and what ends it.
 
-    Its coordinator aborts it when transaction.timeout.ms is over, at the next of its rounds; until then the
-    reader can. What it holds back, in offsets, is a lower bound if the look does not show all its partitions.
+    Its coordinator aborts it at the next of its rounds after transaction.timeout.ms is over; until then the
+    user can end it. The number of offsets that it holds back is a lower bound if the look does not show all
+    its partitions.
     """
     assert transaction.started_ms is not None
     behind = {place.place: place.behind for place in look.partitions}
@@ -230,14 +234,15 @@ def _fencing_fault(earlier: Transaction, transaction: Transaction) -> Transactio
 def _without_coordinator(first: Look, last: Look, servers: str) -> Iterator[TransactionFault]:
     """Yield a finding for each open transaction that no coordinator knows, in both looks.
 
-    Both looks must show it at the same offset: else it is another transaction of that producer, and alive.
+    Both looks must show it at the same offset; otherwise it is another transaction of that producer, and
+    alive.
     """
     offsets = {
         (place.place, producer.producer, producer.first_offset)
         for place in first.partitions
         for producer in place.producers or ()
     }
-    # Known at either look is enough: its coordinator may have ended it between the looks.
+    # It is enough if one look shows it at a coordinator, which may have ended it between the looks.
     owned = open_transactions(first).keys() | open_transactions(last).keys()
     for place in last.partitions:
         for producer in place.producers or ():
@@ -251,12 +256,12 @@ def _without_transaction(
 ) -> TransactionFault:
     """Return the finding of a producer whose transaction no coordinator knows.
 
-    It hangs for certain only if every transactional id was seen and it is older than any transaction may be:
-    `abort` drops its records, so it is not advised for less. Its age counts from the producer's last record
-    in the partition, since leaders do not tell when a transaction began.
+    It certainly hangs only if every transactional id was seen and it is older than any transaction may be. In
+    other cases `abort` is not advised, because it drops records. Its age counts from the producer's last
+    record in the partition, because leaders do not report when a transaction began.
     """
     age_ms = look.at_ms - producer.wrote_ms
-    # A coordinator that this look did not reach, or an id that it hides, may well be the owner.
+    # Its owner may be at a coordinator that this look did not reach, or be an id that is hidden.
     hanging = age_ms > MOST_TIMEOUT_MS and not look.missing_ids
     assumed = [_CLOCK]
     name = f"{place.topic}-{place.partition}"

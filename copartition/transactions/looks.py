@@ -1,11 +1,11 @@
 """Look at a cluster's transactions, as its coordinators and the leaders of partitions know them.
 
-Two kinds of brokers know a transaction: its coordinator knows the transactional id, its state and its
-partitions (ListTransactions, DescribeTransactions); the leader of each partition knows which producers have
-one open there, and from which offset (DescribeProducers). A transaction that a leader has open and no
-coordinator knows hangs: nothing ends it but an operator. `judging` says what two looks show.
+Two kinds of brokers know a transaction. Its coordinator knows the transactional id, its state and its
+partitions (ListTransactions, DescribeTransactions). The leader of each partition knows which producers have
+one open there, and from which offset (DescribeProducers). If a leader has a transaction open that no
+coordinator knows, it hangs: only an operator can end it. `judging` decides what two looks show.
 
-Times are milliseconds since 1970, brokers and producers are meant by their ids.
+Times are milliseconds since 1970; brokers and producers are given by their ids.
 """
 
 import struct
@@ -42,16 +42,16 @@ _RIGHTS = {
     31: "this user needs DESCRIBE on the cluster",
     _HIDDEN: "this user needs DESCRIBE on the transactional id",
 }
-"""The right that is missing, by the error code of a broker's answer; 31 is CLUSTER_AUTHORIZATION_FAILED."""
+"""Error code of a broker's answer -> the right that is missing; 31 is CLUSTER_AUTHORIZATION_FAILED."""
 
 OPEN_STATES = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
-"""States in which some partition waits for a marker."""
+"""States in which a partition still waits for a marker."""
 
 
 class Transaction(NamedTuple):
     """A transactional id as its coordinator has it; times are milliseconds since 1970.
 
-    An id stays when its transaction has ended: it is open only in the states of `OPEN_STATES`.
+    The id remains when its transaction has ended; a transaction is open only in the states of `OPEN_STATES`.
     """
 
     id: str
@@ -59,13 +59,13 @@ class Transaction(NamedTuple):
     epoch: int  # raised by each new producer with this id, and from transaction.version 2 by each transaction
     state: str  # Empty, Ongoing, PrepareCommit, PrepareAbort, CompleteCommit, CompleteAbort, ..
     timeout_ms: int  # the producer's transaction.timeout.ms
-    started_ms: int | None  # None if none is open
+    started_ms: int | None  # None if no transaction is open
     coordinator: int  # the broker's id
-    partitions: frozenset[Partition]  # the ones that it has written to, or that still lack a marker
+    partitions: frozenset[Partition]  # partitions that it has written to, or that still lack a marker
 
     @property
     def open(self) -> bool:
-        """True if some partition waits for a marker."""
+        """True if a partition still waits for a marker."""
         return self.state in OPEN_STATES
 
 
@@ -74,22 +74,22 @@ class OpenProducer(NamedTuple):
 
     producer: int
     epoch: int
-    first_offset: int  # of the transaction in this partition
+    first_offset: int  # the first offset of the transaction in this partition
     wrote_ms: int  # the time of its last record there
 
 
 class PartitionLook(NamedTuple):
-    """The offsets up to which a partition can be read; None if its leader did not say.
+    """The offsets up to which a partition can be read; None if its leader did not report one.
 
-    Invariant: `stable` is at most `end`, because the ends are asked for later.
+    Invariant: `stable` is at most `end`, because the ends are requested later.
     """
 
     topic: str
     partition: int
     end: int | None  # the high watermark
     stable: int | None  # the last stable offset: readers with read_committed stop here
-    committed: int | None  # of the group that was asked for
-    producers: tuple[OpenProducer, ...] | None  # with an open transaction; None if the leader did not say
+    committed: int | None  # the commit of the group that was asked for
+    producers: tuple[OpenProducer, ...] | None  # producers with an open transaction; None if unknown
 
     @property
     def place(self) -> Partition:
@@ -98,9 +98,9 @@ class PartitionLook(NamedTuple):
 
     @property
     def behind(self) -> int | None:
-        """The number of offsets that an open transaction keeps from readers with read_committed.
+        """The number of offsets that open transactions hold back from readers with read_committed.
 
-        None if an end is unknown. Markers and control records count too.
+        None if one of the two offsets is unknown. Transaction markers count too.
         """
         return None if self.end is None or self.stable is None else max(self.end - self.stable, 0)
 
@@ -113,8 +113,8 @@ class Look(NamedTuple):
         transactions: the transactional ids that brokers showed, in the order of their ids.
         partitions: partitions that a transaction holds, and those of the group, by topic and number.
         sources: the sources that answered, phrases of evidence.
-        missing_ids: why there may be transactional ids that are not in `transactions`; empty if it has all.
-        missing: what else could not be asked.
+        missing_ids: why `transactions` may lack transactional ids; empty if it has all.
+        missing: what else could not be read.
     """
 
     at_ms: float
@@ -126,7 +126,7 @@ class Look(NamedTuple):
 
 
 def look_at(cluster: Cluster, topics: Collection[str] | None, group: str | None) -> Look:
-    """Look at all transactions that this user may see, and at the partitions that one holds.
+    """Look at all transactions that this user may see, and at the partitions that they hold.
 
     Args:
         cluster: the cluster.
@@ -134,8 +134,8 @@ def look_at(cluster: Cluster, topics: Collection[str] | None, group: str | None)
         group: a group whose partitions are shown too; None for none.
 
     Returns:
-        The look. What a broker does not answer or does not show to this user is in `missing_ids` or
-        `missing`, and raises nothing: the rest is worth showing.
+        The look. What a broker does not answer, or does not show to this user, is in `missing_ids` or
+        `missing` and raises no error, because the rest is worth showing.
     """
     missing_ids: list[Missing] = []
     missing: list[Missing] = []
@@ -166,15 +166,16 @@ def look_at(cluster: Cluster, topics: Collection[str] | None, group: str | None)
             missing.append(Missing(what, f"name the topics with --only-topic, or {right}"))
     committed = {} if group is None else cluster.committed(group)
     places = {(name, number) for name in topics for number in range(cluster.counts[name])} | set(committed)
-    # First how far is stable: an end that is asked for later is never below it. The other way round, a commit
-    # in between would make `stable` seem to be above the end.
+    # Stable offsets come first, because an end that is requested later is never below them. In the other
+    # order, a commit in between could make `stable` exceed the end.
     stable, ends = cluster.ends(places, stable=True), cluster.ends(places)
     if unknown := sorted(places - (ends.keys() & stable.keys())):
         what = f"the offsets of {list_names([f'{name}-{number}' for name, number in unknown], _SHOWN)}"
         missing.append(Missing(what, "run it again when the partitions have leaders"))
     waiting = {place for transaction in transactions if transaction.open for place in transaction.partitions}
-    # Leaders are asked only for partitions that something holds: to ask for all would be a request for each
-    # partition of the cluster. A transaction that no coordinator knows shows by stable offset and end.
+    # Leaders are asked only for partitions that something holds; one request for every partition of the
+    # cluster would be too many. A transaction that no coordinator knows shows in the difference between
+    # stable offset and end.
     held = {place for place in places if place in waiting or stable.get(place) != ends.get(place)}
     producers = _open_producers(cluster, held, missing)
     looks = [
@@ -183,7 +184,8 @@ def look_at(cluster: Cluster, topics: Collection[str] | None, group: str | None)
             ends.get(place),
             stable.get(place),
             committed.get(place),
-            # A partition that was asked for and is not in `producers` is unknown; one that was not has none.
+            # A partition that was asked for and has no answer is unknown; one that was not asked for has no
+            # producers.
             producers.get(place, None if place in held else ()),
         )
         for place in sorted(held | committed.keys())
@@ -201,7 +203,7 @@ def look_at(cluster: Cluster, topics: Collection[str] | None, group: str | None)
 def transactions_of(broker: Broker, config: Mapping[str, str]) -> list[Transaction]:
     """Return the transactional ids that a broker coordinates, in its order.
 
-    A broker leaves out, without a word, ids that this user may not DESCRIBE.
+    A broker silently leaves out ids that this user may not DESCRIBE.
 
     Args:
         broker: the broker to ask.
@@ -211,13 +213,13 @@ def transactions_of(broker: Broker, config: Mapping[str, str]) -> list[Transacti
         SourceError: the broker cannot be reached or refuses the request.
     """
     with failures(), connect_to(broker.host, broker.port, config) as connection:
-        # Two empty lists, of states and of producer ids to filter by: all transactions.
+        # The two empty lists are filters, by state and by producer id: all transactions are wanted.
         answer = connection.ask(_LIST_TRANSACTIONS, 0, b"\1\1" + NO_TAGS)
         answer.int32()  # how long the broker throttled us
         error = answer.int16()
         check_error(error, _RIGHTS.get(error))
         for _ in answer.items():
-            answer.text()  # states that it does not know: none was named
+            answer.text()  # a state in the filter that the broker does not know; none was sent
         ids = []
         for _ in answer.items():
             ids.append(answer.text())
@@ -230,8 +232,8 @@ def transactions_of(broker: Broker, config: Mapping[str, str]) -> list[Transacti
 def _may_see_every_id(broker: Broker, config: Mapping[str, str]) -> bool:
     """Return whether this user may DESCRIBE transactional ids of any name.
 
-    The broker is asked for a random name that no producer has: it refuses a user without the right, and tells
-    others that it does not know or does not coordinate this id. No answer is no evidence, so it counts as no.
+    The request names a random id that no producer has. A broker refuses it to a user without the right, and
+    otherwise answers that it does not know or does not coordinate the id. No answer counts as no.
     """
     try:
         with failures(), connect_to(broker.host, broker.port, config) as connection:
@@ -244,7 +246,7 @@ def _may_see_every_id(broker: Broker, config: Mapping[str, str]) -> bool:
 
 
 def _describe(connection: Connection, ids: Sequence[str], coordinator: int) -> list[Transaction]:
-    """Return what a coordinator knows of these transactional ids, without those that expired meanwhile.
+    """Return what a coordinator knows of these transactional ids, without ids that have expired meanwhile.
 
     Args:
         connection: an open connection to the coordinator.
@@ -252,7 +254,7 @@ def _describe(connection: Connection, ids: Sequence[str], coordinator: int) -> l
         coordinator: the id of that broker.
 
     Raises:
-        SourceError: the coordinator refuses an id, because of a missing right or a move to another broker.
+        SourceError: the coordinator refuses an id, because a right is missing or the id has moved.
     """
     answer = connection.ask(
         _DESCRIBE_TRANSACTIONS, 0, compact_array([compact_text(name) for name in ids]) + NO_TAGS
@@ -287,11 +289,11 @@ def _open_producers(
     Args:
         cluster: the cluster; one request goes to each leader.
         places: the partitions to ask for.
-        missing: gets what a leader does not tell.
+        missing: what a leader does not report is added here.
 
     Returns:
-        Partition -> its producers, none if the leader knows no open transaction. Partitions that are unknown
-        are left out.
+        Partition -> its producers; an empty tuple if the leader knows no open transaction. Partitions that
+        are unknown are left out.
     """
     by_leader: dict[Broker, list[Partition]] = defaultdict(list)
     topics = {topic for topic, _ in places} & cluster.counts.keys()
@@ -317,7 +319,7 @@ def _open_producers(
 def _producers_of(
     broker: Broker, places: Sequence[Partition], config: Mapping[str, str], missing: list[Missing]
 ) -> dict[Partition, tuple[OpenProducer, ...]]:
-    """Return what one leader tells of its partitions, like `_open_producers`.
+    """Return what one leader reports of its partitions, as `_open_producers` does.
 
     A partition that the leader refuses is added to `missing`, with the right or the wait that helps.
 
@@ -354,7 +356,8 @@ def _producers_of(
                     remedy = right if error == _UNREADABLE else "run it again when its leader answers"
                     missing.append(Missing(f"the producers of {topic}-{number}: {reason}", remedy))
                 else:
-                    # A leader also tells producers whose transactions have ended: their start is below 0.
+                    # A leader also reports producers whose transactions have ended; their first offset is
+                    # negative.
                     producers[topic, number] = tuple(one for one in active if one.first_offset >= 0)
             answer.tags()
     return producers

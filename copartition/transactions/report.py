@@ -1,7 +1,7 @@
-"""The report on transactions of a cluster: text and JSON.
+"""Report on the transactions of a cluster, as text and JSON.
 
-Both show the last look and the findings of two. What is unknown is null in JSON and empty, or "unknown", in
-tables; it is never 0. Offsets and lags count offsets, among them transaction markers, which are no records.
+Both show the last look, and the findings of two looks. What is unknown is null in JSON, and empty or
+"unknown" in tables; it is never 0. Offsets and lags also count transaction markers, which are not records.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ def transactions_json(look: Look, answer: Judgement, group: str | None) -> str:
 
 
 def _finding_data(finding: TransactionFault) -> dict[str, Any]:
-    """Return a finding as JSON has it, its partitions as TOPIC-PARTITION."""
+    """Return a finding in the form of the JSON document, its partitions as TOPIC-PARTITION."""
     own = attributes_of(finding, "kind", "id", "producer", "what", "action")
     return {**own, "partitions": _names(finding.partitions), **ground_fields(finding.ground)}
 
 
 def _transaction(transaction: Transaction) -> dict[str, Any]:
-    """Return a transactional id as JSON has it: `started` is its start as a time, null if none is open."""
+    """Return a transactional id for the JSON document; `started` is a time, or null if none is open."""
     return {
         **transaction._asdict(),
         "started": None if transaction.started_ms is None else utc_time(transaction.started_ms / 1000),
@@ -71,12 +71,13 @@ def _transaction(transaction: Transaction) -> dict[str, Any]:
 
 
 def _partition(place: PartitionLook, owners: Owners) -> dict[str, Any]:
-    """Return a partition as JSON has it; the table on a terminal is made of the same values.
+    """Return a partition in the form of the JSON document; the table on a terminal uses the same values.
 
-    `lag` is the distance from the group's commit to the end, `lag_read_committed` that to the last stable
-    offset, `held` what lies between these two: all in offsets, at least 0, null if one of both is unknown.
+    `lag` is the distance from the group's commit to the end, and `lag_read_committed` the distance to the
+    last stable offset. `held` is the distance between end and last stable offset. All are offsets, at least
+    0, and null if one of the two ends is unknown.
     """
-    # At least 0: under a topic that was made anew a commit is beyond the end, and nothing waits.
+    # At least 0: if a topic was recreated, a commit may be beyond the end, and nothing waits.
     lag = None if place.committed is None or place.end is None else max(place.end - place.committed, 0)
     readable = (
         None if place.committed is None or place.stable is None else max(place.stable - place.committed, 0)
@@ -132,7 +133,7 @@ def print_transactions(look: Look, answer: Judgement, console: Console, *, full:
             GridColumn("PARTITIONS", "list"),
         ]
         console.print(Grid(titles, [_transaction_row(transaction, look) for transaction in shown], full=full))
-    # Of the partitions those that hold readers back, or that the group has a commit in.
+    # Only partitions that hold readers back, or in which the group has a commit.
     held = [place for place in look.partitions if place.behind or place.committed is not None]
     if held:
         console.print()
@@ -154,15 +155,15 @@ def print_transactions(look: Look, answer: Judgement, console: Console, *, full:
         console.print(note(f"unknown: {missing.what}", "red"))
         console.print(note(f"to know it: {missing.remedy}"))
     console.print(note(f"read from: {'; '.join(answer.ground.sources)}"))
-    # Several findings rest on one assumption, such as the clock: it is printed once.
+    # Several findings may share an assumption, such as the clock; it is printed once.
     own = (text for finding in answer.findings for text in finding.ground.assumed)
     for text in dict.fromkeys((*own, *answer.ground.assumed)):
         console.print(note(f"assumed: {text}"))
 
 
 def _transaction_row(transaction: Transaction, look: Look) -> tuple[str, ...]:
-    """Return the cells of a transactional id: how long it is open is empty if no transaction is."""
-    # The broker's clock may be ahead of this machine's: an age below 0 is shown as 0.
+    """Return the cells of a transactional id; the age is empty if no transaction is open."""
+    # The broker's clock may be ahead of this machine's; a negative age is shown as 0.
     age = "" if transaction.started_ms is None else duration(max(look.at_ms - transaction.started_ms, 0))
     partitions = ", ".join(_names(sorted(transaction.partitions)))
     timeout = duration(transaction.timeout_ms)
@@ -180,7 +181,7 @@ def _transaction_row(transaction: Transaction, look: Look) -> tuple[str, ...]:
 def _partition_row(place: PartitionLook, owners: Owners) -> tuple[str, ...]:
     """Return the cells of a partition; those of unknown numbers are empty.
 
-    A producer whose transaction no coordinator knows is shown by its number.
+    A producer whose transaction no coordinator knows is shown by its producer id.
     """
     row = _partition(place, owners)
     numbers = ("committed", "last_stable_offset", "end", "lag", "lag_read_committed", "held")

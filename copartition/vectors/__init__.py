@@ -1,4 +1,4 @@
-"""Reference vectors: exact answers to test brokers and clients of other languages against.
+"""Make reference vectors: exact answers to test brokers and clients in other languages against.
 
 A case is a question with its exact answer: a group and its assignment, or a key and its partition.
 """

@@ -1,7 +1,7 @@
-"""Cases of a strategy: seeded groups or keys, each with its exact answer, and their JSON Schema.
+"""Make cases of a strategy: seeded groups or keys, each with its exact answer, and their JSON Schema.
 
-A case is plain JSON values. Its key "answer" holds the exact answer; all other keys are the question. The
-same strategy, seed and count always give the same cases, in the same order.
+A case is plain JSON values. Its key "answer" has the exact answer; all other keys are the question. The same
+strategy, seed and count always give the same cases, in the same order.
 """
 
 import json
@@ -30,7 +30,7 @@ FORMAT_VERSION = "1.0"
 SCHEMA: Json = json.loads(read_data(__package__, "schema.json"))
 """The JSON Schema of the document that `copartition vectors STRATEGY` prints."""
 _REBALANCES = 6
-"""The rebalances of a group before the next group begins, with a leader that remembers nothing."""
+"""The rebalances of one group; then the next group begins, with a leader that remembers nothing."""
 _KEYS = ("", "a", "order-42", "käse", "\U0001f600")
 """Keys, as text in UTF-8, that are drawn often: an empty key, and characters of one to four bytes."""
 
@@ -54,7 +54,7 @@ def make_vectors(strategy: str, count: int, seed: int = 0) -> list[Json]:
     ['answer', 'case', 'key', 'partitions']
     """
     cases: Iterator[Json]
-    # The name is part of the seed: two strategies must not be asked about the same groups only.
+    # The name is part of the seed, so that different strategies get different groups.
     rng = random.Random(f"{strategy}/{seed}")  # noqa: S311 - test data
     if strategy in PROFILES:
         cases = _keys(strategy, rng)
@@ -70,12 +70,12 @@ def make_vectors(strategy: str, count: int, seed: int = 0) -> list[Json]:
 def _groups(strategy: str, rng: random.Random) -> Iterator[Json]:
     """Yield rebalances of groups without end: `_REBALANCES` of one group, then the next group begins.
 
-    Members own in a rebalance what the exact answer of the rebalance before gave to them. If the exact answer
-    is an error, its case has the name of the JVM's exception, and the next group begins.
+    In each rebalance members own what the exact answer of the rebalance before gave them. If the exact answer
+    is an error, the case has the name of the JVM's exception, and the next group begins.
     """
     while True:
-        # One leader for all rebalances of a group: the sticky strategies remember the highest generation they
-        # saw.
+        # All rebalances of a group have one leader, because the sticky strategies remember the highest
+        # generation they saw.
         leader = SimpleAssignor() if strategy == SimpleAssignor.name else get_assignor(strategy)
         story = Story(rng.randrange(2**32))
         _, group = story.first()
@@ -88,7 +88,7 @@ def _groups(strategy: str, rng: random.Random) -> Iterator[Json]:
                 else:
                     assignment = ask(leader, group)
             except AssignorError as error:
-                # Without an answer nobody owns anything new: the group's story cannot go on.
+                # Without an answer no member owns anything new, so the group's story cannot go on.
                 yield {**case, "answer": {"error": error.jvm_exception}}
                 break
             yield {
@@ -99,7 +99,7 @@ def _groups(strategy: str, rng: random.Random) -> Iterator[Json]:
 
 
 def _as_sent(leader: Assignor | SimpleAssignor, member: Member) -> Member:
-    """Return the member with the user data that a member of this strategy sends along.
+    """Return the member with the user data that a member of this strategy sends.
 
     The story gives every member the user data of the sticky assignor, which other strategies do not read.
     """

@@ -43,7 +43,7 @@ def vectors(
     """
     from copartition.vectors.cases import FORMAT_VERSION, make_vectors  # noqa: PLC0415 - not for help
 
-    # Made before the program is started: a wrong name must not cost its start.
+    # The cases are made before the program is started, so that a wrong name does not start it.
     cases = make_vectors(strategy, count, seed)
     if against is None:
         head = {"format_version": FORMAT_VERSION, "strategy": strategy, "seed": seed}

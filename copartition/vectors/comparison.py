@@ -1,6 +1,6 @@
-"""Comparison of a program's answers to cases with the exact answers.
+"""Compare a program's answers to cases with the exact answers.
 
-The program gets all questions on its standard input, a JSON object a line, and writes as many lines in the
+The program gets all questions on its standard input, one JSON object a line, and writes as many lines in the
 same order. An answer has one of the keys "assignment", "active", "error" and "partition".
 """
 
@@ -18,14 +18,14 @@ from partitioning.kit.formats import decode_json
 Verdict: TypeAlias = Literal["equal", "other order", "different"]
 
 MOST_SHOWN = 20
-"""The most differences that a report holds; its counts are of all."""
+"""The most differences in a report; its counts include all."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrongAnswer:
-    """A case, with the exact `answer`, that a program answers otherwise.
+    """A case with its exact answer, and a different `answer` of a program.
 
-    A `WrongAnswer` never has the verdict "equal".
+    Its verdict is never "equal".
     """
 
     case: Json
@@ -34,7 +34,7 @@ class WrongAnswer:
 
 
 def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) -> list[WrongAnswer]:
-    """Return the cases that a program answers otherwise: it reads a case a line and writes an answer a line.
+    """Return the cases that a program answers differently; it reads and writes one line for each case.
 
     Args:
         strategy: its name, which the program gets with each case.
@@ -45,7 +45,7 @@ def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) 
         The differences in the order of the cases; empty if all answers are equal.
 
     Raises:
-        SourceError: the program cannot be run, fails, or writes a line that is no answer.
+        SourceError: the program cannot be run, fails, or writes a line that is not an answer.
     """
     # The program never sees the answers, so it cannot copy them.
     questions = ({key: value for key, value in case.items() if key != "answer"} for case in cases)
@@ -54,17 +54,17 @@ def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) 
         run = subprocess.run(  # noqa: S603 - whoever asks names the program
             [*command], input=text.encode(), stdout=subprocess.PIPE, check=False
         )
-    except (OSError, ValueError) as error:  # the latter for a null character in the command
+    except (OSError, ValueError) as error:  # ValueError: a null character in the command
         raise SourceError(f"cannot run {command[0]!r}: {error}") from error
-    # Only a line break ends a line: JSON may hold others of Python's, such as U+2028, inside a text.
+    # Only a line feed ends a line: a JSON text may contain other line ends of Python's, such as U+2028.
     lines = run.stdout.removesuffix(b"\n").split(b"\n") if run.stdout else []
-    # Answers are matched by line: with one line missing, all after it would be compared with the wrong case.
+    # Answers are matched by line: if one is missing, all after it would be compared with the wrong case.
     if run.returncode or len(lines) != len(cases):
         raise SourceError(
             f"{command[0]!r} ended with exit code {run.returncode} after {len(lines):,} answers to "
             f"{len(cases):,} cases; it has to write one line of JSON for each line that it reads"
         )
-    # Each answer is read before any is compared, so a broken line late in the output is reported, too.
+    # Every answer is read before any is compared, so that a broken line late in the output is reported, too.
     answers = [_answer(line, number) for number, line in enumerate(lines)]
     verdicts = [_verdict(case["answer"], answer) for case, answer in zip(cases, answers, strict=True)]
     return [
@@ -93,7 +93,7 @@ def _answer(line: bytes, number: int) -> Json:
 
 
 def _verdict(exact: Json, answer: Json) -> Verdict:
-    """Return how an answer differs from the exact one; keys that the exact one does not have do not count."""
+    """Return how an answer differs from the exact one; extra keys of the answer do not count."""
     if exact == {key: answer.get(key) for key in exact}:
         return "equal"
     is_same = all(_in_no_order(value) == _in_no_order(answer.get(key)) for key, value in exact.items())
@@ -101,9 +101,9 @@ def _verdict(exact: Json, answer: Json) -> Verdict:
 
 
 def _in_no_order(value: Any) -> Any:
-    """Return the partitions of each member that has some, sorted.
+    """Return the partitions of each member that has any, sorted.
 
-    Values that are no lists of members stay as they are. A member without partitions is left out, so an
+    A value that is no lists of members is returned as it is. A member without partitions is left out, so an
     answer that does not name it counts as equal.
     """
     if not isinstance(value, dict):
@@ -113,7 +113,7 @@ def _in_no_order(value: Any) -> Any:
             name: sorted((run[0], number) for run in mine for number in run[1:])
             for name, mine in value.items()
         }
-    # The program may write anything: a value of another form is compared as it is instead of failing here.
+    # The program may write anything. A value of another form is compared as it is, and must not fail here.
     except (TypeError, IndexError, KeyError):
         return value
     return {name: mine for name, mine in lists.items() if mine}

@@ -1,4 +1,4 @@
-"""Cases of Kafka Connect and Kafka Streams: groups over some rebalances, with exact answers.
+"""Make cases of Kafka Connect and Kafka Streams: groups over some rebalances, with exact answers.
 
 A task is a pair of a name (a connector or a subtopology) and a number from 0 on.
 """
@@ -25,7 +25,7 @@ from assignors.streams.sticky import (
 from partitioning.topic_partition import TopicPartition
 
 Json: TypeAlias = dict[str, Any]
-"""An object of JSON as Python has it."""
+"""A JSON object as a Python dictionary."""
 
 CONNECT = ("connect-eager", "connect-incremental")
 """The strategies of Kafka Connect that have cases."""
@@ -60,7 +60,7 @@ def connect_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
         Cases without end. Times are ms on the leader's clock; delays are ms, too.
     """
     while True:
-        # No delay, one shorter than a pause between rebalances, and Connect's default of five minutes.
+        # No delay; one shorter than the pause between rebalances; and Connect's default of five minutes.
         max_delay_ms = rng.choice((0, 30, 10_000, 300_000))
         leader = ConnectIncrementalAssignor(max_delay_ms)
         ids, now_ms = count(), 1_000
@@ -69,7 +69,7 @@ def connect_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
             f"worker-{next(ids)}": [] for _ in range(rng.randint(1, 4))
         }
         for generation in range(1, 1 + rebalances):
-            # Before the first rebalance no generation was completed, for which -1 stands.
+            # Before the first rebalance no generation was completed; -1 stands for that.
             completed = generation - 1 or -1
             group = Group(
                 [Topic(*connector) for connector in connectors.items()],
@@ -91,7 +91,7 @@ def connect_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
                 answer = {"assignment": _by_name(assignment), "revoked": _by_name(revoked)}
                 case["answer"] = {**answer, "delay_ms": delay_ms}
             yield case
-            # One worker in twenty misses its answer and goes on with what it had, as after a lost response.
+            # One worker in twenty misses its answer and keeps what it had, as after a lost response.
             running |= {worker: [*mine] for worker, mine in assignment.items() if rng.random() < 0.95}
             event = rng.choice(("join", "leave", "restart", "create", "resize", "delete", "none"))
             if event == "join":
@@ -106,7 +106,7 @@ def connect_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
                 connectors[rng.choice(list(connectors))] = rng.randrange(6)
             elif event == "delete" and connectors:
                 del connectors[rng.choice(list(connectors))]
-            # Before, at, and long after the moment at which a delay is over.
+            # These are before, at, and long after the end of a delay.
             now_ms += rng.choice((1, 40, 5_000, max_delay_ms + 1, 300_000))
 
 
@@ -124,7 +124,7 @@ def _connect_runs(tasks: Iterable[TopicPartition]) -> list[list[str | int]]:
 
 
 def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterator[Json]:
-    """Yield rebalances of applications whose processes come and go; state stays on disk, complete or late.
+    """Yield rebalances of applications whose processes come and go; their state on disk is complete or late.
 
     Args:
         strategy: one of `STREAMS`.
@@ -220,15 +220,15 @@ def _topic(topic: Topic) -> Json:
 class _Application:
     """One application of Kafka Streams between rebalances; it owns its members and subtopologies.
 
-    Members of one process are neighbours and share its `process_id`. An application always has a member. A
-    name of a topic keeps the racks of its partitions while it grows, as `_topics` draws from a seed of its
-    own.
+    Members of one process are neighbours and share its `process_id`. An application always has at least one
+    member. The racks of a topic's partitions stay the same while it grows, because `_topics` draws them from
+    a seed of their own.
     """
 
     def __init__(self, rng: random.Random, *, is_classic: bool, has_racks: bool) -> None:
         self.is_classic, self._has_racks = is_classic, has_racks
         self._rng, self._seed = rng, rng.random()
-        # Ids are never used twice, as in a cluster.
+        # Ids are never used twice, as in a real cluster.
         self._ids = count()
         self._subtopologies = [
             self._grow(Subtopology(str(number), 0, stateful=rng.random() < 0.7), rng.randrange(1, 6))
@@ -250,7 +250,7 @@ class _Application:
         )
 
     def live_on(self, answer: StreamsAssignment | ProcessAssignment) -> None:
-        """Start what was assigned, let some state arrive, and let one thing happen to the application.
+        """Start what was assigned, let some state arrive, and let one event happen to the application.
 
         Args:
             answer: active and standby tasks, by member id, or by process id in a classic group.
@@ -258,13 +258,13 @@ class _Application:
         rng, stateful = self._rng, set(self._stateful())
         members, assigned = [], set()
         for member in self._members:
-            # In a classic group the answer is by process: its first thread runs all of it here.
+            # In a classic group the answer is by process; here the process's first thread runs all its tasks.
             key = member.process_id if self.is_classic else member.id
             active, standby = (
                 [] if key in assigned else list(lists[key]) for lists in (answer.active, answer.standby)
             )
             assigned.add(key)
-            # The state of an active task is complete: only other tasks on disk have an offset.
+            # The state of an active task is complete, so only other tasks on disk have an offset.
             on_disk = {*standby, *member.active, *member.offsets} & stateful - {*active}
             offsets = {
                 task: rng.choice((0, _END_OFFSET // 2, _END_OFFSET - 10_000, _END_OFFSET))
@@ -277,7 +277,7 @@ class _Application:
         if event == "join":
             self._join()
         elif event == "leave":
-            # All threads of a process go at once.
+            # All threads of a process leave at the same time.
             gone = rng.choice(members).process_id
             self._members = [member for member in members if member.process_id != gone] or members
         elif event == "grow":
@@ -286,7 +286,7 @@ class _Application:
             ]
 
     def _grow(self, subtopology: Subtopology, more: int) -> Subtopology:
-        """Return the subtopology with so many more tasks, and topics with a partition for each task."""
+        """Return the subtopology with `more` additional tasks, and topics with a partition for each task."""
         tasks = subtopology.tasks + more
         return replace(
             subtopology,
@@ -298,17 +298,17 @@ class _Application:
         )
 
     def _topics(self, name: str, partitions: int) -> list[Topic]:
-        """Return one topic if racks count, else none.
+        """Return one topic if racks matter, else none.
 
-        The racks of the first partitions stay the same when the topic grows, as the seed depends on the name
-        only.
+        The racks of the first partitions stay the same when the topic grows, because the seed depends only on
+        the name.
         """
         rng = random.Random(f"{self._seed}/{name}")  # noqa: S311 - test data
         racks = [rng.sample("abc", 2) for _ in range(partitions)]
         return [Topic(name, partitions, racks)] if self._has_racks else []
 
     def _join(self) -> None:
-        """Add one process with one or two members; its tags and its rack name the same zone."""
+        """Add one process with one or two members; its tags and its rack are in the same zone."""
         process = str(uuid.UUID(int=self._rng.getrandbits(128)))
         zone = self._rng.choice("abc")
         tags, rack = {"zone": zone} if self.is_classic else {}, zone if self._has_racks else None

@@ -4,7 +4,7 @@ Times and lengths of time are in seconds; points in time count from 1970.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
@@ -380,21 +380,10 @@ class Watch:
                     step, ChangeKind.MOVED, role=role, source=name, partitions=PartitionList.of(sorted(lost))
                 )
         for (role, name), places in now.items():
-            by_spell: dict[_Spell | None, list[TopicPartition]] = {}
-            for place in sorted(places - before.get((role, name), set())):
-                spell = self._free.get(place, passed.get(place)) if role in _DOING else None
-                by_spell.setdefault(spell, []).append(place)
-            for spell, gained in by_spell.items():
-                least, most = (None, None) if spell is None else spell.lengths(step)
-                yield self._change(
-                    step,
-                    ChangeKind.MOVED,
-                    role=role,
-                    target=name,
-                    partitions=PartitionList.of(gained),
-                    least_s=least,
-                    most_s=most,
-                )
+            gained = sorted(places - before.get((role, name), set()))
+            timed = role in _DOING
+            spells = [self._free.get(place, passed.get(place)) if timed else None for place in gained]
+            yield from self._taken_over(step, zip(gained, spells, strict=True), role=role, target=name)
         self._free = {place: self._free[place] for place in self._free.keys() - have}
 
     def _growth(self, step: Step, before: GroupState, now: GroupState) -> Iterator[GroupChange]:
@@ -416,17 +405,31 @@ class Watch:
             return
         # No look shows since when a new partition exists.
         handover = _Spell(flow.source, None if flow.source is None else self._shown_until, step.at)
-        by_spell: dict[_Spell, list[TopicPartition]] = {}
-        for partition in flow.partitions:
-            by_spell.setdefault(self._free.pop(partition, handover), []).append(partition)
+        ended = ((partition, self._free.pop(partition, handover)) for partition in flow.partitions)
+        yield from self._taken_over(step, ended, target=flow.target)
+
+    def _taken_over(
+        self, step: Step, ended: Iterable[tuple[TopicPartition, _Spell | None]], **what: object
+    ) -> Iterator[GroupChange]:
+        """Yield the changes of partitions that one member got: one for each spell that they end.
+
+        Args:
+            step: the step that shows it.
+            ended: each partition or task with the time that it had no owner; None for one that is not timed.
+            what: the other attributes of `GroupChange`, the member first of all.
+        """
+        by_spell: dict[_Spell | None, list[TopicPartition]] = {}
+        for partition, spell in ended:
+            by_spell.setdefault(spell, []).append(partition)
         for spell, partitions in by_spell.items():
-            least, most = spell.lengths(step)
+            # Without a spell neither a former owner nor a length is known.
+            owner, lengths = (None, (None, None)) if spell is None else (spell.owner, spell.lengths(step))
             yield self._change(
                 step,
                 ChangeKind.MOVED,
-                source=spell.owner,
-                target=flow.target,
+                source=owner,
                 partitions=PartitionList.of(partitions),
-                least_s=least,
-                most_s=most,
+                least_s=lengths[0],
+                most_s=lengths[1],
+                **what,
             )

@@ -1,7 +1,6 @@
 """Reads a group of any kind for as long as it is watched."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 from copartition.groups.kinds.model import ShareGroup, StreamsGroup
@@ -44,21 +43,28 @@ class AnyGroupReader:
                 return self._consumers()
             except OtherGroupKindError as error:
                 self._kind = error.kind
-        kind, self._kind = self._kind, None
         try:
-            if kind == "share":
+            if self._kind == "share":
                 state: ShareGroup | StreamsGroup = ask_share_group(self._group, self._config)[0]
             else:
                 state = ask_streams_group(self._group, self._config)
         except SourceError as failure:
             # The group may be gone, or the broker; the list of groups tells which.
-            with suppress(OtherGroupKindError):
-                return self._consumers()
-            raise failure from None
+            try:
+                return self._look_anew()
+            except OtherGroupKindError as error:
+                # It is still there, so that the next look need not ask for the list first.
+                self._kind = error.kind
+                raise failure from None
         # A coordinator may also describe a group that is gone as dead, without an error.
         if state.status == "Dead":
-            return self._consumers()
-        self._kind = kind
+            return self._look_anew()
         if self._latest is None or state != self._latest[0]:
             self._latest = (state, None)
         return self._latest
+
+    def _look_anew(self) -> tuple[Any, Any]:
+        """Return a group with owners, or a dead one, and forget of which kind it was before."""
+        states = self._consumers()
+        self._kind = None
+        return states

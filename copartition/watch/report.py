@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from assignors.answers import by_topic
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from assignors.state import GroupState
@@ -102,7 +103,7 @@ def change_json(change: GroupChange) -> str:
         ),
         "members": len(state.members or ()),
         **attributes_of(change, "name", "before", "after", "source", "target"),
-        "partitions": _by_topic(change.partitions),
+        "partitions": dict(by_topic(change.partitions)),
         "least_ms": whole_milliseconds(change.least_s),
         "most_ms": whole_milliseconds(change.most_s),
     }
@@ -318,7 +319,7 @@ def _event(compared: Compared) -> dict[str, Any]:
         "causes": [{"kind": cause.kind, "name": cause.name, "to": cause.after} for cause in compared.causes],
         "partitions": compared.partitions,
         "differing": [
-            {"recorded": recorded, "model": model, "partitions": _by_topic(partitions)}
+            {"recorded": recorded, "model": model, "partitions": dict(by_topic(partitions))}
             for recorded, model, partitions in compared.differing
         ],
         "recorded_ms": _times(compared.recorded),
@@ -332,14 +333,6 @@ def _times(times: Bounds | TimeRange | None) -> dict[str, int | None] | None:
     if times is None:
         return None
     return {name: None if value is None else round(value) for name, value in times._asdict().items()}
-
-
-def _by_topic(partitions: Any) -> dict[str, list[int]]:
-    """Return the numbers of partitions by topic, in the order in which the partitions are given."""
-    numbers_by_topic: dict[str, list[int]] = {}
-    for topic, number in partitions:
-        numbers_by_topic.setdefault(topic, []).append(number)
-    return numbers_by_topic
 
 
 def _row(compared: Compared) -> tuple[str, ...]:

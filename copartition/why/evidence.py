@@ -14,12 +14,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum, auto
-from functools import partial
+from functools import cache, partial
 from io import BufferedReader
 from itertools import pairwise
 from typing import IO, NamedTuple, cast
 
-from copartition.why.messages import Match, concerns_a_group, find, stranger
+from copartition.why.messages import Match, concerns_a_group, find, messages, stranger
 from copartition.why.unpack import is_dated, stamp_of, unpack
 from partitioning.errors import SourceError
 
@@ -181,6 +181,8 @@ class Reading:
 
 HINTS = tuple(b'roup|eartbeat| exceeded|FencedInstance| has changed| poll |ommit |MESSAGE":['.split(b"|"))
 """Parts of lines, searched in gigabytes: each line that has a message has one."""
+_TEXT_HINTS = [hint.decode() for hint in HINTS]
+"""The same for what was taken out of a line's wrapper."""
 WORDS = frozenset(
     b"group generation epoch rebalance rebalancing rebalancing; re-balance balancing member members joins "
     b"joined re-joining rejoining left leave session fenced newly previously failed failed: failing "
@@ -205,6 +207,21 @@ def _may_speak(raw: bytes) -> bool:
     return not WORDS.isdisjoint(raw.split()) or any(mark in raw for mark in _MARKS)
 
 
+def _is_mute(raw: bytes) -> bool:
+    """Return whether a Java client's line has neither the first letters of a message nor words of a group."""
+    # Nearly every line of such a client names its group: to unpack all of them takes minutes for a gigabyte.
+    # Ten letters are enough, as none of them is one that a collector escapes.
+    if b", groupId=" not in raw or b"Group " in raw or any(start in raw for start in _java_starts()):
+        return False
+    return not concerns_a_group(raw.decode(errors="replace"))
+
+
+@cache
+def _java_starts() -> tuple[bytes, ...]:
+    """Return how messages of Java's clients begin, each once."""
+    return tuple({message.start[:10].encode() for message in messages()["java"]})
+
+
 def read_evidence(paths: Sequence[str], group: str | None = None) -> Reading:
     """Return what several logs say; `-` is standard input, gzip and UTF-16 are recognized.
 
@@ -225,7 +242,7 @@ def read_evidence(paths: Sequence[str], group: str | None = None) -> Reading:
                 before = b""
                 # Each read has a bound: a file without ends of lines would be read into memory as a whole.
                 for number, raw in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
-                    if _may_speak(raw):
+                    if _may_speak(raw) and not _is_mute(raw):
                         log.add(number, raw, before)
                         # Counted while the file is read, so that it is refused before memory runs out.
                         if len(reading.statements) + len(log.statements) > MOST_EVIDENCE:
@@ -277,7 +294,9 @@ class _Log:
     def add(self, number: int, raw: bytes, before: bytes) -> None:
         """Read a line; `before` is the line before it, which may have its time."""
         for record in unpack(raw):
-            said = next(filter(None, (_say(text) for text in record.texts)), None)
+            # A wrapper has many texts, such as a host's name; most of them cannot have a message.
+            texts = [text for text in record.texts if any(hint in text for hint in _TEXT_HINTS)]
+            said = next(filter(None, map(_say, texts)), None)
             if said is not None:
                 at = stamp_of(record, said.text, said.match.start, before)
                 self._keep(said, Line(self.path, number, at and at.at, at is None or at.zoned))
@@ -286,9 +305,11 @@ class _Log:
             for text in record.texts:
                 if quoted := _ANY_GROUP.search(text):
                     self.groups[_librdkafka_handle(text)].add(quoted["group"])
-            program = stranger(record.texts[-1])
-            if program or any(map(concerns_a_group, record.texts)):
-                shown = record.texts[-1][:_MOST_SHOWN]
+            last = record.texts[-1]
+            # Java's prefix is no stranger's; to look for all strangers takes longer than to read the line.
+            program = None if ", groupId=" in last else stranger(last)
+            if program or any(map(concerns_a_group, texts)):
+                shown = last[:_MOST_SHOWN]
                 first = self.unread or Unread(0, Line(self.path, number), shown, program)
                 self.unread = first._replace(number=first.number + 1)
 

@@ -83,10 +83,16 @@ def stranger(text: str) -> str | None:
 
 def concerns_a_group(text: str) -> bool:
     """Return whether a text without a message speaks of a group that changes."""
+    lowered = text.lower()
+    # Plain searches come first, as they take a tenth of the pattern's time.
+    if "group" not in lowered or not any(part in lowered for part in _CONCERNING):
+        return False
     patterns = _unread()
-    # A plain search comes first, as it takes less time than the pattern.
-    concerns = "group" in text.lower() and patterns["concerns"].search(text)
-    return bool(concerns) and not patterns["harmless"].search(text)
+    return bool(patterns["concerns"].search(text)) and not patterns["harmless"].search(text)
+
+
+_CONCERNING = ("balanc", "join", "failed", "fenced", "expired", "left", "leav", "generation", "evict")
+"""Parts of words, one of them in each text that the pattern `concerns` of `patterns.toml` matches."""
 
 
 def _message(kind: str, template: str, fields: Mapping[str, str]) -> Message:
@@ -159,7 +165,9 @@ def find(program: str, text: str, place: int | None = None) -> Match | None:
     """
     for start, anywhere, kind, pattern in messages()[program]:
         # A plain search finds the first words, so that the pattern is tried only where a message can begin.
-        at = text.find(start, place or 0)
+        # At a known place there is nothing to search: most lines of a client are none of these messages.
+        known = place is not None and not anywhere
+        at = text.find(start, place or 0) if not known or text.startswith(start, place) else -1
         for _ in range(MOST_PLACES):
             if at < 0 or (place is not None and at > place and not anywhere):
                 break

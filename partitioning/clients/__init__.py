@@ -1,6 +1,7 @@
-"""The plug points of Python's Kafka clients: any strategy of ours decides where they put a record.
+"""Adapters by which Python's Kafka clients place records with a partitioner of this package.
 
-One module a client. `placing` asks a strategy and checks its answer, `topics` keeps partition counts,
-`delivery` counts what was lost; the other modules fit these to one client's plug point. librdkafka calls no
-Python for a record, so the modules for confluent-kafka compute the partition first and pass it on.
+There is one module for each client. `placing` asks a strategy and checks its answer, `topics` keeps partition
+counts, and `delivery` counts records that were lost; the other modules connect these to one client.
+librdkafka cannot call Python to place a record. So the modules for confluent-kafka compute the partition
+first, and pass it to `produce`.
 """

@@ -1,4 +1,4 @@
-"""aiokafka: a callable decides, one for each topic."""
+"""Places records of aiokafka producers: one callable for each topic."""
 
 from typing import TYPE_CHECKING
 
@@ -8,11 +8,11 @@ from partitioning.interface import Partitioner
 if TYPE_CHECKING:
     from aiokafka.partitioner import DefaultPartitioner
 else:
-    # aiokafka takes any callable, and only its annotation asks for its own class: no need to import it.
+    # aiokafka accepts any callable. Only its type annotation wants its own class, so it need not be imported.
     DefaultPartitioner = object
 
 
-# aiokafka calls with the key, all partitions and those with a leader, and says neither topic nor value.
+# aiokafka passes the key, all partitions and those with a leader, but neither the topic nor the value.
 class AiokafkaPartitioner(TopicCallable, DefaultPartitioner):  # type: ignore[misc]
     """For aiokafka: `AIOKafkaProducer(partitioner=AiokafkaPartitioner("orders", "java"))`.
 
@@ -21,6 +21,6 @@ class AiokafkaPartitioner(TopicCallable, DefaultPartitioner):  # type: ignore[mi
     True
     """
 
-    # Of its own, so that an error about a missing argument names the class that was called.
+    # Defined again so that the error for a missing argument names this class and not its base.
     def __init__(self, topic: str, partitioner: str | Partitioner, *, value_bytes: int = 1024) -> None:
         super().__init__(topic, partitioner, value_bytes=value_bytes)

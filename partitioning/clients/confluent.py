@@ -1,4 +1,4 @@
-"""confluent-kafka producers whose records go where a strategy of ours says."""
+"""Producers of confluent-kafka that place records with a partitioner of this package."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from confluent_kafka._types import DeliveryCallback, HeadersType
 
 PRODUCERS: WeakSet[Any] = WeakSet()
-"""Those of this process, also of asyncio."""
-_produce = Producer.produce  # `super()` takes as long as a fifth of the call
+"""All partitioning producers of this process, including those of asyncio."""
+_produce = Producer.produce  # calling it through `super()` would take a fifth longer
 
 
 class PartitioningProducer(Producer):
@@ -36,17 +36,17 @@ class PartitioningProducer(Producer):
 
     It does all that its base does, with three differences:
 
-    - A record without an explicit partition goes where the strategy says; an explicit partition wins. Where
-      the strategy hashes keys as librdkafka can, librdkafka does that, by the partition count it knows.
-    - `produce()` may block for `max_block_ms` when it meets a topic for the first time, or again after
-      librdkafka said that the topic or a partition is gone. Otherwise partition counts are asked for in the
-      background, after `topic.metadata.refresh.interval.ms`, and the old ones serve until brokers answer.
-    - A record that nobody watches, with neither a delivery callback of its own nor `on_delivery` in the
-      configuration, is not lost unnoticed: `poll`, `flush`, `close` and the end of a `with` block raise a
-      DeliveryError for records that were not acknowledged. What the caller purged or aborted is not among
-      them. None of these calls waits for ever: where librdkafka is silent a minute after
-      `delivery.timeout.ms` is over, `flush` raises one, and so do `close` and the end of `with`, which give
-      the records up first. In a process that was forked they raise one at once.
+    - The strategy places each record without an explicit partition. If librdkafka has the strategy's hash,
+      librdkafka itself places keyed records, with the partition count that it knows.
+    - `produce()` may block for `max_block_ms` at the first record of a topic, and again after librdkafka has
+      reported that the topic or a partition is gone. Otherwise partition counts are refreshed in the
+      background after `topic.metadata.refresh.interval.ms`; the old ones are used until brokers answer.
+    - A record without a delivery callback (neither its own nor `on_delivery` in the configuration) is not
+      lost unnoticed. `poll`, `flush`, `close` and the end of a `with` block raise a DeliveryError if such
+      records were not acknowledged, except for those that the caller purged or aborted. No call waits
+      forever: if librdkafka is silent for a minute after `delivery.timeout.ms`, `flush` raises a
+      DeliveryError, and so do `close` and the end of `with`, which purge the records first. In a forked
+      process these calls raise one at once.
 
     >>> from partitioning.testing import MockCluster
     >>> places = []
@@ -60,19 +60,20 @@ class PartitioningProducer(Producer):
     True
 
     Args:
-        config: librdkafka's configuration, without its `partitioner`; what lets us in may be as Java's
-            clients have it, such as `sasl.jaas.config`.
+        config: librdkafka's configuration, without its `partitioner`. Security settings may have the names of
+            Java's clients, such as `sasl.jaas.config`.
         partitioner: a strategy, or the registered name of a strategy or profile.
-        max_block_ms: how long to wait for a broker to tell a topic's partitions, and for the topic to appear.
+        max_block_ms: the milliseconds to wait for a topic to appear and for a broker to return its
+            partitions.
 
     Raises:
         MissingDependencyError: confluent-kafka is missing (when this module is imported).
-        InvalidConfigError: `config` has a partitioner of librdkafka's, which would never be asked, a time
-            that has no meaning, or a setting of Java's without a counterpart.
+        InvalidConfigError: `config` has librdkafka's `partitioner`, which would have no effect, an invalid
+            time, or a setting of Java's that librdkafka has no counterpart of.
         UnknownStrategyError: no strategy or profile has this name.
     """
 
-    # An attribute of a class that C made is read more slowly than a slot.
+    # A slot is read faster than an attribute in the instance's dict, and `_hashed` is read for each record.
     __slots__ = ("__dict__", "__weakref__", "_hashed")
 
     def __init__(
@@ -82,8 +83,7 @@ class PartitioningProducer(Producer):
         partitioner: str | Partitioner = "default",
         max_block_ms: float = 5000,
     ) -> None:
-        # The order matters: everything that may refuse the configuration comes before the base starts its
-        # threads.
+        # All checks of the configuration come first, because the constructor of the base starts threads.
         config = librdkafka_security(config)
         self._topics = Topics(config, partitioner, max_block_ms)
         self._deliveries = Deliveries(config, "records without a delivery callback")
@@ -108,11 +108,11 @@ class PartitioningProducer(Producer):
         """Queue a record for sending, as the base does.
 
         Raises:
-            UnknownTopicError: the cluster has no such topic, or hides it from us.
-            BrokerUnreachableError: no broker told the topic's partitions in time.
+            UnknownTopicError: the cluster has no such topic, or this user may not see it.
+            BrokerUnreachableError: no broker returned the topic's partitions in time.
             DeliveryError: this process was forked from the producer's.
             MisplacedRecordError: the strategy chose a partition that the topic does not have, or `partition`
-                is no number.
+                is not an integer.
             BufferError: the queue is full: call `poll()`, then try again.
             KafkaException: librdkafka refuses the record.
         """
@@ -124,19 +124,18 @@ class PartitioningProducer(Producer):
             partition = current.place(encode_text(key))
         own = on_delivery or callback
         try:
-            # Any other argument that is passed costs time in C for each record, so the common call passes
-            # none.
+            # Each argument costs time in C for each record, so the usual call passes as few as possible.
             if own is None and headers is None and not timestamp:
-                _produce(self, topic, value, key, partition)  # fewer arguments are read faster
+                _produce(self, topic, value, key, partition)
             else:
                 watcher = own and self._watcher(own)
                 _produce(self, topic, value, key, partition, watcher, None, timestamp, headers)
         except KafkaException as error:
-            # librdkafka refuses a partition that is gone at once; the next record asks for the topic's layout
-            # anew.
+            # librdkafka refuses a partition that is gone at once. Then the next record asks for the layout
+            # again.
             self._topics.on_error(topic, error.args[0])
             raise
-        # Only a record that is in the queue counts: one that was refused filled no batch.
+        # Only a record that was queued counts, because a refused one fills no batch.
         if current is not None:
             current.note_sent(partition, encode_text(key), encode_text(value))
 
@@ -150,19 +149,18 @@ class PartitioningProducer(Producer):
     ) -> int:
         """Queue many records without headers, each as `produce` would.
 
-        The base puts all of a call into one partition, so this calls it once for each partition that is hit.
-        A record's own `partition` wins, then the call's.
+        The base puts all records of a call into one partition, so it is called once for each partition. The
+        `partition` of a record has precedence over that of the call.
 
         Returns:
-            How many records were queued; each of the others has the reason in its `_error`.
+            The number of records that were queued. Each of the others has the reason in its `_error`.
 
         Raises:
             UnknownTopicError: as `produce`, before any record is queued.
-            BrokerUnreachableError: likewise.
-            MisplacedRecordError: likewise.
+            BrokerUnreachableError: as `produce`, before any record is queued.
+            MisplacedRecordError: as `produce`, before any record is queued.
         """
-        # One list for each partition, in the order of the messages: the order inside a partition is that of
-        # the call.
+        # There is one list for each partition, so records of a partition keep the order of `messages`.
         groups: dict[int, list[dict[str, Any]]] = {}
         for message in messages:
             chosen = message.get("partition", partition)
@@ -182,8 +180,8 @@ class PartitioningProducer(Producer):
         )
 
     def _watcher(self, own: DeliveryCallback) -> DeliveryCallback:
-        """Return the callback around the caller's own, which is mostly the same as last time."""
-        # A watcher is a closure; to make one for each record would take longer than to place it.
+        """Return a delivery callback that calls the caller's own; the last one is cached."""
+        # A watcher is a closure. To make one for each record would take longer than to place the record.
         last, watcher = self._watched
         if watcher is None or own != last:
             watcher = self._deliveries.watch(self._topics.on_error, own)
@@ -191,14 +189,14 @@ class PartitioningProducer(Producer):
         return watcher
 
     def _current_topic(self, topic: str) -> ClientTopic:
-        """Return the topic with its state; the cluster is asked for its layout if need be."""
+        """Return the topic with its state; ask the cluster for its layout if it is unknown."""
         return self._topics.current(topic, self._metadata)
 
     def _metadata(self, topic: str, within_s: float) -> Any:
         """Return librdkafka's metadata of one topic.
 
         Raises:
-            DeliveryError: this process was forked from the producer's; the question would wait for ever.
+            DeliveryError: this process was forked from the producer's, where the call would never return.
         """
         self._deliveries.refuse_forked()
         return self.list_topics(topic, within_s)
@@ -207,13 +205,12 @@ class PartitioningProducer(Producer):
         """Serve delivery reports, as the base does.
 
         Raises:
-            DeliveryError: records that nobody watched were not acknowledged, or this process was forked
-                from the producer's.
-            KafkaException: a fatal error, if nobody but their callbacks waited for the records it took along.
+            DeliveryError: records without a delivery callback were not acknowledged, or this process was
+                forked from the producer's.
+            KafkaException: a fatal error occurred, and all records that failed with it have callbacks.
         """
         self._deliveries.refuse_forked()
-        # A fatal error is raised by the base in the middle of the reports; the rest of the reports is drained
-        # first.
+        # The base raises a fatal error between two delivery reports, so the other reports are served first.
         served = self._deliveries.serve(super().poll, timeout)
         if self._deliveries.fatal is not None:
             self._drain()
@@ -224,8 +221,8 @@ class PartitioningProducer(Producer):
         """Wait until every record was sent, as the base does.
 
         Raises:
-            DeliveryError: records that nobody watched were not acknowledged, or records were neither
-                acknowledged nor given up in time.
+            DeliveryError: records without a delivery callback were not acknowledged, or librdkafka reported
+                neither success nor failure of some records in time.
             KafkaException: as `poll`.
         """
         self._deliveries.refuse_forked()
@@ -237,7 +234,7 @@ class PartitioningProducer(Producer):
         """Flush and end the producer, as the base does.
 
         Raises:
-            DeliveryError: as `flush`; what was neither acknowledged nor given up is lost.
+            DeliveryError: as `flush`. Records without a report are lost.
             KafkaException: as `poll`.
         """
         self._deliveries.refuse_forked()
@@ -245,14 +242,14 @@ class PartitioningProducer(Producer):
         try:
             self._drain()
         except DeliveryError as error:
-            # The brokers are silent: purging makes a report of each record that is left, so that none is
-            # counted twice.
+            # The brokers are silent. A purge makes a report for each record that is left, so each is counted
+            # once.
             silent = error
             self.purge()
             self._drain(WAIT_S)
         self._topics.close()
         close = super().close
-        if not len(self):  # else the base would wait without end
+        if not len(self):  # with records left, the base would wait forever
             self._deliveries.serve(lambda _: close(), 0)
         self._check(silent)
         return True
@@ -266,27 +263,28 @@ class PartitioningProducer(Producer):
         try:
             self.close()
         except (DeliveryError, KafkaException):
-            # An error inside the `with` block is what the caller must see; one of `close` would hide it.
+            # An error inside the `with` block has precedence: an error of `close` must not hide it.
             if error is None:
                 raise
 
     def _drain(self, within_s: float = math.inf) -> None:
-        """Serve reports until none is outstanding, or the time is over."""
-        if len(self):  # a closed producer serves none
+        """Serve delivery reports until no record is outstanding, or the time is over."""
+        if len(self):  # a closed producer has none, and must not be called
             for _ in self._deliveries.waits(super().flush, self.__len__, within_s):
                 pass
 
     def _check(self, given_up: DeliveryError | None = None) -> None:
-        """Raise for records that nobody watched and that were lost since the last call."""
+        """Raise if records without a delivery callback were lost since the last call."""
         self._deliveries.check(outstanding=len(self), given_up=given_up)
 
 
 class _PlacingBase(PartitioningProducer):
-    """Is the base of a SerializingProducer, which passes on a configuration and no more."""
+    """The base of `PartitioningSerializingProducer`; its constructor takes only a configuration."""
 
     _settings: Mapping[str, Any]
 
-    # SerializingProducer calls this from inside its own `__init__`, so the settings must be set before.
+    # SerializingProducer calls this in its own `__init__`, and passes only the configuration. So `_settings`
+    # must be set before.
     def __init__(self, config: Mapping[str, Any]) -> None:
         super().__init__(config, **self._settings)
 
@@ -294,20 +292,21 @@ class _PlacingBase(PartitioningProducer):
 class PartitioningSerializingProducer(SerializingProducer, _PlacingBase):  # type: ignore[misc] # its `produce`
     """A `confluent_kafka.SerializingProducer` that places records by any strategy.
 
-    It serializes as its base does, which confluent-kafka calls experimental, and places by the bytes of the
-    serialized key; all else is as in `PartitioningProducer`. `produce_batch` takes what is serialized
-    already, as that of the base.
+    It serializes as its base does, which confluent-kafka calls experimental, and places records by the bytes
+    of the serialized key. Everything else is as in `PartitioningProducer`. As in the base, `produce_batch`
+    takes keys and values that are serialized already.
 
     Args:
         conf: librdkafka's configuration, without its `partitioner`, and the base's own settings, such as
             "key.serializer".
         partitioner: a strategy, or the registered name of a strategy or profile.
-        max_block_ms: how long to wait for a broker to tell a topic's partitions, and for the topic to appear.
+        max_block_ms: the milliseconds to wait for a topic to appear and for a broker to return its
+            partitions.
 
     Raises:
         MissingDependencyError: confluent-kafka is missing (when this module is imported).
-        InvalidConfigError: `conf` has a partitioner of librdkafka's, which would never be asked, or a time
-            that has no meaning.
+        InvalidConfigError: `conf` has librdkafka's `partitioner`, which would have no effect, or an invalid
+            time.
         UnknownStrategyError: no strategy or profile has this name.
     """
 
@@ -321,17 +320,18 @@ class PartitioningSerializingProducer(SerializingProducer, _PlacingBase):  # typ
         self._settings = {"partitioner": partitioner, "max_block_ms": max_block_ms}
         super().__init__(dict(conf))
 
-    # That of SerializingProducer would hide the error that ends a `with` block behind one of `close`.
+    # With SerializingProducer's own method, an error of `close` would hide one inside the `with` block.
     __exit__ = PartitioningProducer.__exit__
 
 
 def _refuse_records() -> None:
-    """In a forked process, let each producer from before refuse records; a check would cost every record."""
+    """Make each producer of the parent process refuse records; called in a forked process."""
     for producer in PRODUCERS:
         refuse = producer._deliveries.refuse_forked  # noqa: SLF001 - of these modules
-        # Into the instance, in front of the class's methods: the parent process pays nothing for it.
+        # Attributes of the instance replace the methods of the class. So no check is needed for each record,
+        # and the parent process loses no time.
         vars(producer).update(produce=refuse, produce_batch=refuse)
 
 
-# A forked child has the queue but none of librdkafka's threads: records would wait in it without a word.
+# A forked child has librdkafka's queue but none of its threads, so records would stay there without an error.
 os.register_at_fork(after_in_child=_refuse_records)

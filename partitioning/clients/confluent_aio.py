@@ -1,4 +1,4 @@
-"""confluent-kafka's asyncio producer, with records that go where a strategy of ours says."""
+"""The asyncio producer of confluent-kafka, placing records with a partitioner of this package."""
 
 from __future__ import annotations
 
@@ -39,26 +39,27 @@ _PRUNE_AT = 1000
 class PartitioningAIOProducer(AIOProducer):
     """A `confluent_kafka.aio.AIOProducer` that places records by any strategy.
 
-    An explicit partition wins. The partition counts that the strategy needs are asked for once a topic,
-    without blocking the event loop, and again after `topic.metadata.refresh.interval.ms`: new partitions are
-    used after that long at the latest. They are asked for at once when librdkafka says that a partition is
-    gone.
+    A record's explicit partition has precedence. The partition count of a topic is asked for at its first
+    record, without blocking the event loop, and again after `topic.metadata.refresh.interval.ms`. So new
+    partitions are used after that time at the latest. After librdkafka has reported that a partition is gone,
+    the count is asked for at once.
 
-    Every future that `produce` gave ends, also after a fatal error; `flush`, `close` and the
-    end of `async with` raise a DeliveryError for these. None of them waits for ever: it is raised, too, where
-    librdkafka is silent a minute after `delivery.timeout.ms` is over.
+    Each future that `produce` returns ends, even after a fatal error; then `flush`, `close` and the end of
+    `async with` raise a DeliveryError. No call waits forever: they also raise one if librdkafka is silent for
+    a minute after `delivery.timeout.ms`.
 
     Args:
-        producer_conf: librdkafka's configuration, without its `partitioner`; what lets us in may be as Java's
-            clients have it, such as `sasl.jaas.config`.
+        producer_conf: librdkafka's configuration, without its `partitioner`. Security settings may have the
+            names of Java's clients, such as `sasl.jaas.config`.
         partitioner: a strategy, or the registered name of a strategy or profile.
-        max_block_ms: how long to wait for a broker to tell a topic's partitions, and for the topic to appear.
-        options: the base's own, such as `batch_size` and `buffer_timeout`.
+        max_block_ms: the milliseconds to wait for a topic to appear and for a broker to return its
+            partitions.
+        options: further arguments of the base, such as `batch_size` and `buffer_timeout`.
 
     Raises:
-        MissingDependencyError: confluent-kafka is missing or older (when this module is imported).
-        InvalidConfigError: `producer_conf` has a partitioner of librdkafka's, which would never be asked, a
-            time that has no meaning, or a setting of Java's without a counterpart.
+        MissingDependencyError: confluent-kafka is missing or too old (when this module is imported).
+        InvalidConfigError: `producer_conf` has librdkafka's `partitioner`, which would have no effect, an
+            invalid time, or a setting of Java's that librdkafka has no counterpart of.
         UnknownStrategyError: no strategy or profile has this name.
     """
 
@@ -89,25 +90,25 @@ class PartitioningAIOProducer(AIOProducer):
     ) -> Future[Message]:
         """Buffer a record for sending, as the base does.
 
-        It takes no headers, timestamp or delivery callback: the base (2.16) refuses the first, fails the
-        whole batch for the second, and forgets the third.
+        It accepts no headers, timestamp or delivery callback. The base (2.16) refuses headers, fails the
+        whole batch for a timestamp, and never calls a callback.
 
         Returns:
-            A future of the delivered message, which raises a KafkaException if it was not acknowledged.
+            A future of the delivered message. It raises a KafkaException if the record was not acknowledged.
 
         Raises:
-            UnknownTopicError: the cluster has no such topic, or hides it from us.
-            BrokerUnreachableError: no broker told the topic's partitions in time.
+            UnknownTopicError: the cluster has no such topic, or this user may not see it.
+            BrokerUnreachableError: no broker returned the topic's partitions in time.
             DeliveryError: this process was forked from the producer's.
             MisplacedRecordError: the strategy chose a partition that the topic does not have, or `partition`
-                is no number.
+                is not an integer.
         """
         current = None
         if partition != ANY_PARTITION:
             check_explicit(topic, partition)
         elif not (key and topic in self._topics.hashed):
-            # A known topic costs no change of threads; an unknown one is asked for in another thread, as it
-            # may block.
+            # A known topic needs no other thread. For an unknown one the cluster is asked in another thread,
+            # because that may block.
             ask = self._from_another_thread()
             current = self._topics.known_topic(topic, ask)
             if current is None:
@@ -116,22 +117,22 @@ class PartitioningAIOProducer(AIOProducer):
             partition = current.place(key)
             current.note_sent(partition, key, value)
         future: Future[Message] = await super().produce(topic, value, key, partition=partition)
-        if current is not None:  # to librdkafka's own choice its errors mean nothing
+        if current is not None:  # if librdkafka placed the record, its errors do not concern our layout
             future.add_done_callback(partial(self._on_resolved, topic))
         self._futures.append(future)
-        # The bound grows with what is open, so each future is looked at a constant number of times on
-        # average.
+        # The limit grows with the number of open futures, so on average each future is examined only a few
+        # times.
         if len(self._futures) >= self._prune_at:
             self._prune()
         return future
 
     def _on_resolved(self, topic: str, future: Future[Message]) -> None:
-        """Have the topic met anew if its record was refused because the topic or partition is gone."""
+        """Have the topic's layout asked for again if a record failed because topic or partition is gone."""
         if (error := _error_of(future)) is not None:
             self._topics.on_error(topic, error)
 
     def _prune(self) -> None:
-        """Forget futures that have ended, and count what a fatal error took along."""
+        """Drop futures that have ended, and count those that a fatal error ended."""
         ended = [future for future in self._futures if future.done()]
         self._futures = [future for future in self._futures if not future.done()]
         self._prune_at = _PRUNE_AT + 2 * len(self._futures)
@@ -142,13 +143,13 @@ class PartitioningAIOProducer(AIOProducer):
         """Wait until every record was sent, as the base does.
 
         Raises:
-            DeliveryError: a fatal error took records along, whose futures end with an error, too; or records
-                were neither acknowledged nor given up in time.
+            DeliveryError: a fatal error ended records, whose futures raise an error, too; or librdkafka
+                reported neither success nor failure of some records in time.
         """
         self._deliveries.refuse_forked()
         loop, flush = asyncio.get_running_loop(), super().flush
         self._prune()
-        # What is produced while this waits belongs to the next flush.
+        # Records that are produced while this waits belong to the next flush.
         waiting = [*self._futures]
 
         def drain() -> int:
@@ -163,10 +164,10 @@ class PartitioningAIOProducer(AIOProducer):
         await asyncio.sleep(0)  # let reports reach their futures
         if left:
             return left
-        # A report that came together with a fatal error never reached its future.
+        # If a report arrives together with a fatal error, its future never gets it.
         cut_off = [future for future in waiting if not future.done()]
         self._prune()
-        # Counted once: the next flush tells only of what came after.
+        # Reset the count, so that the next flush reports only later records.
         taken_along, self._taken_along = self._taken_along, 0
         fatal = self._deliveries.fatal
         for future in cut_off:
@@ -193,7 +194,10 @@ class PartitioningAIOProducer(AIOProducer):
             await super().close()
 
     def _from_another_thread(self) -> Ask:
-        """Return what another thread calls for a topic's metadata, so that the event loop never waits."""
+        """Return a function that asks for a topic's metadata, to be called in another thread.
+
+        It runs the question in the event loop, and only its own thread waits for the answer.
+        """
         loop = asyncio.get_running_loop()
 
         def ask(name: str, within_s: float) -> Any:
@@ -203,7 +207,8 @@ class PartitioningAIOProducer(AIOProducer):
 
 
 def _error_of(future: Future[Message]) -> KafkaError | None:
-    """Return the error that a future ended with; None if it ended well, is open, or holds another error."""
-    # `exception()` would count as the caller's look at it: asyncio logs an error that nobody looked at.
+    """Return the Kafka error that a future ended with; None if it has none or is open."""
+    # `exception()` would mark the error as retrieved. Then asyncio would no longer log an error that the
+    # caller never retrieves.
     error = future._exception  # noqa: SLF001
     return error.args[0] if isinstance(error, KafkaException) else None

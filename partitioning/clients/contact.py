@@ -1,4 +1,4 @@
-"""The first question to a cluster, and why it sends a client away.
+"""Asks a cluster for its metadata and offsets, and explains why it refuses a client.
 
 Spark's drivers may get this module by value.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
 PATIENCE_S = 1.5
-"""Seconds that a command gives brokers that are down or hang up."""
+"""The seconds that a command waits for brokers that are down or close the connection."""
 Place: TypeAlias = tuple[str, int]
 """A topic and one of its partitions."""
 QUIET = {"socket.connection.setup.timeout.ms": 5000, "log_level": 0}
@@ -39,15 +39,15 @@ _OTHER = {
     "SASL_SSL": "SASL_PLAINTEXT",
 }
 _NO_TLS = ("UNEXPECTED_EOF", "WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
-"""librdkafka's words for a handshake with a server that does not speak TLS."""
+"""Reasons of Python's `ssl` for a failed handshake with a server that does not speak TLS."""
 
 
 @contextmanager
 def machine_faults() -> Iterator[None]:
-    """Turn what this machine cannot give a client that the block makes into a `MachineError`.
+    """Raise MachineError if the machine lacks the resources for a client that the block makes.
 
-    librdkafka starts threads of its own for each client. Where one does not start, the settings are not to
-    blame, which any other error of the block says.
+    librdkafka starts threads for each client. If a thread cannot start, the settings are not the cause. Other
+    errors of the block pass unchanged.
     """
     try:
         yield
@@ -64,7 +64,7 @@ def pause(seconds: float) -> None:
     """Sleep for some seconds.
 
     Raises:
-        MachineError: the clock jumped meanwhile, which the system refuses as an invalid time.
+        MachineError: the clock jumped while it slept, which the system reports as an invalid time.
     """
     try:
         time.sleep(seconds)
@@ -76,9 +76,16 @@ def pause(seconds: float) -> None:
 
 
 def quiet_client(kind: Callable[[Any], Any], config: Mapping[str, Any], errors: list[KafkaError]) -> Any:
-    """Return a client that adds its errors to `errors`.
+    """Return a client that appends its errors to `errors` and logs nothing.
 
-    InvalidConfigError if librdkafka refuses its settings, MachineError if it gets no thread.
+    Args:
+        kind: the class of the client.
+        config: its settings.
+        errors: the list to which errors are appended.
+
+    Raises:
+        InvalidConfigError: librdkafka refuses the settings.
+        MachineError: a thread of the client cannot start.
     """
     try:
         with machine_faults():
@@ -91,28 +98,30 @@ def quiet_client(kind: Callable[[Any], Any], config: Mapping[str, Any], errors: 
 
 
 _HARMLESS = re.compile(r"[\w.,-]{0,40}")
-"""Values that a setting with a choice, a number or a name may have; two lines that became one have a sign."""
+"""Values that may be shown: choices, numbers and names. Two lines joined by mistake have other signs, too."""
 _NAME = re.compile(r"[a-z_]+(?:[.-][a-z_]+)*")
-"""Names of settings: small letters alone. A part of a password that stands for a name seldom looks so."""
+"""Names that may be shown: those of settings have only small letters, unlike most parts of passwords."""
 
 
 def _without_secrets(fault: str, config: Mapping[str, Any]) -> str:
-    """Return librdkafka's words on settings, without names and values that may be parts of a password.
+    """Return librdkafka's message about settings, without names and values that may be parts of a password.
 
-    A file whose lines were cut or wrongly joined brings such parts, and librdkafka shows what it refuses.
+    If lines of a file were cut or wrongly joined, a part of a password can become a name or value, and
+    librdkafka quotes the ones that it refuses.
     """
     texts = [str(value) for value in config.values() if not _HARMLESS.fullmatch(str(value))]
     texts += [name for name in config if not _NAME.fullmatch(name)]
-    # The longest first: a shorter one may be a part of it.
+    # The longest comes first, because a shorter one may be a part of it.
     for text in sorted(texts, key=len, reverse=True):
         fault = fault.replace(text, "(not shown, it may hold a password)")
     return fault
 
 
 def why_refused(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str:
-    """Return what librdkafka says, each fault once, with what it leaves out and the settings to look at."""
+    """Return the reasons why brokers refuse a client: librdkafka's errors, and the settings to check."""
     errors = [*faults]
-    # Beside the fault of each connection librdkafka counts them ("0/1 brokers are down"): that says no more.
+    # Besides the error of each connection librdkafka reports their count ("0/1 brokers are down"), which
+    # tells nothing new.
     named = [error for error in errors if error.name() != "_ALL_BROKERS_DOWN"]
     reasons = [describe_errors(named) or "no connection to it stays open"]
     if any(error.name() == "_AUTHENTICATION" for error in errors):
@@ -126,16 +135,16 @@ def why_refused(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str:
 
 
 def protocol_fault(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str | None:
-    """Return what `security.protocol` has to be where brokers expect TLS and we come without, or the reverse.
+    """Return what is wrong with `security.protocol` if brokers use TLS and it does not, or the reverse.
 
-    librdkafka sees in both cases that the broker hangs up, and takes the broker for one that is down.
+    In both cases the broker closes the connection, and librdkafka only reports that the broker is down.
     """
     if all(fault.name() != "_ALL_BROKERS_DOWN" for fault in faults):
         return None
     protocol = str(config.get("security.protocol", "PLAINTEXT")).upper()
     # SASL_SSL and SSL speak TLS; PLAINTEXT and SASL_PLAINTEXT do not.
     with_tls = protocol.endswith("SSL")
-    # A generator: the first broker that answers decides, and the others are not asked.
+    # The first broker that answers decides. The generator is lazy, so the others are not asked.
     told_by = (_speaks_tls(*address) for address in _addresses(config))
     spoken = next((spoken for spoken in told_by if spoken is not None), None)
     if spoken is None or spoken == with_tls:
@@ -145,9 +154,10 @@ def protocol_fault(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> s
 
 
 def _speaks_tls(host: str, port: int) -> bool | None:
-    """Return whether somebody there does; None if nobody is.
+    """Return whether a server at this address speaks TLS; None if no server answers.
 
-    A broker that is going away hangs up as one does that speaks no TLS; a moment later it is gone.
+    A broker that shuts down closes a connection just as one without TLS does. So a second try, a moment
+    later, confirms that the server is still there.
     """
     spoken = _shakes_hands(host, port)
     if spoken is False:
@@ -157,13 +167,13 @@ def _speaks_tls(host: str, port: int) -> bool | None:
 
 
 def _shakes_hands(host: str, port: int) -> bool | None:
-    """Return whether a TLS handshake succeeds there or fails for another reason than that no TLS is spoken.
+    """Return whether a TLS handshake succeeds, or fails although the server speaks TLS.
 
-    None if nobody answers.
+    None if no server answers.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE  # nothing is sent, and whom to trust is not the question
+    context.verify_mode = ssl.CERT_NONE  # nothing is sent, so the server need not be trusted
     try:
         raw = socket.create_connection((host, port), _CONNECT_WITHIN_S)
     except OSError:
@@ -172,20 +182,17 @@ def _shakes_hands(host: str, port: int) -> bool | None:
         try:
             context.wrap_socket(raw).close()
         except ssl.SSLError as error:
-            return not str(error.reason).startswith(_NO_TLS)  # it may well want a certificate of ours
+            return not str(error.reason).startswith(_NO_TLS)  # e.g. the server requires a client certificate
         except TimeoutError:
             return None
         except OSError:
-            # The peer hung up on our first message: it speaks another protocol.
+            # The server closed the connection at the first message, so it speaks another protocol.
             return False
     return True
 
 
 def _certificate_fault(config: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the first broker's certificate, under librdkafka's settings.
-
-    None for nothing.
-    """
+    """Return what is wrong with the first broker's certificate by librdkafka's settings; None if nothing."""
     for host, port in _addresses(config):
         with suppress(OSError, ValueError):
             context = ssl.create_default_context(
@@ -203,9 +210,9 @@ def _certificate_fault(config: Mapping[str, Any]) -> str | None:
 
 
 def _addresses(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Yield the addresses of a few brokers that the settings name.
+    """Yield the addresses of the first few brokers in the settings.
 
-    Asking one that does not answer takes time.
+    They are few because a broker that does not answer takes time.
     """
     for server in str(config.get("bootstrap.servers", "")).split(",")[:_ASKED]:
         host, _, port = server.strip().rpartition("://")[2].rpartition(":")
@@ -214,10 +221,11 @@ def _addresses(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 
 
 def connected_metadata(ask: Callable[..., Any], *question: Any) -> Any:
-    """Return what a client's `list_topics` answers to a question, over a connection that stays.
+    """Return the answer of a client's `list_topics`, and leave the client with a lasting connection.
 
-    librdkafka gives up its first connection once it knows the broker's name, and asks for the id of an
-    idempotent or transactional producer when an answer comes while it has another, else every 500 ms only.
+    librdkafka closes its first connection once it knows the broker's name. An idempotent or transactional
+    producer gets its id when an answer arrives over another connection; otherwise librdkafka tries only every
+    500 ms. So if the first connection answered, the question is asked once more.
     """
     metadata = ask(*question)
     if metadata.orig_broker_id < 0:
@@ -228,7 +236,7 @@ def connected_metadata(ask: Callable[..., Any], *question: Any) -> Any:
 
 _FIRST_WAIT_S = 0.25
 _FINAL = {"_AUTHENTICATION", "_SSL", "_RESOLVE"}
-"""Errors that another try does not mend: a wrong password, a certificate, an unknown host name."""
+"""Errors that another try cannot change: a wrong password, a certificate, an unknown host name."""
 
 
 def cluster_metadata(
@@ -241,14 +249,23 @@ def cluster_metadata(
     topic: str | None = None,
     tell: Callable[[str], object] | None = None,
 ) -> Any:
-    """Return the brokers and the topics that this client may see, or at once why it may not come in.
+    """Return the brokers and topics that this client may see; raise early if the cluster refuses the client.
 
-    librdkafka tries again and again until the time is up, whatever the error; this listens in between.
-    `errors` has what the `error_cb` of the client, as yet unused, was and is called with. `timeout_s` is for
-    a cluster that says nothing, `patience_s` for one whose brokers are down or hang up (None: as long). Of a
-    `topic` only that one is asked for, which brokers may create (`allow.auto.create.topics`). Where nobody
-    answers, BrokerUnreachableError says why, and which settings to look at; `tell` is called with the same
-    words once, after `PATIENCE_S`, so that nobody has to wait for the end to see that an address is wrong.
+    librdkafka tries until the timeout, whatever the error. This function checks the client's errors between
+    tries, and stops at one that another try cannot change.
+
+    Args:
+        client: a client that has not been used yet.
+        config: its settings.
+        errors: the list to which the client's `error_cb` appends errors.
+        timeout_s: the seconds to wait for a cluster that does not answer.
+        patience_s: the seconds to wait if brokers are down or close the connection; None for `timeout_s`.
+        topic: the only topic to ask for, which brokers may create (`allow.auto.create.topics`); None for all.
+        tell: called once, after `PATIENCE_S`, with the reason why no broker has answered yet, so that a user
+            sees a wrong address before the timeout.
+
+    Raises:
+        BrokerUnreachableError: no broker answers. The message has the reason, and the settings to check.
     """
     begun = time.monotonic()
     wait_s = _FIRST_WAIT_S
@@ -257,10 +274,10 @@ def cluster_metadata(
         try:
             return client.list_topics(topic, timeout=max(min(wait_s, left_s), 0.001))
         except confluent_kafka.KafkaException as error:
-            # Serves `error_cb`, which is called from `poll` only; without it `errors` would stay empty.
-            with suppress(confluent_kafka.KafkaException, SystemError):  # fatal to a writer only
+            # `error_cb` is called only by `poll`. Without this call `errors` would stay empty.
+            with suppress(confluent_kafka.KafkaException, SystemError):  # fatal to a producer only
                 client.poll(0)
-            # A wrong password or certificate ends the wait at once: waiting longer cannot change the answer.
+            # A wrong password or certificate ends the wait at once, because waiting cannot change the answer.
             final = [error for error in errors if error.name() in _FINAL]
             passed_s = time.monotonic() - begun
             impatient = patience_s is not None and errors and passed_s >= patience_s
@@ -270,7 +287,7 @@ def cluster_metadata(
             if tell is not None and passed_s >= PATIENCE_S:
                 tell(why_refused(errors or [error.args[0]], config))
                 tell = None
-            # A call that fails at once would turn this into a busy loop.
+            # Without this pause, a call that fails at once would make this a busy loop.
             pause(min(0.05, max(timeout_s - passed_s, 0)))
             wait_s *= 2
 
@@ -292,12 +309,18 @@ def list_offsets(
     committed: bool,
     within_s: float,
 ) -> tuple[dict[Place, int], dict[Place, confluent_kafka.KafkaException]]:
-    """Return an offset of each of these partitions, and the errors of the partitions that have none.
+    """Return an offset of each of these partitions, and the errors of the partitions without an offset.
 
-    A number is a time in milliseconds since 1970: the first offset from then on, -1 if nothing came since.
-    If `committed`, open transactions are beyond the latest. Where a partition's leader is new or moves,
-    brokers refuse for a moment; they are asked again for `within_s`, as Java's admin client does and
-    librdkafka's does not.
+    While a partition's leader changes, brokers refuse the question. They are asked again until the time is
+    over, as Java's admin client does and librdkafka's does not.
+
+    Args:
+        admin: an `AdminClient`.
+        places: the partitions.
+        which: the offset to return. A number is a time in milliseconds since 1970, and stands for the first
+            record at or after it; its offset is -1 if there is none.
+        committed: True if the latest offset ends before open transactions (`read_committed`).
+        within_s: the seconds after which no question is repeated.
     """
     from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # noqa: PLC0415 - few need it
 
@@ -310,7 +333,7 @@ def list_offsets(
     left = {*places}
     while left:
         specs = {confluent_kafka.TopicPartition(*place): spec for place in sorted(left)}
-        # Asked at least once with some time to answer, also if the deadline is over.
+        # Even if the deadline is over, brokers are asked at least once and get some time to answer.
         left_s = max(deadline - time.monotonic(), 0.1)
         errors = {}
         for partition, answer in admin.list_offsets(
@@ -322,7 +345,7 @@ def list_offsets(
             except confluent_kafka.KafkaException as error:
                 errors[place] = error
         left = {*errors}
-        # All that failed are asked again if at least one of the errors passes by itself.
+        # If at least one error passes by itself, all failed partitions are asked for again.
         passing = any(error.args[0].name() in _LEADER_MOVES for error in errors.values())
         if not passing or time.monotonic() >= deadline:
             break
@@ -333,18 +356,26 @@ def list_offsets(
 def committed_offsets(
     admin: Any, group: str, places: Iterable[Place] | None = None, *, stable: bool = False, within_s: float
 ) -> list[confluent_kafka.TopicPartition]:
-    """Return the offsets that a group has committed for these partitions, or for all (None).
+    """Return the offsets that a group has committed for these partitions, or for all of them (None).
 
-    Refusals are raised.
+    The group is described first, for a reason: while its coordinator is unavailable or moves, librdkafka
+    crashes the process at a question for offsets (issue 5040 of confluentinc/librdkafka), but answers a
+    description.
 
-    With `stable` a partition where an open transaction would change the offset has an error instead. The
-    group is described first: where its coordinator is not there yet or moves, librdkafka ends the process at
-    a question for offsets (issue 5040 of confluentinc/librdkafka), and answers this one.
+    Args:
+        admin: an `AdminClient`.
+        group: the group id.
+        places: the partitions; None for all.
+        stable: True: a partition has an error if an open transaction would change its offset.
+        within_s: the seconds that each question may take.
+
+    Raises:
+        KafkaException: the cluster refuses a question.
     """
     try:
         admin.describe_consumer_groups([group], request_timeout=within_s)[group].result()
     except confluent_kafka.KafkaException as error:
-        if error.args[0].name() != "GROUP_ID_NOT_FOUND":  # it may have offsets all the same
+        if error.args[0].name() != "GROUP_ID_NOT_FOUND":  # such a group may still have offsets
             raise
     partitions = None if places is None else [confluent_kafka.TopicPartition(*place) for place in places]
     question = confluent_kafka.ConsumerGroupTopicPartitions(group, partitions)

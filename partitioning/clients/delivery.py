@@ -1,7 +1,7 @@
-"""Waits for a producer's records with patience, and reports the ones that were lost.
+"""Waits for the delivery of a producer's records, with a time limit, and reports lost ones.
 
-Spark's executors get this module by value, so it needs nothing of this package but errors, and names no class
-of confluent-kafka's, which cannot be pickled.
+Spark's executors get this module by value. So it uses nothing of this package except errors, and no global
+name refers to a class of confluent-kafka, which cannot be pickled.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WAIT_S = 1.0
 SLACK_S = 60.0
-"""Seconds that librdkafka may take beyond its own limit; its timers and a last request have their own."""
+"""The seconds that librdkafka may exceed its own limit, because its timers and a last request take time."""
 
 _LIMITS = ("delivery.timeout.ms", "message.timeout.ms")  # two names of one setting
 _LIMIT_MS = 300_000
@@ -30,7 +30,7 @@ _MOST_MS = 2**31 - 1
 _DURATION = re.compile(r" \(after [^()]*(?:error\(s\) suppressed)?\)")
 PURGED = (confluent_kafka.KafkaError._PURGE_QUEUE, confluent_kafka.KafkaError._PURGE_INFLIGHT)
 TAKEN_ALONG = (*PURGED, confluent_kafka.KafkaError._FATAL)
-"""Error codes of records that a fatal error took along."""
+"""Error codes of records that failed because of a fatal error."""
 
 UNTOLD = "a fatal error of which Python lost the reason; librdkafka has logged it"
 
@@ -38,26 +38,32 @@ UNTOLD = "a fatal error of which Python lost the reason; librdkafka has logged i
 def patience_s(config: Mapping[str, Any]) -> float:
     """Return the seconds that a record may wait for its broker, by `delivery.timeout.ms`; inf for no limit.
 
-    InvalidConfigError if the setting has no meaning.
+    Raises InvalidConfigError if the setting is invalid.
     """
-    # The longer one if both names are given: patience that is too long does less harm than too short a one.
-    # librdkafka takes 0 for "no limit".
+    # If both names are set, the longer time counts, because waiting too long does less harm than too short.
+    # For librdkafka 0 means "no limit".
     given = (time_setting(config, name, _LIMIT_MS, _MOST_MS) for name in _LIMITS if name in config)
     return max(given, default=_LIMIT_MS) / 1000 or math.inf
 
 
 class Deliveries:
-    """The records of one producer, which errors call `records`: how many were not acknowledged, and why.
+    """Counts the records of one producer that were not acknowledged, with the reason of the first.
 
-    InvalidConfigError if the configuration's delivery timeout has no meaning.
+    Args:
+        config: the producer's configuration.
+        records: the noun for these records in error messages.
 
     Attributes:
-        fatal: the error after which the producer delivers nothing more; None while there is none.
-        _lost: failed records since the last `check` that nobody else watched.
-        _first: text of the first of these failures.
-        _purged: records since the last `check` that were purged; lost only if a fatal error purged them.
-        _reports: reports that reached `on_delivery`, in all.
-        _passed_on: those whose callback returned. The difference is what a fatal error cut off.
+        fatal: the error after which the producer delivers nothing more; None if there is none.
+        _lost: how many records without a callback of the caller failed since the last `check`.
+        _first: the text of the first of these failures.
+        _purged: how many records were purged since the last `check`. They count as lost only if a fatal error
+            purged them.
+        _reports: how many reports have reached `on_delivery` in all.
+        _passed_on: how many of their callbacks have returned. The others were cut off by a fatal error.
+
+    Raises:
+        InvalidConfigError: the delivery timeout in the configuration is invalid.
     """
 
     def __init__(self, config: Mapping[str, Any], records: str = "records") -> None:
@@ -78,17 +84,19 @@ class Deliveries:
         on_error: Callable[[str, KafkaError], None],
         watcher: Callable[[KafkaError | None, Message], None] | None = None,
     ) -> Callable[[KafkaError | None, Message], None]:
-        """Return a delivery callback that passes each report on, and counts what a fatal error cut off.
+        """Return a delivery callback that passes reports on, and counts those that a fatal error cuts off.
 
-        `on_error` is called with the topic of a record that failed. Nobody watches the record if `watcher` is
-        None.
+        Args:
+            on_error: called with the topic and the error of each record that failed.
+            watcher: the caller's own delivery callback. If it is None, failures are counted for `check`.
         """
         receive = watcher or self.report
 
         def on_delivery(error: KafkaError | None, message: Message) -> None:
             if error is None and watcher is None:
                 return
-            # A report that follows a fatal error ends at the first call, so the count comes before any.
+            # After a fatal error the first call in a callback raises it. So the report is counted before any
+            # call.
             self._reports += 1
             if error is not None and (topic := message.topic()) is not None:
                 on_error(topic, error)
@@ -98,10 +106,10 @@ class Deliveries:
         return on_delivery
 
     def report(self, error: KafkaError | None, message: Message) -> None:
-        """Take note of a record's fate; a delivery callback."""
+        """Count a failed record; this is a delivery callback."""
         if error is None:
             return
-        # A purge is what the caller asked for, unless a fatal error caused it; `check` tells the two apart.
+        # A purge was requested by the caller, unless a fatal error caused it. `check` distinguishes the two.
         if error.code() in PURGED:
             self._purged += 1
             return
@@ -110,26 +118,32 @@ class Deliveries:
         self._lost += 1
 
     def serve(self, call: Callable[[float], Any], seconds: float) -> int:
-        """Return what a producer's `poll` or `flush` gives; a fatal error is kept for `check`.
+        """Call a producer's `poll` or `flush` and return its result; keep a fatal error for `check`.
 
-        The reports of the records that a fatal error took with it come after it.
+        The reports of the records that fail because of a fatal error come after that error, so it is not
+        raised here.
         """
         try:
             return call(seconds) or 0
         except (confluent_kafka.KafkaException, SystemError) as error:
             fatal = _fatal_in(error)
-            # The first one has the reason; later ones only say that there was one.
+            # The first fatal error has the reason. Later ones only say that there was one.
             self.fatal = self.fatal or fatal
             return 0
 
     def waits(
         self, call: Callable[[float], int], left: Callable[[], int], within_s: float = math.inf
     ) -> Iterator[int]:
-        """Serve a producer, a second at a time, until nothing is left; gives how many records are.
+        """Serve a producer, a second at a time, until no record is left; yield how many are left each time.
 
-        `call` is the producer's `poll` or `flush`, `left` gives how many records have no report yet; after
-        `within_s` waiting ends without an error. DeliveryError: librdkafka gives records up in time, but has
-        been seen, once, never to do so after a broker went away.
+        Args:
+            call: the producer's `poll` or `flush`, called with a timeout in seconds.
+            left: returns how many records have no report yet.
+            within_s: the seconds after which waiting ends without an error.
+
+        Raises:
+            DeliveryError: records have no report although `delivery.timeout.ms` is over. librdkafka normally
+                reports them as failed in time, but once it was seen not to, after a broker had gone.
         """
         since = time.monotonic()
         while True:
@@ -145,7 +159,10 @@ class Deliveries:
                 )
 
     def refuse_forked(self, *_: object, **__: object) -> None:
-        """Raise in a forked process: it has none of librdkafka's threads, but maybe a lock that they held."""
+        """Raise DeliveryError in a forked process.
+
+        Such a process has none of librdkafka's threads, and may have a lock that one of them held.
+        """
         if os.getpid() != self._process:
             raise DeliveryError(
                 f"this producer belongs to process {self._process}, from which this one was forked, and only "
@@ -153,22 +170,29 @@ class Deliveries:
             )
 
     def check(self, *, outstanding: int = 0, given_up: Exception | None = None) -> None:
-        """Raise for records that were lost since the last time, or a fatal error that was not raised before.
+        """Raise if records were lost since the last call, or for a fatal error that was not raised before.
 
-        What the caller purged is not lost. After a fatal error librdkafka purges, which no caller asked for;
-        and a report that came together with the error may never have reached its callback. `outstanding`
-        records have no report yet; `given_up` says why they were given up, if they were.
+        Records that the caller purged are not lost. After a fatal error librdkafka itself purges records,
+        which count as lost, as do records whose report was cut off by that error.
+
+        Args:
+            outstanding: how many records have no report yet.
+            given_up: the reason why no more reports are waited for; None if there is none.
+
+        Raises:
+            DeliveryError: records were lost.
+            Exception: `given_up`, or the fatal error at its first check, if no record was lost.
         """
         fatal = self.fatal
         lost, self._lost = self._lost, 0
         purged, self._purged = self._purged, 0
         why, self._first = [self._first] * bool(self._first), ""
-        # No caller asked for the purge in these cases.
+        # In these cases the purge was not requested by the caller.
         if fatal is not None or given_up is not None:
             lost += purged
         if given_up is not None or (fatal is not None and not outstanding):
-            # A report that never reached its callback counts as lost: whether its record arrived is not
-            # known.
+            # A record whose report did not reach its callback counts as lost, because nobody knows whether it
+            # was delivered.
             lost += self._reports - self._passed_on + outstanding
             self._reports = self._passed_on
         news = given_up or (None if self._fatal_is_told else fatal)
@@ -187,13 +211,12 @@ class Deliveries:
 
 
 def _fatal_in(error: KafkaException | SystemError) -> KafkaException:
-    """Return the fatal error that a call met, where Python hides it behind a SystemError.
+    """Return the fatal error of a call, even if Python hides it behind a SystemError; raise any other error.
 
-    Raises any other error.
-
-    confluent-kafka leaves a fatal error pending, and calls the callbacks of the records it took along. Python
-    then makes it the cause of a SystemError; or, seldom, a callback clears it, and the call ends "without
-    setting an exception". Only a fatal error can be lost so: an exception of a callback is kept apart.
+    confluent-kafka leaves a fatal error pending while it calls the callbacks of the records that failed with
+    it. Python then makes it the cause of a SystemError. Seldom a callback clears the error, and the call ends
+    "without setting an exception". Only a fatal error can be lost in this way, because confluent-kafka keeps
+    an exception of a callback separately.
     """
     cause = error.__cause__ or error
     if isinstance(error, SystemError) and cause is error and "without" in str(error):
@@ -205,24 +228,25 @@ def _fatal_in(error: KafkaException | SystemError) -> KafkaException:
 
 
 def is_fatal(error: BaseException) -> TypeGuard[KafkaException]:
-    """Return whether the producer that raised this delivers nothing more."""
+    """Return whether this error is fatal: the producer that raised it delivers nothing more."""
     return isinstance(error, confluent_kafka.KafkaException) and error.args[0].fatal()
 
 
 def why_failed(producer: Any, error: KafkaError) -> KafkaError:
-    """Return why a transaction failed, where librdkafka says only that a call does not fit its state.
+    """Return the reason why a transaction failed, even if a call only reported an invalid state.
 
-    A transaction fails by itself, for instance when the brokers refuse one of its records. A call at
-    that moment tells of the state only; an attempt to begin another transaction fails with the reason.
+    A transaction can fail between calls, for instance when brokers refuse one of its records. The next call
+    then reports only that it does not fit the state. But an attempt to begin a transaction fails with the
+    reason.
 
     Args:
-        producer: whose transaction failed; abort the transaction next.
-        error: what a call of the producer raised.
+        producer: the producer of the transaction. The caller must abort the transaction next.
+        error: the error that a call of the producer raised.
     """
     if error.name() != "_STATE":
         return error
     try:
-        # Fails with the reason of the transaction's own failure; it begins none.
+        # This fails with the reason of the failure, and begins no transaction.
         producer.begin_transaction()
     except confluent_kafka.KafkaException as failed:
         error = failed.args[0]
@@ -230,7 +254,7 @@ def why_failed(producer: Any, error: KafkaError) -> KafkaError:
 
 
 def describe_error(error: KafkaError) -> str:
-    """Return what librdkafka says, and what it means where that is hard to guess."""
+    """Return the text of an error of librdkafka, with an explanation if it is hard to understand."""
     text: str = error.str()
     if error.code() == error.TOPIC_AUTHORIZATION_FAILED:
         text += ". This user needs Write on the topic"
@@ -243,18 +267,29 @@ def describe_error(error: KafkaError) -> str:
 
 
 def describe_errors(errors: Iterable[KafkaError]) -> str:
-    """Return what librdkafka says, each fault once: it comes once a try, each time with another duration."""
+    """Return the texts of librdkafka's errors, each once.
+
+    An error is reported at each try with another duration, so durations are removed.
+    """
     return "; ".join(dict.fromkeys(_DURATION.sub("", error.str()) for error in errors))
 
 
 def time_setting(config: Mapping[str, Any], name: str, default: int, most: int, least: int = 0) -> int:
-    """Return a time among librdkafka's settings.
+    """Return a time from librdkafka's settings, in milliseconds.
 
-    InvalidConfigError unless a whole number within its bounds.
+    Args:
+        config: the settings.
+        name: the name of the setting.
+        default: its value if it is not set.
+        most: the greatest value that is allowed.
+        least: the smallest value that is allowed.
+
+    Raises:
+        InvalidConfigError: the value is not a whole number, or out of bounds.
     """
     text = str(config.get(name, default)).strip()
-    # Not as Python reads it: librdkafka would stop at the first sign of 1_000 that is no digit.
-    # What is no number gets one that is out of bounds, so that both faults have one message.
+    # Python's `int` accepts 1_000, of which librdkafka would read only the 1. A text that is not a number
+    # becomes a number out of bounds, so both faults have the same message.
     number = int(text) if re.fullmatch("-?[0-9]{1,10}", text) else least - 1
     if not least <= number <= most:
         raise InvalidConfigError(f"{name!r} is {text[:40]!r}; give milliseconds, {least} to {most}")

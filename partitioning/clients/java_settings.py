@@ -27,7 +27,7 @@ _PEM_FILES = {
 }
 _MODULE = re.compile(r"[A-Za-z0-9]+LoginModule")
 _STORES = {"BCFKS", "JKS", "JCEKS", "PEM", "PKCS12"}
-"""Types of Java's key stores that an error may name; any other text may be a part of a password."""
+"""Types of Java's key stores that an error message may show. Another text could be a part of a password."""
 _WORD_OR_SIGN = r'(?s)"((?:\\.|[^"\\])*)"|\'((?:\\.|[^\'\\])*)\'|([=;])|([^\s=;"\']+)'
 _OF_OIDC = {
     "clientId": "sasl.oauthbearer.client.id",
@@ -37,15 +37,17 @@ _OF_OIDC = {
 
 
 def librdkafka_security(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return these settings, those of security that Java's clients have under the name that librdkafka wants.
+    """Return these settings, with the security settings of Java's clients translated to librdkafka's.
 
-    What librdkafka knows under its own name wins over what is translated. Raises InvalidConfigError where
-    something that decides who we are or whom we trust cannot be translated.
+    A setting under librdkafka's own name has precedence over a translated one.
+
+    Raises:
+        InvalidConfigError: a setting that decides about identity or trust cannot be translated.
     """
     rest = dict(config)
-    # Each takes its settings out of `rest`, so that librdkafka never sees a name that it does not know.
+    # Each function removes its settings from `rest`, because librdkafka refuses names that it does not know.
     settings = _login(rest) | _store(rest, "truststore") | _store(rest, "keystore")
-    # Java turns the check of the host name off by an empty value, librdkafka by "none".
+    # An empty value turns the check of the host name off in Java; in librdkafka "none" does.
     if rest.get("ssl.endpoint.identification.algorithm") == "":
         rest["ssl.endpoint.identification.algorithm"] = "none"
     handler = rest.pop("sasl.login.callback.handler.class", _OIDC_HANDLER)
@@ -61,14 +63,14 @@ def librdkafka_security(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _untranslatable(name: str, why: str) -> InvalidConfigError:
-    """Return the error for a setting that librdkafka has no counterpart of; values are never shown."""
+    """Return the error for a setting without a counterpart in librdkafka; it never shows the value."""
     return InvalidConfigError(f"{name} cannot be translated for librdkafka, on which this is built: {why}")
 
 
 def _login(rest: dict[str, str]) -> dict[str, str]:
-    """Return user and password, or whom to ask for a token, from the login module.
+    """Return user and password, or the settings for a token, from the login module.
 
-    Its setting is taken out.
+    The setting of the login module is removed from `rest`.
     """
     if _JAAS not in rest:
         return {}
@@ -92,7 +94,7 @@ def _login(rest: dict[str, str]) -> dict[str, str]:
         if extensions:
             settings["sasl.oauthbearer.extensions"] = ",".join(extensions)
         return {"sasl.oauthbearer.method": "oidc", **settings}
-    # Of a line that was cut or joined any word may come first, also one of a password.
+    # If a line was cut or wrongly joined, the first word may be a part of a password.
     known = f"the login module {kind!r}" if _MODULE.fullmatch(kind) else "no login module"
     raise _untranslatable(_JAAS, f"it names {known}; Plain, Scram and OAuthBearerLoginModule can be")
 
@@ -101,7 +103,7 @@ def _parse_jaas(jaas: str) -> tuple[str, dict[str, str]]:
     """Return the login module and its options: `Module required name="value" ...;`."""
     tokens = []
     end = 0
-    # A value may hold spaces, signs and escaped quotes; splitting at blanks would cut such a password in two.
+    # A value may have spaces, signs and escaped quotes, so the text must not simply be split at blanks.
     for match in re.finditer(_WORD_OR_SIGN, jaas):
         if jaas[end : match.start()].strip():
             break
@@ -109,7 +111,7 @@ def _parse_jaas(jaas: str) -> tuple[str, dict[str, str]]:
         quoted = match[1] if match[1] is not None else match[2]
         tokens.append(match[0] if quoted is None else re.sub(r"\\(.)", r"\1", quoted))
     triples = [*zip(tokens[2:-1:3], tokens[3:-1:3], tokens[4:-1:3], strict=False)]
-    # Module, flag and ";" are three tokens, each option three more: NAME, "=", VALUE.
+    # Module, flag and ";" are three tokens. Each option has three more: NAME, "=", VALUE.
     whole = not jaas[end:].strip() and len(tokens) == 3 * len(triples) + 3
     if not whole or any(sign != "=" for _, sign, _ in triples):
         raise _untranslatable(_JAAS, 'it is not one MODULE required NAME="VALUE" ...; (not shown)')
@@ -117,13 +119,14 @@ def _parse_jaas(jaas: str) -> tuple[str, dict[str, str]]:
 
 
 def _store(rest: dict[str, str], store: str) -> dict[str, str]:
-    """Certificates from a trust store or a key store; its settings are taken out.
+    """Return the settings of certificates in a trust store or a key store; remove Java's from `rest`.
 
-    librdkafka reads PEM; and a key store in PKCS12 under Java's own names, as which one without a type goes.
+    librdkafka reads PEM files. It also reads a key store in PKCS12, under Java's own names; a key store
+    without a type counts as PKCS12.
     """
     settings = {new: rest.pop(old) for old, new in _INLINE[store].items() if old in rest}
     kind = rest.pop(f"ssl.{store}.type", "").upper()
-    # librdkafka has `ssl.keystore.location` and `ssl.keystore.password` itself and reads PKCS12 from it.
+    # librdkafka has `ssl.keystore.location` and `ssl.keystore.password` itself, for PKCS12.
     if store == "keystore" and kind in {"", "PKCS12"}:
         return settings
     location = rest.pop(f"ssl.{store}.location", None)

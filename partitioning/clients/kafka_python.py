@@ -1,4 +1,4 @@
-"""kafka-python: an instance decides in 3.x, a callable in 2.x."""
+"""Places records of kafka-python producers: by an instance in 3.x, and by a callable in 2.x."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class KafkaPythonPartitioner(ClientPartitioner):  # type: ignore[misc]
     def __init__(self, partitioner: str | Partitioner = "default") -> None:
         self._partitioner = strategy(partitioner)
         self._placers: dict[str, TopicPlacer] = {}
-        # What a thread, in the middle of `send()`, must remember until the client asks again.
+        # `_thread.refused` is the partition that was just refused for a record of this thread. It is set
+        # between `on_new_batch` and the client's second question for the same record, both inside one
+        # `send()`.
         self._thread = threading.local()
 
     def partition(
@@ -50,31 +52,31 @@ class KafkaPythonPartitioner(ClientPartitioner):  # type: ignore[misc]
             MisplacedRecordError: the strategy chose a partition that the topic does not have.
         """
         placer, layout = self._placer_and_layout(topic, cluster)
-        # Taken out at once: it is meant for the next question of this thread only.
+        # Removed at once, because it concerns only the next question of this thread.
         refused: int | None = vars(self._thread).pop("refused", None)
         if refused is not None and not placer.minds_batches:
             return refused
         key_bytes = None if serialized_key is None else bytes(serialized_key)
         chosen = placer.place(key_bytes, layout)
-        # The record was counted when it was placed for the first time; a second answer that is the same is no
-        # new record.
+        # The record was counted when it was placed for the first time. If the second answer is the same, it
+        # is not counted again.
         if chosen != refused:
             size = -1 if serialized_value is None else len(serialized_value)
             placer.note_append(chosen, key_bytes, size, layout, enable_switch=False)
         return chosen
 
     def on_new_batch(self, topic: str, cluster: Any, prev_partition: int) -> None:
-        """Hear that an unkeyed record found no room in the batches of the partition just chosen.
+        """Handle the client's notice that an unkeyed record found no batch with room in its partition.
 
-        The client asks for that record's partition once more, right after this. A strategy that knows nothing
-        of batches gives the same answer again: to it, this is no new record (as KAFKA-9965 wants).
+        The client asks for the record's partition again right after this call. A strategy that does not
+        depend on batches then returns the same partition, because this is not a new record (see KAFKA-9965).
         """
         placer, layout = self._placer_and_layout(topic, cluster)
         placer.batch_ended(prev_partition, layout)
         self._thread.refused = prev_partition
 
     def _placer_and_layout(self, topic: str, cluster: Any) -> tuple[TopicPlacer, TopicLayout]:
-        """Return the topic's strategy and its layout as the client's metadata has it now.
+        """Return the topic's strategy, and the topic's layout by the client's present metadata.
 
         Raises:
             UnknownTopicError: the client knows no such topic.
@@ -88,7 +90,8 @@ class KafkaPythonPartitioner(ClientPartitioner):  # type: ignore[misc]
         )
         placer = self._placers.get(topic)
         if placer is None:
-            # Two threads may meet a topic at once; `setdefault` keeps the state of one of them for both.
+            # Two threads may write the first record of a topic at once. `setdefault` gives both the same
+            # state.
             placer = self._placers.setdefault(topic, TopicPlacer(topic, self._partitioner, batches_told=True))
         return placer, layout
 

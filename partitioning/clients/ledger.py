@@ -1,8 +1,8 @@
-"""The ledger of exactly-once writes: how much of which version each partition of a topic holds.
+"""The ledger of exactly-once writes: the version that each partition of a topic has, and how much of it.
 
-Its entries are offsets of a consumer group, committed in the transaction of the records that they describe:
-the offset is the version, the rest stands in its metadata. Spark's executors get this module by value, so it
-needs nothing else of this package.
+Its entries are committed offsets of a consumer group, written in the same transaction as the records that
+they describe. The offset is the version, and the offset's metadata has the rest. Spark's executors get this
+module by value, so it needs nothing else of this package.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FORMAT = 1
 """The format of an entry, and of the digest in it."""
 
 PREFIX = "copartition/"
-"""Prefix of all ledgers' groups and all transactional ids: grant permissions on this prefix."""
+"""The prefix of the consumer groups of all ledgers and of all transactional ids, for granting permissions."""
 
 
 def ledger_group(app_id: str) -> str:
@@ -28,25 +28,25 @@ def ledger_group(app_id: str) -> str:
 
 
 def transactional_id(app_id: str, topic: str, partition: int) -> str:
-    """Return the transactional id of the only writer that a partition has; no two partitions share one."""
+    """Return the transactional id of a partition's only writer; each partition has another one."""
     return f"{ledger_group(app_id)}/{topic}/{partition}"  # a topic's name holds no slash
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Says what a partition holds of the version that was written to it last.
+    """Holds how much of the last written version a partition has.
 
     Attributes:
         version: the number of that version.
-        records: how many of the version's records are in: the first so many.
-        digest: of exactly these.
-        done: whether that is all of them.
-        partitions: the partition count that the version was placed for.
+        records: how many of the version's records for this partition are written. They are the first ones.
+        digest: the digest of exactly these records.
+        done: True if these are all of the version's records for this partition.
+        partitions: the partition count for which the version was placed.
         before: the partition count of the version before; 0 if there was none.
-        topic_id: the topic's id in the cluster, which a topic of the same name made later does not have.
-        format: of this entry and its digest.
-        since: where readers of committed records stood when the transaction with this entry began; -1 where
-            an earlier release did not note it.
+        topic_id: the topic's id in the cluster. A topic that is deleted and created again has another id.
+        format: the format of this entry and its digest.
+        since: the end offset for readers of committed records when the transaction of this entry began; -1 if
+            an earlier release, which did not record it, wrote the entry.
         added: how many records that transaction had.
     """
 
@@ -62,7 +62,7 @@ class Entry:
     added: int = 0
 
     def metadata(self) -> str:
-        """Return what stands beside the offset."""
+        """Return the metadata that is committed with the offset: all attributes as JSON."""
         return json.dumps(asdict(self), separators=(",", ":"))
 
     def has_types_of(self, other: Entry) -> bool:
@@ -71,21 +71,21 @@ class Entry:
 
     @classmethod
     def parse(cls, offset: int, metadata: str | None) -> Entry | None:
-        """Return the entry of a committed offset, None if there is none.
+        """Return the entry of a committed offset; None if no offset is committed (it is negative).
 
-        ValueError for another application's.
+        Raises ValueError if another application committed it.
         """
         if offset < 0:
             return None
         try:
             parsed = json.loads(metadata or "")
-            # Another format may have more attributes, which are left out, and an earlier release has fewer.
+            # Another format may have more attributes, which are ignored. An earlier release has fewer.
             entry = cls(**{name: parsed[name] for name in cls.__slots__ if name in parsed})
         except (ValueError, KeyError, TypeError, RecursionError):  # the last one for JSON nested deeply
             entry = None
-        # The offset and the metadata are written together; if they disagree, another program committed here,
-        # which may commit any JSON. The entry to compare with is made here: a constant of the module would
-        # travel to Spark's executors inside its own class, where it cannot be unpickled.
+        # The offset and the metadata are written together. If they disagree, another program committed the
+        # offset, and its metadata can be any JSON. `typical` is made here and is no constant of the module:
+        # that would be sent to Spark's executors as a part of its own class, and could not be unpickled.
         typical = cls(0, 0, "", False, 0, 0, "")
         if entry is None or entry.version != offset or not entry.has_types_of(typical):
             raise ValueError(
@@ -95,9 +95,9 @@ class Entry:
 
 
 def entries(committed: Iterable[TopicPartition]) -> dict[int, Entry | None]:
-    """Return the entries of one topic's partitions.
+    """Return the entry of each of these partitions of one topic, by partition number.
 
-    ValueError names one that another application committed.
+    Raises ValueError, which names the partition, if another application committed its offset.
     """
     by_partition = {}
     for place in committed:

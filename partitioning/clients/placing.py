@@ -1,4 +1,4 @@
-"""One topic's records, placed by a strategy and checked before a client hears of it."""
+"""Places the records of one topic by a strategy, and checks each answer before a client gets it."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ _BY_PROFILE = (DefaultHash, RandomChoice, RoundRobin, Sticky, StickyByTime)
 
 
 def strategy(partitioner: str | Partitioner) -> Partitioner:
-    """Return a partitioner by its registered name, or itself.
+    """Return the partitioner of this name; a partitioner is returned as it is.
 
-    UnknownStrategyError if the name is of none.
+    Raises UnknownStrategyError if there is no partitioner of this name.
     """
     return get_partitioner(partitioner) if isinstance(partitioner, str) else partitioner
 
 
 def check_explicit(topic: str, partition: object) -> None:
-    """MisplacedRecordError if an explicit partition is no number: to librdkafka True is 1."""
+    """Raise MisplacedRecordError if an explicit partition is not an integer; True would be read as 1."""
     if not is_integer(partition):
         raise MisplacedRecordError(f"a record of topic {topic!r} has partition {partition!r}; give a number")
 
 
 def librdkafka_partitioner(partitioner: Partitioner) -> str | None:
-    """Return librdkafka's `partitioner` that places keys that are not empty as this strategy does, if any."""
-    # A stranger's subclass may place otherwise.
+    """Return librdkafka's `partitioner` that places non-empty keys as this strategy does, or None."""
+    # A subclass that is not built in may place records differently.
     if not isinstance(partitioner, _BY_PROFILE) or type(partitioner) not in _BY_PROFILE:
         return None
     profile = PROFILES.get(partitioner.keyed or "")
@@ -52,33 +52,44 @@ def librdkafka_partitioner(partitioner: Partitioner) -> str | None:
 
 @lru_cache(maxsize=1024)
 def layout_of(topic: str, partitions: tuple[int, ...], available: tuple[int, ...]) -> TopicLayout:
-    """Return the layout of a topic with these partitions.
+    """Return the layout of a topic.
 
-    InvalidLayoutError unless their numbers are 0 to n - 1.
+    Args:
+        topic: the topic's name, for messages.
+        partitions: the numbers of all partitions, in any order.
+        available: the numbers of the partitions with a leader.
+
+    Raises:
+        InvalidLayoutError: the partition numbers are not 0 to n - 1.
     """
     if sorted(partitions) != list(range(len(partitions))):
         raise InvalidLayoutError(
             f"topic {topic!r}: the client's metadata is incomplete; it has partitions {sorted(partitions)}, "
             "not every one from 0 up"
         )
-    # No leader at all is read as every leader: a record must go somewhere, and waits for its leader there.
+    # If no partition has a leader, all count as available: a record must go to one of them, and waits there.
     every = len(available) in {0, len(partitions)}
     return TopicLayout(len(partitions), available=None if every else tuple(sorted(available)))
 
 
 class TopicPlacer:
-    """Places one topic's records; several threads may ask.
+    """Places one topic's records. It may be called by several threads.
 
-    `batches_told`: whether `batch_ended` will be called. InvalidConfigError if it will not be and the
-    strategy would therefore stay with one partition.
+    Args:
+        topic: the topic.
+        partitioner: the strategy.
+        batches_told: True if `batch_ended` will be called.
+
+    Raises:
+        InvalidConfigError: `batches_told` is False, and the strategy would never leave its first partition.
     """
 
     def __init__(self, topic: str, partitioner: Partitioner, *, batches_told: bool = False) -> None:
         self._topic = topic
         self._name = partitioner.name
         self._decide = partitioner.for_topic(topic)
-        # Asked once: an isinstance of a Protocol looks at every name, which costs more than to place a
-        # record.
+        # These are checked only once: `isinstance` with a Protocol checks every name, which takes longer than
+        # to place a record.
         self._bytes_aware = self._decide if isinstance(self._decide, BytesAware) else None
         self._batch_aware = self._decide if isinstance(self._decide, BatchAware) else None
         self._time_aware = self._decide if isinstance(self._decide, TimeAware) else None
@@ -91,20 +102,22 @@ class TopicPlacer:
 
     @property
     def minds_batches(self) -> bool:
-        """True if the end of a batch matters to the strategy."""
+        """True if the strategy depends on the end of a batch."""
         return self._bytes_aware is not None or self._batch_aware is not None
 
     def place(self, key: bytes | None, layout: TopicLayout) -> int:
         """Return the partition of a record with this serialized key.
 
-        MisplacedRecordError if the topic lacks it; BrokenPluginError if the strategy ends the process.
+        Raises:
+            MisplacedRecordError: the strategy chose a partition that the topic does not have.
+            BrokenPluginError: the strategy ends the process (`sys.exit`).
         """
         with self._lock:
             if self._time_aware is not None:
                 self._time_aware.advance(monotonic() * 1000)
             try:
                 chosen = self._decide.partition(key, layout)
-            except SystemExit as error:  # it would end whoever produces without a word
+            except SystemExit as error:  # otherwise the producing program would end without an error message
                 raise BrokenPluginError(
                     f"partitioner {self._name!r} ends the process in `partition`: {error!r}"
                 ) from error
@@ -118,27 +131,36 @@ class TopicPlacer:
     def note_append(
         self, partition: int, key: bytes | None, value_size: int, layout: TopicLayout, *, enable_switch: bool
     ) -> None:
-        """Note that a record went where `place` said, for a strategy that counts its partition's bytes.
+        """Count a record that went to the partition of `place`, for a strategy that counts bytes.
 
-        Only the strategy knows whether the key decided, so a keyed record counts too where its key leads
-        to the current partition. `value_size` is -1 for no value; headers, if any, go uncounted.
-        `enable_switch`: whether that partition's batches are all full or gone, or may be.
+        Only the strategy knows whether the key decided. So a keyed record counts, too, if its key leads to
+        the current partition. Headers are not counted.
+
+        Args:
+            partition: the partition of the record.
+            key: the serialized key.
+            value_size: the bytes of the value; -1 for no value.
+            layout: the topic as it is now.
+            enable_switch: True if all batches of the partition are, or may be, full or gone.
         """
         if self._bytes_aware is None:
             return
         with self._lock:
-            # `peek` is asked under the same lock as `note_append`: another thread could move the partition in
+            # `peek` and `note_append` share one lock, because another thread could change the partition in
             # between.
             if self._bytes_aware.peek(layout) == partition:
                 size = record_size(payload_size(-1 if key is None else len(key), value_size), 0, 0)
                 self._bytes_aware.note_append(size, layout, enable_switch=enable_switch)
 
     def batch_ended(self, partition: int, layout: TopicLayout) -> None:
-        """An unkeyed record, put into this partition, found no batch with room; `place` is asked again."""
+        """Handle that an unkeyed record found no batch with room in this partition.
+
+        The client calls `place` again for the record.
+        """
         with self._lock:
             if self._bytes_aware is not None:
-                # No bytes, but the batch is full: a strategy that has passed its size may leave the partition
-                # now.
+                # This adds no bytes, but tells that the batch is full. So a strategy that has reached its
+                # size can leave the partition now.
                 self._bytes_aware.note_append(0, layout, enable_switch=True)
             if self._batch_aware is not None:
                 self._batch_aware.new_batch(partition, layout)
@@ -148,11 +170,11 @@ class TopicCallable:
     """Places the records of one topic by any strategy.
 
     Args:
-        topic: the topic that the producer writes, which such a client does not tell. A producer of several
-            topics needs a strategy without state, such as a profile for records that all have keys.
+        topic: the topic that the producer writes. The client does not pass it. A producer of several topics
+            needs a strategy without state, such as a profile for records that all have keys.
         partitioner: a strategy, or the registered name of a strategy or profile.
-        value_bytes: what a value takes on average, which such a client does not tell either. It matters to
-            strategies that leave a partition after so many bytes.
+        value_bytes: the mean size of a value in bytes. The client does not pass values, and strategies that
+            leave a partition after a number of bytes need their size.
     """
 
     def __init__(self, topic: str, partitioner: str | Partitioner, *, value_bytes: int = 1024) -> None:
@@ -165,8 +187,9 @@ class TopicCallable:
     ) -> int:
         """Return the partition of a record.
 
-        InvalidLayoutError if the client knows only some of the topic's partitions, MisplacedRecordError
-        where the strategy chose a partition that the topic does not have.
+        Raises:
+            InvalidLayoutError: the client knows only some of the topic's partitions.
+            MisplacedRecordError: the strategy chose a partition that the topic does not have.
         """
         layout = layout_of(self._topic, tuple(all_partitions), tuple(available))
         partition = self._placer.place(key_bytes, layout)

@@ -1,4 +1,4 @@
-"""Keeps what the cluster last said about its topics, for a client that must name partitions itself."""
+"""Keeps the layouts of topics up to date, for a client that must choose partitions itself."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ _MAYBE_SOON = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE
 
 
 def encode_text(part: str | bytes | None) -> bytes | None:
-    """Return a key or value as confluent-kafka sends it."""
+    """Return the bytes of a key or value as confluent-kafka sends it: a text becomes UTF-8."""
     return part.encode() if isinstance(part, str) else part
 
 
 @dataclass(slots=True)
 class ClientTopic:
-    """A topic: its strategy's state, and its layout.
+    """A topic with its layout and its strategy's state.
 
     Attributes:
-        placer: the strategy, with its state of this topic.
-        layout: the last that the cluster told; None before.
-        trusted: whether records are placed by it without asking first.
-        fresh_until: when it is due to be asked for, in seconds of the monotonic clock.
-        meeting: held while the first layout is asked for, so that one thread asks.
+        placer: the strategy, with its state for this topic.
+        layout: the last layout that the cluster returned; None before the first one.
+        trusted: True if records may be placed by `layout` without asking the cluster first.
+        fresh_until: the time, in seconds of the monotonic clock, after which the layout is refreshed.
+        meeting: a lock that is held while the layout is asked for, so that only one thread asks.
     """
 
     placer: TopicPlacer
@@ -68,24 +68,31 @@ class ClientTopic:
         return self.placer.place(key, self.layout)
 
     def note_sent(self, partition: int, key: bytes | None, value: bytes | None) -> None:
-        """Tell the strategy that a record is on its way to where it was placed."""
+        """Tell the strategy that a record was queued for its partition."""
         assert self.layout is not None
         size = -1 if value is None else len(value)
         self.placer.note_append(partition, key, size, self.layout, enable_switch=True)
 
 
 class Topics:
-    """The topics that records were placed in.
+    """The topics to which a producer has written, with their layouts.
 
-    A layout is asked for when first needed, which may block for `max_block_ms`, and in the background when it
-    is older than `topic.metadata.refresh.interval.ms`. While no broker answers, the old one serves on, and no
-    other topic is asked for. InvalidConfigError if `config` has a partitioner or a setting without
-    meaning.
+    A layout is asked for at the first record of its topic, which may block for `max_block_ms`. When it is
+    older than `topic.metadata.refresh.interval.ms`, it is refreshed in the background. While no broker
+    answers, the old layout is used, and other topics are not asked for.
+
+    Args:
+        config: the producer's configuration.
+        partitioner: a strategy, or the registered name of a strategy or profile.
+        max_block_ms: the milliseconds to wait for a topic to appear and for a broker to answer.
 
     Attributes:
-        hashing: librdkafka's setting for a `partitioner` that places keyed records by the strategy's own
-            hash; empty if it has none.
-        hashed: the topics, known to the cluster, whose keyed records may be left to it.
+        hashing: librdkafka's setting `partitioner` that places keyed records by the strategy's own hash;
+            empty if librdkafka does not have this hash.
+        hashed: the topics, known to the cluster, whose keyed records librdkafka itself may place.
+
+    Raises:
+        InvalidConfigError: `config` has a `partitioner`, or a setting is invalid.
     """
 
     def __init__(
@@ -113,9 +120,13 @@ class Topics:
         self.hashed: set[str] = set()
 
     def known_topic(self, name: str, ask: Ask) -> ClientTopic | None:
-        """Return a topic that needs no question before a record is placed; None for one that does.
+        """Return a topic if its layout can be used without asking the cluster first; else None.
 
-        A layout that is due is asked for in the background; arguments as of `current`.
+        A layout that is too old is refreshed in the background.
+
+        Args:
+            name: the topic.
+            ask: asks the cluster for the topic's metadata (`Producer.list_topics`).
         """
         topic = self._topics.get(name)
         if topic is None or not topic.trusted:
@@ -125,79 +136,80 @@ class Topics:
         return topic
 
     def current(self, name: str, ask: Ask) -> ClientTopic:
-        """Return a topic; if need be, the cluster is asked for its layout first (`Producer.list_topics`).
+        """Return a topic; if its layout cannot be used, ask the cluster first.
+
+        Args:
+            name: the topic.
+            ask: asks the cluster for the topic's metadata (`Producer.list_topics`).
 
         Raises:
-            UnknownTopicError: the cluster has no such topic, or hides it from us.
-            BrokerUnreachableError: no broker answers, and none ever told this topic's layout.
+            UnknownTopicError: the cluster has no such topic, or this user may not see it.
+            BrokerUnreachableError: no broker answers, and no earlier layout of this topic is known.
         """
         return self.known_topic(name, ask) or self.meet(name, ask)
 
     def on_error(self, name: str, error: KafkaError) -> None:
-        """A record of this topic was refused; where the topic or a partition is gone, it is met anew."""
+        """Handle the error of a record; if the topic or a partition is gone, the next record asks again."""
         topic = self._topics.get(name)
         if topic is not None and error.code() in _IS_GONE:
             self._forget(name, topic)
 
     def meet(self, name: str, ask: Ask) -> ClientTopic:
-        """Return a topic, after the cluster was asked for its layout.
-
-        Arguments and errors as of `current`.
-        """
+        """Ask the cluster for a topic's layout, and return the topic; see `current` for the arguments."""
         topic = self._topics.get(name)
         if topic is None:
             topic = self._topics.setdefault(name, ClientTopic(TopicPlacer(name, self._partitioner)))
-        # One lock a topic: a cluster that is slow to answer for one topic must not stop the others.
+        # Each topic has its own lock, because a slow answer for one topic must not stop the others.
         with topic.meeting:  # another thread may be first
             if not topic.trusted and (topic.layout is None or not self._refresh_now(name, topic, ask)):
                 self._keep(name, topic, self._first_layout(name, ask))
         return topic
 
     def _is_due(self, topic: ClientTopic) -> bool:
-        """Return whether this topic's layout is too old, and brokers are not known to be silent."""
+        """Return whether this topic's layout is too old and brokers may answer."""
         return (now := monotonic()) >= topic.fresh_until and now >= self._silent_until
 
     def _refresh_soon(self, ask: Ask) -> None:
-        """Ask for the layouts that are due, in the background, one after the other until nobody answers."""
-        # One refresher at a time; whoever comes second need not wait for it.
+        """Refresh the layouts that are too old, in a background thread, unless one is running already."""
+        # There is one refresher at a time. A second caller does not wait for it.
         if self._refreshing.acquire(blocking=False):
             self._refresher = Thread(target=self._refresh, args=(ask,), daemon=True)
             self._refresher.start()
 
     def close(self) -> None:
-        """Wait for a question that is under way: librdkafka must not end before the answer."""
+        """Wait for a refresh that is running: librdkafka must not be closed before the answer."""
         if self._refresher is not None:
             self._refresher.join()
 
     def _refresh(self, ask: Ask) -> None:
-        """Ask for every layout that is due; runs in a thread of its own and ends without an error."""
+        """Refresh every layout that is too old; this runs in a thread of its own and raises nothing."""
         try:
             for name, topic in [*self._topics.items()]:
                 if topic.trusted and self._is_due(topic) and not self._is_there(name, topic, ask):
-                    self._forget(name, topic)  # whoever produces next meets it anew, and hears why
+                    self._forget(name, topic)  # so the next record of the topic asks again, and can raise
         except (RuntimeError, CancelledError):
-            pass  # the producer or its event loop has ended meanwhile
+            pass  # the producer or its event loop has been closed meanwhile
         finally:
             self._refreshing.release()
 
     def _is_there(self, name: str, topic: ClientTopic, ask: Ask) -> bool:
-        """Return whether a topic may still be written to by its last layout."""
+        """Return whether records of a topic may still be placed by its layout, after a refresh."""
         try:
             return self._refresh_now(name, topic, ask)
-        # Why it is not there is told to the next caller of `meet`, who is in a thread that can raise.
+        # The next caller of `meet` gets the reason: its thread can raise an error to the user.
         except CopartitionError:
             return False
 
     def _refresh_now(self, name: str, topic: ClientTopic, ask: Ask) -> bool:
-        """Return whether the topic is there.
+        """Refresh a topic's layout, and return whether the topic exists.
 
-        Where nobody answers, its last layout serves on for some seconds.
+        If no broker answers, the last layout is used for some more seconds, and this returns True.
         """
         if monotonic() >= self._silent_until:
             try:
                 layout = _layout(name, ask, _REFRESH_WITHIN_S)
             except KafkaException:
-                # For all topics: brokers that are silent about one will not answer for the others, and each
+                # This holds for all topics: silent brokers will not answer for the others either, and each
                 # question blocks.
                 self._silent_until = monotonic() + _REFRESH_AGAIN_S
             else:
@@ -208,16 +220,17 @@ class Topics:
         return True
 
     def _forget(self, name: str, topic: ClientTopic) -> None:
-        """Have a topic's layout asked for before its next record; its strategy's state stays."""
+        """Make the topic's next record ask for its layout; the state of its strategy stays."""
         topic.trusted = False
         self.hashed.discard(name)
 
     def _keep(self, name: str, topic: ClientTopic, layout: TopicLayout) -> None:
-        """Take a topic's layout as of now."""
+        """Store a topic's present layout."""
         topic.layout = layout
         topic.fresh_until = monotonic() + self._max_age_s
         topic.trusted = True
-        # Only now: a topic's first record asks the cluster for it, so that an unknown topic raises at once.
+        # librdkafka may place records only from now on. So a topic's first record asks the cluster, and an
+        # unknown topic raises at once.
         if self.hashing:
             self.hashed.add(name)
 
@@ -237,10 +250,10 @@ class Topics:
         """Return a topic's layout; None if it is not there yet.
 
         Raises:
-            BrokerUnreachableError: nobody answers; the message says why.
+            BrokerUnreachableError: no broker answers; the message has the reason.
         """
         if self._config.get("enable.idempotence"):
-            ask = partial(connected_metadata, ask)  # else the first batch waits 500 ms for its id
+            ask = partial(connected_metadata, ask)  # otherwise the first batch waits 500 ms for its id
         try:
             return _layout(name, ask, within_s)
         except KafkaException as error:
@@ -252,9 +265,10 @@ class Topics:
 
 
 def _refusals(config: Mapping[str, Any]) -> list[KafkaError]:
-    """Return why brokers send us away, by a client of its own.
+    """Return the errors by which brokers refuse a client, found with a new client.
 
-    The producer itself learns it when it is polled, which would call the delivery callbacks in mid-produce.
+    The producer itself gets them only in `poll`, which would call delivery callbacks in the middle of
+    `produce`.
     """
     errors: list[KafkaError] = []
     with machine_faults():
@@ -268,7 +282,10 @@ def _refusals(config: Mapping[str, Any]) -> list[KafkaError]:
 
 
 def _layout(name: str, ask: Ask, within_s: float) -> TopicLayout | None:
-    """Return the layout as of now; None if the topic is not there, or not yet."""
+    """Return the present layout of a topic; None if the topic does not exist, or not yet.
+
+    Raises UnknownTopicError if the topic cannot be used for another reason.
+    """
     topic = ask(name, within_s).topics[name]
     if topic.error is not None and topic.error.code() not in _MAYBE_SOON:
         hint = ""

@@ -1,8 +1,8 @@
-"""Java's `hashCode` and `HashMap`, both of which decide where Kafka puts things, are modelled here.
+"""Models Java's `hashCode` and `HashMap`, whose results affect many decisions of Kafka.
 
-`HashMap` and `HashSet` are called one by one, as in Java. `hash_map_order` is the order of a map that is only
-filled; `many_maps` has that of many at once. `TimelineKeys` is the order of Kafka's own map, in which a
-coordinator has its members.
+`HashMap` and `HashSet` have Java's single operations. `hash_map_order` computes the order of a map to which
+keys are only added, and `many_maps` computes it for many maps at once. `TimelineKeys` has the order of
+Kafka's own map, in which a coordinator keeps its members.
 
 Strings are hashed and compared by UTF-16 code unit, as in Java. "Order" is always the order of iteration. A
 function that computes an order by arithmetic says which cases it leaves to the classes that go key by key.

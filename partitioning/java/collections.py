@@ -1,8 +1,9 @@
-"""The order of other collections of Kafka's brokers than `HashMap`: Kafka's, Scala's and a Java heap.
+"""Models the order of other collections of Kafka's brokers than `HashMap`.
 
 - `TimelineKeys`: the `TimelineHashMap` in which coordinators keep their members.
 - `scala_set_order`: Scala's immutable `Set[String]`, in which brokers list the topics that a client asks for.
-- `PriorityQueue`: `java.util.PriorityQueue`; among equals its heap decides, which no sort does alike.
+- `PriorityQueue`: `java.util.PriorityQueue`. Its heap decides the order of equal elements, and no sort gives
+  the same order.
 """
 
 from collections import defaultdict
@@ -21,10 +22,10 @@ _MAX_LOAD_FACTOR = 0.75
 
 
 class TimelineKeys(Generic[H]):
-    """The keys of a `TimelineHashMap` that was made for no particular number of them.
+    """The keys of a `TimelineHashMap` that was made without an expected size.
 
-    Slots are the highest bits of a product, so a longer table has much the same order; within a slot the key
-    that came last is first. The table never becomes shorter.
+    The slot of a key is the highest bits of a product, so a longer table has nearly the same order. In a
+    slot, the key that was added last is first. The table never becomes shorter.
 
     Args:
         hash_of: the key's `hashCode`, a signed 32-bit number.
@@ -45,8 +46,8 @@ class TimelineKeys(Generic[H]):
         return chain.from_iterable(self._slots)
 
     def put(self, key: H) -> None:
-        """`put`; a key that is there already stays where it is."""
-        # Java's quirk: it looks whether there is room before it looks whether the key is there already.
+        """Add a key (`put`); a key that is there already keeps its place."""
+        # Quirk: Java first checks whether there is room, even if the key is there already.
         if (self._size + 1) * _MAX_LOAD_FACTOR > len(self._slots):
             before, self._slots = self._slots, [[] for _ in range(2 * len(self._slots))]
             # The keys of a slot are appended one by one, so each of the two slots that they go to keeps their
@@ -60,16 +61,16 @@ class TimelineKeys(Generic[H]):
             self._size += 1
 
     def remove(self, key: H) -> None:
-        """`remove`.
+        """Remove a key (`remove`).
 
         Raises:
-            ValueError: it is not there.
+            ValueError: the key is not there.
         """
         self._slot(key).remove(key)
         self._size -= 1
 
     def _slot(self, key: H) -> list[H]:
-        """Return the chain of a key: its hash code times the multiplier, the top bits of 64."""
+        """Return the chain of a key, by the top bits of its hash code times the multiplier, in 64 bits."""
         bits = len(self._slots).bit_length() - 1
         return self._slots[(self._hash_of(key) * _GOLDEN & _LONG) >> (64 - bits)]
 
@@ -80,7 +81,7 @@ _WORD = 0xFFFFFFFF
 
 
 def scala_set_order(names: Iterable[str]) -> list[str]:
-    """Return the names, each once, in the order in which Scala's set of them gives them back."""
+    """Return each name once, in the order in which a Scala set of them iterates."""
     once = list(dict.fromkeys(names))
     if len(once) <= _KEPT_AS_THEY_COME:
         return once
@@ -88,24 +89,23 @@ def scala_set_order(names: Iterable[str]) -> list[str]:
 
 
 def _in_order(entries: list[tuple[int, str]]) -> list[str]:
-    """Return names by hash code, five bits at a time from the lowest: Scala's trie, one node after the other.
+    """Return the names in the order of Scala's trie, which uses five bits of the hash code on each level.
 
     Args:
-        entries: (what is left of the hash code, name), names with equal codes in the order in which they
-            came.
+        entries: (the rest of the hash code, name). Names with equal codes are in the order of insertion.
     """
     if len({code for code, _ in entries}) == 1:
-        return [name for _, name in entries]  # one, or equal hashes, which stay as they came
+        return [name for _, name in entries]  # a single name, or equal hashes in the order of insertion
     nodes: dict[int, list[tuple[int, str]]] = defaultdict(list)
     for code, name in entries:
         nodes[code & (1 << _BITS) - 1].append((code >> _BITS, name))
-    # A node keeps single names before subtrees; both stand in the order of their five bits.
+    # A node has single names before subtrees. Both are in the order of their five bits.
     in_place = sorted(nodes.items(), key=lambda node: (len(node[1]) > 1, node[0]))
     return [name for _, node in in_place for name in _in_order(node)]
 
 
 def _improve(code: int) -> int:
-    """`scala.collection.Hashing.improve`."""
+    """Return the improved hash code (`scala.collection.Hashing.improve`)."""
     code = (code + ~(code << 9)) & _WORD
     code ^= code >> 14
     code = (code + (code << 4)) & _WORD
@@ -116,10 +116,12 @@ E = TypeVar("E")
 
 
 class PriorityQueue(Generic[E]):
-    """`java.util.PriorityQueue`, filled by one `add` after the other; `key` is asked at each comparison.
+    """Models `java.util.PriorityQueue`, to which `elements` are added one by one.
+
+    `key` is called at each comparison.
 
     Attributes:
-        heap: the elements as Java's array has them; iteration of a PriorityQueue goes over it as it is.
+        heap: the elements in the order of Java's array, in which a PriorityQueue also iterates.
     """
 
     def __init__(self, key: Callable[[E], Any], elements: Iterable[E] = ()) -> None:
@@ -129,12 +131,12 @@ class PriorityQueue(Generic[E]):
             self.add(element)
 
     def add(self, element: E) -> None:
-        """`add`: `siftUp` from the end."""
+        """Add an element (`add`, which calls `siftUp` from the end)."""
         self.heap.append(element)
         self._sift_up(len(self.heap) - 1, element)
 
     def poll(self) -> E | None:
-        """`poll`: the first element, out of the queue; None if it is empty. `siftDown` of the last one."""
+        """Remove and return the first element (`poll`); None if the queue is empty."""
         if not self.heap:
             return None
         first, last = self.heap[0], self.heap.pop()
@@ -143,7 +145,7 @@ class PriorityQueue(Generic[E]):
         return first
 
     def remove(self, element: E) -> None:
-        """`remove`, of an element that is equal to no other; it need not be there."""
+        """Remove an element that is equal to no other (`remove`); do nothing if it is not there."""
         if element in self.heap:
             place, last = self.heap.index(element), self.heap.pop()
             if place < len(self.heap):
@@ -165,12 +167,12 @@ class PriorityQueue(Generic[E]):
         heap[place] = element
 
     def _sift_down(self, place: int, element: E) -> None:
-        """Move an element from a free place towards the leaves while a child is smaller; equals stay."""
+        """Move an element from a free place towards the leaves while a child is smaller; equal ones stay."""
         heap, key = self.heap, self._key(element)
         half = len(heap) >> 1
         while place < half:
             child = 2 * place + 1
-            # Of two equal children the left one counts, as in Java.
+            # If both children are equal, the left one counts, as in Java.
             if child + 1 < len(heap) and self._key(heap[child]) > self._key(heap[child + 1]):
                 child += 1
             if key <= self._key(heap[child]):

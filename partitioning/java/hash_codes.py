@@ -1,4 +1,4 @@
-"""The hash code of each kind of key, `HashMap.hash` of it, and the order of keys that share one."""
+"""Computes Java's hash codes of keys, `HashMap.hash`, and the order of keys with equal hash codes."""
 
 import uuid
 from collections.abc import Sequence
@@ -13,32 +13,29 @@ from partitioning.kit.columns import bounds
 from partitioning.topic_partition import TopicPartition
 
 FEW = 256
-"""So few texts are hashed, or looked up, one by one in less time than columns take to be set up."""
+"""Up to this many texts, hashing or looking up one by one takes less time than setting up columns."""
 
 
 def utf16_key(text: str) -> bytes:
-    """Return the sort key that orders text as Java's `String.compareTo`.
-
-    By UTF-16 code unit, not by code point.
-    """
+    """Return the sort key that orders text as Java's `String.compareTo`: by UTF-16 code unit."""
     return text.encode("utf-16-be", "surrogatepass")
 
 
 def string_hash(text: str) -> int:
-    """`String.hashCode`: signed 32-bit."""
+    """Return `String.hashCode` of a text, a signed 32-bit number."""
     return hash_of_units(text.encode("utf-16-le", "surrogatepass"))
 
 
 known_string_hash = lru_cache(maxsize=1 << 17)(string_hash)
-"""`string_hash`, remembered."""
+"""`string_hash` with a cache."""
 
 
 def string_hashes(texts: Sequence[str]) -> NDArray[np.int32]:
-    """`String.hashCode` of each text: int32 array of shape (n,).
+    """Return `String.hashCode` of each text, int32 of shape (n,).
 
     Args:
-        texts: any texts. Up to `FEW` of them are remembered by `known_string_hash`; longer lists are hashed
-            as one column and not remembered.
+        texts: any texts. Up to `FEW` texts are hashed one by one and cached (`known_string_hash`). A longer
+            list is hashed as one column, without a cache.
     """
     if len(texts) <= FEW:
         return np.fromiter(map(known_string_hash, texts), np.int32, len(texts))
@@ -54,49 +51,48 @@ def string_hashes(texts: Sequence[str]) -> NDArray[np.int32]:
 
 
 class TaskId(NamedTuple):
-    """A `ConnectorTaskId` of Connect, a `TaskId` of a streams group: a record that Java can compare."""
+    """A `ConnectorTaskId` of Connect, or a `TaskId` of a streams group: a key that Java can compare."""
 
     group: str
     number: int
 
 
 class TopicIdPartition(NamedTuple):
-    """A `TopicIdPartition` of a share group: a record that Java cannot compare."""
+    """A `TopicIdPartition` of a share group: a key that Java cannot compare."""
 
     topic: uuid.UUID
     partition: int
 
 
 Key = str | int | uuid.UUID | TopicPartition | TaskId | TopicIdPartition
-"""A key of Java's: a String, an Integer, a Uuid, a TopicPartition or one of the records above."""
+"""A key of a Java map: a String, an Integer, a Uuid, a TopicPartition, or one of the two classes above."""
 
 Rank = tuple[bytes | int, ...]
-"""Places a key among those with the same hash, as Java's `compareTo` does; () where Java cannot compare."""
+"""The sort key among keys with the same hash, as Java's `compareTo`; () if Java cannot compare them."""
 
 
 def topic_partition_hashes(topic_hashes: ArrayLike, partitions: ArrayLike) -> NDArray[np.int32]:
-    """`TopicPartition.hashCode` of many partitions: int32, the arguments broadcast against each other.
+    """Return `TopicPartition.hashCode` of many partitions, int32; the arguments are broadcast.
 
     Args:
         topic_hashes: the topic names' `string_hashes`.
         partitions: partition numbers.
     """
-    # Java's int wraps around; so does uint32, but NumPy warns of it for scalars.
+    # Java's int wraps around, and so does uint32. NumPy warns about it for scalars, which is suppressed.
     with np.errstate(over="ignore"):
         partition_term = np.uint32(31) * (np.uint32(31) + np.asarray(partitions).astype(np.uint32))
         return (partition_term + np.asarray(topic_hashes).astype(np.uint32)).astype(np.int32)
 
 
 def uuid_hash(value: uuid.UUID) -> int:
-    """`org.apache.kafka.common.Uuid.hashCode`: signed 32-bit."""
+    """Return `org.apache.kafka.common.Uuid.hashCode`, a signed 32-bit number."""
     half = (value.int >> 64) ^ value.int
     return _to_signed((half >> 32) ^ half, 32)
 
 
 def spread(hashes: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Hash codes as `HashMap` uses them: the upper half mixed into the lower."""
-    # Hash codes below 2**16, such as those of partition numbers, have no upper half: nothing is to be mixed
-    # in.
+    """Return `HashMap.hash` of each hash code: the upper half is mixed into the lower half."""
+    # Hash codes below 2**16, such as those of partition numbers, have no upper half and stay as they are.
     unsigned = hashes.view(np.uint32)
     if unsigned.max(initial=0) < 1 << 16:
         return hashes
@@ -122,7 +118,7 @@ def spread_hash(key: Key) -> int:
 
 
 def rank(key: Key) -> Rank:
-    """Return a key's place among those with the same hash."""
+    """Return the sort key of a key among keys with the same hash."""
     if isinstance(key, str):
         return (utf16_key(key),)
     if isinstance(key, uuid.UUID):
@@ -137,6 +133,6 @@ _known_uuid_hash = lru_cache(maxsize=1 << 17)(uuid_hash)
 
 
 def _to_signed(value: int, bits: int) -> int:
-    """Return what a Java integer of so many bits keeps of a value."""
+    """Return the low `bits` bits of a value as a signed integer, as a Java integer keeps them."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value

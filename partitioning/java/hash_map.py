@@ -1,6 +1,6 @@
-"""Java's `HashMap` and `HashSet`, called one by one: they iterate as the JVM's do.
+"""Models Java's `HashMap` and `HashSet` operation by operation, so that they iterate in the JVM's order.
 
-The order of one that is only filled is found by arithmetic (`hash_map_order`).
+If keys are only added, `hash_map_order` computes the order by arithmetic.
 """
 
 from collections.abc import (
@@ -26,30 +26,31 @@ from partitioning.java.tree_bin import TreeBin
 Size = TypeVar("Size", int, NDArray[np.integer])
 
 DEFAULT_LENGTH = 16
-"""The table of `new HashMap()` and `new HashSet()`."""
+"""The table length of `new HashMap()` and `new HashSet()`."""
 
 TREEIFY = 8
 """Number of keys that a bin may hold before it becomes a tree: `HashMap.TREEIFY_THRESHOLD`."""
 
 UNTREEIFY = 6
-"""Size up to which the rest of a tree becomes a list when its table grows: `UNTREEIFY_THRESHOLD`."""
+"""When a table grows, a part of a tree with at most this many keys becomes a list: `UNTREEIFY_THRESHOLD`."""
 
 SHORTEST_WITH_TREES = 64
-"""A shorter table grows where it would need a tree: `HashMap.MIN_TREEIFY_CAPACITY`."""
+"""A table shorter than this grows instead of making a tree: `HashMap.MIN_TREEIFY_CAPACITY`."""
 
-# Tabulated: most maps of a group are small, and there are many of them.
+# A table of results, because most maps of a group are small and there are many of them.
 _LENGTHS = np.array([1 << max(capacity - 1, 0).bit_length() for capacity in range(1 << 12)])
 
 
 def table_length(capacity: int) -> int:
-    """Return length of the table of `new HashMap(capacity)`: `HashMap.tableSizeFor`."""
+    """Return the table length of `new HashMap(capacity)`, as `HashMap.tableSizeFor`."""
     return 1 << max(capacity - 1, 0).bit_length()
 
 
 def table_lengths(capacities: NDArray[np.integer]) -> NDArray[np.int64]:
-    """`table_length` of each."""
+    """Return `table_length` of each capacity, int64."""
     lengths: NDArray[np.int64]
-    # Too short a table says so itself; to look for the largest capacity first takes as long as the answer.
+    # An IndexError shows that a capacity is too large. To search the largest capacity first would take as
+    # long as the lookup itself.
     try:
         lengths = _LENGTHS[capacities]
     except IndexError:
@@ -66,30 +67,35 @@ def threshold(length: int) -> int:
 
 
 def grown_lengths(lengths: NDArray[np.int64], sizes: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Lengths of tables that were so long to begin with, once there have been `sizes` keys in them."""
+    """Return the lengths of tables after keys were added.
+
+    Args:
+        lengths: the length of each table at the start.
+        sizes: the number of keys in each table afterwards.
+    """
     # A table of n keys has at least n / 0.75 places; (4n + 2) // 3 is that, rounded up.
     return np.maximum(lengths, table_lengths((4 * sizes + 2) // 3))
 
 
 def hash_map_capacity(size: Size) -> Size:
-    """Return the capacity `new HashMap(map)` starts with, and `new HashMap((int) (size / 0.75f + 1))`.
+    """Return the capacity of `new HashMap(map)`, and of `new HashMap((int) (size / 0.75f + 1))`.
 
-    That of a copy is as in Java 8 to 18. Java 19 and newer differ at 3, 6, 12, 24, ... entries only
+    For a copy this holds in Java 8 to 18. Java 19 and newer differ only at 3, 6, 12, 24, ... entries
     (JDK-8281631).
     """
     return size * 4 // 3 + 1
 
 
 def hash_set_capacity(size: int) -> int:
-    """Return the capacity `new HashSet(collection)` starts with.
+    """Return the capacity of `new HashSet(collection)`, by the size of the collection.
 
-    That of Java 8 to 18. Java 19 and newer differ at 12, 24, 48, ... elements only (JDK-8284780).
+    This holds in Java 8 to 18. Java 19 and newer differ only at 12, 24, 48, ... elements (JDK-8284780).
     """
     return max(hash_map_capacity(size), DEFAULT_LENGTH)
 
 
 def hash_set_lengths(sizes: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return length of the table of `new HashSet(collection)`, for collections of these sizes."""
+    """Return the table length of `new HashSet(collection)`, for collections of these sizes."""
     return np.maximum(table_lengths(hash_map_capacity(sizes)), DEFAULT_LENGTH)
 
 
@@ -99,13 +105,13 @@ H = TypeVar("H", bound=Hashable)
 
 
 class HashTable(Generic[H]):
-    """Keeps keys as Java's `HashMap` and `HashSet` do; a key can be anything that stands for Java's.
+    """Keeps keys in the order of Java's `HashMap` and `HashSet`; a key can be any object.
 
-    `hash_of` is a key's hash as `HashMap` uses it, `h ^ (h >>> 16)`, signed; `rank_of` orders keys with the
-    same hash, as their `compareTo` does.
+    `hash_of` returns `HashMap.hash` of a key, `h ^ (h >>> 16)`, signed. `rank_of` returns the sort key among
+    keys with the same hash, as their `compareTo`.
 
     Attributes:
-        _length: of the table, a power of two; it only grows.
+        _length: the length of the table, a power of two; it only grows.
         _threshold: number of keys that the table may hold before it doubles.
         _hashes: each key with its hash, in the order of insertion.
         _bins: index in the table to the keys there; bins without keys are left out.
@@ -128,7 +134,7 @@ class HashTable(Generic[H]):
         return key in self._hashes
 
     def __iter__(self) -> Iterator[H]:
-        """Yield the keys in the order Java gives them."""
+        """Yield the keys in the order in which Java iterates over them."""
         if self._has_ties:
             raise TreeBinError(
                 "keys with one hash met in a bin of a Java HashMap that was a red-black tree: Java orders by "
@@ -354,6 +360,6 @@ def _order_with_trees(
 
 
 def hash_map_keys(keys: Sequence[str]) -> list[str]:
-    """Distinct strings in the iteration order of a `HashMap` or `HashSet` they were put into one by one."""
+    """Return distinct strings in the iteration order of a `HashMap` or `HashSet` to which they are added."""
     order = hash_map_order(string_hashes(keys), keys=keys)
     return [keys[i] for i in order.tolist()]

@@ -1,9 +1,9 @@
-"""Rows that are several integer columns: sorted, grouped, joined, and picked by ranges.
+"""Sorts, groups, joins and selects rows of integer columns.
 
-Columns are one-dimensional integer arrays; a row is the same place in several of them. "Runs" are neighbours
-with equal numbers. Sorts are stable unless something else is said. Numbers of 16 bits and rows packed into
-one 64-bit integer are sorted several times as fast as rows with several keys, so most functions look for one
-of these forms first.
+Columns are one-dimensional integer arrays, and a row is the same index in several of them. A run is a series
+of neighbouring rows with equal numbers. Sorts are stable unless a docstring says otherwise. 16-bit numbers,
+and rows packed into one 64-bit integer, are sorted several times as fast as rows with several keys. So most
+functions use one of these forms if they can.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 T = TypeVar("T", bound=np.generic)
 
 FEW = 1_000
-"""So few rows are sorted by several keys in less time than it takes to pack them into one."""
+"""Up to this many rows, sorting by several keys takes less time than packing them into one key."""
 
 
 def join_columns(first: NDArray[T], second: NDArray[T]) -> NDArray[T]:
@@ -26,14 +26,17 @@ def join_columns(first: NDArray[T], second: NDArray[T]) -> NDArray[T]:
 
 
 def bounds(sizes: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return where runs of these sizes begin, one after the other, and last where they end."""
+    """Return the start of each run if runs of these sizes follow each other, and the end of the last run.
+
+    Int64 of shape (n + 1,).
+    """
     edges = np.zeros(len(sizes) + 1, np.int64)
     sizes.cumsum(out=edges[1:])
     return edges
 
 
 def run_starts(column: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return where runs of equal numbers begin."""
+    """Return the index of the first row of each run of equal numbers."""
     begins = np.empty(len(column), np.bool_)
     begins[:1] = True
     np.not_equal(column[1:], column[:-1], out=begins[1:])
@@ -41,7 +44,7 @@ def run_starts(column: NDArray[np.integer]) -> NDArray[np.intp]:
 
 
 def run_sizes(starts: NDArray[np.integer], stop: int) -> NDArray[np.intp]:
-    """Return how long runs are that begin here, the last of which ends at `stop`."""
+    """Return the length of each run, given their starts and the end `stop` of the last run."""
     sizes = np.empty(len(starts), np.intp)
     np.subtract(starts[1:], starts[:-1], out=sizes[:-1])
     sizes[-1:] = stop - starts[-1:]
@@ -49,14 +52,17 @@ def run_sizes(starts: NDArray[np.integer], stop: int) -> NDArray[np.intp]:
 
 
 def runs_of(column: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return where runs of equal numbers begin, and how long they are."""
+    """Return the start and the length of each run of equal numbers."""
     starts = run_starts(column)
     return starts, run_sizes(starts, len(column))
 
 
 def locate(column: NDArray[T], values: NDArray[T]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return where each value is, or would be, in an ascending column, and whether it is there."""
-    # A value above all others has the place after the last one, which must not be read.
+    """Return the index of each value in an ascending column, and whether the column has the value.
+
+    If it does not, the index is the place where the value would be inserted.
+    """
+    # The index of a value above all others is after the last row, which must not be read.
     at = column.searchsorted(values)
     present = at < len(column)
     present[present] = column[at[present]] == values[present]
@@ -70,16 +76,16 @@ def ranks(column: NDArray[np.integer]) -> NDArray[np.intp]:
 
 
 def inverse(order: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return the place of each row in an order that has every row once."""
+    """Return the place of each row in an order, given as a permutation of the rows."""
     place = np.empty(len(order), np.intp)
     place[order] = np.arange(len(order))
     return place
 
 
 def group_rows(member: NDArray[np.integer], members: int) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-    """Return the rows grouped by member, and where each starts: member m has rows `starts[m]:starts[m + 1]`.
+    """Return the indices of the rows sorted by member, and the start of each member's rows.
 
-    Rows keep their order inside a member.
+    In the sorted order, member m has `starts[m]:starts[m + 1]`. Rows of one member keep their order.
     """
     starts = bounds(np.bincount(member, minlength=members))
     if members <= 1 << 16:
@@ -100,7 +106,9 @@ def sort_rows(
     if key is None:
         order = np.lexsort((low, middle, high))
         return high[order].astype(np.int64), middle[order].astype(np.int64), low[order].astype(np.int64)
-    key.sort(kind="stable")  # merges runs: grouped rows take a tenth of the time
+    key.sort(
+        kind="stable"
+    )  # this kind merges runs, so rows that are grouped already take a tenth of the time
     last = key & ((1 << widths[2]) - 1)
     key >>= widths[2]
     second = key & ((1 << widths[1]) - 1)
@@ -112,13 +120,13 @@ def sort_rows(
 
 
 def sort_positions(high: NDArray[np.integer], low: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return positions of the rows (high, low) in ascending order; ties stay as they are.
+    """Return the indices of the rows (high, low) in ascending order; ties stay in order.
 
-    Numbers are 0 or more.
+    Both columns have numbers of 0 or more.
     """
     bits = len(high).bit_length()
     widths = (int(high.max(initial=0)).bit_length(), int(low.max(initial=0)).bit_length())
-    # The position is packed below the numbers: keys are all different, so any sort is stable.
+    # The index is packed below the numbers. So all keys are different, and any kind of sort is stable.
     key = _pack((high, low), (0, 0), widths, spare=bits)
     if key is None:
         return np.lexsort((low, high))
@@ -130,8 +138,8 @@ def sort_positions(high: NDArray[np.integer], low: NDArray[np.integer]) -> NDArr
 
 
 def range_numbers(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> NDArray[Any]:
-    """Return the numbers of ranges, `sizes` from `starts`, one after the other, in the arguments' type."""
-    # Counting on from 0, each row lacks its range's start minus the number of rows before the range.
+    """Return the numbers of all ranges `starts[i]` to `starts[i] + sizes[i]`, in the arguments' type."""
+    # A row's number is its own index, plus the start of its range, minus the number of rows before the range.
     ends = sizes.cumsum(dtype=sizes.dtype)
     shifts: NDArray[Any] = (starts - ends + sizes).repeat(sizes)
     shifts += np.arange(len(shifts), dtype=shifts.dtype)
@@ -141,12 +149,17 @@ def range_numbers(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> ND
 def _pack(
     columns: Sequence[NDArray[np.integer]], lowest: Sequence[int], widths: Sequence[int], *, spare: int = 0
 ) -> NDArray[np.int64] | None:
-    """Return each row as one integer that compares as it does, or None if it would need more than 63 bits.
+    """Return each row as one integer with the order of the rows; None if that needs more than 63 bits.
 
-    A sort of these is ten times as fast as one by several keys. Columns are the most significant one first;
-    `lowest` is taken off each, and its rest needs so many bits (`widths`); the caller needs `spare` more.
+    Sorting these integers is ten times as fast as sorting by several keys.
+
+    Args:
+        columns: the columns, the most significant one first.
+        lowest: the lowest number of each column, which is subtracted.
+        widths: how many bits each column needs after that.
+        spare: how many bits the caller needs for itself.
     """
-    # The 64th bit is the sign: a key that used it would compare as negative.
+    # The 64th bit is the sign: a key with this bit would be negative.
     if sum(widths) + spare > 63:
         return None
     key = columns[0].astype(np.int64)
@@ -161,17 +174,20 @@ def _pack(
 
 
 def sums(group: NDArray[np.integer[Any]], amount: NDArray[Any], groups: int) -> NDArray[np.int64]:
-    """Return the sum of each group; exact, because amounts of partitions are far below 2**53."""
+    """Return the sum of `amount` in each group, int64 of shape (groups,).
+
+    `np.bincount` adds floats, but the sums are exact as long as they are below 2**53.
+    """
     return np.bincount(group, amount, groups).astype(np.int64)
 
 
 def sorted_by(key: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the rows in the order of their keys, 0 or more; ties stay as they are."""
+    """Return the indices of the rows in ascending order of their keys, 0 or more; ties stay in order."""
     return in_order(np.arange(len(key)), key)
 
 
 def in_order(rows: NDArray[np.intp], key: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return these rows in the order of their keys, 0 or more; ties stay as they are."""
+    """Return these rows in ascending order of their keys, 0 or more; ties stay in order."""
     if not len(key) or key.min() == (largest := key.max()):
         return rows
     small = largest < 1 << 16  # NumPy sorts 16 bits by radix
@@ -181,9 +197,14 @@ def in_order(rows: NDArray[np.intp], key: NDArray[np.intp]) -> NDArray[np.intp]:
 def group_by_keys(
     rows: NDArray[np.intp], *keys: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-    """Group and sort rows by all keys (the least significant one first); return rows, first rows and sizes.
+    """Sort rows by several keys, and group those that are equal in all keys.
 
-    The rows are ascending; keys are of all rows there are.
+    Args:
+        rows: indices of rows, ascending.
+        keys: the keys, the least significant one first. Each has a value for every row that exists.
+
+    Returns:
+        The sorted rows; for each group, the place of its first row among these; and the size of each group.
     """
     begins = np.zeros(len(rows), np.bool_)
     begins[:1] = True
@@ -197,9 +218,9 @@ def group_by_keys(
 
 
 def distinct(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Return the different ones of some numbers, in order.
+    """Return each of these numbers once, in ascending order.
 
-    `np.unique` hashes them first, which takes longer.
+    This is faster than `np.unique`, which hashes the numbers first.
     """
     ordered = np.sort(numbers)
     return ordered[run_starts(ordered)]
@@ -212,20 +233,20 @@ def first_of_each(
     *,
     levels: int = 1,
 ) -> NDArray[np.bool_]:
-    """Of the rows of each group as many as its quota says, the lowest of `levels` ranks first.
+    """Choose as many rows of each group as its quota allows, those with the lowest ranks first.
 
-    Ties go to the lowest row.
+    Of rows with equal ranks the lowest index comes first.
 
     Args:
-        group: group of each row, shape (n,).
-        quota: how many rows each group may have, by group.
-        rank: rank of each row, 0 .. levels - 1; None: all are equal.
-        levels: how many ranks there are.
+        group: the group of each row, shape (n,).
+        quota: how many rows of each group are chosen at most, shape (groups,).
+        rank: the rank of each row, 0 .. levels - 1; None: all are equal.
+        levels: the number of ranks.
 
     Returns:
-        bool of shape (n,): whether a row is among those of its group.
+        bool of shape (n,): True for the chosen rows.
     """
-    # Groups with no more rows than their quota need no order.
+    # Groups with no more rows than their quota need no sort.
     chosen: NDArray[np.bool_] = (np.bincount(group, minlength=len(quota)) <= quota)[group]
     if chosen.all():
         return chosen

@@ -1,4 +1,4 @@
-"""The values that a YAML, TOML or JSON text says, whatever it says.
+"""Reads the values of YAML, TOML and JSON texts, and refuses texts that would exhaust memory or the stack.
 
 The libraries that read these formats take what they are given: PyYAML's C code overflows the stack on nested
 brackets, `tomllib` takes memory by the square of a key's parts, and both pass on whatever Python raises for a
@@ -58,7 +58,7 @@ def decode_yaml(text: str) -> Any:
     """
     import yaml  # noqa: PLC0415 - an optional package
 
-    # libyaml's parser if PyYAML was built with it: it is faster than the one in Python.
+    # If PyYAML was built with libyaml, its parser is used, because it is faster than the one in Python.
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
     class Loader(base):  # type: ignore[misc]

@@ -98,7 +98,8 @@ def needs(what: str, extra: str) -> Iterator[None]:
     """Raise a MissingDependencyError that says which extra to install where an import in the block fails."""
     try:
         yield
-    # Not every ImportError: a package that is there but broken must show its own error.
+    # Other ImportErrors pass unchanged, because a package that is installed but broken must show its own
+    # error.
     except ModuleNotFoundError as error:
         raise MissingDependencyError(
             f"{what} needs the package {error.name}; install it with: {install_command(extra)}"

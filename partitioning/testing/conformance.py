@@ -62,7 +62,7 @@ def in_time(check: Callable[[], None], limit_s: float) -> None:
 
 
 def key_forms(keys: Sequence[bytes | None]) -> Iterator[tuple[str, Keys]]:
-    """Yield the same keys in every form, each with its name; those of Arrow where PyArrow is installed."""
+    """Yield (name of the form, keys in this form) for every form; Arrow's only if PyArrow is installed."""
     array = np.empty(len(keys), object)
     array[:] = keys
     yield "a tuple", tuple(keys)
@@ -78,9 +78,9 @@ def key_forms(keys: Sequence[bytes | None]) -> Iterator[tuple[str, Keys]]:
     if hasattr(pa, "binary_view"):
         yield "an Arrow array of views", pa.array(keys, pa.binary_view())
     yield "a dictionary-encoded Arrow array", plain.dictionary_encode()
-    # A slice begins in the middle of its buffers; code that reads the buffers from 0 answers for other keys.
+    # A slice begins in the middle of its buffers. Code that reads them from 0 would place other keys.
     yield "a slice of an Arrow array", pa.array([b"before", *keys, b"after"], pa.binary())[1:-1]
-    # One chunk of it is empty, which code that concatenates chunks must bear.
+    # One chunk is empty, and code that concatenates chunks must handle that.
     yield "a chunked Arrow array", pa.chunked_array([plain[:3], plain[3:3], plain[3:]], pa.binary())
 
 
@@ -94,10 +94,10 @@ TWELVE = TopicLayout(12)
 THREADS = 8
 OTHERWISE_ELSEWHERE = "a process with another hash seed answers otherwise"
 LONG = 70_000
-"""Bytes of the longest key: more than an unsigned 16-bit length holds."""
+"""The bytes of the longest key: more than an unsigned 16-bit length can hold."""
 
-# Runs in the other process. It has its own seed of `hash`: a strategy that iterates over a set answers
-# otherwise there.
+# This runs in another process with another hash seed, in which a strategy that iterates over a set gives
+# other answers.
 _ELSEWHERE = """
 import pickle, sys
 factory, keys, layout = pickle.load(sys.stdin.buffer)
@@ -109,19 +109,25 @@ sys.stdout.write(",".join(str(topic.partition(key, layout)) for key in keys))
 def check_partitioner(factory: Factory, *, keys: KeyList | None = None, limit_s: float = LIMIT_S) -> None:
     """Raise an AssertionError that names the first rule this partitioner breaks.
 
-    The rules: it is a `Partitioner`; `partition` gives an int, and a partition that exists, whatever the
-    layout, also of a topic that grows and shrinks meanwhile; `partition_batch` gives what as many calls of
-    `partition` give, as int32, for a column in any form, and leaves it alone; two new instances answer alike,
-    also in a process with another hash seed; neither two instances nor two topics of one instance disturb
-    each other, nor do eight threads with a topic each. What has `place_keys` puts the keys for which that
-    answers where it says, in every topic and layout, before and after any other record.
+    The rules are:
+
+    - It is a `Partitioner`.
+    - `partition` returns an int, which is a partition that exists, for any layout and for a topic that grows
+      or shrinks.
+    - `partition_batch` returns int32, equal to that many calls of `partition`, for a column of any form, and
+      does not change the column.
+    - Two new instances give equal answers, even in a process with another hash seed.
+    - Two instances, two topics of one instance, and eight threads with a topic each do not affect each other.
+    - If it has `place_keys`, `partition` agrees with every answer of that method other than -1, in each topic
+      and layout, before and after any other record.
 
     Args:
-        factory: makes a new instance, always with the same settings. A strategy that draws at random takes a
-            seeded source, or nothing distinguishes it from a wrong one. The other process is asked only where
-            the factory can be pickled, as a class or function of a module can.
-        keys: keys to place, for a strategy that takes only some, such as text; any bytes and None by default.
-        limit_s: after how many seconds a partitioner that has not come to an end counts as hanging.
+        factory: makes a new instance, always with the same settings. A random strategy must have a seeded
+            source, because otherwise its answers cannot be compared. The check in another process is made
+            only if the factory can be pickled, as a class or function of a module can.
+        keys: the keys to place, for a strategy that accepts only some, such as text; by default any bytes and
+            None.
+        limit_s: the seconds after which the partitioner counts as hanging.
     """
     in_time(lambda: _check(factory, keys), limit_s)
 
@@ -150,7 +156,7 @@ def _check(factory: Factory, keys: KeyList | None) -> None:
 
 
 def _keys() -> list[bytes | None]:
-    """Return about 150 keys that differ in what partitioners get wrong.
+    """Return about 150 keys that cover typical faults of partitioners.
 
     Null and empty; a zero byte; text that is not ASCII; every length up to 40 bytes, so every rest of a
     division by a word's width; twenty nulls in a row, in which a sticky strategy may change partitions; and
@@ -166,8 +172,7 @@ def _keys() -> list[bytes | None]:
 
 def _is_a_partitioner(partitioner: object) -> None:
     """Check that the factory makes a `Partitioner` with a name, whose topics are `TopicPartitioner`s."""
-    # A class has the same attributes as its instances, so it would pass the next line and fail at the first
-    # call.
+    # A class has the attributes of its instances, so it would pass the next check and fail at the first call.
     assert not isinstance(partitioner, type), f"{partitioner!r} is a class; give a factory of instances"
     assert isinstance(partitioner, Partitioner), f"{partitioner!r} lacks `name` or `for_topic`"
     assert isinstance(partitioner.name, str), (
@@ -196,7 +201,7 @@ def _answers(topic: TopicPartitioner, keys: KeyList, layout: TopicLayout, what: 
             raise AssertionError(f"partition raises {error!r} for {shown} ({what})") from error
         answers.append(answer)
         kind = type(answer).__name__
-        # NumPy's integers and True would pass a comparison, but not the client's C code.
+        # NumPy's integers and True would pass a comparison, but the client's C code refuses them.
         assert type(answer) is int, f"partition returned {answer!r}, of type {kind} and not int, for {shown}"
         exists = 0 <= answer < layout.partitions
         assert exists, f"key {shown} went to partition {answer} of {layout.partitions} ({what})"
@@ -264,7 +269,7 @@ def _places_by_key(factory: Factory, keys: KeyList) -> None:
         assert isinstance(placed, np.ndarray), f"place_keys returned a {type(placed).__name__}"
         assert placed.dtype == np.int32, f"place_keys returned {placed.dtype}, not int32"
         assert placed.shape == (len(keys),), f"place_keys returned shape {placed.shape} for {len(keys)} keys"
-        # The keys twice: records that came before must not change what a key decides.
+        # All keys are placed twice, because earlier records must not change the partition of a key.
         for topic in ("orders", "payments"):
             answers = _answers(partitioner.for_topic(topic), [*keys, *keys], layout, what)
             decided = placed.tolist() * 2
@@ -288,12 +293,12 @@ def _keeps_topics_apart(factory: Factory, keys: KeyList) -> None:
 
 
 def _keeps_threads_apart(factory: Factory, keys: KeyList) -> None:
-    """Topics of one instance may be in different threads; a topic itself is in one."""
+    """Check that topics of one instance can be used in different threads, each topic in one thread."""
     topics = [f"topic-{number}" for number in range(THREADS)]
     alone = [_answers(factory().for_topic(topic), keys, TWELVE) for topic in topics]
     shared = factory()
     interval = sys.getswitchinterval()
-    # Threads change as often as they can, so that a counter that two topics share goes wrong soon.
+    # Threads switch as often as possible, so that a counter that two topics share soon gives a wrong answer.
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(THREADS) as pool:
@@ -308,7 +313,7 @@ def _answers_alike_elsewhere(factory: Factory, keys: KeyList) -> None:
     """Check that other processes give the same answers, whatever their hash seed."""
     try:
         question = pickle.dumps((factory, list(keys), TWELVE))
-    # A lambda or a local class: it cannot be sent, and nothing is wrong with it.
+    # A lambda or a local class cannot be pickled, which is no fault of the partitioner.
     except (pickle.PicklingError, AttributeError, TypeError):
         return
     here = _answers(factory().for_topic("orders"), keys, TWELVE)
@@ -318,17 +323,17 @@ def _answers_alike_elsewhere(factory: Factory, keys: KeyList) -> None:
 
 
 def written_elsewhere(program: str, question: bytes) -> Iterator[bytes]:
-    """Yield the bytes that a Python program writes in two processes, each with a hash seed of its own.
+    """Yield the bytes that a Python program writes in each of two processes with different hash seeds.
 
-    A strategy that goes by the order of a set, or by the hash of a text, differs between two members of a
-    group and between two producers of a topic, and never within one process.
+    A strategy that depends on the order of a set, or on `hash` of a text, gives different answers in
+    different processes, such as two members of a group. Within one process its answers do not differ.
 
     Args:
-        program: the program's text; it finds modules where this process does.
+        program: the text of the program; it finds modules in the same places as this process.
         question: the bytes of its standard input.
 
     Raises:
-        AssertionError: the program fails; the message ends with its last words.
+        AssertionError: the program fails; the message has the end of its error output.
     """
     for seed in ("1", "2"):
         process = subprocess.run(  # noqa: S603 - this interpreter

@@ -1,4 +1,4 @@
-"""A Kafka cluster without a JVM: the mock that librdkafka carries, reached through ctypes."""
+"""A Kafka cluster without a JVM: the mock cluster inside librdkafka, called by ctypes."""
 
 import ctypes
 import os
@@ -24,18 +24,18 @@ _MOST_PARTITIONS = 100_000  # all are allocated at once, and librdkafka aborts t
 
 
 class MockClusterError(ClusterError):
-    """librdkafka refused what was asked of its mock cluster."""
+    """librdkafka refused an operation on its mock cluster."""
 
 
 class MockCluster:
     """A Kafka cluster on loopback TCP ports, gone when it is closed; use it as a context manager.
 
-    Clients of this and of other processes on the machine reach it at `bootstrap_servers`. It answers
-    producers (idempotent ones too), fetches, consumer groups and offset commits. What it is not:
+    Clients in this process and in others on the machine reach it at `bootstrap_servers`. It answers producers
+    (including idempotent ones), fetches, consumer groups and offset commits. It differs from a real cluster:
 
-    - A partition keeps at most 5 MiB and 100,000 records; older ones are dropped without a word, so count
-      what is read back, or read while writing.
-    - A topic that nobody created appears with 4 partitions as soon as a client asks for it.
+    - A partition keeps at most 5 MiB and 100,000 records. Older ones are dropped without an error, so count
+      the records that you read back, or read while writing.
+    - A topic that was not created appears with 4 partitions as soon as a client asks for it.
     - There is no controller: AdminClient calls that create, grow, delete or describe topics or groups fail.
     - Transactions begin and commit, but offsets sent to one are not kept and aborted records stay readable.
     - kafka-python needs `api_version=(2, 0)`; its and aiokafka's groups of two and more do not settle.
@@ -80,7 +80,7 @@ class MockCluster:
                 f"topic {name!r} cannot have {partitions} partitions in a mock cluster: "
                 f"give 1 .. {_MOST_PARTITIONS:,}"
             )
-        # A closed cluster is freed memory: a call would crash the process instead of raising.
+        # The memory of a closed cluster is freed, so a call would crash the process.
         if not self._close.alive:
             raise MockClusterError(f"topic {name!r} cannot be created: the mock cluster is closed")
         error = self._library.rd_kafka_mock_topic_create(
@@ -91,7 +91,7 @@ class MockCluster:
             raise MockClusterError(f"topic {name!r} with {partitions} partitions cannot be created: {text}")
 
     def close(self) -> None:
-        """End the cluster and free its ports; once is enough, twice does no harm."""
+        """Stop the cluster and free its ports; a second call does nothing."""
         self._close()
 
     def __enter__(self) -> Self:

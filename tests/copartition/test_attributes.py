@@ -11,7 +11,7 @@ import pytest
 
 import copartition
 from copartition.assignment_diff import AssignmentDiff, Matching
-from copartition.audit.topic_audit import HotKey, KeyForm, TopicAudit
+from copartition.audit.topic_audit import HotKey, KeyForm, TopicAudit, Writer
 from copartition.check.planned import GrowthPlan
 from copartition.check.verdict import JoinVerdict, KeyProof, Placement
 from copartition.kit.number_checks import NumberCheck
@@ -38,6 +38,7 @@ READ_FROM = {
     "reshape.report.ReasonData": Reason,
     "reshape.report.StepData": Step,
     "reshape.report.WayData": Way,
+    "reshape.report.WriterData": Writer,
 }
 
 

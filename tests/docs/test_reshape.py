@@ -52,7 +52,7 @@ def test_the_walk_prints_what_the_page_shows(spark, tmp_path, monkeypatch) -> No
     if not hasattr(spark, "dataSource"):
         pytest.fail("the page is for Spark 4.0 and newer")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("copartition.reshape.command._LOOK_S", 0.0)
+    monkeypatch.setattr("copartition.reshape.ways.LOOK_S", 0.0)
     # Topics and groups have the page's names, so that nobody else's may be there.
     with Broker() as broker:
         [example] = [block for language, block in BLOCKS if language == "python"]

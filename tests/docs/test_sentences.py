@@ -7,6 +7,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+EVIDENCE = sorted((ROOT / "benchmarks").glob("*.md"))
+"""Pages that programs write."""
 MOST_WORDS = 110
 """Words of a paragraph, or of a point of a list."""
 READ_TWICE = (
@@ -28,7 +30,7 @@ def prose(page: Path) -> str:
     return re.sub(r"^ *```.*?^ *```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, *EVIDENCE], ids=lambda page: f"{page.parent.name}/{page.stem}")
 def test_paragraphs_are_short(page: Path) -> None:
     parts = re.split(r"\n\s*\n|\n(?= *(?:[-*]|\d+\.) )", prose(page))
     # Rows of a table and headings are no paragraphs.

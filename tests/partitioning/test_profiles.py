@@ -173,7 +173,14 @@ def test_no_hint_names_a_client_that_is_only_called_alike(name):
     assert "did you mean" not in str(refused.value)
 
 
-@pytest.mark.parametrize(("name", "said"), [("brod", "erlang:phash2"), ("kafka-go", "does not look at keys")])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("brod", "erlang:phash2"),
+        ("compute-partition", "values of configured fields"),
+        ("kafka-go", "does not look at keys"),
+    ],
+)
 def test_a_client_without_a_rule_is_named(name, said):
     with pytest.raises(UnknownStrategyError, match=said):
         find_profile(name)

@@ -25,12 +25,12 @@ _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!\w+:|#)([^)#\s]+)(#[^
 _FILE = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
 """A fence that names the file it shows."""
 _BLOCK = re.compile(
-    r'<div class="language-(?P<language>console|bash|text) highlight">(?P<before>(?:(?!</div>).)*?<code>)'
-    r"(?P<code>.*?)(?P<after>\n?</code></pre></div>)",
+    r'<div class="language-(?P<language>console|bash|text|json) highlight">'
+    r"(?P<before>(?:(?!</div>).)*?<code>)(?P<code>.*?)(?P<after>\n?</code></pre></div>)",
     re.DOTALL,
 )
 """A block of commands, of what they print, or of other text."""
-_CODE = re.compile(r"(<code>)([^<\n]*)(</code>)")
+_CODE = re.compile(r"(<code>)([^<]*[^<\n])(</code>)")
 """Code in a line of text; a block ends with a new line."""
 
 
@@ -134,9 +134,9 @@ def _words(code: re.Match[str]) -> str:
     # A path has to break somewhere on a phone.
     words = (
         word
-        if len(word) > _LONG
+        if len(html.unescape(word)) > _LONG
         else "".join(f'<span class="whole">{part}</span>' for part in _BEHIND_BAR.split(word))
-        for word in code[2].split(" ")
+        for word in code[2].replace("\n", " ").split(" ")
     )
     return code[1] + " ".join(words) + code[3]
 

@@ -78,8 +78,15 @@ def command_pages() -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         for file in sorted((ROOT / "copartition" / "shell" / "examples").iterdir()):
             shutil.copy(file, folder)
+        # `copartition examples` shows what it writes, so it begins in a folder without these files.
+        (new := Path(folder, "new")).mkdir()
         verbs = _verbs()
-        return {name: "\n".join(_command(verbs[name], _context(name), Path(folder))) for name in names()}
+        return {
+            name: "\n".join(
+                _command(verbs[name], _context(name), new if name == "examples" else Path(folder))
+            )
+            for name in names()
+        }
 
 
 def _command(command: click.Command, context: click.Context, folder: Path) -> Iterator[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from copartition.assignment_diff.compare import AssignmentDiff
 from copartition.assignment_diff.needed import is_even
+from copartition.groups.planned_members import COUNTS_GUESSED
 from copartition.kit.evidence import Missing
 from copartition.kit.words import count, duration, number
 
@@ -56,7 +57,7 @@ def _of_one_state(diff: AssignmentDiff) -> Iterator[str]:
     if not even.loads:
         yield f"nobody reads: the group has {partitions} and no member"
         if records := _waiting(diff):
-            yield f"{records} there"
+            yield f"{records} there{_if_whole(diff)}"
         return
     idle = sum(not load for load in even.loads)
     without = f"{idle:,} of {count(len(even.loads), 'member')} {_has(idle)} none" if idle else ""
@@ -82,7 +83,16 @@ def unread_clause(diff: AssignmentDiff) -> str | None:
     if not numbers.unowned:
         return None
     of = f"{numbers.unowned:,} of {count(numbers.partitions, 'partition')} {_has(numbers.unowned)} no reader"
-    return f"{of}, where {records}" if (records := _waiting(diff)) else of
+    return (f"{of}, where {records}" if (records := _waiting(diff)) else of) + _if_whole(diff)
+
+
+def _if_whole(diff: AssignmentDiff) -> str:
+    """Return the condition of a clause on partitions without a reader, some of which have no row; else "".
+
+    Kafka's tool has no row for a partition without a reader and a commit, and people leave out rows as well.
+    """
+    rowless = diff.alone and not diff.summary.lag_unowned_exact and COUNTS_GUESSED in diff.assumed
+    return ", if the capture is whole" if rowless else ""
 
 
 def _waiting(diff: AssignmentDiff) -> str | None:

@@ -106,7 +106,7 @@ def straighten(text: str) -> Paste:
     notes = [note for note in joined if note]
     remarks = _blank_remarks(lines, headers)
     if remarks:
-        more = f", nor are {len(remarks) - 1} more" if len(remarks) > 1 else ""
+        more = f", with {len(remarks) - 1:,} more" if len(remarks) > 1 else ""
         first, line = remarks[0]
         notes.append(f"line {first + 1} is no row and was left out: {line.strip()[:80]!r}{more}")
     return Paste("\n".join(lines), tuple(dict.fromkeys(notes)))

@@ -38,7 +38,7 @@ class DeliveryAssessment:
         duplicated: more than once in the log.
         reordered: first in the log after a batch that was produced later.
         failed: the callback got an error.
-        failed_but_written: failed, but in the log all the same.
+        failed_but_written: failed, but in the log anyway.
     """
 
     batches: int

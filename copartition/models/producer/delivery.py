@@ -133,7 +133,7 @@ class Faults:
             (NOT_ENOUGH_REPLICAS_AFTER_APPEND).
         request_lost: share of requests whose connection breaks before the leader reads them.
         ack_lost: share of requests whose connection breaks after the append, before the answer.
-        scripted: n -> the fault of the n-th request that reaches the leader, counted from 0 with retries,
+        scripted: n -> the fault of the n-th request that reaches the leader, counted from 0, retries too,
             whatever the shares say. Requests that a client sends over a broken connection do not reach the
             leader.
         leader_changes: times in ms at which a follower takes over without what was not replicated yet.
@@ -229,7 +229,7 @@ class DeliveryResult:
 
     @property
     def failed(self) -> tuple[int, ...]:
-        """Batches whose callback got an error; they may be in the log all the same."""
+        """Batches whose callback got an error; they may be in the log anyway."""
         return tuple(batch for batch, outcome in enumerate(self.outcomes) if outcome is Outcome.FAILED)
 
     @property

@@ -212,7 +212,7 @@ class _Queue:
         before = _REQUEST_OVERHEAD + BATCH_OVERHEAD + np.cumsum(sizes) - sizes
         limit = min(self._settings.batch_size, self._settings.message_max_bytes)
         too_many = before + self._content[start:stop] + _MOST_OVERHEAD > limit
-        # The first record always goes; otherwise a record that is too large would block the queue for ever.
+        # The first record always goes; otherwise a record that is too large would block the queue forever.
         too_many[0] = False
         if too_many.any():
             stop = start + int(np.argmax(too_many))

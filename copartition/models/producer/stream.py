@@ -93,7 +93,7 @@ def _integers(name: str, values: ArrayLike, rows: int) -> NDArray[np.int64]:
 
     Floats are refused, because a cast would round them silently.
     """
-    # An empty list is a float column in NumPy; it is accepted all the same.
+    # An empty list is a float column in NumPy; it is accepted anyway.
     column = np.asarray(values)
     if column.size and column.dtype.kind not in "iu":
         raise InvalidConfigError(f"{name} is of type {column.dtype}; give whole numbers")
@@ -108,7 +108,7 @@ def checked_choice(chosen: object, partitions: int) -> int:
     """Return a strategy's partition for a record.
 
     Raises:
-        InvalidLayoutError: the partition is no int, or the topic does not have it.
+        InvalidLayoutError: the partition is not an int, or the topic does not have it.
     """
     if not (is_integer(chosen) and 0 <= chosen < partitions):
         raise InvalidLayoutError(

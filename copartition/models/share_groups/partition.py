@@ -93,7 +93,7 @@ class SharePartition:
         fetch = self._end + 1 if free < 0 else free
         last = len(self.states) - 1
         # No new record is locked beyond the limit. Released records of the range may be delivered again,
-        # because they count already; otherwise a full range with a released record would be blocked for ever.
+        # because they count already; otherwise a full range with a released record would be blocked forever.
         wanted = min(most, self._max_locks - self.in_flight)
         if wanted <= 0 and free >= 0:
             wanted, last = min(most, self._end - fetch + 1), self._end

@@ -48,7 +48,7 @@ def share_json(assessment: ShareAssessment) -> str:
 
 def _figures(result: ShareResult) -> dict[str, Any]:
     """Return the figures of a run as plain values of JSON, without its group."""
-    # Computed properties are no fields, so they are added here.
+    # Computed properties are not fields, so they are added here.
     figures = finite(result._asdict()) | {
         "per_second": result.per_second,
         "dead_lettered": result.dead_lettered,

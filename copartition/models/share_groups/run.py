@@ -200,7 +200,7 @@ def members_that_help(group: ShareGroup) -> list[ShareResult]:
     poll = ceil(group.max_poll_records / group.batch_records) * group.batch_records
     results: list[ShareResult] = []
     for members in range(1, MOST_MEMBERS + 1):
-        # Members beyond the limit of locks get no records at a time, so no records are added for them.
+        # Members beyond the limit of locks get no records while others have them, so none are added for them.
         records = min(_POLLS * min(members * poll, group.max_locks), MOST_RECORDS)
         # Members that die or fall silent would hide how much one more member adds.
         group = replace(group, members=members, records=records, killed={}, stopped={})
@@ -373,7 +373,7 @@ class _Run:
         self._go_on(member)
 
     def _commit(self, member: _Member) -> None:
-        """Take the acknowledgement of one record, and let the member go on."""
+        """Take the acknowledgement of one record, and let the member continue."""
         if member.alive:
             self._acknowledge(member, member.lease)
             self._go_on(member)

@@ -1,1 +1,1 @@
-"""Hold the commands that stand for one call of the library and have no model of their own."""
+"""Hold the commands that are one call of the library and have no model of their own."""

@@ -108,7 +108,8 @@ def assign(
         start = _described_group(topics, members)
     else:
         source_group = read_source(source)
-        # A coordinator that has a target makes the next one of that, whatever the members have got of it.
+        # A coordinator with a target computes the next target from it, whatever the members have reached of
+        # it.
         start = source_group.state if source_group.target is None else source_group.target
     try:
         planned = plan(start, assignor, weights=given_weights(weights, start), settings=assignor_settings)
@@ -150,7 +151,7 @@ def _show_other_kind(assignor: str, group: GroupState, output: Output) -> None:
 
 
 def _described_group(topics: Sequence[tuple[str, int]], members: Sequence[Joiner]) -> GroupState:
-    """Return the group of the options --topic and --member: no member owns a partition yet.
+    """Return the group of the options --topic and --member, in which no member owns a partition yet.
 
     A member without topics of its own subscribes to all topics, in the order of the options.
 
@@ -159,8 +160,8 @@ def _described_group(topics: Sequence[tuple[str, int]], members: Sequence[Joiner
         members: the members in the order in which they join.
 
     Raises:
-        click.BadParameter: a topic, a member id or an instance id is given twice, a name cannot be one of a
-            topic, or a member subscribes to a topic that is not given.
+        click.BadParameter: a topic, a member id or an instance id is given twice, a name is impossible
+            for a topic, or a member subscribes to a topic that is not given.
     """
     from assignors.state import GroupState, MemberIdentity  # noqa: PLC0415 - help does without
 
@@ -175,7 +176,7 @@ def _described_group(topics: Sequence[tuple[str, int]], members: Sequence[Joiner
                 param_hint="--topic",
             )
         counts[name] = count
-    # A second member with an instance id would fence the first one in Kafka; a group with both cannot be.
+    # In Kafka a second member with an instance id fences the first one, so no group can have both.
     instances = Counter(member.instance_id for member in members if member.instance_id is not None)
     if twice := [name for name, times in instances.items() if times > 1]:
         raise click.BadParameter(f"instance id {twice[0]!r} is given twice", param_hint="--member")
@@ -210,7 +211,7 @@ def _print(state: GroupState, console: Console) -> None:
     if unassigned := PartitionList.of(sorted(assignment.unassigned)):
         shown.add_row(cell("nobody", "yellow"), str(len(unassigned)), cell(partition_ranges(unassigned)))
     console.print(shown)
-    # The loads are shown as a range, so that an uneven assignment shows without reading the table.
+    # The loads are printed as a range, so that an uneven assignment shows without reading the table.
     loads = [len(mine) for mine in assignment.values()]
     span = f"{min(loads)} to {max(loads)} each"
     console.print(cell(f"{count(sum(loads), 'partition')} for {count(len(loads), 'member')}, {span}"))

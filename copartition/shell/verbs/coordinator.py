@@ -1,7 +1,7 @@
 """Run `copartition coordinator`: show which broker a group or a transaction talks to.
 
-Kafka keeps a group in partition `hash(id) mod count` of an internal topic; the leader of that partition is
-the coordinator. So the partition follows from the id and the count, and only the broker needs a cluster.
+Kafka keeps a group in partition `hash(id) mod count` of an internal topic, and the leader of that partition
+is the coordinator. So the partition follows from the id and the count; only the broker needs a cluster.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ def coordinator(
         raise click.BadParameter("an id is not empty", param_hint="GROUP")
     topic = "__transaction_state" if transactional else "__consumer_offsets"
     leaders: list[Broker | None] | None = None
-    # A count that is given asks for no cluster: one that only the environment names is left alone.
+    # If a count is given, no cluster is needed, so one that only the environment names is not asked.
     asked = ctx.params["bootstrap_server"] or ctx.params["settings"] or ctx.params["command_config"]
     if partitions is not None and not asked and ctx.params["cluster"] is None:
         config = {}
     if config.get("bootstrap.servers"):
-        # A count that differs from the cluster's would name a broker that is not the coordinator.
+        # A count other than the cluster's would name a broker that is not the coordinator.
         if partitions is not None:
             raise click.UsageError("the cluster has the partition count; leave -n out")
         from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - only a cluster needs it
@@ -79,7 +79,7 @@ def coordinator(
         partitions = len(leaders)
     elif config:
         raise click.UsageError("settings are of no use without a cluster; name it with -b HOST:PORT")
-    # A dict, so that an id that is given twice is shown once.
+    # This is a dict, so that an id that is given twice is shown once.
     places = {id_: coordinator_partition(id_, partitions or PARTITIONS) for id_ in ids}
     kind = "transactional id" if transactional else "group"
     rows: list[dict[str, object]] = []

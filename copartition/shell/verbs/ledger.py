@@ -1,7 +1,7 @@
 """Run `copartition ledger`: show what exactly-once writes from Spark have noted on a cluster.
 
-A ledger is a consumer group; the committed offset of a partition is a version, and the metadata beside it
-tells how many records of that version are in.
+A ledger is a consumer group. The committed offset of a partition is a version, and the metadata stored with
+it says how many records of that version have been written.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def show(
     """
     from copartition.groups.live.cluster import Ledgers  # noqa: PLC0415 - help does without
 
-    # A topic that APP does not write leaves no entry, which is an error rather than an empty listing.
+    # If APP writes no topic that matches, that is an error and not an empty listing.
     entries_by_place = {
         place: entry
         for place, entry in Ledgers(config).entries(app_id).items()
@@ -115,8 +115,8 @@ def forget(
 
     ledgers = Ledgers(config)
     entries = ledgers.entries(app_id)
-    # Read before anything is asked or deleted: a ledger that is not there is an error, not something to
-    # confirm.
+    # This is read before the user is asked or anything is deleted: a missing ledger is an error, and needs no
+    # confirmation.
     topics = ", ".join(sorted({topic for topic, _ in entries}))
     if not yes:
         raise click.UsageError(
@@ -144,8 +144,8 @@ def _topics(app_id: str, entries: Mapping[tuple[str, int], Entry | None]) -> lis
         own = [entry for (name, _), entry in entries.items() if name == topic]
         noted = [entry for entry in own if entry is not None]
         newest = max((entry.version for entry in noted), default=None)
-        # An entry notes how many partitions its write had. With fewer entries than that, a partition was
-        # never written, and the topic is not whole although every entry is.
+        # An entry notes how many partitions its write had. If there are fewer entries, a partition was never
+        # written, and the topic is not whole even if every entry is.
         whole = len(noted) == len(own) == max((entry.partitions for entry in noted), default=0) and all(
             entry.version == newest and entry.done for entry in noted
         )
@@ -156,8 +156,8 @@ def _topics(app_id: str, entries: Mapping[tuple[str, int], Entry | None]) -> lis
 
 
 def _partition(topic: str, partition: int, entry: Entry | None) -> dict[str, Any]:
-    """Return the row of a partition; all but its place is None if its commit is no entry of a ledger."""
-    # `whole` as in the other listing, for an entry that is done.
+    """Return the row of a partition; its figures are None if its commit is no entry of a ledger."""
+    # The column `whole` means the same as in the other listing; for one partition it is `done`.
     attributes = {"version": "version", "records": "records", "whole": "done", "digest": "digest"}
     noted = {name: getattr(entry, attribute, None) for name, attribute in attributes.items()}
     return {"topic": topic, "partition": partition, **noted}
@@ -174,7 +174,7 @@ def _show(rows: list[dict[str, Any]], output: Output) -> None:
 
 
 def _cell_text(value: object) -> str:
-    """Return a value as a table shows it: "yes" or "no", and "no entry of a ledger" for None."""
+    """Return the text of a value in a table: "yes" or "no", and "no entry of a ledger" for None."""
     if value is None:
         return "no entry of a ledger"
     if isinstance(value, bool):

@@ -1,7 +1,7 @@
-"""Assign groups that are not of consumers: share groups (KIP-932), and the tasks of Kafka Streams.
+"""Assign groups that have no consumers: share groups (KIP-932), and the tasks of Kafka Streams.
 
-A group's state knows members and topics, as consumers have them. What else these kinds need (processes,
-subtopologies, ids) is made here, the same way each time, and named in `assumed`.
+The state of a group has members and topics, as consumers have them. What these kinds need besides (processes,
+subtopologies, ids) is made here, always in the same way, and named in `assumed`.
 """
 
 import uuid
@@ -17,22 +17,22 @@ from assignors.streams.high_availability import StreamsHighAvailabilityAssignor
 from assignors.streams.sticky import StreamsGroup, StreamsMember, StreamsStickyAssignor, Subtopology
 
 Lists = Mapping[str, PartitionList]
-"""What each member gets: partitions, or tasks as (subtopology, number) pairs."""
+"""Member -> what it gets: partitions, or tasks as (subtopology, number) pairs."""
 
 _PROCESS = uuid.UUID(int=0)
-"""The name space in which a member's name becomes the id of its process."""
+"""The name space for turning a member's name into the id of its process."""
 
 
 def _share(state: GroupState) -> Lists:
-    """Return who reads which partitions of a share group; lists of two members overlap."""
+    """Return which member reads which partitions of a share group; lists of two members may overlap."""
     topics = [Topic(*counted) for counted in state.counts_by_topic.items()]
     members = [Member(member.id, member.topics or ()) for member in state.members]
     return SimpleAssignor().assign(Group(topics, members))
 
 
 def _streams(state: GroupState) -> Lists:
-    """Return who runs which tasks of a Streams group (KIP-1071)."""
-    # A process of its own each: a capture does not tell which members share one.
+    """Return which member runs which tasks of a Streams group (KIP-1071)."""
+    # Each member has a process of its own, because a capture does not show which members share one.
     members = [StreamsMember(member.id, member.id) for member in state.members]
     return StreamsStickyAssignor().assign(StreamsGroup(_subtopologies(state), members)).active
 
@@ -40,18 +40,18 @@ def _streams(state: GroupState) -> Lists:
 def _by_process(
     assignor: StreamsHighAvailabilityAssignor | StreamsClassicStickyAssignor,
 ) -> Callable[[GroupState], Lists]:
-    """Return the same for an application of the classic protocol, whose leader assigns to processes.
+    """Return a function for an application of the classic protocol, whose leader assigns to processes.
 
     Args:
-        assignor: answers for processes.
+        assignor: assigns to processes.
 
     Returns:
-        A function that answers for members, each a process of its own.
+        A function that assigns to members, each of which is a process.
     """
 
     def assign(state: GroupState) -> Lists:
-        # From the name and not by chance: the leader orders processes by id, and equal groups have equal
-        # answers.
+        # The id is made from the name and not at random: the leader orders processes by id, and equal groups
+        # must have equal answers.
         process_of = {member.id: str(uuid.uuid5(_PROCESS, member.id)) for member in state.members}
         members = [StreamsMember(name, process) for name, process in process_of.items()]
         active = assignor.assign(StreamsGroup(_subtopologies(state), members)).active
@@ -74,13 +74,13 @@ _IDS = "topic ids and member ids are made from the names; ties between equal mem
 
 
 class OtherKind(NamedTuple):
-    """A strategy for groups that are not of consumers.
+    """A strategy for groups that have no consumers.
 
     Attributes:
         assign: returns what each member gets.
-        origin: whose groups it is for.
+        origin: the kind of groups that it is for.
         summary: what it does, in one line.
-        assumed: what it takes for granted, as sentences.
+        assumed: what it assumes, in sentences.
     """
 
     assign: Callable[[GroupState], Lists]

@@ -21,9 +21,9 @@ _KEY_TYPES = (
     *("string", "integer", "long", "short", "float", "double", "uuid", "json", "hex", "base64"),
     *("avro", "protobuf", "jsonschema"),
 )
-"""`serializers.KEY_TYPES`: help and completion do without that module; a test holds them together."""
+"""A copy of `serializers.KEY_TYPES`, so that help need not import it; a test compares the two."""
 _SHOWN_BYTES = 24
-"""Bytes of a key that `--all-forms` shows of each form."""
+"""The most bytes of a key that `--all-forms` shows for each form."""
 
 
 @command(
@@ -98,7 +98,7 @@ def partition(
 
     serializer = key_serializer(key_type, schema=_schema(schema_file), schema_id=number)
     encoded = given.serialize(serializer)
-    # A file may have a million keys: of these only the rule of Java, unless others are asked for.
+    # A file may have a million keys, so only Java's rule is computed for it, unless others are asked for.
     names = asked or (["java"] if file else list(PROFILES))
     places = {name: _places(encoded, partitions, name, strict=bool(asked)) for name in names}
     shown = [_key_text(key) for key in given.values]
@@ -111,7 +111,8 @@ def partition(
         write(json.dumps(answer, indent=2) + "\n")
         return
     if file:
-        # One line a key, as `cut` and `sort` want it: a table would wait for the longest of a million keys.
+        # One line for each key, as `cut` and `sort` expect it: a table would have to wait for the longest
+        # key.
         columns = [["-" if place is None else str(place) for place in row] for row in places.values()]
         lines = [("key", *names), *zip(map(visible, shown), *columns, strict=True)]
         write("".join("\t".join(line) + "\n" for line in lines))
@@ -120,7 +121,7 @@ def partition(
 
     from copartition.kit.grid import table  # noqa: PLC0415
 
-    # The client's line is a plug-in's own, if the profile is one of a plug-in.
+    # If the profile is a plug-in's, its own summary is shown.
     summaries = {info.name: info.summary for info in list_partitioners()}
     listing = table(["PROFILE", *map(repr, shown), "CLIENT"], right=range(1, len(keys) + 1))
     for name in names:
@@ -130,10 +131,10 @@ def partition(
 
 
 def _places(keys: Sequence[bytes | None], partitions: int, profile: str, *, strict: bool) -> list[int | None]:
-    """Return the partition of each key, None if the profile hashes no such key or, unless strict, takes none.
+    """Return the partition of each key; None if the profile does not hash it or, unless strict, refuses it.
 
     Raises:
-        InvalidKeyError: strict, and the profile's keys are texts but one of these is not UTF-8.
+        InvalidKeyError: strict is set, and the profile's keys are texts but one of these is not UTF-8.
     """
     from partitioning import partition_batch  # noqa: PLC0415 - only here
     from partitioning.errors import InvalidKeyError  # noqa: PLC0415
@@ -143,7 +144,7 @@ def _places(keys: Sequence[bytes | None], partitions: int, profile: str, *, stri
     except InvalidKeyError:
         if strict:
             raise
-        # A binary key, such as the long 200, must not hide where all other clients put it.
+        # A binary key, such as the long 200, must not hide where the other clients put it.
         if len(keys) == 1:
             return [None]
         return [place for key in keys for place in _places([key], partitions, profile, strict=False)]
@@ -171,7 +172,7 @@ def _schema(path: str | None) -> bytes | None:
 
 
 class _Keys(NamedTuple):
-    """Holds keys as they were given: texts, or values of NDJSON."""
+    """Keys as they were given: texts, or values of NDJSON."""
 
     values: Sequence[Any]
     are_json: bool = False
@@ -181,7 +182,7 @@ class _Keys(NamedTuple):
         from partitioning.errors import InvalidKeyError  # noqa: PLC0415 - help and completion do without
         from partitioning.serializers import WITH_REGISTRY  # noqa: PLC0415
 
-        # A string of NDJSON is a value for types that take JSON; for others it is another way to write one.
+        # A string of NDJSON is a value for types that take JSON. For other types it is the text of a value.
         takes_values = self.are_json and serializer.key_type in {"json", *WITH_REGISTRY}
         encoded = []
         for number, key in enumerate(self.values, 1):
@@ -196,8 +197,8 @@ class _Keys(NamedTuple):
 def _read_keys(path: str, column: str | None) -> _Keys:
     """Return the keys of a file: its lines, a column of CSV, or a field of NDJSON.
 
-    A file with a column is NDJSON if it begins with {, and else CSV with a line of names. None stands for a
-    null of NDJSON; an empty line is an empty key.
+    A file with a column is NDJSON if it begins with {, and otherwise CSV whose first line has the names. None
+    is a null of NDJSON; an empty line is an empty key.
 
     Raises:
         SourceError: the file cannot be read, or a line lacks the column; the message names it.
@@ -205,7 +206,7 @@ def _read_keys(path: str, column: str | None) -> _Keys:
     from partitioning.errors import SourceError  # noqa: PLC0415 - help and completion do without
 
     try:
-        # Bytes that are no UTF-8 leave as they came; a byte order mark at the start is part of no key.
+        # Bytes that are not UTF-8 are written as they came. A byte order mark at the start belongs to no key.
         with click.open_file(path, encoding="utf-8", errors="surrogateescape") as stream:
             text = stream.read().removeprefix("\ufeff")
     except OSError as error:
@@ -217,14 +218,14 @@ def _read_keys(path: str, column: str | None) -> _Keys:
         for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
             try:
                 values.append(json.loads(line)[column])
-            # A line of thousands of brackets ends the parser by a RecursionError.
+            # A line with thousands of brackets makes the parser raise a RecursionError.
             except (ValueError, TypeError, KeyError, RecursionError) as error:
                 why = f"no field {column!r}" if isinstance(error, KeyError) else "no JSON object"
                 raise SourceError(f"{path}, line {number}: {why}") from None
         return _Keys(values, are_json=True)
     import csv  # noqa: PLC0415 - only here
 
-    # A stream, as str.splitlines would end lines at characters that CSV has within its cells.
+    # This is a stream, because str.splitlines would also end lines at characters within CSV cells.
     rows = csv.DictReader(io.StringIO(text, newline=""))
     cells = []
     try:
@@ -274,14 +275,14 @@ def _show_forms(
 
 
 def _key_text(key: Any) -> str:
-    """Return a key as text; bytes that are no UTF-8 are escaped, as JSON and terminals cannot hold them."""
+    """Return a key as text; bytes that are not UTF-8 are escaped for JSON and terminals."""
     if not isinstance(key, str):
         return json.dumps(key)
     return key.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _profile_name(name: str) -> str:
-    """Return the name of the profile of a client or tool; any other name as it is."""
+    """Return the name of the profile of a client or tool; any other name is returned as it is."""
     from partitioning.profiles import known_profile  # noqa: PLC0415 - help does without
 
     profile = known_profile(name)

@@ -49,7 +49,7 @@ def snapshot(
     )
     from copartition.groups.kinds.model import other_group_bytes  # noqa: PLC0415 - as above
 
-    # A scenario is one of consumers, so that another kind of group is refused for it by its name.
+    # A scenario has consumers, so another kind of group is refused for it with an error that names its kind.
     read = (
         read_source(source, config, group=group)
         if as_scenario

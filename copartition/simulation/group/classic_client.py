@@ -1,4 +1,4 @@
-"""Model clients of the classic protocol in a consumer group (KIP-848), as there are during a migration.
+"""Model clients of the classic protocol in a consumer group (KIP-848) during a migration.
 
 The coordinator asks such a client to join again in the answer to a heartbeat, once for each new target and
 whenever it could get more partitions. It answers JoinGroup and SyncGroup at once.
@@ -38,7 +38,7 @@ class ClassicClient(Client):
     def go_on(self, process: Process) -> None:
         """Go on with a process that was a member of a classic group until now.
 
-        What the process would do next by itself is taken over: it wakes up, goes on reading after a slow
+        What the process would do next by itself is taken over: it wakes up, continues to read after a slow
         batch, or asks again for the assignment that the old coordinator never sent.
         """
         now_ms, coordinator = self._world.now_ms, self._coordinator
@@ -58,7 +58,7 @@ class ClassicClient(Client):
             self._timers.at(asks_ms, self._join_again)
 
     def process(self) -> Process:
-        """Return what a classic group needs to go on with this process."""
+        """Return what a classic group needs to continue with this process."""
         beats, absence = self._coordinator.beats, self._coordinator.absence_of(self.member)
         assigned = self._coordinator.group.members[self.member].assigned
         return Process(
@@ -124,7 +124,7 @@ class ClassicClient(Client):
     def _on_joined(self, _: Answer) -> None:
         """Handle the answer to JoinGroup, and send SyncGroup.
 
-        Its heartbeats begin anew at this time.
+        Its heartbeats start again at this time.
         """
         self._beat.cancel()
         self._coordinator.beats.restart(self.member, self._world.now_ms)

@@ -1,8 +1,8 @@
 """Model the coordinator of a classic group: its members, its join barrier and its assignments.
 
-All members of a group are columns, so a rebalance is a few operations: all members learn of it at their next
-heartbeats, join, get an answer, and open their partitions. An event that concerns one member meanwhile
-changes that member's row.
+The members of a group are the rows of a few columns, so a rebalance is a few operations: all members learn of
+it at their next heartbeats, join, get an answer, and open their partitions. An event that concerns only one
+member in the meantime changes that member's row.
 
 Sources: KIP-62 (heartbeats), KIP-134 (initial delay), KIP-345 and KIP-814 (static members), KIP-429
 (cooperative), `GroupMetadataManager`.
@@ -240,7 +240,7 @@ class ClassicGroup:
         ):
             self._complete()
             return False
-        # It may see new partitions that no other member sees, so find the time of the next notice anew.
+        # It may see new partitions that no other member sees, so find the time of the next notice again.
         self.metadata.watch()
         return (
             self.state is ClassicGroupState.PREPARING_REBALANCE
@@ -278,7 +278,7 @@ class ClassicGroup:
     def failover(self, now_ms: float, until_ms: float) -> None:
         """Answer no member until `until_ms`, when another broker has loaded the group.
 
-        All sessions begin anew at that time.
+        All sessions start again at that time.
         """
         self.down_ms = until_ms
         members = self._members

@@ -166,7 +166,7 @@ class ClassicProtocol:
         self._plan(consumer, arrives_ms, lambda: self._take_over(consumer, now_ms))
 
     def failover(self, now_ms: float, until_ms: float) -> None:
-        """Let another broker load the group until `until_ms`; all sessions begin anew then."""
+        """Let another broker load the group until `until_ms`; all sessions start again at that time."""
         self._group.failover(now_ms, until_ms)
 
     def on_growth(self, topic: int, *, created: bool) -> None:
@@ -560,7 +560,7 @@ class ClassicProtocol:
         )
 
     def _wake(self, consumer: int, member: int, had: NDArray[np.int32], cause: int) -> None:
-        """Let a process go on that stood still; its next request shows whether it is still a member."""
+        """Let a process that stood still continue; its next request shows whether it is still a member."""
         now_ms, ledger = self._world.now_ms, self._world.ledger
         configured = self._world.consumers[consumer]
         if member in self._members:

@@ -43,9 +43,9 @@ class Profile:
     # The same under the consumer protocol (KIP-848); None: the client does not speak it.
     consumer_late_ms: tuple[float, float] | None = None
     # A rebalance does not move its heartbeats, except one that is overdue, which it sends with its
-    # assignment. If False, they begin anew when JoinGroup is answered.
+    # assignment. If False, they start again when JoinGroup is answered.
     keeps_beating: bool = False
-    # Protocols under which it rejoins outside `poll`; under the cooperative one, without a callback before.
+    # Protocols under which it rejoins outside `poll`; under the cooperative one, no callback comes first.
     joins_in_background: frozenset[RebalanceProtocol] = frozenset()
     # Its `poll` returns records while it rejoins: under the cooperative protocol it reads the partitions it
     # has.
@@ -139,7 +139,7 @@ PROFILES = {
 
 
 def draw_many(duration: Duration, random: Generator, count: int) -> NDArray[np.float64]:
-    """Return `count` lengths of this duration, in milliseconds, each drawn anew and at most `LATEST_MS`.
+    """Return `count` lengths of this duration, in milliseconds, each drawn alone and at most `LATEST_MS`.
 
     The result has shape (count,). It draws from the same distributions as `durations.draw`, in one call for
     all elements. A fixed duration draws nothing, so fixed costs do not change the stream of random numbers.

@@ -155,7 +155,7 @@ class Client:
     def stall(self, now_ms: float, until_ms: float) -> None:
         """Stop the process until `until_ms`.
 
-        A process that is not a member yet, or is silent already, only does everything later. Otherwise its
+        A process that is not a member yet, or is silent already, only acts later. Otherwise its
         session runs from its last heartbeat, as after a crash.
         """
         coordinator, ledger = self._coordinator, self._world.ledger
@@ -323,7 +323,7 @@ class Client:
     def _acknowledge(self, assigned: frozenset[int]) -> None:
         """Tell the coordinator in a heartbeat which partitions the client has now.
 
-        Its heartbeats begin anew here, with the next one an interval later. If another assignment has come
+        Its heartbeats start again here, with the next one an interval later. If another assignment has come
         meanwhile, that is next.
         """
         self._step, self._polled, self._reconciling = DONE, False, False

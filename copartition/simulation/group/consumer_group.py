@@ -473,12 +473,12 @@ class ConsumerGroup:
         self._hold(member, kept | free, NOTHING)
 
     def _hold(self, member: GroupMember, assigned: frozenset[int], revoking: frozenset[int]) -> None:
-        """Set a member's partitions, and those it must give up; all others that it had become free."""
+        """Set a member's partitions, and those it must give up; its other partitions become free."""
         before = member.assigned | member.revoking
         after = assigned | revoking
         for partition in before - after:
             self.holder[partition] = -1
-            # The next owner by the target may be -1; the reader of `news` ignores numbers that are no member.
+            # The next owner by the target may be -1; the reader of `news` ignores numbers without a member.
             self.news.add(int(self.target[partition]))
         for partition in after - before:
             self.holder[partition] = member.number
@@ -500,7 +500,7 @@ class ConsumerGroup:
             if isinstance(member.topics, str):
                 self._patterns.remove(member.topics)
                 self.resolved.pop(member.topics, None)
-            # If no expression is left, the least time between two looks starts anew, so the next expression
+            # If no expression is left, the least time between two looks starts again, so the next expression
             # is resolved at once.
             if not self.resolved:
                 self._resolved_ms = -math.inf

@@ -67,7 +67,7 @@ class ConsumerProtocol:
             client.stop(now_ms, cleanly=cleanly)
 
     def slow_poll(self, consumer: int, now_ms: float, until_ms: float) -> None:
-        """Keep an application at work until `until_ms`; only partitions it must give up wait for it."""
+        """Keep an application busy until `until_ms`; of its partitions, only those it must give up wait."""
         if consumer in self._clients:
             self._clients[consumer].slow(now_ms, until_ms)
 
@@ -85,7 +85,7 @@ class ConsumerProtocol:
         self._world.note("refused", name, reason=Error.UNRELEASED_INSTANCE_ID.name)
 
     def failover(self, now_ms: float, until_ms: float) -> None:
-        """Let another broker load the group until `until_ms`; sessions begin anew then."""
+        """Let another broker load the group until `until_ms`; sessions start again at that time."""
         self._coordinator.failover(now_ms, until_ms)
 
     def on_growth(self, topic: int, *, created: bool) -> None:

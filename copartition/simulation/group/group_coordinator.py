@@ -46,7 +46,7 @@ class MemberClient(Protocol):
 
     classic: ClassVar[bool]  # whether it speaks the classic protocol
     consumer: int  # the number of its consumer
-    configured: Consumer  # that consumer, as it was when it joined
+    configured: Consumer  # that consumer as it was when it joined
     member: int  # its membership
     every_ms: float  # the interval between its heartbeats, lateness included
     session_ms: float  # it is dropped after this long without a heartbeat
@@ -118,7 +118,7 @@ class GroupCoordinator:
         self._epoch = self.group.epoch
         # Silent member -> the timer that ends its session, and the cause of its partitions' pauses.
         self._sessions: dict[int, tuple[Timer, int]] = {}
-        # Member -> the timer that expels it unless it gives partitions up, or joins again, before.
+        # Member -> the timer that expels it unless it gives up partitions or joins again first.
         self._deadlines: dict[int, Timer] = {}
         self._watch = DONE, math.inf, -1  # timer, time and member of that heartbeat
 
@@ -286,7 +286,7 @@ class GroupCoordinator:
     def failover(self, now_ms: float, until_ms: float) -> None:
         """Answer no member until `until_ms`, when another broker has loaded the group.
 
-        All sessions begin anew at that time.
+        All sessions start again at that time.
         """
         self.down_ms = until_ms
         self.beats.postpone(now_ms, until_ms, self._world.random)
@@ -358,7 +358,7 @@ class GroupCoordinator:
         member. The order of the steps is that of cause and effect.
 
         Args:
-            text: the reason in words, empty if the request itself is no reason.
+            text: the reason in words, empty if the request itself is not a reason.
             cause: the number of the reason; None if it has none yet.
             member: the member that the request was about.
             certain: True if the request raises the epoch; False if new partitions that were noticed may have
@@ -465,7 +465,7 @@ class GroupCoordinator:
         """Return the broker's assignor that most members name; the default one if no member names any.
 
         Members of the classic protocol have no vote, because their strategies are not the broker's. If
-        several assignors have the same number of votes, the one that was named first wins, in the order in
+        several assignors have the same number of votes, the one that was named first is used, in the order in
         which members joined.
         """
         if not self._world.varied:

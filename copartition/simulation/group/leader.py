@@ -184,8 +184,8 @@ class Leader:
 
         That is the first of the remaining members in the coordinator's `HashMap` of ids
         (`ClassicGroup.remove`), so the ids, which are drawn at random, decide who leads. If they are unknown,
-        the seed names a worker of Connect, for which this matters: with its leader a delay is forgotten. In
-        all other groups no member is named here, and `elect` chooses.
+        the seed chooses among the workers of Connect, where this matters: a delay is forgotten with its
+        leader. In all other groups no member is named here, and `elect` chooses.
         """
         memberships = self._world.memberships
         members = self._members.rows.tolist()

@@ -122,7 +122,7 @@ class Members:
     def restart_beats(
         self, members: NDArray[np.int32], answered_ms: float | NDArray[np.float64], assigned_ms: float
     ) -> None:
-        """Set the next heartbeats of these members, whose JoinGroup is answered as the barrier has opened.
+        """Set the next heartbeats of these members, whose JoinGroup is answered because the barrier opened.
 
         Args:
             members: the members that have joined.

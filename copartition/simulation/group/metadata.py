@@ -36,7 +36,7 @@ class _Growth(NamedTuple):
 
 
 class Metadata:
-    """Know what the members see of topics: the leader now, and each member when it finds new partitions.
+    """The members' knowledge of topics: what the leader sees, and when a member sees new partitions.
 
     A change stays in `_growth` for the whole run. At most one timer runs, for the first member that will
     notice a change, and only while the group is stable.

@@ -34,7 +34,7 @@ class Targets:
     number of all.
 
     `position` has the index of each partition in its owner's target, shape (partitions,). A member's target
-    is written anew only if it has other partitions, so an unchanged one keeps its order. `_members`,
+    is written again only if it has other partitions, so an unchanged one keeps its order. `_members`,
     `_subscriptions` and `_hashes` are indexed by member; `_sizes` has the number of partitions in each
     target.
     """
@@ -60,7 +60,7 @@ class Targets:
         self._topic_of = np.repeat(np.arange(len(names), dtype=np.int32), np.diff(first))
         self._number_of = (np.arange(len(self._topic_of)) - first[self._topic_of]).astype(np.int32)
         self._describe = describe
-        # The `Member` of each number, None if it is no member, and its subscription.
+        # The `Member` of each number, None if it is not a member, and its subscription.
         self._members, self._subscriptions = np.full((2, 64), None)
         self._sizes: dict[int, int] = {}  # member -> its number of partitions; 0 if it is no member
         self._hashes = np.zeros(64, np.int32)  # the hash code of each member's id
@@ -195,7 +195,7 @@ class Targets:
         owner = np.full(len(self.position), -1, np.int64)
         owner[rows] = owners = numbers[member]
         different = owner != before
-        # The list of a member that won or lost a partition is stored anew, from 0 in the order of the answer.
+        # The list of a member that won or lost a partition is rewritten, from 0 in the order of the answer.
         # All others keep their order.
         touched = np.zeros(int(numbers.max(initial=-1)) + 2, np.bool_)  # the last one is for -1, no member
         touched[owner[different]] = touched[before[different]] = True

@@ -114,7 +114,7 @@ class TopicCounts:
 
 
 class Course:
-    """Follow what is certain about consumers and topics as time goes on, from the scenario alone.
+    """The facts that are certain about consumers and topics as time goes on, from the scenario alone.
 
     A consumer or topic is unsure as soon as an event with a condition may change it. All consumers are unsure
     once an event changes the whole group. Nothing about an unsure consumer or topic is refused before the

@@ -78,7 +78,7 @@ class LogNormal:
 
 Distribution = Uniform | Exponential | LogNormal
 Duration = Milliseconds | Distribution
-"""A length of time in milliseconds: always the same, or drawn anew each time the scenario needs it."""
+"""A length of time in milliseconds: always the same, or drawn again each time the scenario needs it."""
 
 
 def draw(duration: Duration, random: Generator) -> float:

@@ -24,7 +24,7 @@ SimulatedClient: TypeAlias = Literal["java", "librdkafka", "kafka-python", "aiok
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """One consumer process, whatever member ids it has over time.
+    """One consumer process, whichever member ids it has over time.
 
     Attributes:
         name: unique in the scenario. It is also its client id, and its `group.instance.id` if it is static.
@@ -39,8 +39,8 @@ class Consumer:
         beat_ms: the time of its first heartbeat after time 0; None: `Scenario.settled_ms` decides.
         member_id: the id that the coordinator gives it when it joins first, if that is known; None: an id
             made from its name. If a classic group's leader leaves and all ids are known, the member that
-            comes first in the coordinator's `HashMap` of ids leads next. Otherwise that is the member
-            that joined first, or a worker of Connect that the seed draws. At time 0 the first consumer leads.
+            comes first in the coordinator's `HashMap` of ids leads next. Otherwise the member that joined
+            first leads next, or a worker of Connect chosen by the seed. At time 0 the first consumer leads.
         capacity: records a second that it can process; None: `Load.capacity`.
         close: what it does about its membership when it closes, `CloseOptions` of the Java client (KIP-1092,
             4.1): "leave-group", "remain-in-group", or "default". By default a dynamic member leaves and a
@@ -300,8 +300,8 @@ class Autoscaler:
     """A horizontal autoscaler on lag, such as KEDA's: it wants ceil(lag / `lag_per_consumer`) consumers.
 
     KEDA wants no more consumers than there are partitions. Apart from that, this does what Kubernetes does by
-    default. It changes nothing if the lag is within a tenth of what the present consumers stand for. At one
-    look it adds at most as many consumers as there are, or four if that is more. It adds and takes away
+    default. It changes nothing if the lag is within a tenth of what the present consumers can handle. At one
+    look it adds at most as many consumers as there are, or four if that is more. It adds and removes
     consumers as `ScaleTo` does.
 
     Attributes:

@@ -235,7 +235,7 @@ def _object(type_: type[Any]) -> dict[str, Any]:
             required.append(field.name)
         elif isinstance(field.default, int | float | str) and field.default != math.inf:
             notes["default"] = field.default
-        # Draft 7 ignores everything beside a "$ref", so a reference with notes is wrapped.
+        # Draft 7 ignores everything next to a "$ref", so a reference with notes is wrapped.
         properties[field.name] = ({"allOf": [schema]} if "$ref" in schema and notes else schema) | notes
     summary = (getdoc(type_) or "").partition("\n\n")[0]
     return object_of(properties, required) | {"description": " ".join(summary.split())}

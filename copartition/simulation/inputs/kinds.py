@@ -1,7 +1,7 @@
 """Define the values that each field of a scenario may have: once, for Python, files and their schema.
 
-The type hints of the dataclasses say it. msgspec reads such hints too, but it is an optional package, and its
-messages neither list the valid names nor suggest a near one.
+The type hints of the dataclasses give these values. msgspec reads such hints too, but it is an optional
+package, and its messages neither list the valid names nor suggest a similar one.
 
 The definition has three users: `check_fields` checks values made in Python, `read_field` reads those of a
 file, and `inputs.file` writes the schema for editors.
@@ -516,7 +516,7 @@ def read_condition(text: object) -> Condition:
     Condition(figure='lag', above=5000.0, below=None, for_ms=30000.0)
 
     Raises:
-        ValueError: the text is no condition; the message shows what to write.
+        ValueError: the text is not a condition; the message shows what to write.
     """
     if text == REFUSED:
         return Condition(REFUSED)

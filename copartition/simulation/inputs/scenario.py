@@ -322,7 +322,7 @@ def _check_load(scenario: Scenario, topics: Mapping[str, int], people: Iterable[
                 f"{first[topic]:,} partitions that it has at the start",
                 path=f"$.load.waiting.{topic}",
             )
-    # Consumers without a capacity would process everything at once, beside others that have a limit.
+    # Consumers without a capacity would process everything at once, next to others that have a limit.
     if scenario.capacity_of(Consumer("")) == math.inf:
         for consumer in people:
             if consumer.capacity is not None:

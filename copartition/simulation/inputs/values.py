@@ -125,11 +125,11 @@ def read_audit(values: Any, folder: Path) -> None:
 
 
 def _check_keys(values: Any, allowed: Iterable[str], required: Iterable[str], path: str) -> None:
-    """Refuse values that are no mapping, have keys outside `allowed`, or lack one of `required`."""
+    """Refuse values that are not a mapping, have keys outside `allowed`, or lack one of `required`."""
     if not isinstance(values, Mapping):
         raise ScenarioError(f"{excerpt(values)} is no mapping of names to values", path=path)
     names, needed = list(allowed), list(required)
-    # Another program's JSON is no scenario with a mistake: "did you mean" one of our fields would mislead.
+    # If no required field is there, this is another program's JSON, and "did you mean" would mislead.
     if path == "$" and not {*needed} & values.keys():
         raise ScenarioError(f"this is no scenario: it has no {' and no '.join(needed)}", path=path)
     for key in values:
@@ -269,7 +269,7 @@ def audited_rates(name: str, folder: Path) -> dict[str, list[float]]:
     The file is looked for in `folder`, then in the working directory.
 
     Raises:
-        ScenarioError: the file is no audit, or the audit does not count all records that came.
+        ScenarioError: the file is not an audit, or the audit does not count all records that came.
     """
     from partitioning.kit.formats import decode_json  # noqa: PLC0415 - as above
 

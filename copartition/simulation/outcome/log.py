@@ -44,7 +44,7 @@ def replay(lines: Iterable[bytes]) -> Difference | None:
         lines: the log's lines with their line breaks; logs of several runs may follow one another.
 
     Raises:
-        ScenarioError: the text is no log, has an unknown format, or is of a run that cannot be repeated.
+        ScenarioError: the text is not a log, has an unknown format, or is of a run that cannot be repeated.
     """
     number = 0
     now: Iterator[str] = iter(())
@@ -69,7 +69,7 @@ def replay(lines: Iterable[bytes]) -> Difference | None:
 
 
 def _line(value: dict[str, Any]) -> str:
-    """Return a value as one line of JSON; raise `ValueError` for infinity and NaN, which it lacks."""
+    """Return a value as one line of JSON; raise `ValueError` for infinity and NaN, which JSON lacks."""
     return json.dumps(value, allow_nan=False) + "\n"
 
 

@@ -155,7 +155,7 @@ class ReaderChanges:
         self._sorted = True
 
     def _follows(self, consumer: NDArray[np.intp], at: NDArray[np.float64]) -> bool:
-        """Return whether each consumer has one time here, which is not before its earlier changes."""
+        """Return whether each consumer has only one time here, at or after its earlier changes."""
         last = int(consumer.max())
         if last >= len(self._latest):
             self._latest, self._at = (np.append(old, np.zeros(last + 1)) for old in (self._latest, self._at))

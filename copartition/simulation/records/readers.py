@@ -1,7 +1,7 @@
 """Keep for each partition its reader, how far behind it is, its outage and its committed offset.
 
 A round is computed in three steps: the partitions of its consumers are brought up to its time, readers
-change, and the consumers share their capacity anew. All columns are by flat index or by consumer number.
+change, and the consumers share their capacity again. All columns are by flat index or by consumer number.
 Slots are flat indexes as an integer column that NumPy can index with.
 """
 
@@ -212,7 +212,7 @@ class Readers:
         return float(times[np.isfinite(times)].max(initial=0.0))
 
     def happen(self, now: Round) -> None:
-        """Compute one round: settle its consumers, change who reads what, and share capacities anew."""
+        """Compute one round: settle its consumers, change who reads what, and share capacities again."""
         consumers = self.consumers
         consumers.enter(now.consumer, now.at)
         if self._commits_on_revoke and now.kind == GIVEN_UP:

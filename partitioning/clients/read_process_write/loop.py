@@ -1,4 +1,4 @@
-"""The loop: reads, has processed, and writes with the offsets in one transaction."""
+"""The loop: reads records, calls `process`, and writes outputs and offsets in one transaction."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from confluent_kafka._types import HeadersType
 
 HUNG_AFTER_S = 5.0
-"""Seconds after its limit at which a call that has not come back ends the process."""
+"""If a call of librdkafka exceeds its limit by this many seconds, the process is ended."""
 _WATCH_AGAIN_S = 1.0
 CONNECTED_WITHIN_S = 1.0
-"""Seconds to wait for a connection, by which a producer gets its id at once."""
+"""The seconds to wait for a connection, with which a producer gets its id at once."""
 MOST_ABORTS = 5
 """Aborted transactions in a row after which the loop gives up."""
 
@@ -54,12 +54,12 @@ class ProducerRecord(NamedTuple):
     """A record to write, as `PartitioningProducer.produce` takes it.
 
     Attributes:
-        topic: where to.
+        topic: the topic to write to.
         value: the serialized value; None is a tombstone.
-        key: the serialized key.
-        partition: an explicit one; else the strategy decides.
-        timestamp: milliseconds since 1970; 0 is now.
-        headers: names and values.
+        key: the serialized key; None for none.
+        partition: an explicit partition; `ANY_PARTITION` lets the strategy decide.
+        timestamp: milliseconds since 1970; 0 stands for now.
+        headers: names and values; None for none.
     """
 
     topic: str
@@ -81,38 +81,41 @@ def read_process_write(
     dead_letters: str | None = None,
     batch: int = 500,
 ) -> None:
-    """Read topics as a member of a group, and write what comes of each record, once, until `stopping` is set.
+    """Read topics as a member of a group, and write the outputs of each record exactly once.
 
-    Outputs and offsets are in one transaction, so `read_committed` readers find the outputs of each input
-    once, whatever dies meanwhile. End the process where this raises, and start it again. A call of librdkafka
-    that never comes back ends the process itself (`faulthandler`), with code 1: so one loop a process.
+    The loop runs until `stopping` is set. Outputs and offsets are in one transaction, so `read_committed`
+    readers find the outputs of each input once, even if processes or brokers fail. If this raises, end the
+    process and start it again. If a call of librdkafka never returns, the process is ended with code 1 by
+    `faulthandler`; therefore run only one loop in a process.
 
     Args:
-        topics: to subscribe to.
-        process: the records to write for one that was read, none or many. It may be called again for the
-            same record, so it has no other effects. A ValueError says that the record is poisoned.
-        consumer_config: librdkafka's, with `group.id`. A `group.instance.id` makes a static member.
-        producer_config: librdkafka's, with a `transactional.id` that no other running process has, the same
-            after a restart. `transaction.timeout.ms`, 10 s unless set, is how long writing may take.
-        stopping: ends the loop before its next turn.
+        topics: the topics to subscribe to.
+        process: returns the records to write for a record that was read, none or many. It may be called again
+            for the same record, so it must have no other effects. It raises ValueError for a poisoned record.
+        consumer_config: librdkafka's configuration, with `group.id`. A `group.instance.id` makes a static
+            member.
+        producer_config: librdkafka's configuration, with a `transactional.id` that no other running process
+            has and that stays the same after a restart. `transaction.timeout.ms`, 10 s unless set, is the
+            time that writing a batch may take.
+        stopping: when it is set, the loop ends before its next turn.
         partitioner: a strategy, or the registered name of one, for outputs without a partition.
-        dead_letters: the topic for poisoned records, as they were, with headers `error` and `found at`; None
-            lets the ValueError end the loop.
-        batch: records of a transaction, at most. A transaction ends before where records take long: once they
-            have taken half of `max.poll.interval.ms`, within which each of them must be processed.
+        dead_letters: the topic to which poisoned records are written unchanged, with headers `error` and
+            `found at`. None: a ValueError ends the loop.
+        batch: the most records in a transaction. A transaction has fewer if processing them takes half of
+            `max.poll.interval.ms`. Each record must be processed within that interval.
 
     Raises:
-        InvalidConfigError: a setting is missing, has no meaning, or contradicts what the guarantee rests on.
+        InvalidConfigError: a setting is missing or invalid, or contradicts the guarantee.
         FencedError: another process has the transactional id or the `group.instance.id`, or a transaction
             took longer than its timeout.
         GaveUpError: one batch was aborted too often, the cluster was silent for too long, the consumer went
             back in a partition, or a record took longer than `max.poll.interval.ms`.
         MisplacedRecordError: an output names a partition that its topic does not have.
-        AccessError: the cluster does not let us use the transactional id, the group or a topic; the
-            message names what to allow.
-        UnknownTopicError: the cluster has no such topic, or hides it from us.
-        UnsupportedBrokerError: brokers are older than 2.5, and fence no zombies.
-        BrokerUnreachableError: no broker answers, or none lets us in.
+        AccessError: the user may not use the transactional id, the group or a topic. The message names the
+            permission that is missing.
+        UnknownTopicError: the cluster has no such topic, or this user may not see it.
+        UnsupportedBrokerError: brokers are older than 2.5, and so do not fence zombies.
+        BrokerUnreachableError: no broker answers, or all refuse the client.
         UnknownStrategyError: no strategy or profile has this name.
         KafkaException: the cluster refuses something else.
     """
@@ -127,7 +130,7 @@ def read_process_write(
             PartitioningProducer(settings.producer, partitioner=partitioner) as producer,
         ):
             try:
-                with suppress(KafkaException):  # which the next call meets, too, and waits for
+                with suppress(KafkaException):  # the next call meets the same error, and retries
                     connected_metadata(producer.list_topics, None, CONNECTED_WITHIN_S)
                 _again(producer.init_transactions, time.monotonic() + settings.turn_s)
                 _run(settings, consumer, producer, partial(_outputs, process, dead_letters), stopping)
@@ -151,9 +154,10 @@ def _run(
     outputs_of: Callable[[Message], list[ProducerRecord]],
     stopping: Event,
 ) -> None:
-    """Go round until `stopping` is set; after any error the process has to end.
+    """Read, process and write batches until `stopping` is set.
 
-    The next process finishes or aborts what was left open.
+    After any error the process must end. The next process commits or aborts the transaction that is left
+    open.
     """
     member = LoopMember(consumer, settings.topics, settings.batch)
     aborts = 0
@@ -187,11 +191,10 @@ def _process(
     outputs_of: Callable[[Message], list[ProducerRecord]],
     settings: LoopSettings,
 ) -> tuple[list[ProducerRecord], int]:
-    """Return the outputs of the first records, and of how many.
+    """Return the outputs of the first records, and the number of these records.
 
-    Of what half the group's patience is enough for.
-
-    GaveUpError if a record took longer than the group waits.
+    It stops after the record with which half of `max.poll.interval.ms` is over. Raises GaveUpError if one
+    record took longer than `max.poll.interval.ms`.
     """
     process = os.getpid()
     begun = before = watched = time.monotonic()
@@ -215,7 +218,7 @@ def _process(
 
 
 def _end_forked(process: int) -> None:
-    """End a process that `process` forked and let return: `Consumer.close` would wait there without end."""
+    """End this process if `process` forked it and let it return: `Consumer.close` would never end in it."""
     if os.getpid() != process:
         log.error("ending: process forked this one and let it return; end it there with os._exit")
         os._exit(1)
@@ -228,9 +231,10 @@ def _write(
     metadata: Any,
     within_s: float,
 ) -> None:
-    """Write outputs and offsets together, or neither.
+    """Write outputs and offsets in one transaction: either all of them are committed, or none.
 
-    After a KafkaException with `txn_requires_abort()` neither is there: abort. After another end the process.
+    After a KafkaException with `txn_requires_abort()` none is committed, and the caller must abort. After any
+    other exception the process must end.
     """
     deadline = time.monotonic() + within_s
     producer.begin_transaction()
@@ -241,7 +245,7 @@ def _write(
 
 
 def _queue(producer: Any, record: ProducerRecord, deadline: float) -> None:
-    """Hand a record to the producer, once its queue has room for it."""
+    """Queue a record at the producer, as soon as its queue has room; raise KafkaException at the deadline."""
     while True:
         try:
             producer.produce(**record._asdict())
@@ -263,7 +267,10 @@ def _queue(producer: Any, record: ProducerRecord, deadline: float) -> None:
 def _outputs(
     process: Callable[[Message], Iterable[ProducerRecord]], dead_letters: str | None, message: Message
 ) -> list[ProducerRecord]:
-    """Return what to write for a record that was read; all of it before anything is written."""
+    """Return the outputs of a record; a poisoned record is its own output, to the topic `dead_letters`.
+
+    All outputs of `process` are collected before the first one is written.
+    """
     outputs = None
     try:
         result: object = process(message)
@@ -290,7 +297,7 @@ def _where(message: Message) -> str:
 
 
 def _again(call: Callable[[float], object], deadline: float) -> None:
-    """Call once more while librdkafka says that this helps, until the deadline."""
+    """Repeat a call as long as its error is retriable, until the deadline."""
     while True:
         try:
             call(max(deadline - time.monotonic(), 0.1))
@@ -303,9 +310,9 @@ def _again(call: Callable[[float], object], deadline: float) -> None:
 
 
 def _watch(limit_s: float) -> None:
-    """End the process, and say where it stood, unless this is called again in time.
+    """Make `faulthandler` print a traceback and end the process, unless this is called again in time.
 
-    `send_offsets_to_transaction` may never come back (confluentinc/librdkafka issues 5456 and 5511).
+    `send_offsets_to_transaction` may never return (confluentinc/librdkafka issues 5456 and 5511).
     """
     faulthandler.dump_traceback_later(limit_s + HUNG_AFTER_S, exit=True)
 
@@ -315,15 +322,16 @@ _TXN_OFFSET_COMMIT, _WITH_GENERATION = 28, 3
 
 
 def refuse_old_brokers(config: Mapping[str, Any], within_s: float, dead_letters: str | None = None) -> None:
-    """Ask a broker which requests it knows, with a client of its own that lives for this question.
+    """Refuse brokers that do not check the group's generation when a transaction commits offsets.
 
-    librdkafka leaves the group's generation out without a word where a broker does not know it. Nothing but
-    its log says what brokers know; where that says nothing, nobody is refused.
+    For such brokers librdkafka leaves the generation out without an error. Only its log tells which versions
+    of requests a broker supports, so a client is made for this question. If the log tells nothing, no broker
+    is refused.
 
     Raises:
-        UnknownTopicError: the cluster has no topic `dead_letters`, or hides it from us.
-        UnsupportedBrokerError: offsets in a transaction take no generation, so they fence nobody.
-        BrokerUnreachableError: no broker answers, or none lets us in.
+        UnknownTopicError: the cluster has no topic `dead_letters`, or this user may not see it.
+        UnsupportedBrokerError: offsets in a transaction have no generation, so zombies are not fenced.
+        BrokerUnreachableError: no broker answers, or all refuse the client.
     """
     kept = BufferingHandler(sys.maxsize)
     logger = logging.Logger("versions")  # noqa: LOG001 - no other part of the program is to hear of it
@@ -334,7 +342,7 @@ def refuse_old_brokers(config: Mapping[str, Any], within_s: float, dead_letters:
         asking = Producer(own | {"debug": "feature", "logger": logger, "error_cb": errors.append})
     try:
         metadata = cluster_metadata(asking, config, errors, timeout_s=within_s)
-        asking.poll(0)  # hands the log over
+        asking.poll(0)  # passes the log to the logger
     finally:
         asking.close()
     if dead_letters is not None and dead_letters not in metadata.topics:

@@ -1,4 +1,4 @@
-"""A process as a member of the group: the records that it has read and not yet dealt with."""
+"""The member of the group in a process: it keeps the records that are read but not processed yet."""
 
 from __future__ import annotations
 
@@ -12,47 +12,47 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from partitioning.errors import GaveUpError
 
 LINGER_S = 0.2
-"""Seconds to wait for the records of a transaction."""
+"""The seconds to wait for further records of a transaction."""
 
 COMMITTED_S = 1.0
-"""Seconds to wait for the committed offsets."""
+"""The seconds to wait for the committed offsets."""
 
 _READ_ON = (KafkaError._MAX_POLL_EXCEEDED, KafkaError._PARTITION_EOF)
 log = logging.getLogger("partitioning.clients.read_process_write")
 
 
 class LoopMember:
-    """A member of the group.
+    """A member of the group, with its records that are read but not processed yet.
 
     Args:
-        consumer: one that is not subscribed yet.
-        topics: to read.
-        batch: how many records at most.
+        consumer: a consumer that is not subscribed yet.
+        topics: the topics to read.
+        batch: the most records that are kept.
     """
 
     def __init__(self, consumer: Consumer, topics: Sequence[str], batch: int) -> None:
         self._consumer = consumer
         self._most = batch
         self._batch: list[Message] = []
-        # Of partitions that have given something since they were got: where they go on, and their first
-        # offsets until these are compared with what is committed.
+        # For each assigned partition with a record so far: `_next` has the offset after its last record, and
+        # `_first` that of its first record, until it was compared with the committed offset.
         self._next: dict[tuple[str, int], int] = {}
         self._first: dict[tuple[str, int], int] = {}
-        # librdkafka calls these within poll() and close() only, so never while a transaction is open, and
-        # hands the partitions over itself: all at once, or some where the group's protocol is cooperative.
+        # librdkafka calls these callbacks only in poll() and close(), so never while a transaction is open.
+        # It assigns and revokes the partitions itself, eagerly or cooperatively.
         consumer.subscribe(
             [*topics], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_revoke
         )
 
     def read(self) -> tuple[Sequence[Message], Any]:
-        """Read records to deal with next, if there are any; also return as which member of the group.
+        """Return the next records to process, perhaps none, and the consumer's group metadata.
 
-        Records that were read before and are not `mark_processed` are among them, unless their partitions are
-        gone. They are kept, not sought: librdkafka forgets a seek() when a rebalance comes before the next
-        record.
+        They include records that were read before and not marked as processed, unless their partitions are
+        revoked. Such records are kept here. To seek back to them would not be safe, because librdkafka
+        forgets a seek() if a rebalance comes before the next record.
 
         Raises:
-            GaveUpError: the consumer goes back in a partition.
+            GaveUpError: the consumer returned an offset that is lower than one before it.
             KafkaException: a topic cannot be read.
         """
         until = time.monotonic() + LINGER_S
@@ -65,17 +65,19 @@ class LoopMember:
         if self._first and not self._begins_as_committed():
             return [], None
         metadata = self._consumer.consumer_group_metadata()
-        # A broker takes offsets that name no member from anyone, as from old clients. The id is asked for
-        # last: one that was lost is given anew only after poll() has told of it.
+        # Without a member id there must be no commit: a broker accepts offsets without one from any client,
+        # as from old clients. The id is read last, because after a loss a new one is assigned only after
+        # poll() has reported the loss.
         return (self._batch if self._consumer.memberid() else []), metadata
 
     def mark_processed(self, count: int) -> None:
-        """So many of the records that were read are dealt with, the first ones."""
+        """Remove the first `count` records, which are processed."""
         self._batch = self._batch[count:]
 
     def _take(self, message: Message) -> None:
-        # An answer to an old question where a partition begins, of before it was lost and got again, has
-        # librdkafka 2.16 ask again half a second later, and start the partition there once more.
+        # If a partition is lost and assigned again, librdkafka 2.16 can get a late answer to its old request
+        # for the partition's start. It then repeats the request half a second later, and starts the partition
+        # there once more. So an offset can be lower than one before it.
         at = record_place(message)
         of = at.topic, at.partition
         if of not in self._next:
@@ -86,9 +88,9 @@ class LoopMember:
         self._next[of] = at.offset + 1
 
     def _begins_as_committed(self) -> bool:
-        """Return whether partitions begin behind what is committed of them.
+        """Check that no partition's first record is before its committed offset.
 
-        False if that cannot be known yet.
+        Returns False if the committed offsets are not known yet. Raises GaveUpError if the check fails.
         """
         try:
             committed = self._consumer.committed([TopicPartition(*of) for of in self._first], COMMITTED_S)
@@ -128,7 +130,7 @@ def _goes_back(of: tuple[str, int], offset: int, before: int) -> GaveUpError:
 
 
 def record_place(message: Message) -> TopicPartition:
-    """Return where a record is."""
+    """Return the topic, partition and offset of a record."""
     topic, partition, offset = message.topic(), message.partition(), message.offset()
     assert topic is not None
     assert partition is not None
@@ -137,7 +139,7 @@ def record_place(message: Message) -> TopicPartition:
 
 
 def following(messages: Iterable[Message]) -> list[TopicPartition]:
-    """Return where to go on after these, in each partition."""
+    """Return, for each partition of these records, the offset after the last of them."""
     lasts = {(last.topic, last.partition): last for last in map(record_place, messages)}
     return [TopicPartition(last.topic, last.partition, last.offset + 1) for last in lasts.values()]
 
@@ -147,7 +149,7 @@ def _numbers(places: Iterable[TopicPartition]) -> list[str]:
 
 
 def _usable(message: Message) -> bool:
-    """Return whether this is a record; False for an error after which reading goes on, others are raised."""
+    """Return True for a record, and False for an error after which reading continues; raise other errors."""
     error = message.error()
     if error is None:
         return True

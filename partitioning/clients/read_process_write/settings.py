@@ -1,4 +1,4 @@
-"""Settings that exactly once rests on: set where nobody set them, and refused where they say otherwise."""
+"""The settings that exactly once requires: they are set if missing, and other values are refused."""
 
 from __future__ import annotations
 
@@ -43,7 +43,17 @@ _PRODUCER_MUST = {
 
 @dataclass(frozen=True)
 class LoopSettings:
-    """The settings of one process of a loop: librdkafka's, whole, and the most records of a transaction."""
+    """The complete settings of a loop in one process.
+
+    Attributes:
+        topics: the topics to read.
+        consumer: the consumer's configuration for librdkafka.
+        producer: the producer's configuration for librdkafka.
+        batch: the most records in a transaction.
+
+    Raises:
+        InvalidConfigError: a time in the configurations is invalid.
+    """
 
     topics: tuple[str, ...]
     consumer: Mapping[str, Any] = field(repr=False)  # passwords are in both
@@ -54,9 +64,9 @@ class LoopSettings:
     def of(
         cls, topics: Sequence[str], consumer: Mapping[str, Any], producer: Mapping[str, Any], batch: int
     ) -> LoopSettings:
-        """Return the settings, with what the guarantee depends on.
+        """Return these settings, completed by those that the guarantee requires.
 
-        InvalidConfigError if they contradict that.
+        Raises InvalidConfigError if a setting is missing, invalid, or contradicts the guarantee.
         """
         names: Iterable[object] = () if isinstance(topics, str) else topics
         if not names or not all(isinstance(name, str) and name for name in names):
@@ -81,7 +91,8 @@ class LoopSettings:
                 "metadata.recovery.strategy": "none",
                 "reconnect.backoff.ms": 20,  # half of it passes before a new client's second connection
                 "reconnect.backoff.max.ms": 1000,
-                # A transaction does not commit where a record was not delivered: nobody else needs to hear.
+                # A transaction with an undelivered record does not commit, so its delivery report is not
+                # needed.
                 "on_delivery": lambda *_: None,
                 **librdkafka_security(producer),
             },
@@ -89,26 +100,26 @@ class LoopSettings:
         )
 
     def __post_init__(self) -> None:
-        _ = self.turn_s, self.poll_s  # refuses what has no meaning
+        _ = self.turn_s, self.poll_s  # raises for invalid times
 
     @property
     def turn_s(self) -> float:
-        """Seconds that the calls of one turn may take together: after that a transaction is over."""
+        """The seconds that all calls of one turn may take: then the brokers abort the transaction."""
         return _seconds(self.producer, "transaction.timeout.ms", _TRANSACTION_MS)
 
     @property
     def poll_s(self) -> float:
-        """Seconds that a batch may be processed: other members have its partitions after that."""
+        """The seconds that processing a batch may take: then its partitions go to other members."""
         return _seconds(self.consumer, "max.poll.interval.ms", _POLL_MS)
 
     @property
     def group(self) -> str:
-        """The consumer group."""
+        """The id of the consumer group."""
         return str(self.consumer["group.id"])
 
     @property
     def transactional_id(self) -> str:
-        """The producer's."""
+        """The transactional id of the producer."""
         return str(self.producer["transactional.id"])
 
 
@@ -136,7 +147,7 @@ _FENCED = {
 }
 _UNKNOWN_TOPIC = {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"}
 _UNSUPPORTED = {"_UNSUPPORTED_FEATURE", "UNSUPPORTED_VERSION"}
-# A producer whose transaction has failed already says no more than that its state is not the right one.
+# After a failed transaction the producer reports only that its state is not the right one (`_STATE`).
 _ENDED = {"_TIMED_OUT", "_TIMED_OUT_QUEUE", "_TRANSPORT", "_STATE", "_FATAL"}
 _REBALANCED = {"ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS"}
 _TOO_LARGE = (
@@ -148,9 +159,12 @@ _TOO_LARGE = (
 def advised_error(
     error: KafkaError, settings: LoopSettings, written: Iterable[str] = ()
 ) -> CopartitionError | None:
-    """Return the error that names what to do; None if there is nothing to add, or another try may succeed.
+    """Return an error that tells the user what to do; None if there is no advice, or a retry may succeed.
 
-    `written` are the topics of the transaction that failed, if the error is about a transaction.
+    Args:
+        error: librdkafka's error.
+        settings: the settings of the loop.
+        written: the output topics of the transaction that failed, if there is one.
     """
     if (explained := _right(error, settings, written) or _fenced_member(error, settings)) is not None:
         return explained
@@ -161,7 +175,7 @@ def advised_error(
 
 def _fenced_member(error: KafkaError, settings: LoopSettings) -> FencedError | None:
     text = error.str()
-    # A consumer that is fenced says so in words only, as it does of every fatal error.
+    # A fenced consumer reports a fatal error, and only its text tells the cause.
     if error.name() != "FENCED_INSTANCE_ID" and not (error.fatal() and "group.instance.id" in text):
         return None
     return FencedError(
@@ -206,7 +220,7 @@ def _otherwise(error: KafkaError, settings: LoopSettings) -> CopartitionError | 
 
 
 def gave_up(aborts: int, error: KafkaError, settings: LoopSettings) -> GaveUpError:
-    """Return the error for a batch that was aborted so often."""
+    """Return the error for a batch that was aborted too often; `error` is that of the last try."""
     name = error.name()
     way_out = "another try would not help, so look at the brokers and at this batch"
     if name in _REBALANCED:
@@ -225,7 +239,7 @@ def gave_up(aborts: int, error: KafkaError, settings: LoopSettings) -> GaveUpErr
 
 
 def took_too_long(record: TopicPartition, seconds: float, settings: LoopSettings) -> GaveUpError:
-    """Return the error for a record that was processed for longer than the group waits."""
+    """Return the error for a record whose processing took longer than `max.poll.interval.ms`."""
     return GaveUpError(
         f"group {settings.group!r}: processing {record.topic}/{record.partition}/{record.offset} took "
         f"{seconds:.1f} s, longer than max.poll.interval.ms ({settings.poll_s:g} s), so that others have its "
@@ -234,7 +248,7 @@ def took_too_long(record: TopicPartition, seconds: float, settings: LoopSettings
 
 
 def _right(error: KafkaError, settings: LoopSettings, written: Iterable[str]) -> AccessError | None:
-    """Return the ACL that is missing."""
+    """Return an error that names the missing ACL; None if the error is no refusal of access."""
     name = error.name()
     if name == "TRANSACTIONAL_ID_AUTHORIZATION_FAILED":
         return AccessError(

@@ -1,18 +1,40 @@
 """The reports of a plan and of the steps."""
 
 import json
+from dataclasses import replace
 from functools import partial
 from io import StringIO
+from types import SimpleNamespace
 
 import fastjsonschema
 import pytest
 from rich.console import Console
 
+from copartition.kit.evidence import Evidence
 from copartition.reshape.plan import plan_reshape, refused_plan
 from copartition.reshape.report import headline, plan_json, plan_markdown, print_plan, reshape_schema
-from copartition.reshape.report_steps import back_lines, position_table, print_switch, switch_json
+from copartition.reshape.report_steps import (
+    back_lines,
+    position_table,
+    print_proof,
+    print_switch,
+    proof_markdown,
+    switch_json,
+)
 from tests.copartition.reshape.invented import group, observed
 from tests.copartition.reshape.test_switch import GROUP
+
+FAULTS = ("lost", "doubled", "changed", "unmatched", "out_of_order", "misplaced", "strays")
+PROOF = SimpleNamespace(
+    records=17,
+    keys=3,
+    holds=True,
+    partitions={0: 4, 1: 5, 2: 8},
+    examples=(),
+    evidence=Evidence(("both topics",)),
+    **dict.fromkeys(FAULTS, 0),
+)
+"""What the reports read of a proof; Spark, which makes one, need not be installed here."""
 
 PLANS = {
     "yes": plan_reshape(observed(groups=(group(lag=7, running=True),)), "orders.p48", 48),
@@ -63,7 +85,9 @@ def test_headlines() -> None:
 
 def test_steps_say_whom_they_stop() -> None:
     text = text_of(partial(print_plan, PLANS["yes"]))
-    assert "\n     writers stop for 15.1 s to 25.1 s" in text
+    assert "\n     writers stop for 25.1 s to 35.0 s" in text
+    assert "while there is a way back" in text
+    assert "\n     writers stop for 10.1 s" in text
     assert "\n     group billing stops for 16.0 s" in text
 
 
@@ -93,3 +117,18 @@ def test_the_way_back_prints_what_it_does_not_do() -> None:
     )
     assert lines[0].startswith("would remove, with --execute, the commits of group billing on orders.p3")
     assert lines[-2] == "to delete it: kafka-topics.sh --bootstrap-server b:1 --delete --topic orders.p3"
+
+
+def test_a_proof_shows_where_groups_that_moved_are() -> None:
+    moved = replace(GROUP, name="<b>billing", now=GROUP.positions)
+    shown = text_of(partial(print_proof, PROOF, [moved], "orders", "orders.p3"))
+    assert "1 group to orders.p3: 0 exactly, 1 with repeats" in shown
+    page = proof_markdown(PROOF, [moved], "orders", "orders.p3")
+    assert "<summary>Group &lt;b>billing</summary>" in page
+    assert "| 0 | 10 | 4 | 4 |" in page
+
+
+def test_a_proof_before_any_group_has_moved_says_so() -> None:
+    assert "no group goes on in orders.p3 so far" in text_of(
+        partial(print_proof, PROOF, [], "orders", "orders.p3")
+    )

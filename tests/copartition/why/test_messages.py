@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from copartition.why.evidence import Kind, read_evidence
-from copartition.why.messages import ANYWHERE, MOST_PLACES, Message, find, messages
+from copartition.why.messages import ANYWHERE, MOST_PLACES, Message, concerns_a_group, find, messages
 from partitioning.kit.packages import read_toml
 
 TABLES = read_toml("copartition.why", "patterns.toml")
@@ -114,6 +114,26 @@ OPENING = "Preparing to rebalance group my group in state S with old generation 
 EPOCH = (
     "[GroupId g][MemberId m] Bumped streams group epoch to 4 with metadata hash -5 and validated topic epoch"
 )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("rebalances", "Re-balancing", "will rejoin", "re-join", "m joined", "is joining", "m has failed"),
+        *(
+            "m was fenced",
+            "m expired",
+            "m left",
+            "m leaves: leave",
+            "is leaving",
+            "LeaveGroup",
+            "generation 3",
+        ),
+        "m is evicted",
+    ],
+)
+def test_words_of_a_group_that_changes_are_seen(words: str) -> None:
+    assert concerns_a_group(f"of the group g {words} now")
 
 
 class Counted(str):

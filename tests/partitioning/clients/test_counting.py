@@ -276,3 +276,17 @@ def test_one_fault_of_many_tries_is_told_once() -> None:
         for ms, more in ((0, ""), (7, ", 3 identical error(s) suppressed"))
     ]
     assert describe_errors([*tries, KafkaError(KafkaError._SSL, "no TLS")]) == "refused; no TLS"
+
+
+def test_a_report_that_was_cut_off_and_records_without_one_are_lost_when_they_are_given_up(
+    deliveries: Deliveries,
+) -> None:
+    def ends(_: object, __: object) -> None:
+        raise FATAL
+
+    deliveries.watch(lambda *_: None)(TIMED_OUT, record())
+    with pytest.raises(KafkaException):
+        deliveries.watch(lambda *_: None, ends)(None, record())
+    with pytest.raises(DeliveryError, match=r"^6 records were not acknowledged; .*: too late; gone$"):
+        deliveries.check(outstanding=4, given_up=DeliveryError("gone"))
+    deliveries.check()

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import SparkSession
 
 from copartition.groups.live.cluster import Cluster
-from copartition.reshape import command as steps
+from copartition.reshape import ways
 from copartition.reshape.command import reshape
 from copartition.reshape.switching import committed_groups
 from tests.spark_integration.reshaping.written import old_place
@@ -87,7 +87,7 @@ def walk(spark: SparkSession, broker: Kafka, tmp_path_factory: pytest.TempPathFa
     # Partition 0 is behind the others, so what it holds lies among records that are read.
     own.commit(READ_SOME, {0: ends[0] - 30, 1: ends[1], 2: ends[2]})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(steps, "_LOOK_S", 0.0)
+        patch.setattr(ways, "LOOK_S", 0.0)
         yield own
 
 
@@ -176,18 +176,18 @@ def test_the_walk(walk: Walk, broker: Kafka) -> None:
     }
 
 
-def test_nothing_is_written_while_a_transaction_is_open(walk: Walk) -> None:
-    producer = Producer({"bootstrap.servers": walk.servers, "transactional.id": f"open-{walk.topic}"})
+def test_nothing_is_written_while_a_transaction_is_open(
+    broker: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ways, "LOOK_S", 0.0)
+    own = Walk(broker.bootstrap_servers, broker.create_topic(OLD), tmp_path)
+    broker.create_topic(NEW, name=own.target)
+    producer = Producer({"bootstrap.servers": own.servers, "transactional.id": f"open-{own.topic}"})
     producer.init_transactions(GENEROUS_S)
     producer.begin_transaction()
-    producer.produce(walk.topic, b"open", key=b"user-1")
+    producer.produce(own.topic, b"open", key=b"user-1")
     producer.flush(GENEROUS_S)
-    code, out, err = walk.run("--switch", "--execute", "--checkpoint", str(walk.checkpoint))
+    code, out, err = own.run("--switch", "--execute", "--checkpoint", str(own.checkpoint))
     assert (code, out) == (1, "")
     assert "a transaction is open in partition" in err
     producer.abort_transaction(GENEROUS_S)
-
-
-def test_a_step_needs_the_rule_of_the_plan(walk: Walk) -> None:
-    code, _, err = walk.run("--prove", profile=False)
-    assert (code, "--prove needs --profile NAME, the rule that the plan shows" in err) == (2, True)

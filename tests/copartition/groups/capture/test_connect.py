@@ -13,6 +13,7 @@ from copartition.groups import parse_snapshot, snapshot_bytes
 from copartition.groups.capture.formats import check_head, parse_capture
 from copartition.migrate.migration import plan_migration
 from partitioning.errors import MigrationError, ScenarioError, SourceError
+from partitioning.kit import limits
 
 
 def status(connector: str, worker: str, *tasks: str, state: str = "RUNNING") -> dict[str, object]:
@@ -78,6 +79,31 @@ def test_a_change_of_workers_has_no_stop_of_a_consumer_group() -> None:
     assert (change.stops, change.protocols) == ((), ())
 
 
+def test_of_many_that_failed_five_are_named() -> None:
+    state, _ = parse_capture(json.dumps({"one": status("one", "a", *"aaaaaa", state="FAILED")}))
+    assert state.warnings[0].startswith("connector:one-0 is FAILED, one-0 is FAILED, one-1 is FAILED, ")
+    assert "one-3 is FAILED and 2 more; counted" in state.warnings[0]
+
+
+def test_a_connector_counts_with_its_tasks_against_the_most_partitions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = json.dumps({"one": status("one", "a", "a", "b"), "t": status("t", "a", "a", "b")})
+    monkeypatch.setattr(limits, "MAX_GROUP_PARTITIONS", 6)
+    assert parse_capture(cluster)[0].member.size == 6
+    monkeypatch.setattr(limits, "MAX_GROUP_PARTITIONS", 5)
+    with pytest.raises(SourceError, match="the Connect cluster has 6 partitions"):
+        parse_capture(cluster)
+
+
+@pytest.mark.parametrize(("field", "value"), [("id", -1), ("worker_id", 7), ("state", None)])
+def test_a_task_that_cannot_be_is_refused(field: str, value: object) -> None:
+    cluster = {"one": status("one", "a", "a")}
+    cluster["one"]["status"]["tasks"][0][field] = value  # type: ignore[index]
+    with pytest.raises(SourceError, match="no whole answer to GET /connectors"):
+        parse_capture(json.dumps(cluster))
+
+
 @pytest.mark.parametrize("cut", [0.5, 0.9])
 def test_a_status_that_is_cut_off_is_refused(cut: float) -> None:
     text = json.dumps(CLUSTER)
@@ -92,7 +118,7 @@ def test_a_task_that_is_there_twice_is_refused() -> None:
         parse_capture(json.dumps(cluster))
 
 
-@pytest.mark.parametrize("highest", [2, 2147483646])
+@pytest.mark.parametrize("highest", [2, 3, 2147483646])
 def test_a_task_that_is_not_in_the_answer_is_unknown_and_no_one_takes_it_for_unassigned(highest: int) -> None:
     cluster = {"one": status("one", "a", "a", "b")}
     cluster["one"]["status"]["tasks"][1]["id"] = highest  # type: ignore[index]
