@@ -43,12 +43,7 @@ send_by_value(
 
 
 class KafkaSink(datasource.DataSource):
-    """The data source; `docs/spark-sink.md` has its options."""
-
-    @classmethod
-    def name(cls) -> str:
-        """Return the name in `format(...)`."""
-        return "copartition"
+    """The sink's half of the data source; `docs/spark-sink.md` has its options, `PackedSource` its name."""
 
     def writer(self, schema: StructType, overwrite: bool) -> datasource.DataSourceWriter:
         """Called by Spark on the driver, before any task starts."""

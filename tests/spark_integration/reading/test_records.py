@@ -1,6 +1,7 @@
 """How a task reads a range, on a mock cluster and without Spark."""
 
 from contextlib import closing
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,8 +14,6 @@ from spark_integration.reading import cluster, records
 from spark_integration.reading.cluster import Cluster, Range
 from spark_integration.reading.options import read_options
 from tests.support.waiting import GENEROUS_S
-
-pytestmark = pytest.mark.needs("time")
 
 OFFSETS = pa.schema([pa.field("offset", pa.int64())])
 
@@ -59,18 +58,26 @@ def test_ranges_of_several_partitions_are_read_one_after_the_other(
     assert found == [(name, partition, at) for name, partition, *ends in wanted for at in range(*ends)]
 
 
+@pytest.mark.every_spark
+@pytest.mark.needs("data sources")
 @pytest.mark.parametrize(
     ("error", "ended"), [(BrokenPipeError, [0]), (ConnectionResetError, [0]), (ValueError, [])]
 )
 def test_a_worker_ends_without_a_word_if_spark_hangs_up_in_its_middle(
     mock_cluster: MockCluster, topic: str, monkeypatch: pytest.MonkeyPatch, error: type, ended: list[int]
 ) -> None:
+    from pyspark.sql.types import StructType
+    from pyspark.sql.worker.plan_data_source_read import records_to_arrow_batches
+
     codes: list[int] = []
     monkeypatch.setattr(records.os, "_exit", codes.append)
     settings = config(mock_cluster.bootstrap_servers)
     read = records.read_ranges([Range(topic, 1, 0, 300)], settings, OFFSETS, fail_on_data_loss=True)
-    next(read)
-    with pytest.raises(error), closing(read):  # as a worker of Spark 4.3 does it
+    # A worker reads through this generator of Spark's, and closes it while it handles the error.
+    through: Any = records_to_arrow_batches(read, 10_000, StructType().add("offset", "long"), None)
+    del read
+    next(through)
+    with pytest.raises(error), closing(through):
         raise error
     assert codes == ended
 
