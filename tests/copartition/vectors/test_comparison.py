@@ -99,3 +99,10 @@ def test_a_report_shows_the_first_differences_and_wrong_partitions_before_wrong_
     assert text[0] == "java: 10 of 40 cases equal, 15 in another order, 15 different"
     assert len(text) == 1 + 3 * 5
     assert text[1:4] == ['case 1, different: {"n": 1}', '  exact  {"partition": 1}', '  found  {"n": 1}']
+
+
+def test_a_report_without_differences_counts_every_case_as_equal():
+    report = comparison.vectors_report("java", [{"case": 0}, {"case": 1}], [], "text")
+    assert report == "java: 2 of 2 cases equal, 0 in another order, 0 different\n"
+    document = json.loads(comparison.vectors_report("java", [{"case": 0}], [], "json"))
+    assert (document["cases"], document["equal"], document["differences"]) == (1, 1, [])
