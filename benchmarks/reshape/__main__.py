@@ -12,9 +12,9 @@ from pathlib import Path
 
 from benchmarks.measured import read_runs, replace_runs
 from benchmarks.reshape.page import page
-from benchmarks.reshape.running import Place, Scenario, run
+from benchmarks.reshape.running import Place, Scenario, run, run_back
 
-MEASURED = Path(__file__).with_name("measured.json")
+MEASURED, BACK = (Path(__file__).with_name(name) for name in ("measured.json", "back.json"))
 PAGE = Path(__file__).parents[1] / "reshape.md"
 CLIENTS = ("java", "librdkafka", "kafka-python")
 SCENARIOS = [
@@ -42,6 +42,10 @@ SCENARIOS = [
 ]
 
 
+WAYS_BACK = [Scenario(f"the way back, struck {run}", 6, 12, "java", (), 24, ("back",)) for run in (1, 2)]
+"""These need no Spark."""
+
+
 def main() -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks.reshape", description=__doc__)
     options.add_argument("--records", type=int, default=200_000, help="records before the copy begins")
@@ -52,13 +56,18 @@ def main() -> None:
     chosen = options.parse_args()
     names = [scenario.name for scenario in SCENARIOS]
     asked = [scenario for scenario in SCENARIOS if chosen.only in scenario.name and not chosen.compare]
+    more = {} if chosen.kills is None else {"kills": chosen.kills}
     if asked:
         with Place() as place:
             for scenario in asked:
-                kills = scenario.kills if chosen.kills is None else chosen.kills
-                measured = run(place, replace(scenario, kills=kills), chosen.records, chosen.rate)
+                measured = run(place, replace(scenario, **more), chosen.records, chosen.rate)
                 replace_runs(MEASURED, "runs", [measured], "name", names)
-    PAGE.write_text(page(read_runs(MEASURED, "runs")))
+    for scenario in WAYS_BACK:
+        if chosen.only in scenario.name and not chosen.compare:
+            with Place() as place:
+                struck = run_back(place, replace(scenario, **more), 1_000)
+            replace_runs(BACK, "runs", [struck], "name", [scenario.name for scenario in WAYS_BACK])
+    PAGE.write_text(page(read_runs(MEASURED, "runs"), read_runs(BACK, "runs")))
 
 
 if __name__ == "__main__":

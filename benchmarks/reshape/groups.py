@@ -70,9 +70,14 @@ class Group:
     def commit(self, topic: str, offsets: Mapping[int, int] | Mapping[str, int]) -> None:
         """Write the group's position in each partition, while it has no members."""
         places = [TopicPartition(topic, int(partition), offset) for partition, offset in offsets.items()]
-        admin = AdminClient({"bootstrap.servers": self._settings["bootstrap.servers"]})
-        for done in admin.alter_consumer_group_offsets([GroupOffsets(self.name, places)]).values():
-            done.result()
+        admin = AdminClient({"bootstrap.servers": self._settings["bootstrap.servers"], "log_level": 0})
+        while True:
+            [done] = admin.alter_consumer_group_offsets([GroupOffsets(self.name, places)]).values()
+            # A coordinator that is new or loads its groups refuses each partition, and the call as a whole
+            # succeeds.
+            if not any(place.error for place in done.result().topic_partitions):
+                return
+            time.sleep(0.1)
 
     def read_rest(self, topic: str, ends: Mapping[int, int]) -> list[tuple[int, int]]:
         """Join, read the new topic to its end from what is committed, and return where each record was."""

@@ -53,8 +53,8 @@ PREDICTED = ("topic", "step", "predicted", "measured", "off by", "load of the ma
 COST = ("topic", "copied by", "records", "CPU seconds", "CPU seconds a million", "seconds")
 
 
-def page(runs: list[dict[str, Any]]) -> str:
-    """The page, from the runs in the order of their scenarios."""
+def page(runs: list[dict[str, Any]], ways_back: list[dict[str, Any]]) -> str:
+    """The page, from the runs in the order of their scenarios, and those of the way back alone."""
     parts = [HEAD, *table(TOPICS, map(_topic, runs))]
     parts += [
         "",
@@ -101,10 +101,10 @@ def page(runs: list[dict[str, Any]]) -> str:
             "processes wanted one of the two cores, on the average of the last minute.",
             "",
         ]
-    if strikes := [tuple(strike) for run in runs for strike in run["struck"]]:
+    if strikes := [tuple(strike) for run in (*runs, *ways_back) for strike in run["struck"]]:
         counts = Counter(strikes)
         steps, kinds = (list(dict.fromkeys(strike[at] for strike in strikes)) for at in (0, 1))
-        runs_struck = sum(bool(run["struck"]) for run in runs)
+        runs_struck = sum(bool(run["struck"]) for run in (*runs, *ways_back))
         parts += [
             "## Kills",
             "",
@@ -119,7 +119,7 @@ def page(runs: list[dict[str, Any]]) -> str:
             "*driver* is Python and the JVM at once, *command* Python alone, whose JVM ends by itself, maybe",
             "while the next command runs. A step is *following* if a copy was there already. What became of",
             "the records is in the tables above.",
-            undone(runs),
+            undone([*runs, *ways_back]),
             "",
         ]
     return "\n".join(parts)

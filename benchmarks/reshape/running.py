@@ -15,13 +15,17 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 from zlib import crc32
 
+from confluent_kafka import Producer
+
 from benchmarks.reshape.cpu import python_workers
 from benchmarks.reshape.groups import Group
 from benchmarks.reshape.writers import Writer
+from copartition.reshape.switch import HEADER
 from spark_integration.reshaping.topics import topic_bounds
 from tests.spark_integration.reshaping.written import old_place
 from tests.support.broker import Broker, Kafka, dies_with_us
@@ -131,7 +135,9 @@ class WayBack:
 
     def __init__(self, log: Path) -> None:
         self._log = log
-        self.process: subprocess.Popen[bytes]
+        # One that has ended, so that there always is one to look at.
+        self.process: subprocess.Popen[bytes] = subprocess.Popen(["true"])
+        self.process.wait()
 
     def ask(self, on: dict[str, Any]) -> dict[str, Any]:
         """Run it to its end; {} if it was killed."""
@@ -201,6 +207,8 @@ class Strikes:
             kind = kinds[sum(struck == step for struck, _ in self.made) % len(kinds)]
             if answered.wait(self._chance.uniform(0.05, 0.9) * self._usual_s.get(step, 6.0)):
                 return  # it was faster than usual
+            if job.process.poll() is not None:
+                continue  # it has ended by itself, or is not started again yet
             if kind == "python worker":
                 workers = python_workers(job.process.pid)
                 if not workers:
@@ -228,9 +236,14 @@ class Place:
     def __enter__(self) -> Self:
         self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="reshape-")))
         self.broker = self._stack.enter_context(Broker(version="4.4.0"))
-        self.job = Job(self.folder)
-        self._stack.callback(lambda: self.job.kill(signal.SIGKILL))
         return self
+
+    @cached_property
+    def job(self) -> Job:
+        """The driver, which is started when it is asked for."""
+        job = Job(self.folder)
+        self._stack.callback(lambda: job.kill(signal.SIGKILL))
+        return job
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
@@ -240,6 +253,53 @@ def run(place: Place, scenario: Scenario, records: int, rate: int) -> dict[str, 
     """What a run found and took."""
     with ExitStack() as stack:
         return _Run(scenario, records, rate, place, stack).result()
+
+
+def run_back(place: Place, scenario: Scenario, records: int) -> dict[str, Any]:
+    """What the way back leaves of groups' commits while it is struck; it needs no Spark.
+
+    The new topic has records with the copy's header, as a copy leaves them, and three groups have positions
+    on it. The way back is asked again and again, each time after these were written anew.
+    """
+    servers = place.broker.bootstrap_servers
+    kafka = Kafka(servers)
+    old, new = kafka.create_topic(scenario.old), kafka.create_topic(scenario.new)
+    settings = {"servers": servers, "old": old, "new": new, "new_count": scenario.new, "new_profile": "java"}
+    producer = Producer({"bootstrap.servers": servers, "partitioner": PARTITIONERS["java"], "log_level": 0})
+    for number in range(records):
+        key = b"user-%d" % number
+        producer.produce(old, b"", key)
+        producer.produce(new, b"", key, headers=[(HEADER, b"0:%d" % number)])
+    assert producer.flush(600) == 0
+    groups = [Group(f"back-{number}-{uuid.uuid4().hex[:6]}", servers, "classic", 1) for number in range(3)]
+    offsets = {
+        topic: dict.fromkeys(range(count), 1 + number)
+        for number, (topic, count) in enumerate({old: scenario.old, new: scenario.new}.items())
+    }
+    strikes, way_back, differing = Strikes(place.broker, scenario), WayBack(place.folder / "back.log"), []
+    for group in groups:
+        group.commit(old, offsets[old])
+        assert group.committed(old, scenario.old) == offsets[old]
+    while strikes.left("back"):
+        for group in groups:
+            group.commit(new, offsets[new])
+        answer = strikes.ask(way_back, "back", on=settings)
+        assert "failed" not in answer, answer
+        differing.append(
+            sum(
+                len(group.committed(new, scenario.new))
+                + len(group.committed(old, scenario.old).items() ^ offsets[old].items())
+                for group in groups
+            )
+        )
+    copies = len(read_topic(servers, new))
+    say(scenario.name, "left", sum(differing), "commits that differ, and", records - copies, "copies too few")
+    return {
+        "name": scenario.name,
+        "struck": [list(strike) for strike in strikes.made],
+        "undone": differing,
+        "copies_lost": records - copies,
+    }
 
 
 class _Run:
