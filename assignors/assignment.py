@@ -114,12 +114,17 @@ class Assignment(Mapping[str, PartitionList]):
         The partition count of a topic is its highest number in the lists, plus one.
 
         Raises:
-            InvalidGroupError: a partition number does not fit 32 bits, or the topics have more than
-                `MAX_GROUP_PARTITIONS` partitions together.
+            InvalidGroupError: a partition number is negative or does not fit 32 bits, or the topics have more
+                than `MAX_GROUP_PARTITIONS` partitions together.
         """
         (names, topic, partition), sizes = join_lists(
             [PartitionList.of(partitions) for partitions in lists.values()]
         )
+        for row in np.flatnonzero(partition < 0)[:1].tolist():
+            member = list(lists)[int(np.searchsorted(np.cumsum(sizes), row, side="right"))]
+            raise InvalidGroupError(
+                f"member {member!r} has partition {partition[row]} of {names[topic[row]]}; numbers begin at 0"
+            )
         # Plain lists do not tell partition counts, so partitions above the highest number remain unknown.
         counts = np.zeros(len(names), np.int64)
         np.maximum.at(counts, topic, partition.astype(np.int64) + 1)

@@ -5,6 +5,7 @@ import pytest
 
 from assignors.assignment import Assignment
 from assignors.partition_list import PartitionList
+from partitioning.errors import InvalidGroupError
 from partitioning.topic_partition import TopicPartition
 
 LISTS = {"a": [("t", 0), ("u", 2)], "b": [], "c": [("t", 2)]}
@@ -77,3 +78,8 @@ def test_columns_are_grouped_by_member(assignment):
         )
     ]
     assert rows == [("a", "t", 0), ("a", "u", 2), ("c", "t", 2)]
+
+
+def test_a_partition_below_zero_names_its_member():
+    with pytest.raises(InvalidGroupError, match="member 'b' has partition -1 of t; numbers begin at 0"):
+        Assignment.of({"a": [("u", 3)], "b": [("t", 0), ("t", -1)]})
