@@ -117,8 +117,9 @@ def page(runs: list[dict[str, Any]], ways_back: list[dict[str, Any]]) -> str:
             ),
             "",
             "*driver* is Python and the JVM at once, *command* Python alone, whose JVM ends by itself, maybe",
-            "while the next command runs. A step is *following* if a copy was there already. What became of",
-            "the records is in the tables above.",
+            "while the next command runs. A step is *following* if a copy was there already; *back* is",
+            "`copartition reshape --back --execute`, which needs no Spark, on topics of 1,000 records. What",
+            "became of the records is in the tables above.",
             undone([*runs, *ways_back]),
             "",
         ]
