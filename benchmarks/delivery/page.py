@@ -32,9 +32,9 @@ A refused request arrives with a wrong checksum, so that the broker answers CORR
 retriable as NOT_ENOUGH_REPLICAS is. Idempotence takes `acks=all` and at most 5 in flight; both clients \
 refuse any other. With `acks=0` there is no acknowledgement that could be lost, and there are no retries.
 
-Rows of 4.4.0 were measured while other work kept both cores busy. Eight cells whose classes differed at \
+All rows were measured while other work kept both cores busy. Eight cells whose classes differed at \
 first, as `delivery.timeout.ms` (5 s) was over before the machine had time for the producer, were run again: \
-all then agreed. The cells of an unclean election were run on 4.3.1.
+all then agreed.
 """
 
 TRANSACTIONS = f"""## Transactions
