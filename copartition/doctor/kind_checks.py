@@ -166,7 +166,7 @@ def kind_lag_check(group: KindExamination[Any], limits: Limits) -> Observation:
     lags = kind_lags(group)
     above = [place for place, lag in lags.items() if lag > limits.lag]
     if not above:
-        _need_known_lags(group)
+        need_known_lags(group)
     # A negative lag, of a position beyond the end, would hide as many records that wait elsewhere.
     total = sum(max(lag, 0) for lag in lags.values())
     worst = max(lags, key=lags.__getitem__)
@@ -177,7 +177,7 @@ def kind_lag_check(group: KindExamination[Any], limits: Limits) -> Observation:
     return observe(above, fault, ok, evidence(_lags_seen(lags)), case)
 
 
-def _need_known_lags(group: KindExamination[Any]) -> None:
+def need_known_lags(group: KindExamination[Any]) -> None:
     """End the check as unknown if a partition with a position, or a read one with records, has no lag."""
     lags = group.lags or {}
     starts = by_place(group.state.starts)
@@ -286,7 +286,7 @@ def kind_waiting_check(group: KindExamination[Any], limits: Limits) -> Observati
     behind = [place for place, lag in lags.items() if lag > 0]
     if not behind:
         return Observation(False, "no record waits", evidence(_lags_seen(lags)))
-    return observe_waiting(waiting, lags, limits.waiting_ms, partial(_need_known_lags, group))
+    return observe_waiting(waiting, lags, limits.waiting_ms, partial(need_known_lags, group))
 
 
 def kind_settings_check(group: KindExamination[Any], _: Limits) -> Observation:

@@ -12,6 +12,7 @@ from copartition.doctor.kind_checks import (
     KIND_LOOKS,
     done_beyond,
     kind_members_seen,
+    need_known_lags,
     need_number,
     observe_idle,
     seen_positions,
@@ -209,6 +210,9 @@ def held_up_check(group: Sharing, _: Limits) -> Observation:
         return Observation(True, text, evidence(seen, assumed=[processed]))
     # A lag that shrank says that records got done, although the start offset is where it was.
     stuck = [place for place in still if lags[place] >= waited[place]]
+    if not stuck:
+        # "ok" speaks of all partitions: one whose lag is not known may be the one that is held up.
+        need_known_lags(group)
     text = f"records wait and none was done in {duration(group.elapsed_ms)}: {first_names(stuck)}"
     ok = "start offsets move wherever records wait" if any(lags.values()) else "no record waits"
     return observe(stuck, text, ok, evidence(seen, assumed=[processed]), "nothing")

@@ -12,6 +12,7 @@ from copartition.doctor.examination import SHOWN, Place
 from copartition.doctor.kind_checks import (
     KIND_LOOKS,
     kind_members_seen,
+    need_known_lags,
     need_number,
     observe_idle,
     seen_positions,
@@ -382,6 +383,9 @@ def standstill_check(group: Streaming, _: Limits) -> Observation:
     lags = by_place(last.lag)
     # None at both looks is equal as well: records wait, and the task has committed none of them.
     still = [place for place in waiting_twice(group, owned) if before.get(place) == after.get(place)]
+    if not still:
+        # "ok" speaks of all partitions: one whose lag is not known may be the one that stands still.
+        need_known_lags(group)
     elapsed = duration(group.elapsed_ms)
     ground = evidence(
         twice(group, lags),

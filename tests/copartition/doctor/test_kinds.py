@@ -219,6 +219,15 @@ def test_a_file_of_one_look_says_what_takes_two() -> None:
     assert (told["held up"], told["trend"], told["lag"]) == ("unknown", "unknown", "ok")
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "check"),
+    [("share", "healthy-3-of-4", "held up"), ("streams", "healthy-2-of-4", "standstill")],
+)
+def test_nothing_stands_still_only_if_every_lag_is_known(kind: str, name: str, check: str) -> None:
+    assert finding_of(check, one(kind, name)).status == "ok"
+    assert finding_of(check, changed(kind, name, lag={})).status == "unknown"
+
+
 CAPTURED = {
     "share": ({"state", "idle", "unread"}, "shared"),
     "streams": (
