@@ -36,7 +36,7 @@ BATCH = 10_000
 BATCHES = 9  # fewer records than librdkafka queues, so that no task waits for room
 ROUNDS = 15
 TASKS = 60
-RULE = key_rule(None, {PROFILE: "java", KEY: "key"}, {"key", "value", "partition"})
+RULE = key_rule(None, None, {PROFILE: "java", KEY: "key"}, {"key", "value", "partition"})
 
 
 def batches(*, routed: bool) -> list[pa.RecordBatch]:

@@ -155,7 +155,7 @@ def _owners_in_hindsight(run: Json, state: GroupState, after: Json, brought: Bro
             return _owners(state)
         case "growth":
             racks = (tuple(map(tuple, brought.racks[topic])) for topic in state.topics if state.racks)
-            grown = replace(state.completed(what["partitions"]), racks=tuple(racks))
+            grown = replace(state.with_every_partition(what["partitions"]), racks=tuple(racks))
             return _owners(_planned(run, grown, WhatIf()))
         case _:
             return _owners(_planned(run, state, change))

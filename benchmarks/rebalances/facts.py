@@ -11,6 +11,7 @@ import json
 import tempfile
 import time
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from statistics import fmean, median, quantiles
@@ -127,7 +128,11 @@ def _settled(requests: Iterable[Request]) -> float:
 def disturbances() -> dict[str, Any]:
     """What clients do in some of the cells."""
     cells = [
-        Cell(f"{client.name}/{name}/{protocol}".replace(" ", "-"), protocol, drawn(Random(name)), client)
+        Cell(
+            f"{client.name}/{name}/{protocol}".replace(" ", "-"),
+            protocol,
+            replace(drawn(Random(name)), client=client),
+        )
         for client in (LIBRDKAFKA, JAVA)
         for name, drawn in CELLS.items()
         for protocol in PROTOCOLS
@@ -144,7 +149,7 @@ def _handovers(cells: Sequence[Cell], ran: Sequence[Ran], log: Log) -> dict[str,
     """From an answer to the assign callback, and from there to the first record of each partition."""
     found: dict[str, list[float]] = defaultdict(list)
     for one, of in zip(cells, ran, strict=True):
-        who = f"{one.client.name} {one.protocol}: "
+        who = f"{one.scenario.client.name} {one.protocol}: "
         for client, events in of.members.items():
             owned: set[int] = set()
             for position, event in enumerate(events):

@@ -12,7 +12,7 @@ import time
 
 from confluent_kafka import Consumer
 
-from benchmarks.consumers.consumer import commands, say, told
+from benchmarks.consumers.consumer import commands, reporter, say
 
 
 def main() -> None:
@@ -22,7 +22,7 @@ def main() -> None:
     lines.get()
     say("start")
     consumer = Consumer(settings["config"])
-    consumer.subscribe(settings["topics"], on_assign=told("assign"), on_revoke=told("revoke"))
+    consumer.subscribe(settings["topics"], on_assign=reporter("assign", {}), on_revoke=reporter("revoke", {}))
     free, oldest, said = 0.0, 0.0, time.monotonic()
     while True:
         message = consumer.poll(0.1)

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from confluent_kafka.schema_registry import SchemaRegistryClient
 
 
+_ID_ENDS = 5
+"""Bytes of a registry's prefix: a zero and the schema id."""
+
+
 def _number(code: str) -> Callable[[bytes], float]:
     """Return a function that reads a number by this code of `struct` and refuses a key of another size."""
     size = struct.calcsize(code)
@@ -37,6 +41,28 @@ def _number(code: str) -> Callable[[bytes], float]:
     return decode
 
 
+def _message(key: bytes) -> bytes:
+    """Return the Protobuf message of a key, without the schema id and the message indexes in front of it.
+
+    Confluent's format is a zero byte, four bytes of the id, and the number of indexes with the indexes
+    themselves, each a varint; a number of 0 stands for the index 0 alone. A key without this prefix is the
+    message itself, as in header mode: a message begins with a tag, and no tag is 0.
+    """
+    if not key.startswith(b"\0"):
+        return key
+    # A varint ends with its first byte below 128. The varints' values are zigzag: 2 * n for an index n.
+    ends = [at + 1 for at, byte in enumerate(key) if at >= _ID_ENDS and byte < 0x80]
+    if not ends:
+        raise ValueError(f"a key has {len(key)} bytes, too few for a schema id and message indexes")
+    number = 0
+    for shift, byte in enumerate(key[_ID_ENDS : ends[0]]):
+        number |= (byte & 0x7F) << 7 * shift
+    indexes = number >> 1
+    if len(ends) <= indexes:
+        raise ValueError(f"a key ends before the last of its {indexes} message indexes")
+    return key[ends[indexes] :]
+
+
 PLAIN: Mapping[str, Callable[[bytes], Any]] = {
     "string": bytes.decode,
     "short": _number(">h"),
@@ -46,11 +72,15 @@ PLAIN: Mapping[str, Callable[[bytes], Any]] = {
     "double": _number(">d"),
     "uuid": lambda key: uuid.UUID(key.decode()),
     "json": json.loads,
+    "protobuf": _message,
 }
-"""Types that need no schema, as `partitioning.serializers` writes them -> the function that reads a key."""
+"""Types that need no schema, as `partitioning.serializers` writes them -> the function that reads a key.
+
+Of Protobuf the message's bytes are compared: its fields could be read only with classes made from the schema.
+"""
 
 KEY_TYPES = (*PLAIN, "avro", "jsonschema")
-"""The types of `KeyDecoder`. Protobuf is missing: it needs classes made from the schema."""
+"""The types of `KeyDecoder`."""
 
 _PATIENCE = {"timeout": 5, "max.retries": 1}
 

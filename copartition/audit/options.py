@@ -87,7 +87,7 @@ def _since(ctx: click.Context, option: click.Parameter, text: str | None) -> int
     return int(moment.timestamp() * 1000)
 
 
-PLAIN = ("string", "short", "integer", "long", "float", "double", "uuid", "json")
+PLAIN = ("string", "short", "integer", "long", "float", "double", "uuid", "json", "protobuf")
 WITH_REGISTRY = ("avro", "jsonschema")
 
 
@@ -195,7 +195,8 @@ key_type_options = one_argument(
     click.option(
         "--key-type",
         type=click.Choice([*PLAIN, *WITH_REGISTRY]),
-        help="Decode sampled keys, to find equal keys with different bytes.",
+        help="Decode sampled keys, to find equal keys with different bytes; of protobuf, messages are "
+        "compared whatever schema id stands before them.",
     ),
     click.option(
         "--registry",

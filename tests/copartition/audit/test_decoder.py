@@ -34,6 +34,28 @@ def test_a_key_says_what_its_deserializer_makes_of_it(
     assert KeyDecoder(key_type, "orders")(key, "bytes") == said
 
 
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        pytest.param(b"\0\0\0\0\x07\0", id="the first message of schema 7"),
+        pytest.param(b"\0\0\0\0\x08\0", id="of schema 8"),
+        pytest.param(b"\0\0\0\0\x07\x02\x02", id="the second message"),
+        pytest.param(b"\0\0\0\0\x07\x04\x02\x80\x02", id="message 128 inside the second"),
+        pytest.param(b"", id="the id is in a header"),
+    ],
+)
+def test_a_protobuf_key_is_its_message_whatever_stands_before(prefix: bytes) -> None:
+    message = b"\x0a\x04user"
+    assert KeyDecoder("protobuf", "orders")(prefix + message, "bytes") == ("bytes", message.hex())
+
+
+@pytest.mark.parametrize("key", [b"\0\0\0\0\x07", b"\0\0\0\0\x07\x04\x02"])
+def test_a_protobuf_key_that_is_cut_is_counted(key: bytes) -> None:
+    decode = KeyDecoder("protobuf", "orders")
+    assert decode(key, "bytes") == ("bytes", key.hex())
+    assert decode.undecoded.total() == 1
+
+
 def test_what_cannot_be_decoded_is_counted() -> None:
     decode = KeyDecoder("integer", "orders")
     assert decode(b"user", "text") == ("number", str(int.from_bytes(b"user", "big")))

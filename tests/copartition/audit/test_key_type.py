@@ -68,7 +68,7 @@ def test_a_check_compares_what_keys_say(run, servers):
         (("--key-type", "avro"), "--key-type avro needs the schema registry"),
         (("--registry", "http://localhost"), "--registry is for --key-type avro or jsonschema"),
         (("--key-type", "avro", "--registry", "localhost"), "neither a URL nor KEY=VALUE"),
-        (("--key-type", "protobuf"), "protobuf"),
+        (("--key-type", "thrift"), "thrift"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(run, command, options, fault):
