@@ -120,7 +120,8 @@ class Assignment(Mapping[str, PartitionList]):
         (names, topic, partition), sizes = join_lists(
             [PartitionList.of(partitions) for partitions in lists.values()]
         )
-        for row in np.flatnonzero(partition < 0)[:1].tolist():
+        if partition.min(initial=0) < 0:
+            row = int((partition < 0).argmax())
             member = list(lists)[int(np.searchsorted(np.cumsum(sizes), row, side="right"))]
             raise InvalidGroupError(
                 f"member {member!r} has partition {partition[row]} of {names[topic[row]]}; numbers begin at 0"

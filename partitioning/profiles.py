@@ -180,6 +180,15 @@ The one table of clients that write, for all commands.
 """
 
 
+def known_client(name: str) -> ClientName | None:
+    """Return what is known of a client or tool, however its name is spelled; None if nothing is.
+
+    >>> known_client("Confluent Kafka Python").client
+    'librdkafka'
+    """
+    return CLIENT_NAMES.get(letters_of(name))
+
+
 def known_profile(name: str) -> Profile | None:
     """Return the profile of this name, or that of the client or tool; None if neither is known.
 
@@ -188,7 +197,7 @@ def known_profile(name: str) -> Profile | None:
     """
     if name in PROFILES:
         return PROFILES[name]
-    known = CLIENT_NAMES.get(letters_of(str(name)))
+    known = known_client(str(name))
     return None if known is None or known.profile is None else PROFILES[known.profile]
 
 
@@ -225,7 +234,7 @@ def near_names(name: str, names: Collection[str]) -> list[str]:
 
 def about_client(name: str) -> str | None:
     """Return what is known of a client that has no profile, as the end of a sentence; None if nothing is."""
-    known = CLIENT_NAMES.get(letters_of(name))
+    known = known_client(name)
     if known is None or known.profile is not None:
         return None
     if known.client is not None:

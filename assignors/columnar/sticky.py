@@ -152,7 +152,7 @@ def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
 
 
 def with_transfers(numbering: Numbering, claims: Claims, outcome: OwnerRows) -> OwnerRows:
-    """Return the outcome with `waits` True for each partition that one member gets and another one claims.
+    """Return the outcome with `waits` True for each partition that goes to another member than its claimant.
 
     Args:
         numbering: the numbering of the group.
@@ -175,7 +175,7 @@ def assign_constrained(numbering: Numbering, claims: Claims, racks: Racks | None
     """Return the owners if all members subscribe to the same topics: first kept rows, then the others.
 
     Partitions that no member keeps come in the order of their ids, which is by topic name, then by number. If
-    racks decide, those that go to a member near them come first.
+    racks decide, partitions that are assigned to a member in one of their racks come before all others.
 
     Args:
         numbering: the numbering of the group, with topics in the order of their names.
@@ -218,7 +218,8 @@ def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[Ow
     least, extras = divmod(numbering.total, members)
     quota = np.where(have < least, have, least)
     extra: JoinPosition = np.flatnonzero(have > least) if extras else np.empty(0, np.intp)
-    # If more members claim an extra partition than there are extras, those that the JVM visits first keep it.
+    # More members may claim an extra partition than there are extras. Then the members that the JVM visits
+    # first keep theirs, and all others give one up.
     if len(extra) > extras:
         extra = numbering.by_owner_hash[have[numbering.by_owner_hash] > least][:extras]
     quota[extra] += 1

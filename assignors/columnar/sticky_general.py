@@ -253,8 +253,8 @@ class Reassignment:
 
     Attributes:
         _owner: the rank that owns each partition, by partition id.
-        _lists: the partition ids of each rank, in list order. They are keys of a dict, so that one can be
-            removed in constant time.
+        _lists: the partition ids of each rank, in list order. The ids are keys of a dict, because a dict
+            removes a key in constant time.
         _load: how many partitions each rank has, with heaps that find the rank with the fewest.
         _previous: partition id -> the rank that owned it in an earlier generation.
         _movements: the moves so far. Topics have names there, because Java's hash order decides.

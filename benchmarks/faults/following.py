@@ -6,6 +6,7 @@ import json
 import sys
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from pathlib import Path
 from signal import SIGCONT
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from benchmarks.faults.scenario import Scenario
 
 
-class Following(Site):
+class Following(Site, ABC):
     """A site whose processes are kept running, and struck; a benchmark says what they do and what is counted.
 
     Attributes:
@@ -33,13 +34,13 @@ class Following(Site):
 
     watched: tuple[str, int]
 
+    @abstractmethod
     def run(self) -> str:
         """Strike as the plan says until the processes have done their work; what became of them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def count_records(self, struck: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """What the topics hold in the end, as `measured.json` has it; `struck` are the faults that struck."""
-        raise NotImplementedError
 
     def __init__(self, site: Site, scenario: Scenario, module: str, folder: Path) -> None:
         super().__init__(site.broker, site.proxy, site.clients)

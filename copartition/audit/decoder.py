@@ -50,17 +50,23 @@ def _message(key: bytes) -> bytes:
     """
     if not key.startswith(b"\0"):
         return key
-    # A varint ends with its first byte below 128. The varints' values are zigzag: 2 * n for an index n.
-    ends = [at + 1 for at, byte in enumerate(key) if at >= _ID_ENDS and byte < 0x80]
-    if not ends:
-        raise ValueError(f"a key has {len(key)} bytes, too few for a schema id and message indexes")
-    number = 0
-    for shift, byte in enumerate(key[_ID_ENDS : ends[0]]):
-        number |= (byte & 0x7F) << 7 * shift
-    indexes = number >> 1
-    if len(ends) <= indexes:
-        raise ValueError(f"a key ends before the last of its {indexes} message indexes")
-    return key[ends[indexes] :]
+    try:
+        number, at = _read_varint(key, _ID_ENDS)
+        # The number is zigzag, as the indexes are: 2 * n stands for n.
+        for _ in range(number >> 1):
+            _, at = _read_varint(key, at)
+    except IndexError:
+        raise ValueError(f"a key of {len(key)} bytes ends inside its schema id or message indexes") from None
+    return key[at:]
+
+
+def _read_varint(key: bytes, at: int) -> tuple[int, int]:
+    """Return the varint that begins at byte `at` and the place after it; IndexError if the key is cut."""
+    number = shift = 0
+    while key[at] >= 0x80:
+        number |= (key[at] & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+    return number | key[at] << shift, at + 1
 
 
 PLAIN: Mapping[str, Callable[[bytes], Any]] = {

@@ -83,7 +83,7 @@ class TopicState:
         description = metadata.topics.get(self.topic)
         if description is None:
             # A list leaves out what is hidden from us; to ask for that very topic is refused.
-            refusal = self._describe().exception()
+            refusal = self._describe(ASIDE_S).exception()
             if isinstance(refusal, KafkaException) and refusal.args[0].name() == NO_RIGHT:
                 raise self._no_right("DESCRIBE")
             close = get_close_matches(self.topic, metadata.topics, n=3)
@@ -174,18 +174,18 @@ class TopicState:
     def _topic_id(self) -> str | None:
         """Return the topic's id; None if the cluster has no topic ids, or does not give this one."""
         try:
-            topic_id = str(self._describe().result().topic_id)
+            topic_id = str(self._describe(ASIDE_S).result().topic_id)
         except KafkaException:
             return None
         return None if topic_id == _NO_ID else topic_id
 
-    def _describe(self, within_s: float | None = None) -> Future[Any]:
+    def _describe(self, within_s: float) -> Future[Any]:
         """Return the future answer to a question about this topic; its result may be an error.
 
         Args:
-            within_s: the longest time to wait, in seconds; None for `ASIDE_S`.
+            within_s: the longest time to wait, in seconds.
         """
-        topics, within_s = TopicCollection([self.topic]), within_s or ASIDE_S
+        topics = TopicCollection([self.topic])
         answer: Future[Any] = self._admin.describe_topics(topics, request_timeout=within_s)[self.topic]
         return answer
 

@@ -14,7 +14,7 @@ from partitioning.profiles import (
     Way,
     about_client,
     find_profile,
-    letters_of,
+    known_client,
     near_names,
 )
 
@@ -137,7 +137,7 @@ def parse_writer(text: str) -> ClientWriter:
 
 def _ways_of(client: str, writer: str) -> tuple[Way, ...]:
     """Return the ways of a client by any of its names; the error for an unknown one names the writer."""
-    known = CLIENT_NAMES.get(letters_of(client))
+    known = known_client(client)
     if known is not None and known.ways:
         return known.ways
     if about := about_client(client):

@@ -24,7 +24,7 @@ from copartition.kit.words import list_names
 from copartition.simulation.group.clients import PROFILES
 from partitioning.errors import MigrationError, UnknownStrategyError
 from partitioning.kit.packages import read_data, read_toml
-from partitioning.profiles import CLIENT_NAMES, letters_of
+from partitioning.profiles import known_client
 
 _CLIENTS = read_toml(__package__, "clients.toml")
 """Of each client, its names of strategies, and the settings that it refuses under the consumer protocol."""
@@ -196,7 +196,7 @@ def plan_migration(
     """
     for value, names in (*((client, _CLIENTS) for client in clients), (policy, _POLICIES)):
         if value not in names:
-            known = CLIENT_NAMES.get(letters_of(value))
+            known = known_client(value)
             meant = f"; did you mean {known.client}?" if known is not None and known.client in names else ""
             raise MigrationError(f"{value!r} is none of {', '.join(names)}{meant}")
     old, new = (_check_strategies(tuple(map(name_in_group, names))) for names in (before, after))

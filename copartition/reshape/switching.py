@@ -104,6 +104,9 @@ def group_switches(
         commits: group -> old partition -> offset.
         positions: a `spark_integration.MappedPosition` for each group and partition of the new topic.
     """
+    mapped: dict[str, list[Any]] = {name: [] for name in commits}
+    for position in positions:
+        mapped[position.group].append(position)
     switches = []
     for name, old in commits.items():
         try:
@@ -111,7 +114,6 @@ def group_switches(
         except GroupNotFoundError:
             members = 0  # commits outlive the last member's group for a while
         now = {place: offset for (read, place), offset in cluster.committed(name).items() if read == target}
-        own = [position for position in positions if position.group == name]
         # Both topics' commits are read now, and not taken from an earlier run: they may have changed since.
         switches.append(
             GroupSwitch(
@@ -119,8 +121,8 @@ def group_switches(
                 members,
                 dict(old),
                 now,
-                {position.partition: position.offset for position in own},
-                sum(position.repeats for position in own),
+                {position.partition: position.offset for position in mapped[name]},
+                sum(position.repeats for position in mapped[name]),
                 waiting_records(ends.bounds, old) or 0,
             )
         )

@@ -43,10 +43,11 @@ class ClientChoice(click.Choice[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the client that a name stands for; raise BadParameter if it stands for none of them."""
-        from partitioning.profiles import CLIENT_NAMES, letters_of  # noqa: PLC0415 - help does without
+        from partitioning.profiles import known_client  # noqa: PLC0415 - help does without
 
-        known = CLIENT_NAMES.get(letters_of(value))
-        return super().convert((known and known.client) or value, param, ctx)
+        known = known_client(value)
+        client = None if known is None else known.client
+        return super().convert(client or value, param, ctx)
 
 
 def one_argument(

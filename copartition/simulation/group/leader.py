@@ -175,7 +175,7 @@ class Leader:
         """
         members, now_ms = self._members, self._world.now_ms
         if self.member is None or members.joins_ms[self.member] > now_ms:
-            joined = [int(member) for member in members.rows if members.joins_ms[member] <= now_ms]
+            joined = members.rows[members.joins_ms[members.rows] <= now_ms].tolist()
             self.member = self._successor if self._successor in joined else joined[0]
             self.new = True
 

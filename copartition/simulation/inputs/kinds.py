@@ -35,7 +35,7 @@ from copartition.simulation.inputs.events import REFUSED, Condition, SimulatedCl
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_ID
 from partitioning.kit.near import LISTED, listing
-from partitioning.profiles import CLIENT_NAMES, letters_of
+from partitioning.profiles import CLIENT_NAMES, known_client, letters_of
 
 UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}
 """Milliseconds of each unit that a length of time may be written in."""
@@ -254,7 +254,7 @@ class _Client(_Choice):
         return value if self.fits(value) else self._tools.get(letters_of(str(value)), value)
 
     def advice(self, value: Any, *, file: bool) -> str:
-        known = CLIENT_NAMES.get(letters_of(str(value)))
+        known = known_client(str(value))
         # A similar name would be that of a client with another behaviour, so none is suggested.
         if known is not None:
             return (

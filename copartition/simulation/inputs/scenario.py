@@ -247,7 +247,7 @@ def check_scenario(scenario: Scenario) -> None:
     _check_length(scenario, people)
     _check_strategies((scenario.assignor,), "$.assignor")
     names: set[str] = set()
-    ids: set[str] = set()
+    ids: set[str | None] = set()
     for number, consumer in enumerate(scenario.consumers):
         _check_consumer(consumer, topics, f"$.consumers[{number}]")
         if consumer.name in names:
@@ -255,14 +255,13 @@ def check_scenario(scenario: Scenario) -> None:
                 f"consumer {consumer.name!r} is in the scenario twice; name each one once",
                 path=f"$.consumers[{number}].name",
             )
-        if consumer.member_id in ids:
+        if consumer.member_id is not None and consumer.member_id in ids:
             raise ScenarioError(
                 f"member id {consumer.member_id!r} is in the scenario twice; give each id once",
                 path=f"$.consumers[{number}].member_id",
             )
         names.add(consumer.name)
-        if consumer.member_id is not None:
-            ids.add(consumer.member_id)
+        ids.add(consumer.member_id)
     _check_load(scenario, topics, [*scenario.consumers, *joins])
     Course(scenario).check()
 
