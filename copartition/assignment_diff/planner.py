@@ -272,7 +272,7 @@ MOST_STEPS = 2**24
 """Members that are replaced times partitions: each is two rebalances of the whole group."""
 
 
-class Deployed(NamedTuple):
+class GroupAfterDeploy(NamedTuple):
     """A group after its members were replaced, or after it has settled if there was no deploy."""
 
     seats: list[Seat]  # those replaced under their new ids
@@ -286,7 +286,7 @@ def _carry_out(
     seats: list[Seat],
     what_if: WhatIf,
     name: Callable[[str, Collection[str]], str] = placeholder,
-) -> Deployed:
+) -> GroupAfterDeploy:
     """Return the group after it has settled, and after the deploy if there is one.
 
     Args:
@@ -299,7 +299,7 @@ def _carry_out(
     decide = partial(ask, strategy)
     group, assignment = settle(decide, group, ROUNDS)
     if what_if.deploy is None:
-        return Deployed(seats, assignment, ())
+        return GroupAfterDeploy(seats, assignment, ())
     return deploy(decide, group, assignment, seats, ROUNDS, surge=what_if.deploy == "surge", name=name)
 
 
@@ -554,7 +554,7 @@ def deploy(
     *,
     surge: bool = False,
     name: Callable[[str, Collection[str]], str] = placeholder,
-) -> Deployed:
+) -> GroupAfterDeploy:
     """Return the group after its members were replaced one by one.
 
     A static member is back before its session ends, which nobody sees (KIP-345). Another one leaves, the
@@ -609,4 +609,4 @@ def deploy(
         f"each member {order}; on the way partitions are handed over {sum(moved)} times in "
         f"{len(moved)} rebalances, {max(moved, default=0)} at most in one"
     )
-    return Deployed([*seated.values()], assignment, (moves,) if restarting else ())
+    return GroupAfterDeploy([*seated.values()], assignment, (moves,) if restarting else ())

@@ -310,7 +310,7 @@ def _examine(
 
 def _offsets(cluster: Cluster, group: LiveGroup) -> Offsets:
     """Return the commits of a group and the ends of the partitions that it reads or has committed."""
-    committed = cluster.committed(group.name)
+    committed = cluster.committed_offsets(group.name)
     # Partitions of read topics without an owner count too: records may wait in new ones.
     read = {(topic, number) for topic in group.topics for number in range(cluster.counts.get(topic, 0))}
     owned = {(place.topic, place.partition) for member in group.members for place in member.owned}

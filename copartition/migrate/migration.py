@@ -54,7 +54,7 @@ _HOW = {
     "surge": ", each new member before the old one leaves,",
     "stop": ", all members stopped,",
 }
-"""`Walked.how`, the way in which members were replaced -> words that follow the lists of strategies."""
+"""`WalkResult.how`, the way in which members were replaced -> words that follow the lists of strategies."""
 
 
 _NO_DEFAULT = (
@@ -64,7 +64,7 @@ _NO_DEFAULT = (
 """The assumption for a group that uses "range", the preferred strategy of Java's default list."""
 
 
-class Walked(NamedTuple):
+class WalkResult(NamedTuple):
     """The outcome for real groups that were walked one way.
 
     Attributes:
@@ -503,7 +503,9 @@ def _conversion_fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Reques
 _RULE = "the coordinator's rule: it accepts no member without a strategy that all others have, too (KIP-429)"
 
 
-def _bounce(old: tuple[str, ...], new: tuple[str, ...], whole: Sequence[Walked], asked: _Request) -> Bounce:
+def _bounce(
+    old: tuple[str, ...], new: tuple[str, ...], whole: Sequence[WalkResult], asked: _Request
+) -> Bounce:
     """Return a bounce that has no fault; `whole`: the walks of all bounces one after the other."""
     settings = _settings(new, asked.clients, was_remote=_remote(old))
     commands = _commands(old, new, asked.group)
@@ -526,7 +528,7 @@ def _bounce(old: tuple[str, ...], new: tuple[str, ...], whole: Sequence[Walked],
     return Bounce(new, settings, commands, new if _remote(new) else old, why, ground)
 
 
-def _conversions(old: tuple[str, ...], new: tuple[str, ...], clients: Sequence[str]) -> list[Walked]:
+def _conversions(old: tuple[str, ...], new: tuple[str, ...], clients: Sequence[str]) -> list[WalkResult]:
     """Return the walks between the protocols, of each strategy that a classic member may have used."""
     if _remote(old) and _remote(new):
         return _walks_of(clients, (old, new))
@@ -535,18 +537,20 @@ def _conversions(old: tuple[str, ...], new: tuple[str, ...], clients: Sequence[s
     return [walk for pair in pairs for walk in _walks_of(clients, pair)]
 
 
-def _walks_of(clients: Sequence[str], way: tuple[tuple[str, ...], ...], how: str = "rolling") -> list[Walked]:
+def _walks_of(
+    clients: Sequence[str], way: tuple[tuple[str, ...], ...], how: str = "rolling"
+) -> list[WalkResult]:
     """Return the walks of this way by groups that have no other clients than these."""
     # A mixture is no safer than each of its clients alone, since any member may come to lead.
     return [walk for walk in _table() if (walk.way, walk.how) == (way, how) and {*walk.clients} <= {*clients}]
 
 
 @cache
-def _table() -> tuple[Walked, ...]:
+def _table() -> tuple[WalkResult, ...]:
     """Return what became of all groups that were walked."""
     rows = json.loads(read_data(__package__, "walks.json"))
     return tuple(
-        Walked(
+        WalkResult(
             tuple(row["clients"]),
             tuple(tuple(strategies.split(",")) for strategies in row["way"]),
             row["how"],

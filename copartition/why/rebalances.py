@@ -101,7 +101,7 @@ def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> Gr
             if (cause := client_cause(client)) is not None and client.line.at is not None
         ]
         hints.sort(key=lambda hint: hint[2])  # so that a rebalance looks only at those near to it
-        rebalances = [_refined(_renamed(rebalance, names, assignors), hints) for rebalance in rebalances]
+        rebalances = [_with_hint(_with_names(rebalance, names, assignors), hints) for rebalance in rebalances]
     if not broker and clients:
         assumed.append(ONLY_CLIENTS)
     others = tuple(_others(evidence, shown=bool(rebalances)))
@@ -203,7 +203,7 @@ class _ClassicLog:
             if self.now is not None:
                 yield self.now
             cause, self.causer = _cause(statement.text)
-            self.now = _begun(statement, cause, self.causer, self.reasons)
+            self.now = _begin(statement, cause, self.causer, self.reasons)
             # The coordinator notes that a member has failed before it prepares, once for each that has.
             self._go_on([earlier for earlier in self.before if earlier.kind is Kind.EXPIRED])
         elif statement.kind in _COMINGS and (self.now is None or self.now.joined is not None):
@@ -224,7 +224,7 @@ class _ClassicLog:
         """Add lines to the rebalance that is under way."""
         for statement in statements:
             if self.now is not None:
-                self.now = _continued(self.now, statement, self.causer, self.reasons)
+                self.now = _add_line(self.now, statement, self.causer, self.reasons)
         self.before = []
 
 
@@ -240,7 +240,7 @@ def _cut_off(statement: Evidence) -> Rebalance:
     return Rebalance(statement.generation, cause, None, CUT_OFF, statement.line, None)
 
 
-def _begun(statement: Evidence, cause: Cause, member: str | None, reasons: Mapping[str, Cause]) -> Rebalance:
+def _begin(statement: Evidence, cause: Cause, member: str | None, reasons: Mapping[str, Cause]) -> Rebalance:
     """Return a rebalance by its first line, with the cause and member id that its reason names.
 
     The line has the generation that ends: the rebalance makes the next one. `reasons` are how members left,
@@ -251,7 +251,7 @@ def _begun(statement: Evidence, cause: Cause, member: str | None, reasons: Mappi
     return Rebalance(generation, cause, name_of(member), statement.text, statement.line, statement.line.at)
 
 
-def _continued(
+def _add_line(
     now: Rebalance, statement: Evidence, causer: str | None, reasons: Mapping[str, Cause]
 ) -> Rebalance:
     """Return a rebalance with one more line of its coordinator.
@@ -335,7 +335,7 @@ _OPEN: dict[Cause, frozenset[Cause]] = {
 """Causes that a coordinator's words leave open, and what the client's own log may say instead."""
 
 
-def _renamed(
+def _with_names(
     rebalance: Rebalance, names: Mapping[str, str], assignors: Mapping[int | None, str | None]
 ) -> Rebalance:
     """Return a rebalance with what clients' logs name.
@@ -351,7 +351,7 @@ def _renamed(
     return replace(rebalance, member=member, also=also, assignor=assignor)
 
 
-def _refined(rebalance: Rebalance, hints: Sequence[tuple[Evidence, Cause, float]]) -> Rebalance:
+def _with_hint(rebalance: Rebalance, hints: Sequence[tuple[Evidence, Cause, float]]) -> Rebalance:
     """Return a rebalance with the cause that the client's own log names, if the coordinator's leaves it open.
 
     A hint is a client's line with the cause that it names, and when it was written; hints are in the order of

@@ -58,7 +58,7 @@ def _read_streams(cluster: Cluster, group: str) -> StreamsGroup:
     """Return a Streams group with its commits and settings."""
     described = ask_streams_group(group, cluster.config)
     _refuse_dead(described.status, group)
-    committed = cluster.committed(group)
+    committed = cluster.committed_offsets(group)
     parts = (described.subtopologies or {}).values()
     inputs = {topic for part in parts for topic in part.inputs}
     changelogs = {topic for part in parts for topic in part.changelogs}

@@ -103,7 +103,7 @@ def read_lags(cluster: Cluster, group: str) -> tuple[dict[tuple[str, int], int],
     end, as after the topic was made anew.
     """
     # Commits are read before ends: the other way round, a commit made in between would give a lag below 0.
-    committed = cluster.committed(group)
+    committed = cluster.committed_offsets(group)
     ends = cluster.ends(committed.keys())
     unread = sorted({topic for topic, _ in committed.keys() - ends.keys()})
     warnings = [f"the lag is unknown for partitions of {', '.join(unread)}"] if unread else []
@@ -213,10 +213,12 @@ class GroupReader:
             ends[topic][number] = end
         return ends
 
-    def committed(self) -> dict[str, dict[int, int]]:
+    def committed_offsets(self) -> dict[str, dict[int, int]]:
         """Return the offsets that the group has committed, by topic and number; none if there is no group."""
         offsets: dict[str, dict[int, int]] = {}
-        for (topic, number), offset in self._cluster.committed(self._group).items() if self._answer else ():
+        for (topic, number), offset in (
+            self._cluster.committed_offsets(self._group).items() if self._answer else ()
+        ):
             offsets.setdefault(topic, {})[number] = offset
         return offsets
 
