@@ -477,7 +477,6 @@ def read_field(name: str, value: Any, kind: FieldKind, path: str) -> Any:
         path: the place of the object that has the field.
 
     Raises:
-        ScenarioError: the field cannot have it; the message uses the words of files.
         ScenarioError: the field may not have the value; the message uses the words of files.
     """
     read = kind.read(value)
