@@ -7,9 +7,9 @@ are (topic, number).
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from copartition.doctor.examination import Place
 from copartition.doctor.observing import Observation, end_unknown, evidence, first_names
 from copartition.kit.evidence import Evidence
+from copartition.kit.places import Place
 from copartition.kit.words import count, duration
 
 NEAR = 0.8

@@ -72,7 +72,7 @@ def scenario_of(scenario: Scenario, cell: Mapping[str, Any]) -> Scenario:
         )
         if "members" in cell:
             changed = _with_members(changed, cell["members"])
-        return _with_static(changed, cell["static"]) if "static" in cell else changed
+        return with_static(changed, static=cell["static"]) if "static" in cell else changed
     except ScenarioError as error:
         raise in_cell(error, cell) from error
 
@@ -117,7 +117,7 @@ def _with_members(scenario: Scenario, members: int) -> Scenario:
     return replace(scenario, consumers=(*scenario.consumers[:members], *more))
 
 
-def _with_static(scenario: Scenario, static: bool) -> Scenario:
+def with_static(scenario: Scenario, *, static: bool) -> Scenario:
     """Return every consumer, also one that joins later, as a static member or as a dynamic one."""
     return replace(
         scenario,

@@ -7,7 +7,6 @@ is always computed by the simulation, or said to be unknown.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from math import ceil
 from typing import NamedTuple
 
@@ -15,6 +14,7 @@ from assignors.group import Topic
 from copartition.groups.rows import strategy_name
 from copartition.kit.words import count, duration
 from copartition.simulation import simulate
+from copartition.simulation.grid import with_static
 from copartition.simulation.inputs.events import Consumer, Crash, Event, Join, Leave, Restart, SlowPoll
 from copartition.simulation.inputs.file import with_settings
 from copartition.simulation.inputs.scenario import CapturedScenario, Scenario
@@ -191,7 +191,7 @@ def simulate_cure(
         return f"{_UNKNOWN}: {logged}"
     try:
         cured = with_settings(logged.scenario, changes)
-        cured = _with_static_members(cured) if static else cured
+        cured = with_static(cured, static=True) if static else cured
         # The log's own scenario runs, too: the log and the simulation may count differently, and only two
         # runs of the simulation can be compared.
         before, after = (len(simulate(scenario).rebalances) for scenario in (logged.scenario, cured))
@@ -199,16 +199,6 @@ def simulate_cure(
         return f"{_UNKNOWN}: {error}"
     shown = len(history.rebalances)
     return f"in the simulation {before:,} rebalances become {after:,}; the log shows {shown:,}"
-
-
-def _with_static_members(scenario: Scenario) -> Scenario:
-    """Return the scenario with a group.instance.id for every member, those that join later included."""
-    events = (
-        replace(event, consumer=replace(event.consumer, static=True)) if isinstance(event, Join) else event
-        for event in scenario.events
-    )
-    consumers = tuple(replace(consumer, static=True) for consumer in scenario.consumers)
-    return replace(scenario, consumers=consumers, events=tuple(events))
 
 
 class _MemberEvent(NamedTuple):

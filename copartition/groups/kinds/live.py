@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
-from copartition.groups.kinds.model import Place, ShareGroup, StreamsGroup, by_place, by_topic
+from copartition.groups.kinds.model import ShareGroup, StreamsGroup
 from copartition.groups.kinds.wire import ask_share_group, ask_streams_group
 from copartition.groups.live.cluster import Cluster, connect
+from copartition.kit.places import Place, by_place, by_topic
 from partitioning.errors import GroupNotFoundError, SourceError
 
 MOST_READ = 200

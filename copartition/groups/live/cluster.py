@@ -18,10 +18,10 @@ from copartition.kit.admin import (
     DescribedGroup,
     DescribedTopic,
     JoinedMember,
-    Place,
     TopicShape,
 )
 from copartition.kit.child import AdminError, Child, ChildEndedError
+from copartition.kit.places import Place
 from partitioning.clients.ledger import PREFIX, Entry, ledger_group
 from partitioning.errors import (
     BrokerUnreachableError,
