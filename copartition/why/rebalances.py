@@ -378,28 +378,10 @@ def _with_hint(rebalance: Rebalance, hints: Sequence[tuple[Evidence, Cause, floa
     return replace(rebalance, cause=cause, reason=nearest.text or cause.value, line=nearest.line)
 
 
-_NOT_SHOWN = "; the rebalance after that is not in these logs"
-_OTHERS = {
-    Kind.REPLACED: REPLACED,
-    Kind.LOADED: "coordinator moved or restarted",
-    Kind.CONVERTED: "the group has another protocol from now on",
-    Kind.FENCED: "was fenced: another process has its group.instance.id",
-    Kind.MISMATCH: "was refused: no assignor that all members have",
-    Kind.COORDINATOR: "lost its coordinator",
-    Kind.COMMIT: "had a commit refused: it was not in the group any more, or the group was rebalancing; "
-    "most often it polled too late",
-    Kind.LOST: "gave its partitions up: it was not in the group any more",
-    Kind.STUCK: "was waited for by a rebalance that could not end: no member joined again",
-    Kind.KEPT: "of another protocol came or went, and the group could not change its own to match",
-    Kind.STALE: "has an older topology than its Streams group",
-}
+_WORDS = read_toml(__package__, "words.toml")
+_OTHERS: dict[str, str] = {Kind.REPLACED: REPLACED, **_WORDS["others"]}
 """Statements that form no rebalance, in words."""
-_GONE = {
-    Kind.EXPIRED: f"was silent for its session and removed from the group{_NOT_SHOWN}",
-    Kind.LATE: f"did not rejoin in time and was removed from the group{_NOT_SHOWN}",
-    Kind.LEFT: f"left{_NOT_SHOWN}",
-    Kind.JOINED: f"joined{_NOT_SHOWN}",
-}
+_GONE: dict[str, str] = _WORDS["gone"]
 """Statements of a broker that a rebalance follows, in words for logs that do not have it."""
 _FINDINGS = {*_OTHERS, *_GONE} - {Kind.REPLACED, Kind.LOADED, Kind.CONVERTED}
 

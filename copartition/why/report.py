@@ -24,6 +24,7 @@ from copartition.why.history import (
     is_default_name,
 )
 from copartition.why.unpack import is_dated, moment_of
+from partitioning.kit.packages import read_toml
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -162,27 +163,8 @@ PROTOCOLS = {
     "streams": "Streams group (KIP-1071)",
 }
 """The kinds of groups, in words."""
-_BECAUSE = {
-    Cause.JOINED: "{who} joined",
-    Cause.LEFT: "{who} left",
-    Cause.CRASHED: "{who} crashed and came back",
-    Cause.EXPIRED: "the session of {who} expired",
-    Cause.POLL: "{who} polled too late",
-    Cause.LATE: "{who} did not rejoin in time",
-    Cause.TOPICS: "topics or their partitions changed",
-    Cause.SUBSCRIPTION: "{who} subscribed to other topics",
-    Cause.REPLACED: "{who} was replaced",
-    Cause.FENCED: "another process has the group.instance.id of {who}",
-    Cause.FOLLOW_UP: "a cooperative rebalance has a second round",
-    Cause.ASSIGNOR: "assignors or the protocol changed",
-    Cause.COORDINATOR: "the coordinator moved",
-    Cause.STORING: "the coordinator could not store the assignment",
-    Cause.BEHIND: "{who} had not read the config topic to its end",
-    Cause.SETTINGS: "the settings of the group changed",
-    Cause.GONE: "{who} left or failed",
-}
+_BECAUSE: dict[str, str] = read_toml(__package__, "words.toml")["because"]
 """Causes in words; the others are not known."""
-
 
 GOES = {Cause.LEFT, Cause.GONE, Cause.EXPIRED, Cause.POLL, Cause.LATE}
 """Causes after which a member is in the group no more."""
