@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 
 from copartition.why.history import Cause, GroupHistory
-from copartition.why.offsets_topic import Written, topic_history
+from copartition.why.offsets_topic import TopicRecord, topic_history
 from partitioning.errors import ProtocolError
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "offsets_topic"
 PROTOCOLS = ("classic", "consumer")
 
 
-def recorded(protocol: str) -> tuple[str, str, list[Written]]:
+def recorded(protocol: str) -> tuple[str, str, list[TopicRecord]]:
     """The group, its topic, and the records of its partition."""
     document = json.loads((GOLDEN / f"{protocol}.json").read_text(encoding="utf-8"))
     rows = [
-        Written(*place, *(None if text is None else base64.b64decode(text) for text in texts))
+        TopicRecord(*place, *(None if text is None else base64.b64decode(text) for text in texts))
         for *place, key, value in document["records"]
         for texts in [(key, value)]
     ]
@@ -97,7 +97,7 @@ def test_after_its_deletion_a_group_begins_with_nobody(protocol: str) -> None:
 
 def classic(
     version: int, *members: tuple[str, str | None, str], generation: int = 1, offset: int = 0
-) -> Written:
+) -> TopicRecord:
     """What a broker writes of a classic group "g", led by its first member, in a version of its value.
 
     Args:
@@ -116,7 +116,7 @@ def classic(
         value += text(member) + text(instance) * (version >= 3) + text(client) + text("/127.0.0.1")
         value += struct.pack(">i", 30_000) * (1 + (version >= 1))
         value += struct.pack(">i", 3) + b"sub" + struct.pack(">i", 2) + b"as"
-    return Written(0, offset, 5_000, b"\0\2\0\1g", value)
+    return TopicRecord(0, offset, 5_000, b"\0\2\0\1g", value)
 
 
 @pytest.mark.parametrize("version", range(4))
