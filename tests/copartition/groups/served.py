@@ -18,7 +18,7 @@ Answers = Mapping[int, Answer | Sequence[Answer]]
 """A broker's answers by API key; several are given one after the other, the last of them from then on."""
 
 
-class Asked(NamedTuple):
+class Request(NamedTuple):
     """A request as a broker in memory got it."""
 
     address: tuple[str, int]
@@ -38,7 +38,7 @@ class Brokers:
 
     def __init__(self, answers: Mapping[tuple[str, int], Answers]) -> None:
         self.answers = answers
-        self.asked: list[Asked] = []
+        self.asked: list[Request] = []
         self.open = 0
         self._given: Counter[tuple[tuple[str, int], int]] = Counter()
 
@@ -48,7 +48,7 @@ class Brokers:
             raise ConnectionRefusedError(f"refused at {address[0]}:{address[1]}")
         return Stream(self, address)
 
-    def answer(self, asked: Asked) -> bytes | None:
+    def answer(self, asked: Request) -> bytes | None:
         """The answer to a request, without its size."""
         self.asked.append(asked)
         answer = self.answers[asked.address][asked.key]
@@ -90,7 +90,7 @@ class Stream:
         if key not in {SASL_HANDSHAKE, SASL_AUTHENTICATE}:
             assert body.startswith(NO_TAGS)  # what ends the header of a flexible version
             body = body.removeprefix(NO_TAGS)
-        answer = self._brokers.answer(Asked(self._address, key, version, number, body))
+        answer = self._brokers.answer(Request(self._address, key, version, number, body))
         self._left += b"" if answer is None else struct.pack(">i", len(answer)) + answer
 
     def recv(self, size: int) -> bytes:

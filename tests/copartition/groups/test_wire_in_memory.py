@@ -123,7 +123,7 @@ def member(name: str, topic: str, version: int) -> bytes:
     return named + compact_array([compact_text(topic)]) + b"\0" + b"\x01\0" * 2 + b"\x01" * version + NO_TAGS
 
 
-def described(version: int, error: int = 0) -> bytes:
+def description(version: int, error: int = 0) -> bytes:
     """An answer to ConsumerGroupDescribe: a group of two members."""
     head = struct.pack(">h", error) + compact_text("it says")
     about = compact_text("billing") + compact_text("Stable") + bytes(8) + compact_text("uniform")
@@ -146,7 +146,7 @@ def test_the_groups_coordinator_is_asked_in_a_version_that_it_knows(
     brokers = serve(
         {
             FIRST: {FIND_COORDINATOR: coordinator(*SECOND)},
-            SECOND: {API_VERSIONS: versions(known), CONSUMER_GROUP_DESCRIBE: described(asked)},
+            SECOND: {API_VERSIONS: versions(known), CONSUMER_GROUP_DESCRIBE: description(asked)},
         }
     )
     found = read_subscriptions("billing", CONFIG)
@@ -174,8 +174,8 @@ def test_a_coordinator_that_moves_is_looked_up_and_asked_again(
     answers = {API_VERSIONS: versions({CONSUMER_GROUP_DESCRIBE: 0})}
     brokers = serve(
         {
-            FIRST: {FIND_COORDINATOR: lookups, CONSUMER_GROUP_DESCRIBE: described(0, error), **answers},
-            SECOND: {CONSUMER_GROUP_DESCRIBE: described(0), **answers},
+            FIRST: {FIND_COORDINATOR: lookups, CONSUMER_GROUP_DESCRIBE: description(0, error), **answers},
+            SECOND: {CONSUMER_GROUP_DESCRIBE: description(0), **answers},
         }
     )
     assert read_subscriptions("billing", CONFIG).keys() == {"m-1", "m-2"}
@@ -192,14 +192,14 @@ def test_a_coordinator_that_moves_for_long_is_given_up(serve: Any, clock: Simple
 @pytest.mark.parametrize("where", ["look-up", "answer"])
 def test_another_error_of_a_broker_is_told_at_once(serve: Any, clock: SimpleNamespace, where: str) -> None:
     finds = coordinator(*FIRST) if where == "answer" else coordinator("", -1, 30, "it says")
-    answers = {API_VERSIONS: versions({}), CONSUMER_GROUP_DESCRIBE: described(0, 30)}
+    answers = {API_VERSIONS: versions({}), CONSUMER_GROUP_DESCRIBE: description(0, 30)}
     serve({FIRST: {FIND_COORDINATOR: finds, **answers}})
     with pytest.raises(SourceError, match="failed: error 30: it says"):
         read_subscriptions("billing", CONFIG)
     assert clock.now == 0
 
 
-def listed(error: int, *groups: tuple[str, str]) -> bytes:
+def listing(error: int, *groups: tuple[str, str]) -> bytes:
     """An answer to ListGroups: groups with their types."""
     rows = [
         compact_text(name) + compact_text("consumer") + compact_text("Stable") + compact_text(kind) + NO_TAGS
@@ -212,12 +212,12 @@ def test_each_broker_tells_the_types_of_its_groups_unless_it_is_too_old(serve: A
     old = ("b3", 9092)
     brokers = serve(
         {
-            FIRST: {API_VERSIONS: versions({LIST_GROUPS: 5}), LIST_GROUPS: listed(0, ("a", "Classic"))},
+            FIRST: {API_VERSIONS: versions({LIST_GROUPS: 5}), LIST_GROUPS: listing(0, ("a", "Classic"))},
             SECOND: {
                 API_VERSIONS: versions({LIST_GROUPS: 6}),
-                LIST_GROUPS: listed(0, ("b", "Share"), ("c", "")),
+                LIST_GROUPS: listing(0, ("b", "Share"), ("c", "")),
             },
-            old: {API_VERSIONS: versions({LIST_GROUPS: 4}), LIST_GROUPS: listed(0, ("d", "Classic"))},
+            old: {API_VERSIONS: versions({LIST_GROUPS: 4}), LIST_GROUPS: listing(0, ("d", "Classic"))},
         }
     )
     assert read_group_types([FIRST, SECOND, old], CONFIG) == {"a": "classic", "b": "share", "c": ""}
@@ -227,7 +227,7 @@ def test_each_broker_tells_the_types_of_its_groups_unless_it_is_too_old(serve: A
 
 
 def test_a_broker_that_refuses_to_list_groups_is_told(serve: Any) -> None:
-    serve({FIRST: {API_VERSIONS: versions({LIST_GROUPS: 5}), LIST_GROUPS: listed(29)}})
+    serve({FIRST: {API_VERSIONS: versions({LIST_GROUPS: 5}), LIST_GROUPS: listing(29)}})
     with pytest.raises(SourceError, match=r"failed: error 29$"):
         read_group_types([FIRST], CONFIG)
 
@@ -236,7 +236,7 @@ USER = {"security.protocol": "sasl_plaintext", "sasl.username": "a=b,c", "sasl.p
 WELCOME = b"\0\0" + compact_array([])
 
 
-def said(words: bytes, error: int = 0) -> bytes:
+def speech(words: bytes, error: int = 0) -> bytes:
     """An answer to SaslAuthenticate."""
     return struct.pack(">hh", error, -1) + struct.pack(">i", len(words)) + words
 
@@ -249,7 +249,7 @@ def words_of(body: bytes) -> bytes:
 
 @pytest.mark.parametrize("name", ["sasl.mechanism", "sasl.mechanisms"])
 def test_plain_sends_user_and_password_before_anything_else(serve: Any, name: str) -> None:
-    brokers = serve({FIRST: {SASL_HANDSHAKE: WELCOME, SASL_AUTHENTICATE: said(b""), **FEATURES}})
+    brokers = serve({FIRST: {SASL_HANDSHAKE: WELCOME, SASL_AUTHENTICATE: speech(b""), **FEATURES}})
     assert read_features(CONFIG | USER | {name: "plain"}) == LEVELS
     assert [(asked.key, asked.version) for asked in brokers.asked] == [
         (SASL_HANDSHAKE, 1),
@@ -299,7 +299,7 @@ class Scram:
 
     def answer(self, body: bytes) -> bytes:
         words = words_of(body).decode()
-        return said((self._challenge if next(self._steps) == 0 else self._verdict)(words).encode())
+        return speech((self._challenge if next(self._steps) == 0 else self._verdict)(words).encode())
 
     def _challenge(self, words: str) -> str:
         self._first = words.removeprefix("n,,")
@@ -410,7 +410,7 @@ def test_tls_is_set_up_as_the_settings_say(
 def test_tls_and_sasl_go_together(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     tls = Tls()
     monkeypatch.setattr(wire.ssl, "create_default_context", tls.create)
-    brokers = serve({FIRST: {SASL_HANDSHAKE: WELCOME, SASL_AUTHENTICATE: said(b""), **FEATURES}})
+    brokers = serve({FIRST: {SASL_HANDSHAKE: WELCOME, SASL_AUTHENTICATE: speech(b""), **FEATURES}})
     read_features(CONFIG | USER | {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"})
     assert (tls.noted["host"], len(brokers.asked)) == ("b1", 3)
 
