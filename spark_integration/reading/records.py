@@ -93,6 +93,9 @@ def _readers(
     partitions together with `assign` got no record of the first one for ever, in 7 of 40 runs on an idle
     broker (librdkafka 2.16).
     """
+    if len(wanted) > 1:
+        # Together they hold no more fetched records than a single consumer would by its default, 64 MiB.
+        config = {"queued.max.messages.kbytes": str((64 << 10) // (AHEAD + 1)), **config}
     ranges, readers = iter(wanted), deque[_RangeReader]()
     partitions: dict[str, set[int]] = {}
     try:
