@@ -188,7 +188,8 @@ def _rate(run: dict[str, Any]) -> float:
 def _predicted(run: dict[str, Any], rate: float) -> Iterable[list[Any]]:
     """A row a step: what the plan says with a rate that was measured, and what was."""
     first = run["rounds"][0]
-    copy = Copy(first["copied"], rate, is_assumed=False, written_per_s=first["behind"] / first["s"])
+    unread = max((group["lag"] for group in run["groups"].values()), default=0)
+    copy = Copy(first["copied"], rate, False, first["behind"] / first["s"], unread)
     said = {"copy": copy.seconds or inf, "switch": copy.rest_s, "prove": copy.proof_s}
     measured = {"copy": first["s"], **{step: run["times"][step]["s"] for step in ("switch", "prove")}}
     for step, seconds in said.items():
