@@ -163,6 +163,20 @@ def test_each_event_of_a_line_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("generations", "turned"), [((4, 5, 6), False), ((6, 5, 4), True), ((5, 5, 5), False)]
+)
+def test_generations_tell_the_order_of_lines_without_a_time(
+    tmp_path: Path, generations: tuple[int, ...], turned: bool
+) -> None:
+    path = tmp_path / "a.log"
+    joined = "Successfully joined group g with generation"
+    path.write_text("".join(f"{joined} {generation}\n" for generation in generations))
+    reading = read_evidence([str(path)])
+    assert [statement.generation for statement in reading.statements] == sorted(generations)
+    assert reading.newest_first == ([str(path)] if turned else [])
+
+
+@pytest.mark.parametrize(
     ("times", "days"),
     [
         (("10:00:00,000", "10:00:01,500"), (0, 0)),
