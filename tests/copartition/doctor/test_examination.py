@@ -10,7 +10,7 @@ import pytest
 from assignors.protocol import Subscription, encode_subscription
 from copartition.doctor.examination import Coordinator, Examination, examine_all, examine_live
 from copartition.doctor.kind_examination import KindExamination
-from copartition.groups.live.wire import Subscribed
+from copartition.groups.live.wire import MemberSubscription
 from copartition.kit.admin import (
     ClusterMetadata,
     Commit,
@@ -198,7 +198,7 @@ def test_a_coordinator_that_cannot_be_found_is_unknown(admin: Admin, hidden: str
 def consumers(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> Admin:
     """The group speaks the consumer protocol."""
     admin.kind = "CONSUMER"
-    subscribed = {name: Subscribed(("t",), None, None, "consumer") for name in admin.members}
+    subscribed = {name: MemberSubscription(("t",), None, None, "consumer") for name in admin.members}
     monkeypatch.setattr("copartition.groups.live.members.read_subscriptions", lambda *_: subscribed)
     return admin
 

@@ -15,7 +15,7 @@ from copartition.groups.live import wire
 from copartition.groups.live.wire import (
     NO_TAGS,
     AnswerReader,
-    Subscribed,
+    MemberSubscription,
     compact_array,
     compact_text,
     read_features,
@@ -151,7 +151,7 @@ def test_the_groups_coordinator_is_asked_in_a_version_that_it_knows(
     )
     found = read_subscriptions("billing", CONFIG)
     topics = {"m-1": ("orders",), "m-2": ("pay",)}
-    assert found == {name: Subscribed(read, None, None, protocol) for name, read in topics.items()}
+    assert found == {name: MemberSubscription(read, None, None, protocol) for name, read in topics.items()}
     # The number tells a broker's own log which question of a connection it was.
     assert [request[:4] for request in brokers.asked] == [
         (FIRST, FIND_COORDINATOR, 3, 1),

@@ -14,18 +14,18 @@ import pytest
 from confluent_kafka import KafkaError
 
 from copartition.why.history import Cause, GroupHistory
-from copartition.why.offsets_topic import Written, read_topic, topic_history
+from copartition.why.offsets_topic import TopicRecord, read_topic, topic_history
 from partitioning.errors import BrokerUnreachableError, ProtocolError, TopicAccessError
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "offsets_topic"
 PROTOCOLS = ("classic", "consumer")
 
 
-def recorded(protocol: str) -> tuple[str, str, list[Written]]:
+def recorded(protocol: str) -> tuple[str, str, list[TopicRecord]]:
     """The group, its topic, and the records of its partition."""
     document = json.loads((GOLDEN / f"{protocol}.json").read_text(encoding="utf-8"))
     rows = [
-        Written(*place, *(None if text is None else base64.b64decode(text) for text in texts))
+        TopicRecord(*place, *(None if text is None else base64.b64decode(text) for text in texts))
         for *place, key, value in document["records"]
         for texts in [(key, value)]
     ]
@@ -80,10 +80,10 @@ def test_a_commit_that_moves_nothing_is_no_step_and_no_step_back() -> None:
     assert brief.what == f"{topic}-1: 2 commits, first 4, last 4, 0 backward, 0 deleted"
 
 
-def commit(offset: int, at: int = 0, version: int = 1) -> Written:
+def commit(offset: int, at: int = 0, version: int = 1) -> TopicRecord:
     """A commit of group "g" in partition 0 of "t", in a version of its key."""
     key = struct.pack(">hh", version, 1) + b"g" + struct.pack(">h", 1) + b"t" + struct.pack(">i", 0)
-    return Written(0, at, 5_000, key, struct.pack(">hq", 4, offset) + b"\0" * 20)
+    return TopicRecord(0, at, 5_000, key, struct.pack(">hq", 4, offset) + b"\0" * 20)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_after_its_deletion_a_group_begins_with_nobody(protocol: str) -> None:
 
 def classic(
     version: int, *members: tuple[str, str | None, str], generation: int = 1, offset: int = 0
-) -> Written:
+) -> TopicRecord:
     """What a broker writes of a classic group "g", led by its first member, in a version of its value.
 
     Args:
@@ -143,7 +143,7 @@ def classic(
         value += text(member) + text(instance) * (version >= 3) + text(client) + text("/127.0.0.1")
         value += struct.pack(">i", 30_000) * (1 + (version >= 1))
         value += struct.pack(">i", 3) + b"sub" + struct.pack(">i", 2) + b"as"
-    return Written(0, offset, 5_000, b"\0\2\0\1g", value)
+    return TopicRecord(0, offset, 5_000, b"\0\2\0\1g", value)
 
 
 @pytest.mark.parametrize("version", range(4))
@@ -171,7 +171,7 @@ def test_a_static_member_that_restarts_is_the_same_one_and_is_called_by_its_inst
 
 
 def test_a_group_that_changed_its_protocol_has_the_new_one() -> None:
-    epoch = Written(0, 1, 6_000, b"\0\3\0\1g", struct.pack(">hi", 0, 2))
+    epoch = TopicRecord(0, 1, 6_000, b"\0\3\0\1g", struct.pack(">hi", 0, 2))
     history = topic_history("g", [classic(3, ("m-1", None, "client")), epoch])
     assert [rebalance.ended for rebalance in history.rebalances] == [5.0, None]
     assert history.protocol == "consumer"
@@ -267,9 +267,9 @@ def consumer(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_the_partition_of_a_group_is_read_from_its_beginning_to_its_end(consumer: Any) -> None:
     consumer.gives = [message(0, b"key", b"value"), message(4, b"key"), message(5), END, message(6)]
     assert [*read_topic("g", {"bootstrap.servers": "b:1"})] == [
-        Written(3, 0, 5_000, b"key", b"value"),
-        Written(3, 4, 5_000, b"key", None),
-        Written(3, 5, 5_000, b"", None),
+        TopicRecord(3, 0, 5_000, b"key", b"value"),
+        TopicRecord(3, 4, 5_000, b"key", None),
+        TopicRecord(3, 5, 5_000, b"", None),
     ]
     [place] = consumer.places
     assert (place.topic, place.partition, place.offset) == ("__consumer_offsets", 3, -2)  # -2: the beginning
