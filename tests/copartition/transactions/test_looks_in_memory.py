@@ -79,7 +79,7 @@ class Cluster(SimpleNamespace):
     def may_see_every_topic(self) -> bool:
         return not self.hides_topics
 
-    def committed(self, group: str) -> dict[tuple[str, int], int]:
+    def committed_offsets(self, group: str) -> dict[tuple[str, int], int]:
         assert group == "billing"
         return {("pay", 0): 5}
 
