@@ -212,20 +212,20 @@ def batches(bench: Bench) -> None:
 
         return df.writeStream.foreachBatch(write)
 
-    def placed(df: DataFrame) -> DataFrame:
+    def place(df: DataFrame) -> DataFrame:
         return df.select("*", kafka_partition("key", count, spread_by=("value",)))
 
     ways = {
-        "connector to connector": straight(placed(read("kafka")), "kafka"),
-        "connector to connector, routed": straight(route(placed(read("kafka")), count), "kafka"),
-        "connector to ours": straight(placed(read("kafka")), "copartition"),
-        "ours to ours": straight(placed(read("copartition")), "copartition"),
-        "ours to ours, routed": straight(route(placed(read("copartition")), count), "copartition"),
+        "connector to connector": straight(place(read("kafka")), "kafka"),
+        "connector to connector, routed": straight(route(place(read("kafka")), count), "kafka"),
+        "connector to ours": straight(place(read("kafka")), "copartition"),
+        "ours to ours": straight(place(read("copartition")), "copartition"),
+        "ours to ours, routed": straight(route(place(read("copartition")), count), "copartition"),
         "connector to exactly once": foreach(read("kafka")),
         "ours to exactly once": foreach(read("copartition")),
     }
     ways["ours to ours, route(tasks=2)"] = straight(
-        route(placed(read("copartition")), count, tasks=2), "copartition"
+        route(place(read("copartition")), count, tasks=2), "copartition"
     )
     chosen = {
         name: writer.option("checkpointLocation", f"{bench.folder}/checkpoint-{next(bench.ids)}")

@@ -279,7 +279,7 @@ def run_back(place: Place, scenario: Scenario, records: int) -> dict[str, Any]:
     strikes, way_back, differing = Strikes(place.broker, scenario), WayBack(place.folder / "back.log"), []
     for group in groups:
         group.commit(old, offsets[old])
-        assert group.committed(old, scenario.old) == offsets[old]
+        assert group.committed_offsets(old, scenario.old) == offsets[old]
     while strikes.left("back"):
         for group in groups:
             group.commit(new, offsets[new])
@@ -287,8 +287,8 @@ def run_back(place: Place, scenario: Scenario, records: int) -> dict[str, Any]:
         assert "failed" not in answer, answer
         differing.append(
             sum(
-                len(group.committed(new, scenario.new))
-                + len(group.committed(old, scenario.old).items() ^ offsets[old].items())
+                len(group.committed_offsets(new, scenario.new))
+                + len(group.committed_offsets(old, scenario.old).items() ^ offsets[old].items())
                 for group in groups
             )
         )
@@ -412,7 +412,7 @@ class _Run:
         found["seen"] = compare(old, new)
         places = {(record.partition, record.offset) for record in old}
         found["groups"] = {
-            group.name[:-7]: moved(places, commits[group.name], read[group.name])
+            group.name[:-7]: moved_reading(places, commits[group.name], read[group.name])
             | {"promised": groups[group.name]["repeats"]}
             for group in self._groups
         }
@@ -427,8 +427,10 @@ class _Run:
     def _commits_beside(self, commits: dict[str, dict[int, int]]) -> int:
         """How many commits are not what they were before the switch, of which none was on the new topic."""
         return sum(
-            len(group.committed(self._new, self._scenario.new))
-            + len(group.committed(self._old, self._scenario.old).items() ^ commits[group.name].items())
+            len(group.committed_offsets(self._new, self._scenario.new))
+            + len(
+                group.committed_offsets(self._old, self._scenario.old).items() ^ commits[group.name].items()
+            )
             for group in self._groups
         )
 
@@ -461,7 +463,7 @@ def compare(old: list[Read], new: list[Read]) -> dict[str, int]:
     return found
 
 
-def moved(
+def moved_reading(
     places: set[tuple[int, int]], commits: dict[int, int], read: list[tuple[int, int]]
 ) -> dict[str, int]:
     """How a group went on: records of the old topic that it never read, and those it read twice."""
