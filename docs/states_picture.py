@@ -67,7 +67,7 @@ def _arrow(state: ClassicGroupState, event: GroupEvent, move: Move) -> str:
     if move.to is state:
         x, y = PLACES[state][0] + WIDTH // 2, PLACES[state][1]
         path = f"M{x} {y - 12}C{x + 70} {y - 50} {x + 70} {y + 50} {x} {y + 12}"
-        return _labelled(path, x + 80, y - 34, event)
+        return _label(path, x + 80, y - 34, event)
     (x, y), (to_x, to_y) = PLACES[state], PLACES[move.to]
     length = hypot(to_x - x, to_y - y)
     along_x, along_y = (to_x - x) / length, (to_y - y) / length
@@ -83,10 +83,10 @@ def _arrow(state: ClassicGroupState, event: GroupEvent, move: Move) -> str:
     end_x, end_y = round(to_x - border * along_x), round(to_y - border * along_y)
     text_x = round(begin_x + ALONG * (end_x - begin_x))
     text_y = round(begin_y + ALONG * (end_y - begin_y)) + 4
-    return _labelled(f"M{begin_x} {begin_y}L{end_x} {end_y}", text_x, text_y, event)
+    return _label(f"M{begin_x} {begin_y}L{end_x} {end_y}", text_x, text_y, event)
 
 
-def _labelled(path: str, x: int, y: int, event: GroupEvent) -> str:
+def _label(path: str, x: int, y: int, event: GroupEvent) -> str:
     return f'<path class="move" d="{path}"/><text class="event" x="{x}" y="{y}">{_name(event)}</text>\n'
 
 
