@@ -1,14 +1,15 @@
 """Examines a share group or a Streams group: two looks at a cluster, or what a file keeps of one or two."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from copartition.groups.kinds.live import read_other_group
-from copartition.groups.kinds.model import Place, ShareGroup, StreamsGroup, by_place
+from copartition.groups.kinds.model import ShareGroup, StreamsGroup
 from copartition.groups.live.cluster import connect
+from copartition.groups.names import Names
+from copartition.kit.places import Place, by_place
 
 G = TypeVar("G", ShareGroup, StreamsGroup)
 
@@ -45,18 +46,8 @@ class KindExamination(Generic[G]):
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """The name by which a report calls each member, by member id.
-
-        The instance id, else the client id if no other member has it, else the member id.
-        """
-        # Two members may have one client id: that name would not say which of them is meant.
-        clients = Counter(member.client_id for member in self.members)
-        return {
-            member.id: member.instance_id
-            or (member.client_id if clients[member.client_id] == 1 else None)
-            or member.id
-            for member in self.members
-        }
+        """The name by which a report calls each member, by member id; see `Names.of`."""
+        return {member.id: name for member, name in zip(self.members, Names().of(self.members), strict=True)}
 
     @cached_property
     def lags(self) -> dict[Place, int] | None:

@@ -96,7 +96,7 @@ class Episode:
         """Members that came and went, and topics that grew."""
         return tuple(change for change in self.changes if change.kind in CAUSES)
 
-    def planned(self, assignor: str) -> GroupState:
+    def plan_members(self, assignor: str) -> GroupState:
         """Return the assignment that the strategy makes for the members after the episode.
 
         The members own what they owned before. A member that is new or has a new id owns nothing, unless it
@@ -297,7 +297,7 @@ class TimeRange(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Compared:
+class EpisodeComparison:
     """An episode compared with the model."""
 
     first: int  # the number of the step before
@@ -327,7 +327,7 @@ class Replay:
     runs: int  # the number of runs of the model for each event
     steps: int  # the number of steps of the record
     seconds: float  # from its first step to its last
-    compared: tuple[Compared, ...]  # each event, in the order of time
+    compared: tuple[EpisodeComparison, ...]  # each event, in the order of time
     assumed: tuple[str, ...]  # what the record does not show
     warnings: tuple[str, ...]  # parts of the record that are missing, or were left out
 
@@ -371,7 +371,7 @@ def replay_record(
     compared = []
     for episode in episodes(named_steps):
         # An empty group has no member to get partitions.
-        planned = episode.planned(strategy) if episode.steps[-1].names else episode.steps[-1].step.state
+        planned = episode.plan_members(strategy) if episode.steps[-1].names else episode.steps[-1].step.state
         assumed |= dict.fromkeys(planned.assumed)
         compared.append(_compare(episode, planned, strategy, changes, seeds))
     settings = with_settings(Scenario((Topic("any", 1),), ()), changes).settings
@@ -443,8 +443,8 @@ def _warnings(path: str | PathLike[str], settled: Sequence[int], steps: Sequence
 
 def _compare(
     episode: Episode, planned: GroupState, strategy: str, changes: Mapping[str, str], seeds: Sequence[int]
-) -> Compared:
-    """Compare an episode with the model: owners with `planned`, times with one run for each seed.
+) -> EpisodeComparison:
+    """Compare an episode with the model: owners with `plan_members`, times with one run for each seed.
 
     Args:
         episode: the episode.
@@ -468,7 +468,7 @@ def _compare(
         scenarios = (with_settings(episode.scenario(strategy, seed), changes) for seed in seeds)
         runs = [episode.unnamed_ms(simulate(scenario)) for scenario in scenarios]
         predicted = TimeRange(min(runs), median(runs), max(runs))
-    return Compared(
+    return EpisodeComparison(
         episode.first,
         episode.last,
         episode.causes,
@@ -510,7 +510,9 @@ def whole_bounds(episode: Episode) -> Bounds | None:
     return bounds if usable and bounds is not None and bounds.most is not None else None
 
 
-def _assumptions(compared: Sequence[Compared], settings: Settings, runs: int, *, consumer: bool) -> list[str]:
+def _assumptions(
+    compared: Sequence[EpisodeComparison], settings: Settings, runs: int, *, consumer: bool
+) -> list[str]:
     """Return what no record shows, for the kinds of causes that occurred.
 
     Args:

@@ -7,7 +7,6 @@ is always computed by the simulation, or said to be unknown.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from math import ceil
 from typing import NamedTuple
 
@@ -15,6 +14,7 @@ from assignors.group import Topic
 from copartition.groups.rows import strategy_name
 from copartition.kit.words import count, duration
 from copartition.simulation import simulate
+from copartition.simulation.grid import with_static
 from copartition.simulation.inputs.events import Consumer, Crash, Event, Join, Leave, Restart, SlowPoll
 from copartition.simulation.inputs.file import with_settings
 from copartition.simulation.inputs.scenario import CapturedScenario, Scenario
@@ -86,7 +86,7 @@ def _all_cures(history: GroupHistory, logged: CapturedScenario | str) -> Iterato
             "set group.instance.id",
             f"{times}: set group.instance.id and {name}={session_ms:.0f}",
             "a member that crashes is noticed only after that session",
-            simulated(history, logged, {name: f"{session_ms:.0f}"}, static=True),
+            simulate_cure(history, logged, {name: f"{session_ms:.0f}"}, static=True),
         )
     for key, about in _CURES.items():
         cause = Cause[key.upper()]
@@ -131,9 +131,9 @@ def _longer_polls(history: GroupHistory, logged: CapturedScenario | str) -> str:
             if isinstance(logged, str)
             else "no member that polled too late is seen to join again in a rebalance of its own"
         )
-        return simulated(history, reason, {}, static=False)
+        return simulate_cure(history, reason, {}, static=False)
     longest = f"{1000 * ceil(max(polls) / 1000 + 1)}"
-    answer = simulated(history, logged, {"max.poll.interval.ms": longest}, static=False)
+    answer = simulate_cure(history, logged, {"max.poll.interval.ms": longest}, static=False)
     return f"with max.poll.interval.ms={longest}: {answer}"
 
 
@@ -173,7 +173,7 @@ def scenario_or_why_not(
         return str(error)
 
 
-def simulated(
+def simulate_cure(
     history: GroupHistory, logged: CapturedScenario | str, changes: Mapping[str, str], *, static: bool
 ) -> str:
     """Return how many rebalances a cure leaves, by the simulation of the logs, or why that is unknown.
@@ -191,7 +191,7 @@ def simulated(
         return f"{_UNKNOWN}: {logged}"
     try:
         cured = with_settings(logged.scenario, changes)
-        cured = _with_static_members(cured) if static else cured
+        cured = with_static(cured, static=True) if static else cured
         # The log's own scenario runs, too: the log and the simulation may count differently, and only two
         # runs of the simulation can be compared.
         before, after = (len(simulate(scenario).rebalances) for scenario in (logged.scenario, cured))
@@ -201,17 +201,7 @@ def simulated(
     return f"in the simulation {before:,} rebalances become {after:,}; the log shows {shown:,}"
 
 
-def _with_static_members(scenario: Scenario) -> Scenario:
-    """Return the scenario with a group.instance.id for every member, those that join later included."""
-    events = (
-        replace(event, consumer=replace(event.consumer, static=True)) if isinstance(event, Join) else event
-        for event in scenario.events
-    )
-    consumers = tuple(replace(consumer, static=True) for consumer in scenario.consumers)
-    return replace(scenario, consumers=consumers, events=tuple(events))
-
-
-class _Happened(NamedTuple):
+class _MemberEvent(NamedTuple):
     """One event of a member, `at_ms` milliseconds since 1970."""
 
     at_ms: float
@@ -246,7 +236,7 @@ def scenario_of(
     strategy = assignor or strategy_name(named, history.protocol)
     if strategy is None:
         raise SourceError(f"{history.name}: the logs do not name the group's assignor; give `assignor`")
-    happened = _happened(history)
+    happened = _member_events(history)
     if not happened:
         raise SourceError(f"{history.name}: the logs show no member that joins or leaves at a known time")
     # Settings are changed in a scenario; the real one cannot be made before they are known.
@@ -297,13 +287,13 @@ _LEFT_OUT = {*Cause} - _EVENTS - {Cause.REPLACED, Cause.FOLLOW_UP}
 """The causes of which logs do not tell enough for an event; the scenario says that it leaves them out."""
 
 
-def _happened(history: GroupHistory) -> list[_Happened]:
+def _member_events(history: GroupHistory) -> list[_MemberEvent]:
     """Return the members that came and went, in the order of time.
 
     A rebalance without a time or without a member gives no event.
     """
     rows = [
-        _Happened(1000 * rebalance.began, cause, member)
+        _MemberEvent(1000 * rebalance.began, cause, member)
         for rebalance in history.rebalances
         if rebalance.began is not None
         for cause, member in ((rebalance.cause, rebalance.member), *rebalance.also)
@@ -311,7 +301,7 @@ def _happened(history: GroupHistory) -> list[_Happened]:
     ]
     # A static member that was replaced made no rebalance, so it stands among the other events.
     rows += [
-        _Happened(1000 * at, Cause.REPLACED, member)
+        _MemberEvent(1000 * at, Cause.REPLACED, member)
         for at, what, member, *_ in history.others
         if what == REPLACED and at is not None and member is not None
     ]
@@ -327,7 +317,7 @@ def session_of(history: GroupHistory, settings: Settings) -> tuple[str, float]:
     return "session.timeout.ms", settings.session_timeout_ms
 
 
-def _check_fits(happened: Sequence[_Happened], settings: Settings, session: tuple[str, float]) -> None:
+def _check_fits(happened: Sequence[_MemberEvent], settings: Settings, session: tuple[str, float]) -> None:
     """Raise if a member cannot have been silent for so long, as it had just shown a sign of life.
 
     Without this check the scenario would have a crash before the member's own join.
@@ -355,7 +345,7 @@ def _before(cause: Cause, settings: Settings, session_ms: float) -> float:
     return DEFAULT_AWAY_MS if cause is Cause.REPLACED else 0.0
 
 
-def _comes_back(happened: Sequence[_Happened], place: int) -> bool:
+def _comes_back(happened: Sequence[_MemberEvent], place: int) -> bool:
     """Return whether this event is the join of a member that had polled too late and polls again.
 
     The event of its slow poll includes that join; with an event of its own the member would join twice.
@@ -365,7 +355,7 @@ def _comes_back(happened: Sequence[_Happened], place: int) -> bool:
     return cause is Cause.JOINED and before[-1:] == [Cause.POLL]
 
 
-def _back_ms(happened: Sequence[_Happened], place: int) -> float | None:
+def _back_ms(happened: Sequence[_MemberEvent], place: int) -> float | None:
     """Return how many milliseconds after this event its member joins again.
 
     None if something else happens to the member next, or nothing does.

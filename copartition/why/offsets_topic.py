@@ -23,7 +23,7 @@ _COMMITS, _CLASSIC, _EPOCH, _MEMBER = (0, 1), 2, 3, 5  # versions of keys
 _UNKNOWN = "what compaction removed from the topic is unknown, and so is how members that are gone left"
 
 
-class Written(NamedTuple):
+class TopicRecord(NamedTuple):
     """A record of the topic; None as its value deletes what the key names.
 
     `offset` counts in its partition, `at_ms` are milliseconds since 1970.
@@ -36,7 +36,7 @@ class Written(NamedTuple):
     value: bytes | None
 
 
-def read_topic(group: str, config: Mapping[str, str]) -> Iterator[Written]:
+def read_topic(group: str, config: Mapping[str, str]) -> Iterator[TopicRecord]:
     """Yield the records of the partition that keeps a group, without aborted transactions.
 
     The topic is only read: no offset is committed, and no group is joined.
@@ -68,7 +68,7 @@ def read_topic(group: str, config: Mapping[str, str]) -> Iterator[Written]:
         while (message := consumer.poll(_SILENCE_S)) is not None:
             if (error := message.error()) is None:
                 at_ms = message.timestamp()[1]
-                yield Written(number, message.offset() or 0, at_ms, message.key() or b"", message.value())
+                yield TopicRecord(number, message.offset() or 0, at_ms, message.key() or b"", message.value())
             # librdkafka tells the end of the partition as an error. Without it, a partition that was read to
             # its end would look like one that does not answer.
             elif error.code() == KafkaError._PARTITION_EOF:
@@ -117,7 +117,7 @@ class _History:
         )
 
 
-def topic_history(group: str, records: Iterable[Written]) -> GroupHistory:
+def topic_history(group: str, records: Iterable[TopicRecord]) -> GroupHistory:
     """Return what records say of a group, in the order in which they were written.
 
     Args:
@@ -166,7 +166,7 @@ def _add(
     """
     if kind in _COMMITS:
         place = f"{key.string()}-{key.int32()}"
-        history.commits.setdefault(place, []).append(None if value is None else _committed(value))
+        history.commits.setdefault(place, []).append(None if value is None else _read_offset(value))
         history.lines[place] = line
     elif kind == _MEMBER:
         history.members.pop(member := key.string(), None)
@@ -191,7 +191,7 @@ def _version(value: AnswerReader, most: int) -> int:
     return version
 
 
-def _committed(value: AnswerReader) -> int:
+def _read_offset(value: AnswerReader) -> int:
     """Return the offset that a commit has."""
     _version(value, 4)  # the offset comes first in all of them
     return value.int64()

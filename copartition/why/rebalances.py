@@ -101,7 +101,7 @@ def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> Gr
             if (cause := client_cause(client)) is not None and client.line.at is not None
         ]
         hints.sort(key=lambda hint: hint[2])  # so that a rebalance looks only at those near to it
-        rebalances = [_refined(_renamed(rebalance, names, assignors), hints) for rebalance in rebalances]
+        rebalances = [_with_hint(_with_names(rebalance, names, assignors), hints) for rebalance in rebalances]
     if not broker and clients:
         assumed.append(ONLY_CLIENTS)
     others = tuple(_others(evidence, shown=bool(rebalances)))
@@ -203,7 +203,7 @@ class _ClassicLog:
             if self.now is not None:
                 yield self.now
             cause, self.causer = _cause(statement.text)
-            self.now = _begun(statement, cause, self.causer, self.reasons)
+            self.now = _begin(statement, cause, self.causer, self.reasons)
             # The coordinator notes that a member has failed before it prepares, once for each that has.
             self._go_on([earlier for earlier in self.before if earlier.kind is Kind.EXPIRED])
         elif statement.kind in _COMINGS and (self.now is None or self.now.joined is not None):
@@ -224,7 +224,7 @@ class _ClassicLog:
         """Add lines to the rebalance that is under way."""
         for statement in statements:
             if self.now is not None:
-                self.now = _continued(self.now, statement, self.causer, self.reasons)
+                self.now = _add_line(self.now, statement, self.causer, self.reasons)
         self.before = []
 
 
@@ -240,7 +240,7 @@ def _cut_off(statement: Evidence) -> Rebalance:
     return Rebalance(statement.generation, cause, None, CUT_OFF, statement.line, None)
 
 
-def _begun(statement: Evidence, cause: Cause, member: str | None, reasons: Mapping[str, Cause]) -> Rebalance:
+def _begin(statement: Evidence, cause: Cause, member: str | None, reasons: Mapping[str, Cause]) -> Rebalance:
     """Return a rebalance by its first line, with the cause and member id that its reason names.
 
     The line has the generation that ends: the rebalance makes the next one. `reasons` are how members left,
@@ -251,7 +251,7 @@ def _begun(statement: Evidence, cause: Cause, member: str | None, reasons: Mappi
     return Rebalance(generation, cause, name_of(member), statement.text, statement.line, statement.line.at)
 
 
-def _continued(
+def _add_line(
     now: Rebalance, statement: Evidence, causer: str | None, reasons: Mapping[str, Cause]
 ) -> Rebalance:
     """Return a rebalance with one more line of its coordinator.
@@ -335,7 +335,7 @@ _OPEN: dict[Cause, frozenset[Cause]] = {
 """Causes that a coordinator's words leave open, and what the client's own log may say instead."""
 
 
-def _renamed(
+def _with_names(
     rebalance: Rebalance, names: Mapping[str, str], assignors: Mapping[int | None, str | None]
 ) -> Rebalance:
     """Return a rebalance with what clients' logs name.
@@ -351,7 +351,7 @@ def _renamed(
     return replace(rebalance, member=member, also=also, assignor=assignor)
 
 
-def _refined(rebalance: Rebalance, hints: Sequence[tuple[Evidence, Cause, float]]) -> Rebalance:
+def _with_hint(rebalance: Rebalance, hints: Sequence[tuple[Evidence, Cause, float]]) -> Rebalance:
     """Return a rebalance with the cause that the client's own log names, if the coordinator's leaves it open.
 
     A hint is a client's line with the cause that it names, and when it was written; hints are in the order of
@@ -378,28 +378,10 @@ def _refined(rebalance: Rebalance, hints: Sequence[tuple[Evidence, Cause, float]
     return replace(rebalance, cause=cause, reason=nearest.text or cause.value, line=nearest.line)
 
 
-_NOT_SHOWN = "; the rebalance after that is not in these logs"
-_OTHERS = {
-    Kind.REPLACED: REPLACED,
-    Kind.LOADED: "coordinator moved or restarted",
-    Kind.CONVERTED: "the group has another protocol from now on",
-    Kind.FENCED: "was fenced: another process has its group.instance.id",
-    Kind.MISMATCH: "was refused: no assignor that all members have",
-    Kind.COORDINATOR: "lost its coordinator",
-    Kind.COMMIT: "had a commit refused: it was not in the group any more, or the group was rebalancing; "
-    "most often it polled too late",
-    Kind.LOST: "gave its partitions up: it was not in the group any more",
-    Kind.STUCK: "was waited for by a rebalance that could not end: no member joined again",
-    Kind.KEPT: "of another protocol came or went, and the group could not change its own to match",
-    Kind.STALE: "has an older topology than its Streams group",
-}
+_WORDS = read_toml(__package__, "words.toml")
+_OTHERS: dict[str, str] = {Kind.REPLACED: REPLACED, **_WORDS["others"]}
 """Statements that form no rebalance, in words."""
-_GONE = {
-    Kind.EXPIRED: f"was silent for its session and removed from the group{_NOT_SHOWN}",
-    Kind.LATE: f"did not rejoin in time and was removed from the group{_NOT_SHOWN}",
-    Kind.LEFT: f"left{_NOT_SHOWN}",
-    Kind.JOINED: f"joined{_NOT_SHOWN}",
-}
+_GONE: dict[str, str] = _WORDS["gone"]
 """Statements of a broker that a rebalance follows, in words for logs that do not have it."""
 _FINDINGS = {*_OTHERS, *_GONE} - {Kind.REPLACED, Kind.LOADED, Kind.CONVERTED}
 

@@ -81,11 +81,11 @@ def _records(text: str, header: str, depth: int) -> Iterator[Record]:
             yield from _of_event(fields, header, depth - 1)
             return
     # A cut JSON object, logfmt and a pasted string of a program keep backslashes before their quotes.
-    values = [_unescaped(value) for value in _QUOTED.findall(text)] if '="' in text else []
-    yield Record(header, (*values, _unescaped(text)))
+    values = [_unescape(value) for value in _QUOTED.findall(text)] if '="' in text else []
+    yield Record(header, (*values, _unescape(text)))
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """Return a text without the backslashes before its quotes, and without escaped ends of lines."""
     return text.replace("\\n", " ").replace('\\"', '"') if "\\" in text else text
 
@@ -251,7 +251,7 @@ def _stamp(match: re.Match[str]) -> Stamp | None:
         return Stamp(3600 * int(hours) + 60 * int(minutes) + float(seconds), True, 0)
     if match["between"] == "/" and int(match["day"]) <= 12 and int(match["month"]) <= 12:
         return None  # 05/06/2026 is a day in May or in June: no time is better than a wrong one
-    return _worded(match["words"], match["between"] == ".")
+    return _stamp_in_words(match["words"], match["between"] == ".")
 
 
 def _epoch(digits: str) -> Stamp | None:
@@ -279,7 +279,7 @@ def _iso(digits: str, zone: str) -> float | None:
 
 
 @lru_cache(maxsize=4096)
-def _worded(text: str, day_first: bool) -> Stamp | None:
+def _stamp_in_words(text: str, day_first: bool) -> Stamp | None:
     """Return the time of a text that names the month, or has its numbers in an order of its own."""
     from dateutil import parser  # noqa: PLC0415 - few logs have such times
 

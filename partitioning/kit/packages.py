@@ -85,12 +85,12 @@ def load_lazily(package: str, *others: str) -> None:
                 return vars(module).setdefault(name, getattr(sys.modules[f"{package}.api"], name))
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    def listed() -> list[str]:
+    def names() -> list[str]:
         # For people and their editors: what the package itself imports is left out.
         return sorted({*(name for name in vars(module) if name.startswith("__")), *module.__all__})
 
     # As `def __getattr__` and `def __dir__` in the package itself would (PEP 562).
-    vars(module).update(__getattr__=find, __dir__=listed)
+    vars(module).update(__getattr__=find, __dir__=names)
 
 
 @contextmanager

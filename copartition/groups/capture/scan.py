@@ -31,7 +31,7 @@ _STATUSES = (
 
 
 @dataclass(slots=True)
-class Scanned:
+class GroupTables:
     """The part of a capture that is about one group.
 
     Attributes:
@@ -52,7 +52,7 @@ def refuse_short_lines(text: str) -> None:
         raise SourceError(f"the {count:,} lines are too short for rows; {NO_OUTPUT}")
 
 
-def scan(text: str) -> dict[str | None, list[Scanned]]:
+def scan(text: str) -> dict[str | None, list[GroupTables]]:
     """Return the content of a capture by group, in its order; the key None is a group that it does not name.
 
     A group that was captured more than once has a part for each time, in the order of the text: a second
@@ -71,7 +71,7 @@ def scan(text: str) -> dict[str | None, list[Scanned]]:
             times.add(part, several=several)
         else:
             times.say(*part)
-    return times.ended()
+    return times.by_group()
 
 
 def _pad_without_members(table: Table) -> None:
@@ -104,12 +104,12 @@ class _Times:
     """
 
     def __init__(self) -> None:
-        self._groups: dict[str | None, list[Scanned]] = {}
+        self._groups: dict[str | None, list[GroupTables]] = {}
         self._said: dict[str | None, str | None] = {}
 
     def say(self, group: str, status: str | None) -> None:
         """Note that the text names a group, and its status if it tells that."""
-        self._groups.setdefault(group, [Scanned()])
+        self._groups.setdefault(group, [GroupTables()])
         self._said[group] = status
 
     def add(self, found: _NoticedTable, *, several: bool) -> None:
@@ -117,23 +117,23 @@ class _Times:
         # Before Kafka 2.4 no table names its group; a notice before it does. A table of a kind that the
         # named group has already got may be another group's.
         noticed = found.noticed
-        if noticed not in self._said and found.kind in self._groups.get(noticed, [Scanned()])[-1].tables:
+        if noticed not in self._said and found.kind in self._groups.get(noticed, [GroupTables()])[-1].tables:
             noticed = None
         for name, part in _by_group(found.table, noticed):
             if name is None and not part.lines and several:
                 continue  # the header of an empty group, which is named on the other stream only
-            times = self._groups.setdefault(name, [Scanned()])
+            times = self._groups.setdefault(name, [GroupTables()])
             earlier = times[-1].tables.get(found.kind)
             # A table that was pasted twice is no second capture: the group would seem to have stood still.
             if earlier is not None and (earlier.lines, earlier.facts) == (part.lines, part.facts):
                 continue
             if earlier is not None:
-                times.append(Scanned())
+                times.append(GroupTables())
             times[-1].tables[found.kind] = part
             if name in self._said:
                 times[-1].status = self._said.pop(name)
 
-    def ended(self) -> dict[str | None, list[Scanned]]:
+    def by_group(self) -> dict[str | None, list[GroupTables]]:
         """Return the captures; a notice without a table of its own is about the last one before it."""
         for name, status in self._said.items():
             last = self._groups[name][-1]

@@ -183,6 +183,11 @@ class ClassicClient(Client):
         **rows(Event.UNASSIGNED, (_COMPLETING,), _PREPARING, join_when_free),
         **rows(Event.POLLED, (_COMPLETING,), None, Client.call_back),
         **rows(Event.DONE, (_COMPLETING,), _STABLE, Client.expects_news),
+        # Answers for a static member that was overdue meanwhile. As in Kafka, the client ignores them.
+        **rows(Event.JOINED, (_UNJOINED,), None),
+        **rows(Event.SYNCED, (_UNJOINED,), None),
+        **rows(Event.ASSIGNED, (_UNJOINED,), None),
+        **rows(Event.UNASSIGNED, (_UNJOINED,), None),
         # Only a new join tells the coordinator that the partitions are free.
         **rows(Event.DONE_REVOKING, (_COMPLETING,), _PREPARING, prepare),
         # The coordinator will ask again. A request that is on its way is no reason for this event.
@@ -190,11 +195,11 @@ class ClassicClient(Client):
         **rows(Event.WOKEN, (_STABLE,), None, catch_up),
         **rows(Event.ASSIGNED, (_STABLE,), _COMPLETING, Client.await_poll),
         **rows(Event.WOKEN, (_PREPARING, _COMPLETING), None),
-        **rows(Event.FORGOTTEN, ClassicClientState, _UNJOINED, Client.read_on),
+        **rows(Event.FORGOTTEN, (_PREPARING, _COMPLETING, _STABLE), _UNJOINED, Client.read_on),
         **rows(Event.FENCED, ClassicClientState, _UNJOINED, Client.note_fenced, Client.await_poll),
         **rows(Event.POLLED, (_UNJOINED,), _PREPARING, rejoin),
         **rows(Event.OVERDUE, ClassicClientState, _UNJOINED, Client.give_up),
         **rows(Event.RETURNED, (_UNJOINED,), _PREPARING, Client.lose_commit, rejoin),
-        **rows(Event.REFUSED, (_PREPARING,), _UNJOINED, Client.end),
+        **rows(Event.REFUSED, (_PREPARING, _UNJOINED), _UNJOINED, Client.end),
     }
     """What the client does about each event. A pair of state and event that is missing cannot happen."""

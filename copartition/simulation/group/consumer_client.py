@@ -30,7 +30,7 @@ from copartition.simulation.ledger import rows_of
 from copartition.simulation.outcome.timeline import Phase
 
 _UNSUBSCRIBED, _JOINING, _RECONCILING, _ACKNOWLEDGING, _STABLE, _FENCED, _STALE, _FATAL = ConsumerClientState
-_STARTED = (_JOINING, _RECONCILING, _STABLE, _FENCED, _STALE)
+_MEMBER = (_JOINING, _RECONCILING, _STABLE)
 
 
 class Client:
@@ -632,10 +632,11 @@ class Client:
         **rows(Event.FROZEN, (_RECONCILING,), None),
         **rows(Event.WOKEN, (_RECONCILING,), None, await_poll),
         **rows(Event.WOKEN, (_JOINING, _STABLE), None),
-        **rows(Event.FORGOTTEN, (_JOINING, _RECONCILING, _STABLE), _FENCED, read_on),
-        **rows(Event.FENCED, _STARTED, _FENCED, note_fenced, await_poll),
+        **rows(Event.FORGOTTEN, _MEMBER, _FENCED, read_on),
+        **rows(Event.FENCED, (*_MEMBER, _FENCED), _FENCED, note_fenced, await_poll),
+        **rows(Event.FENCED, (_STALE,), None),  # its application polls at this very time
         **rows(Event.POLLED, (_FENCED,), _JOINING, rejoin),
-        **rows(Event.OVERDUE, _STARTED, _STALE, give_up),
+        **rows(Event.OVERDUE, (*_MEMBER, _STALE), _STALE, give_up),
         **rows(Event.RETURNED, (_FENCED, _STALE), _JOINING, lose_commit, rejoin),
         **rows(Event.REFUSED, (_JOINING,), _FATAL, end),
     }

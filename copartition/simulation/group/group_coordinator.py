@@ -345,7 +345,7 @@ class GroupCoordinator:
         for client in clients:
             self.clients[client.member] = client
             member = self._member(client)
-            assigned = ledger.owned(client.member)
+            assigned = ledger.owned_partitions(client.member)
             member.assigned = frozenset(assigned.tolist())
             self._targets.adopt(client.member, assigned, ledger.now.position[assigned])
             members.append(member)
