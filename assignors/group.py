@@ -139,7 +139,7 @@ class Member:
 
 
 @dataclass(eq=False, repr=False)
-class Carried(Sequence[Member]):
+class CarriedMembers(Sequence[Member]):
     """The members of a group after a change, stored as columns: those that stay, then those that join.
 
     `Member` objects are built when they are read. A coordinator that keeps its members' targets (KIP-848)
@@ -165,9 +165,9 @@ class Carried(Sequence[Member]):
     columns: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, members: Sequence[Member]) -> "Carried":
-        """Return these members as `Carried`; if they are a plain list, all of them count as joining."""
-        if isinstance(members, Carried):
+    def of(cls, members: Sequence[Member]) -> "CarriedMembers":
+        """Return these members as `CarriedMembers`; the members of a plain list all count as joining."""
+        if isinstance(members, CarriedMembers):
             return members
         none = np.empty(0, np.int32)
         return cls(members, 0, 0, none, PartitionColumns((), none, none))
@@ -249,7 +249,7 @@ class Group:
     def __post_init__(self) -> None:
         check_partitions(sum([topic.partitions for topic in self.topics]), InvalidGroupError, "the group")
         check_members(len(self.members), InvalidGroupError, "the group")
-        members = Carried.of(self.members)
+        members = CarriedMembers.of(self.members)
         joining = members.who[members.staying :]
         names = [topic.name for topic in self.topics]
         # If no member joins, all members come from a group whose ids were checked already.
@@ -299,7 +299,7 @@ class Group:
         """
         # All steps below work on columns: to build `Member` objects in each rebalance would cost too much in
         # a group with a million partitions.
-        before = Carried.of(self.members)
+        before = CarriedMembers.of(self.members)
         listed, names, owner, topic, partition = assignment.to_arrays()
         ids = before.column("id")
         _check_members(ids, listed, leave)
@@ -324,7 +324,7 @@ class Group:
         received = PartitionColumns(names, topic, partition)
         if join:
             columns = {name: (*column, *map(attrgetter(name), join)) for name, column in columns.items()}
-        members = Carried([*who, *join], len(who), generation, sizes, received, columns=columns)
+        members = CarriedMembers([*who, *join], len(who), generation, sizes, received, columns=columns)
         # The broker does not write the record of these members again, so the order of their old record stays.
         if assignment.keeps_record:
             records = {member.id: PartitionList.of(member.owned).as_assigned for member in self.members}

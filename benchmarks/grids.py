@@ -39,14 +39,14 @@ def main(sizes: list[int]) -> None:
         for size in sizes:
             runs = size // 4
             taken: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
-            answers = set()
+            answers = []
             for _ in range(ROUNDS):
                 for name, way in ways.items():
                     cpu, begun = cpu_s(), time.perf_counter()
                     rows = way(runs)
                     taken[name].append((cpu_s() - cpu, time.perf_counter() - begun))
-                    answers.add(repr([[*row] if isinstance(row, tuple) else [*row.values()] for row in rows]))
-            assert len(answers) == 1, "the ways differ in their rows"
+                    answers.append([[*row] if isinstance(row, tuple) else [*row.values()] for row in rows])
+            assert all(answer == answers[0] for answer in answers), "the ways differ in their rows"
             for name, figures in taken.items():
                 cpu, clock = (min(column) for column in zip(*figures, strict=True))
                 print(f"| {size:,} | {name} | {cpu:.1f} | {clock:.1f} |", flush=True)

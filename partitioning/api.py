@@ -5,8 +5,8 @@ need only the hashes and the table of profiles are imported here at once. Strate
 registries come with the first use of one of their names, so that `from partitioning import partition_for_key`
 stays cheap on an executor and on the command line.
 
-`Growth`, `grow` and `expected_share` come from `growth`, `seeded` from `strategy`, the functions that get,
-list and register partitioners from `partitioners`.
+`Growth`, `grow` and `expected_share` come from `growth`, `seeded_source` from `strategy`, the functions that
+get, list and register partitioners from `partitioners`.
 """
 
 from importlib import import_module
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from partitioning.growth import Growth, expected_share, grow
     from partitioning.partitioners import get_partitioner, list_partitioners, register_partitioner
     from partitioning.serializers import KEY_TYPES, KeySerializer, key_serializer, serialize_key
-    from partitioning.strategy import seeded
+    from partitioning.strategy import seeded_source
 else:
 
     def __getattr__(name: str) -> object:
@@ -86,7 +86,7 @@ __all__ = [  # noqa: RUF022 - in the order in which people need them
     "NONE_AVAILABLE",
     "KeyColumn",
     "Keys",
-    "seeded",
+    "seeded_source",
     # Results
     "PROFILES",
     "KEY_TYPES",

@@ -150,7 +150,7 @@ class BytesAware(Protocol):
 class LoadAware(Protocol):
     """Adds to a topic partitioner that it prefers partitions with short queues (KIP-794).
 
-    >>> orders = get_partitioner("java", random=seeded(1)).for_topic("orders")
+    >>> orders = get_partitioner("java", random=seeded_source(1)).for_topic("orders")
     >>> orders.update_load({0: 9, 1: 0, 2: 9}, TopicLayout(3))
     >>> orders.partition(None, TopicLayout(3))
     1

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from partitioning.interface import TopicLayout
-from partitioning.strategy import Draw, RandomSource, UnkeyedStrategy, UnkeyedTopic, to_positive, unseeded
+from partitioning.strategy import (
+    Draw,
+    RandomSource,
+    UnkeyedStrategy,
+    UnkeyedTopic,
+    to_positive,
+    unseeded_draw,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,11 +22,11 @@ class RandomChoice(UnkeyedStrategy):
 
     Attributes:
         keyed: profile that places keyed records; None ignores keys.
-        random: makes a topic's source of random numbers; `seeded(7)` one that can be repeated.
+        random: makes a topic's source of random numbers; `seeded_source(7)` one that can be repeated.
     """
 
     unkeyed_name: ClassVar[str] = "random"
-    random: RandomSource = unseeded
+    random: RandomSource = unseeded_draw
 
     def for_topic(self, topic: str) -> TopicRandomChoice:
         """Return a chooser without state, except for its source of random numbers."""

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from partitioning.errors import InvalidConfigError
 from partitioning.interface import TopicLayout
-from partitioning.strategy import Draw, RandomSource, UnkeyedStrategy, UnkeyedTopic, to_positive, unseeded
+from partitioning.strategy import (
+    Draw,
+    RandomSource,
+    UnkeyedStrategy,
+    UnkeyedTopic,
+    to_positive,
+    unseeded_draw,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,13 +36,13 @@ class Sticky(UnkeyedStrategy):
         batch_size: the producer's `batch.size`, at least 1.
         client_rack: prefer partitions led in this rack: `client.rack` with `partitioner.rack.aware`
             (KIP-1123, 4.4); None has no preference.
-        random: makes a topic's source of random numbers; `seeded(7)` one that can be repeated.
+        random: makes a topic's source of random numbers; `seeded_source(7)` one that can be repeated.
     """
 
     unkeyed_name: ClassVar[str] = "sticky"
     batch_size: int = 16_384
     client_rack: str | None = None
-    random: RandomSource = unseeded
+    random: RandomSource = unseeded_draw
 
     def __post_init__(self) -> None:
         UnkeyedStrategy.__post_init__(self)
@@ -160,10 +167,10 @@ class StickyPerBatch(UnkeyedStrategy):
 
     Attributes:
         keyed: profile that places keyed records; None ignores keys.
-        random: makes a topic's source of random numbers; `seeded(7)` one that can be repeated.
+        random: makes a topic's source of random numbers; `seeded_source(7)` one that can be repeated.
     """
 
-    random: RandomSource = unseeded
+    random: RandomSource = unseeded_draw
 
     @property
     def name(self) -> str:
@@ -224,12 +231,12 @@ class StickyByTime(UnkeyedStrategy):
     Attributes:
         keyed: profile that places keyed records; None ignores keys.
         linger_ms: `sticky.partitioning.linger.ms`; 0 draws for each record.
-        random: makes a topic's source of random numbers; `seeded(7)` one that can be repeated.
+        random: makes a topic's source of random numbers; `seeded_source(7)` one that can be repeated.
     """
 
     unkeyed_name: ClassVar[str] = "sticky-by-time"
     linger_ms: float = 10.0
-    random: RandomSource = unseeded
+    random: RandomSource = unseeded_draw
 
     def __post_init__(self) -> None:
         UnkeyedStrategy.__post_init__(self)

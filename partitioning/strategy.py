@@ -22,15 +22,15 @@ RandomSource: TypeAlias = Callable[[str], Draw]
 """A function that makes the source of random numbers of a topic, given the topic's name."""
 
 
-def unseeded(topic: str) -> Draw:  # noqa: ARG001 - a RandomSource
+def unseeded_draw(topic: str) -> Draw:  # noqa: ARG001 - a RandomSource
     """Return a source of random numbers that differ in each run."""
     return partial(random.Random().getrandbits, 31)  # noqa: S311 - spreads load, guards nothing
 
 
-def seeded(seed: int) -> RandomSource:
+def seeded_source(seed: int) -> RandomSource:
     """Return a `RandomSource` that gives each topic the same random numbers in each run.
 
-    >>> orders = get_partitioner("random", random=seeded(7)).for_topic("orders")
+    >>> orders = get_partitioner("random", random=seeded_source(7)).for_topic("orders")
     >>> [orders.partition(None, TopicLayout(12)) for _ in range(4)]  # the same in every run
     [0, 4, 7, 1]
 

@@ -19,8 +19,8 @@ from copartition.simulation.grid import (
     check_count,
     column_of,
     in_cell,
-    planned,
     rows_of,
+    scenario_for_runs,
     scenario_of,
 )
 from partitioning.errors import CopartitionError, MissingDependencyError
@@ -82,7 +82,7 @@ def simulate_grid(
     """
     for what, number in (("runs", runs), ("tasks", 1 if tasks is None else tasks)):
         check_count(what, number)
-    plan, every = planned(scenario, runs), cells(grid)
+    plan, every = scenario_for_runs(scenario, runs), cells(grid)
     kinds = {column_of(name): AXES[name] for name in grid} | {"run": "bigint"} | FIGURES
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

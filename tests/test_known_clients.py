@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
-from copartition.migrate import migration
+from copartition.migrate.clients import CLIENTS as MIGRATED
 from copartition.simulation.group.clients import PROFILES as SIMULATED
 from copartition.simulation.inputs.events import SimulatedClient
 from partitioning.profiles import PROFILES
@@ -107,9 +107,9 @@ PLACES: dict[str, tuple[Callable[[], set[str]], Callable[[], set[str]], dict[str
 
 def test_a_client_that_can_be_simulated_can_be_migrated() -> None:
     # A worker of Kafka Connect has no strategy of consumers to migrate from.
-    assert {*migration.CLIENTS} == SIMULATED.keys() - {"connect"}
+    assert {*MIGRATED} == SIMULATED.keys() - {"connect"}
     assert SIMULATED.keys() == {*get_args(SimulatedClient)}
-    assert {*migration.CLIENTS} <= {row["client"] for row in clients()}
+    assert {*MIGRATED} <= {row["client"] for row in clients()}
 
 
 @pytest.mark.parametrize("place", PLACES)

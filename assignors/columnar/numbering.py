@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.assignment import Assignment, Certificate
-from assignors.group import Carried, Group, Member, Topic, made_id, topic_id
+from assignors.group import CarriedMembers, Group, Member, Topic, made_id, topic_id
 from assignors.partition_list import PartitionList
 from partitioning.java import hash_map_order, hash_set_capacity, string_hashes, utf16_key
 from partitioning.java.hash_codes import spread
@@ -94,7 +94,7 @@ class Subscriptions:
         Raises:
             OddGroup: a subscription names a topic twice.
         """
-        topics: Sequence[Sequence[str]] = Carried.of(members).column("topics")
+        topics: Sequence[Sequence[str]] = CarriedMembers.of(members).column("topics")
         # If all members list the same topics, the order of members makes no difference.
         if order is not None and topics.count(topics[0]) < len(topics):
             topics = [topics[row] for row in order]
@@ -228,7 +228,7 @@ class Numbering:
     @cached_property
     def ids(self) -> tuple[str, ...]:
         """The member ids, by join position."""
-        return Carried.of(self.members).column("id")
+        return CarriedMembers.of(self.members).column("id")
 
     def sort_by_id(self, members: JoinPosition) -> JoinPosition:
         """Return these members in ascending order of member id, which breaks the sticky strategies' ties."""
@@ -380,7 +380,7 @@ class Racks:
         rack.
         """
         names: dict[str, int] = {}
-        racks = Carried.of(numbering.members).column("rack")
+        racks = CarriedMembers.of(numbering.members).column("rack")
         if not any(racks):
             return None
         member = [names.setdefault(rack, len(names)) if rack else -1 for rack in racks]

@@ -44,7 +44,7 @@ def assign_range(group: Group) -> Assignment:
     order = member_order(members)
 
     topics = [existing[name] for name in names]
-    matched: list[_CoPartitioned] = []
+    matched: list[_CoPartitionedTopics] = []
     # Racks can match only if both members and replicas have racks. Otherwise the search for co-partitioned
     # topics is skipped.
     if any(topic.racks is not None for topic in topics) and any(member.rack for member in members):
@@ -103,7 +103,7 @@ def _cut(count: int, members: JoinPosition) -> JoinPosition:
 
 
 @dataclass(frozen=True, slots=True)
-class _CoPartitioned:
+class _CoPartitionedTopics:
     """Holds topics that are cut into the same ranges, because they have the same members and partition count.
 
     The counts may differ if no member has a rack. A set of racks is an integer with one bit for each rack.
@@ -155,7 +155,7 @@ class _CoPartitioned:
 
 def _group_co_partitioned(
     topics: Sequence[Topic], members: Sequence[Member], subscriptions: Subscriptions, order: NDArray[np.intp]
-) -> list[_CoPartitioned]:
+) -> list[_CoPartitionedTopics]:
     """Return the groups of topics with the same members and, if some members have a rack, the same count.
 
     Args:
@@ -179,7 +179,7 @@ def _group_co_partitioned(
         racks = [racks_of[number] for number in pattern]
         co_partitioned[audience, topic.partitions if located[audience] else 0].append((topic, racks))
     return [
-        _CoPartitioned(
+        _CoPartitionedTopics(
             subscribers[audience],
             [rack[member] for member in subscribers[audience]],
             [topic for topic, _ in group],

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.columnar.numbering import JoinPosition, Numbering, OddGroup, PartitionId, TopicRow
-from assignors.group import Carried, Member, StickyUserData
+from assignors.group import CarriedMembers, Member, StickyUserData
 from assignors.partition_list import PartitionColumns, PartitionList, as_lists, join_lists
 from assignors.protocol import decode_cooperative_user_data, decode_sticky_user_data
 from partitioning.kit.columns import join_columns
@@ -35,11 +35,11 @@ def recall_user_data(members: Sequence[Member]) -> ReportedPartitions:
 
     User data that cannot be decoded counts as none: no partitions, generation -1.
     """
-    carried = Carried.of(members)
+    carried = CarriedMembers.of(members)
     # Without a generation these are members whose targets a coordinator keeps (KIP-848). They carry over no
     # user data, so each of them is read as a member that joins.
     if carried.generation is None:
-        carried = Carried.of([*members])
+        carried = CarriedMembers.of([*members])
     partitions, generations = [PartitionList(*carried.received)], [carried.generation or 0] * carried.staying
     for data in map(attrgetter("user_data"), carried.who[carried.staying :]):
         if isinstance(data, StickyUserData):
@@ -62,7 +62,7 @@ def recall_owned(members: Sequence[Member], *, in_order: bool = True) -> Reporte
         members: the members, in the order in which they joined.
         in_order: True if a member's partitions must be in the order of its report; False allows any order.
     """
-    carried = Carried.of(members)
+    carried = CarriedMembers.of(members)
     generations = [-1 if carried.generation is None else carried.generation] * carried.staying
     joining = carried.who[carried.staying :]
     for member in joining:

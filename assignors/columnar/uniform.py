@@ -26,7 +26,7 @@ from assignors.columnar.numbering import (
 )
 from assignors.columnar.uniform_heterogeneous import assign_heterogeneous
 from assignors.columnar.uniform_structures import Changes, Slots, Targets, recall_targets
-from assignors.group import Carried, Group
+from assignors.group import CarriedMembers, Group
 from partitioning.java import HashMap, HashSet
 from partitioning.java.hash_codes import spread
 from partitioning.java.hash_map import DEFAULT_LENGTH, grown_lengths, hash_set_lengths, table_lengths
@@ -41,7 +41,7 @@ def assign_uniform(group: Group) -> Assignment:
     """Return the assignment of "uniform", with each member's list in the order of the broker's maps."""
     if not group.members:
         return Assignment.of({})
-    members = Carried.of(group.members)
+    members = CarriedMembers.of(group.members)
     ids = members.column("id")
     joined = members_by_hash(ids, members.hashes)
     subscriptions = Subscriptions.of(members, joined.tolist())

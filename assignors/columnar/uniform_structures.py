@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.columnar.numbering import BrokerNumbering, JoinPosition, OddGroup, TopicRow, Visit
-from assignors.group import Carried
+from assignors.group import CarriedMembers
 from assignors.partition_list import PartitionColumns, as_lists, join_lists
 from partitioning.java import HashSet
 from partitioning.java.hash_codes import spread
@@ -185,7 +185,9 @@ def _topic_order(slots: Slots, numbering: BrokerNumbering) -> NDArray[np.intp] |
     return order.rows
 
 
-def recall_targets(members: Carried, order: JoinPosition) -> tuple[PartitionColumns, NDArray[np.integer]]:
+def recall_targets(
+    members: CarriedMembers, order: JoinPosition
+) -> tuple[PartitionColumns, NDArray[np.integer]]:
     """Return the partitions of the members, member by member, and how many each member has.
 
     A member's partitions are in the order in which they were assigned, which is that of the coordinator's

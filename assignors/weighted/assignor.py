@@ -24,7 +24,7 @@ from assignors.weighted.problem import Problem, least_peak
 from assignors.weighted.weights import (
     Capacities,
     GivenWeights,
-    Measured,
+    MeasuredRates,
     Weights,
     checked_rates,
     read_measured,
@@ -45,7 +45,7 @@ With smaller gains one rebalance would follow another.
 """
 
 
-class _Weighted(Deciding):
+class _WeightedBase(Deciding):
     """Base of both assignors: the settings, and what they mean. Only the protocol is left to them.
 
     Args:
@@ -80,7 +80,7 @@ class _Weighted(Deciding):
         self._capacities = Capacities({} if capacities is None else capacities)
         self._limits = MoveLimits.of(max_moves, min_gain)
 
-    def _weights_of(self, measured: Measured) -> Weights:
+    def _weights_of(self, measured: MeasuredRates) -> Weights:
         """Return the weights of the settings, or the rates that members measured if there are none."""
         return self._weights or Weights(measured.rates)
 
@@ -90,12 +90,12 @@ class _Weighted(Deciding):
         members = [group.members[row] for row in reading.members.tolist()]
         return Problem.of(reading, weights.of(reading), self._capacities.of(members))
 
-    def _sent(self, data: bytes | None) -> bytes | None:
+    def _with_rates(self, data: bytes | None) -> bytes | None:
         """Return user data with the rates of this consumer appended, if it measures rates."""
         return data if self._rates is None else with_rates(data, self._rates())
 
 
-class WeightedAssignor(_Weighted, EagerMemory):
+class WeightedAssignor(_WeightedBase, EagerMemory):
     """Lowers the largest load over capacity of weighted partitions, with few moves and a certificate.
 
     Members report their previous partitions in the user data of "sticky"; user data that cannot be read
@@ -112,10 +112,10 @@ class WeightedAssignor(_Weighted, EagerMemory):
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
         """Return the user data of "sticky" (none before the first assignment), with rates appended."""
-        return self._sent(super().user_data(owned, generation))
+        return self._with_rates(super().user_data(owned, generation))
 
 
-class CooperativeWeightedAssignor(_Weighted, CooperativeMemory):
+class CooperativeWeightedAssignor(_WeightedBase, CooperativeMemory):
     """The cooperative form of "weighted": a partition that moves is unassigned for one rebalance (KIP-429).
 
     In the first rebalance its old owner revokes the partition, which is in the assignment's `transferring`.
@@ -168,4 +168,4 @@ class CooperativeWeightedAssignor(_Weighted, CooperativeMemory):
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
         """Return the user data of "cooperative-sticky", which is the generation, with rates appended."""
-        return self._sent(super().user_data(owned, generation))
+        return self._with_rates(super().user_data(owned, generation))

@@ -24,16 +24,16 @@ def place(problem: Problem, owner: NDArray[np.intp]) -> None:
     free = np.flatnonzero(owner < 0)
     heavy = free[weight[free] > 0]
     heavy = heavy[np.argsort(-weight[heavy], kind="stable")]
-    owner[heavy] = _dealt(problem, heavy, weight[heavy], problem.loads(owner))
+    owner[heavy] = _deal(problem, heavy, weight[heavy], problem.loads(owner))
     # Partitions of weight 0 are spread by number, each with weight 1: a member with all of them would still
     # have to poll all of them.
     light = free[weight[free] == 0]
     if len(light):
         count = np.bincount(owner[owner >= 0], minlength=len(problem.capacity))
-        owner[light] = _dealt(problem, light, np.ones(len(light), np.int64), count)
+        owner[light] = _deal(problem, light, np.ones(len(light), np.int64), count)
 
 
-def _dealt(
+def _deal(
     problem: Problem, rows: NDArray[np.intp], weight: NDArray[np.int64], load: NDArray[np.int64]
 ) -> NDArray[np.intp]:
     """Return the member that gets each of these partitions.

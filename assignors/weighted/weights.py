@@ -330,7 +330,7 @@ _END = b"RATE"
 _WHAT = "the rates in user data"
 
 
-class Measured(NamedTuple):
+class MeasuredRates(NamedTuple):
     """Holds the rates that the members of a group measured.
 
     Attributes:
@@ -365,7 +365,7 @@ def with_rates(data: bytes | None, rates: Mapping[tuple[str, int], float]) -> by
     return (data or b"") + payload + len(payload).to_bytes(4, "big") + _END
 
 
-def read_measured(members: Sequence[Member]) -> Measured:
+def read_measured(members: Sequence[Member]) -> MeasuredRates:
     """Return the rates that members measured, and the members without these rates in their user data.
 
     Rates that are truncated, not finite or negative are ignored.
@@ -380,7 +380,7 @@ def read_measured(members: Sequence[Member]) -> Measured:
         plain.append(replace(member, user_data=before or None))
         for partition, rate in rates.items():
             greatest[partition] = max(rate, greatest.get(partition, rate))
-    return Measured(plain, greatest)
+    return MeasuredRates(plain, greatest)
 
 
 def _split(data: bytes) -> tuple[bytes, dict[tuple[str, int], float]]:

@@ -78,7 +78,7 @@ def _flow() -> Flow:
     settings = Settings(auto_commit_interval_ms=5_000, transaction_timeout_ms=int(TIMEOUT_S * 1000))
     scenario = Scenario((Topic("t", 1),), (), load=Load(100, transactions=True), settings=settings)
     told = Flow(scenario, np.array([0, 1]), ["t"])
-    told.born(np.array([0]), 0)
+    told.add_partitions(np.array([0]), 0)
     return told
 
 

@@ -13,7 +13,7 @@ from benchmarks.consumers.clients import AIOKAFKA, JAVA, KAFKA_PYTHON, LIBRDKAFK
 from benchmarks.consumers.process import Member
 from benchmarks.migrations.walks import REMOTE, SPEAK
 from copartition.groups import read_live
-from copartition.migrate.migration import member_settings
+from copartition.migrate.clients import member_settings
 from partitioning.errors import SourceError
 
 if TYPE_CHECKING:

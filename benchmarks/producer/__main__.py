@@ -27,7 +27,7 @@ from copartition.models import (
     simulate_librdkafka,
 )
 from partitioning import get_partitioner, partition_batch
-from partitioning.strategy import seeded
+from partitioning.strategy import seeded_source
 from tests.support import jars
 from tools.oracle.clients.clusters import real_cluster
 from tools.oracle.clients.programs import Command, ask
@@ -132,7 +132,7 @@ def predict(client: str, case: Json, round_trip_ms: float) -> BatchingResult:
             leaders=leaders,
             brokers=brokers,
             key_bytes=key_bytes,
-            unkeyed=get_partitioner("sticky", batch_size=size, random=seeded(1)).for_topic("t"),
+            unkeyed=get_partitioner("sticky", batch_size=size, random=seeded_source(1)).for_topic("t"),
             settings=BatchingSettings(linger_ms=linger, batch_size=size),
         )
     return simulate_librdkafka(
@@ -142,7 +142,9 @@ def predict(client: str, case: Json, round_trip_ms: float) -> BatchingResult:
         leaders=leaders,
         brokers=brokers,
         key_bytes=key_bytes,
-        unkeyed=get_partitioner("sticky-by-time", linger_ms=2 * linger, random=seeded(1)).for_topic("t"),
+        unkeyed=get_partitioner("sticky-by-time", linger_ms=2 * linger, random=seeded_source(1)).for_topic(
+            "t"
+        ),
         settings=LibrdkafkaSettings(queue_buffering_max_ms=linger, batch_size=size),
     )
 

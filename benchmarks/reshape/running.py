@@ -24,15 +24,17 @@ from confluent_kafka import Producer
 
 from benchmarks.reshape.cpu import python_workers
 from benchmarks.reshape.groups import Group
+from benchmarks.reshape.judge import compare, compare_reads, read_columns
 from benchmarks.reshape.writers import Writer
 from copartition.reshape.switch import HEADER
 from spark_integration.reshaping.topics import topic_bounds
-from tests.spark_integration.reshaping.written import old_place
 from tests.support.broker import Broker, Kafka, dies_with_us
-from tests.support.reading import Read, read_topic
+from tests.support.reading import read_topic
 
 ROOT = Path(__file__).parents[2]
 KEYS, BEHIND = 100_000, 3_000
+MOST_OF_A_CLIENT = 250_000
+"""Records that a client writes at once before the copy begins, at most; Spark writes the others."""
 STRIKING_S = 180.0
 """Seconds from the start of a run after which nothing is killed any more."""
 KINDS = ("driver", "python worker", "broker", "command")
@@ -323,15 +325,15 @@ class _Run:
             "keys": KEYS,
             "checkpoint": str(self._checkpoints / "copy"),
         }
-        each = records // (len(scenario.writers) + 1)
+        first = min(records // (len(scenario.writers) + 1), MOST_OF_A_CLIENT)
         rule = "consistent_random" if scenario.old_rule == "mixed" else PARTITIONERS[profile]
         self._writers = [
-            Writer(client, self._servers, self._old, rule, (each, rate // len(scenario.writers), KEYS))
+            Writer(client, self._servers, self._old, rule, (first, rate // len(scenario.writers), KEYS))
             for client in scenario.writers
         ]
         for writer in self._writers:
             stack.callback(writer.kill)
-        self._of_spark = each
+        self._of_spark = records - first * len(scenario.writers)
         self._job = place.job
         self._job.rounds.clear()
         self._behind = max(BEHIND, records // 100)
@@ -408,11 +410,10 @@ class _Run:
         }
         if not self._scenario.writers:
             return found | {"seen": {}, "groups": {}}
-        old, new = (read_topic(self._servers, topic) for topic in (self._old, self._new))
-        found["seen"] = compare(old, new)
-        places = {(record.partition, record.offset) for record in old}
+        old = read_columns(self._servers, self._old, copied=False)
+        found["seen"] = compare(old, read_columns(self._servers, self._new, copied=True))
         found["groups"] = {
-            group.name[:-7]: moved(places, commits[group.name], read[group.name])
+            group.name[:-7]: compare_reads(old, commits[group.name], read[group.name])
             | {"promised": groups[group.name]["repeats"]}
             for group in self._groups
         }
@@ -441,33 +442,3 @@ class _Run:
 def say(*words: object) -> None:
     """Tell whoever waits how far it is."""
     print(time.strftime("%H:%M:%S"), *words, flush=True)
-
-
-def compare(old: list[Read], new: list[Read]) -> dict[str, int]:
-    """Faults that a plain consumer sees: each record beside the old one at the place in its header."""
-    content = {(record.partition, record.offset): record[2:5] for record in old}
-    seen: set[tuple[int, int]] = set()
-    highest: dict[tuple[bytes | None, int], int] = {}
-    found = {"lost": 0, "doubled": 0, "changed": 0, "out_of_order": 0}
-    for record in new:
-        place = old_place(record)
-        found["doubled"] += place in seen
-        found["changed"] += content.get(place) != record[2:5]
-        seen.add(place)
-        unit = record.key, place[0]
-        found["out_of_order"] += place[1] < highest.get(unit, -1)
-        highest[unit] = max(place[1], highest.get(unit, -1))
-    found["lost"] = len(content.keys() - seen)
-    return found
-
-
-def moved(
-    places: set[tuple[int, int]], commits: dict[int, int], read: list[tuple[int, int]]
-) -> dict[str, int]:
-    """How a group went on: records of the old topic that it never read, and those it read twice."""
-    before = {place for place in places if place[1] < commits[place[0]]}
-    return {
-        "lag": len(places) - len(before),
-        "missed": len(places - before - set(read)),
-        "repeats": len([place for place in read if place in before]) + len(read) - len(set(read)),
-    }

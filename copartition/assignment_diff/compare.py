@@ -35,7 +35,7 @@ from copartition.assignment_diff.changes import (
 from copartition.assignment_diff.needed import (
     CO_PARTITIONED,
     Columns,
-    Needed,
+    NeededMoves,
     balance_of,
     certificate_of,
     find_needed,
@@ -364,13 +364,15 @@ def diff(
     of_new = _places([other for _, other in identities], len(new.members))
     source, target = of_old[sides[0].owner], of_new[sides[1].owner]
     topic, partition = np.divmod(key, 2**32)
-    action = _actions(sides, source, target, [_listed(state, topics)[topic] for state in (old, new)])
+    action = _actions(
+        sides, source, target, [_lists_whole_topics(state, topics)[topic] for state in (old, new)]
+    )
     rows, all_known = Columns(topic, action, source, target), (old.members_complete, new.members_complete)
     members = _members(names, identities, matching, rows, (old, new))
     # With two owners of a partition no assignment is described, so there is nothing to compare with the best
     # one.
     if (sides[1].second >= 0).any():
-        needed = Needed(None, None, exact=False)
+        needed = NeededMoves(None, None, exact=False)
     else:
         # A member that is gone after is judged by what it subscribed to before.
         subscriptions = [
@@ -420,7 +422,7 @@ def _keys(state: GroupState, topics: tuple[str, ...]) -> NDArray[np.int64]:
     return numbers[state.topic] * 2**32 + state.partition
 
 
-def _listed(state: GroupState, topics: tuple[str, ...]) -> NDArray[np.bool_]:
+def _lists_whole_topics(state: GroupState, topics: tuple[str, ...]) -> NDArray[np.bool_]:
     """Return True for each topic of which the state lists every partition.
 
     A topic that a state does not name may exist without being read there.

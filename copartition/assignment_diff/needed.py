@@ -72,7 +72,7 @@ class Columns(NamedTuple):
     target: NDArray[np.int32]
 
 
-class Needed(NamedTuple):
+class NeededMoves(NamedTuple):
     """The least that a change needs, computed from subscriptions, not from any strategy."""
 
     moves: int | None  # None if no valid assignment is as balanced as the side after
@@ -89,7 +89,7 @@ def find_needed(
     subscriptions: Sequence[tuple[str, ...] | None],
     *,
     all_known: bool,
-) -> Needed:
+) -> NeededMoves:
     """Return the least that the best valid assignments need.
 
     Moves are counted to any assignment whose loads are between the fewest and the most of after. Members
@@ -139,7 +139,7 @@ def find_needed(
     readers_of = np.zeros(len(topics), np.int64)
     for names, times in Counter(staying).items():
         readers_of[of[names]] += times
-    return Needed(
+    return NeededMoves(
         None if kept is None else movable - kept, fullest, exact, spread_of_topics(rows, readers_of)
     )
 

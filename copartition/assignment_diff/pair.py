@@ -79,10 +79,10 @@ def read_pair(
         # A record or scenario is compared with its own end; a target counts only for a single state.
         later = only.target if only.last is None and _on_its_way(only) else only.last
         if later is None:
-            state = _subscribed(as_complete(only.state), what_if)
+            state = _with_subscriptions(as_complete(only.state), what_if)
             weigh = given_weights(weights, state)
             return Pair(state, state, planned=True, kept=only, weights=weigh, alone=True)
-        sides = _subscribed(only.state, what_if), _subscribed(later, what_if)
+        sides = _with_subscriptions(only.state, what_if), _with_subscriptions(later, what_if)
         return Pair(*sides, planned=False, kept=only, weights=given_weights(weights, later))
     if planning:
         name = before if after == planning[-1] else after
@@ -101,8 +101,8 @@ def read_pair(
         return Pair(*sides, planned=True, kept=Source(planned), weights=weigh)
     old, new = read_source(before, config, group=group), read_source(after, config, group=group)
     return Pair(
-        _subscribed(_as_it_is(before, old), what_if),
-        _subscribed(_as_it_is(after, new), what_if),
+        _with_subscriptions(_as_it_is(before, old), what_if),
+        _with_subscriptions(_as_it_is(after, new), what_if),
         planned=False,
         kept=old if old.live and not new.live else new,
         weights=given_weights(weights, old.state if new.state.lag is None else new.state),
@@ -124,7 +124,7 @@ def given_weights(weights: GivenWeights | None, state: GroupState) -> GivenWeigh
     return {place: max(lag, 0) for place, lag in lags.items()}
 
 
-def _subscribed(state: GroupState, what_if: WhatIf) -> GroupState:
+def _with_subscriptions(state: GroupState, what_if: WhatIf) -> GroupState:
     """Return the group with the subscriptions that the user states for its members; else the group itself."""
     members_of = subscribed_members(state, what_if)
     members = (

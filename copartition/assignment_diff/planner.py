@@ -20,8 +20,9 @@ from assignors.explanation import Explainer, settle
 from assignors.group import Group, Topic
 from assignors.interface import Assignor
 from assignors.registry import check_for_consumers, get_assignor, is_built_in, name_in_group
-from assignors.state import CONNECT, GroupState, TopicRacks
+from assignors.state import CONNECT, GroupState
 from assignors.weighted.weights import GivenWeights
+from copartition.assignment_diff.planned_topics import PlannedTopics, plan_topics
 from copartition.groups.offers import with_strategy
 from copartition.groups.planned_members import (
     EVERYBODY,
@@ -37,108 +38,7 @@ from copartition.groups.planned_members import (
     unknown_places,
 )
 from partitioning.errors import AssignorError, SourceError, UnknownStrategyError
-from partitioning.java import scala_set_order
-from partitioning.kit.limits import check_members, check_partitions
-
-_WITHOUT_RACKS = {"roundrobin", "uniform", "broker-range"}
-"""Strategies that do not look at racks."""
-
-_BY_TOPIC_ID = {"uniform", "broker-range"}
-"""Strategies that depend on the ids of topics."""
-
-
-class PlannedTopics(NamedTuple):
-    """The topics of a planned group, and the assumptions about them."""
-
-    all: list[Topic]
-    assumed: tuple[str, ...]
-    nameless: frozenset[str]  # topics whose unknown ids decide: those in `all` are made from the names
-
-
-def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strategy: str) -> PlannedTopics:
-    """Return the topics after the change, in the order in which the strategy gets them.
-
-    Raises:
-        SourceError: a topic would shrink, or has an unknown count.
-    """
-    counts = _counts(state, what_if, seats)
-    read = {topic for seat in seats for topic in seat.member.topics}
-    assumed = []
-    ids = dict(zip(state.topics, state.topic_ids, strict=True)) if state.topic_ids else {}
-    nameless = sorted(topic for topic in read & counts.keys() if ids.get(topic) is None)
-    if strategy not in _BY_TOPIC_ID or len(read) < 2:
-        nameless = []
-    racks: dict[str, TopicRacks] = {}
-    if strategy not in _WITHOUT_RACKS and any(seat.member.rack for seat in seats):
-        racks, unknown = _racks(state, counts, seats)
-        assumed.extend(unknown)
-    # As a broker lists them to a leader that asks for what its group reads; the others come last.
-    # librdkafka's members name topics in order, and its "cooperative-sticky" depends on the broker's.
-    order = dict.fromkeys([*scala_set_order(sorted(read & counts.keys())), *counts])
-    topics = [Topic(name, counts[name], racks.get(name), ids.get(name)) for name in order]
-    return PlannedTopics(topics, tuple(assumed), frozenset(nameless))
-
-
-def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[str, int]:
-    """Return the partition count of each topic after the change.
-
-    Raises:
-        SourceError: a topic would shrink, is read by nobody, or has an unknown count.
-    """
-    counts = state.counts_by_topic
-    named = {topic for topics in what_if.subscribe.values() for topic in topics}
-    named.update(topic for joiner in what_if.joining for topic in joiner.topics or ())
-    read = {topic for seat in seats for topic in seat.member.topics}
-    for topic, count in what_if.partitions.items():
-        if topic not in counts and topic not in read:
-            names = ", ".join(sorted(counts)) or "no topic"
-            raise SourceError(f"`partitions` {topic}={count}: the group reads {names}")
-        check_partitions(count, SourceError, f"`partitions` {topic}={count}: the topic")
-        # Kafka cannot take partitions from a topic.
-        if count < counts.get(topic, 1):
-            has = f"it has {counts[topic]} already" if topic in counts else "a topic has one at least"
-            raise SourceError(f"`partitions` {topic}={count}: {has}; a topic only grows")
-        counts[topic] = count
-    if unknown := sorted(named - counts.keys()):
-        raise SourceError(
-            f"a member is to subscribe to {unknown[0]!r}, whose partition count is unknown; "
-            f"add `partitions` {unknown[0]}=N"
-        )
-    return counts
-
-
-def _racks(
-    state: GroupState, counts: Mapping[str, int], seats: Sequence[Seat]
-) -> tuple[dict[str, TopicRacks], list[str]]:
-    """Return the racks of the replicas by topic and partition, and the assumptions about them.
-
-    No racks if they decide nothing (KIP-881): members and replicas share none, or every partition is in all
-    of them.
-    """
-    racks_of = dict(zip(state.topics, state.racks, strict=True)) if state.racks else {}
-    read = {topic for seat in seats for topic in seat.member.topics} & counts.keys()
-    unknown = sorted(topic for topic in read if racks_of.get(topic) is None)
-    if unknown:
-        return {}, [
-            f"the racks of the replicas of {', '.join(unknown)} are unknown; racks play no part in this plan"
-        ]
-    racks = {topic: racks_of[topic] or () for topic in read}
-    placed = {names for partitions in racks.values() for names in partitions}
-    everywhere = {rack for names in placed for rack in names}
-    # Java's assignors ignore racks in these cases, too (`useRackAwareAssignment`): "range" asks for each
-    # topic alone, and what holds for all topics holds for each.
-    if everywhere.isdisjoint(seat.member.rack for seat in seats) or placed == {tuple(sorted(everywhere))}:
-        return {}, []
-    assumed = []
-    if any(seat.prefix is not None and not seat.member.rack for seat in seats):
-        assumed.append("the racks of joining members are unknown; taken for none")
-    grown = sorted(topic for topic in read if len(racks[topic]) < counts[topic])
-    if grown:
-        assumed.append(f"the racks of the new partitions of {', '.join(grown)} are unknown; taken for none")
-    for topic in grown:
-        racks[topic] = (*racks[topic], *[()] * (counts[topic] - len(racks[topic])))
-    return racks, assumed
-
+from partitioning.kit.limits import check_members
 
 ROUNDS = 10
 """Follow-up rebalances after which a cooperative strategy must have settled; Kafka's own tests allow four."""
@@ -272,7 +172,7 @@ MOST_STEPS = 2**24
 """Members that are replaced times partitions: each is two rebalances of the whole group."""
 
 
-class Deployed(NamedTuple):
+class GroupAfterDeploy(NamedTuple):
     """A group after its members were replaced, or after it has settled if there was no deploy."""
 
     seats: list[Seat]  # those replaced under their new ids
@@ -286,7 +186,7 @@ def _carry_out(
     seats: list[Seat],
     what_if: WhatIf,
     name: Callable[[str, Collection[str]], str] = placeholder,
-) -> Deployed:
+) -> GroupAfterDeploy:
     """Return the group after it has settled, and after the deploy if there is one.
 
     Args:
@@ -299,7 +199,7 @@ def _carry_out(
     decide = partial(ask, strategy)
     group, assignment = settle(decide, group, ROUNDS)
     if what_if.deploy is None:
-        return Deployed(seats, assignment, ())
+        return GroupAfterDeploy(seats, assignment, ())
     return deploy(decide, group, assignment, seats, ROUNDS, surge=what_if.deploy == "surge", name=name)
 
 
@@ -554,7 +454,7 @@ def deploy(
     *,
     surge: bool = False,
     name: Callable[[str, Collection[str]], str] = placeholder,
-) -> Deployed:
+) -> GroupAfterDeploy:
     """Return the group after its members were replaced one by one.
 
     A static member is back before its session ends, which nobody sees (KIP-345). Another one leaves, the
@@ -609,4 +509,4 @@ def deploy(
         f"each member {order}; on the way partitions are handed over {sum(moved)} times in "
         f"{len(moved)} rebalances, {max(moved, default=0)} at most in one"
     )
-    return Deployed([*seated.values()], assignment, (moves,) if restarting else ())
+    return GroupAfterDeploy([*seated.values()], assignment, (moves,) if restarting else ())

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from assignors.assignment import Certificate
 from assignors.state import UNKNOWN_LAG
 from copartition.assignment_diff.changes import Action, MemberChange, Presence
-from copartition.assignment_diff.needed import Columns, Needed
+from copartition.assignment_diff.needed import Columns, NeededMoves
 from copartition.kit.number_checks import NumberCheck, read_check
 
 
@@ -153,7 +153,7 @@ _OF_MOVES: dict[str, Callable[[Summary, int], float]] = {
 def summarize(
     members: tuple[MemberChange, ...],
     rows: Columns,
-    needed: Needed,
+    needed: NeededMoves,
     lag: NDArray[np.int64] | None,
     certificate: Certificate | None,
     *,

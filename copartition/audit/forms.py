@@ -57,7 +57,7 @@ _SIZE = np.zeros(max(WIDTHS) + 2, np.int64)
 _SIZE[list(WIDTHS)] = list(WIDTHS)
 
 
-class Named(NamedTuple):
+class NamedForm(NamedTuple):
     """The form that a shape of keys stands for."""
 
     form: str  # a name as in `KeyForm`
@@ -135,7 +135,7 @@ class FormCounts:
                 given.
         """
         sampled = list(self._sample)
-        named = dict(self._named(sampled))
+        named = dict(self._named_forms(sampled))
         spans = spans_of(sampled)
         cells = [
             (shape, size if size in WIDTHS else 0)
@@ -175,7 +175,7 @@ class FormCounts:
         counts._sample.update([bytes.fromhex(key) for key in state["sample"]])
         return counts
 
-    def _named(self, sampled: Sequence[bytes]) -> Iterator[tuple[tuple[int, int], Named]]:
+    def _named_forms(self, sampled: Sequence[bytes]) -> Iterator[tuple[tuple[int, int], NamedForm]]:
         """Yield each pair of shape and size with the form that it stands for.
 
         Args:
@@ -194,7 +194,7 @@ class FormCounts:
         """Return how many keys have one of the shapes and this size."""
         return sum(self._rows[shape, size] for shape in shapes)
 
-    def _frame(self, size: int) -> Named:
+    def _frame(self, size: int) -> NamedForm:
         """Return the form of keys of a size that begin with a zero and a schema id.
 
         Frames of a registry have any size, and few ids. Numbers and UUIDs, which have a fixed size, may begin
@@ -209,12 +209,12 @@ class FormCounts:
         # Ids that also occur with other sizes are a registry's, because a serialized number has only one
         # size.
         if size not in WIDTHS or (ids <= elsewhere and len(elsewhere) <= MANY_IDS):
-            return Named("registry")
+            return NamedForm("registry")
         if size == 8:  # any long from 2**24 on may begin so
-            return bare if others else Named(bare.form, ("registry",))
-        return Named("registry", (bare.form,))
+            return bare if others else NamedForm(bare.form, ("registry",))
+        return NamedForm("registry", (bare.form,))
 
-    def _text(self, shape: int, size: int, sampled: Sequence[bytes]) -> Named:
+    def _text(self, shape: int, size: int, sampled: Sequence[bytes]) -> NamedForm:
         """Return the form of keys of a shape and size that are text.
 
         Numbers and UUIDs may be printable by chance. Keys of a size are text if more of them are printable
@@ -241,10 +241,10 @@ class FormCounts:
         elsewhere = any(self._count(TEXTS, other) for other in CHANCE if other != size)
         telling = elsewhere or sum(len(key) == size for key in sampled) >= TELLING
         if size not in WIDTHS or (telling and not others):
-            return Named(form)
-        return Named(form, (bare.form,))
+            return NamedForm(form)
+        return NamedForm(form, (bare.form,))
 
-    def _bare(self, shape: int, size: int) -> Named:
+    def _bare(self, shape: int, size: int) -> NamedForm:
         """Return the form of keys of a size that are neither text nor framed.
 
         Sixteen bytes are UUIDs if more of them are marked as UUIDs than chance would mark.
@@ -255,11 +255,11 @@ class FormCounts:
             size: 4, 8, 16, or 0 for any other.
         """
         if size != 16:
-            return Named(WIDTHS.get(size, "bytes"))
+            return NamedForm(WIDTHS.get(size, "bytes"))
         marked, others = self._count((UUID,), 16), self._count((BINARY,), 16)
         if marked <= others * CHANCE_OF_A_UUID:
-            return Named("bytes")
-        return Named("uuid" if shape == UUID or not others else "bytes")
+            return NamedForm("bytes")
+        return NamedForm("uuid" if shape == UUID or not others else "bytes")
 
 
 def _chunks(keys: Spans) -> Iterator[Spans]:

@@ -302,7 +302,7 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
-class Respelled(NamedTuple):
+class RespelledKeys(NamedTuple):
     """Keys that say the same and differ in bytes, among the sampled keys of topics."""
 
     compared: int  # logical keys whose spellings were compared; of several topics, only those that two have
@@ -334,7 +334,7 @@ def logical_key(key: bytes, form: str) -> LogicalKey:
     return LogicalKey("bytes", key.hex())
 
 
-def find_respelled(*topics: Sequence[KeyForm]) -> Respelled:
+def find_respelled(*topics: Sequence[KeyForm]) -> RespelledKeys:
     """Return which keys say the same in other bytes, within one topic or between several.
 
     Samples of the forms hold the logical keys with the lowest hashes, so a sample has all spellings of a
@@ -359,7 +359,7 @@ def find_respelled(*topics: Sequence[KeyForm]) -> Respelled:
         for meaning, of in shared.items()
         if len(set.union(*of)) > 1
     ]
-    return Respelled(len(shared), len(apart), tuple(sorted(apart)[:EXAMPLES]))
+    return RespelledKeys(len(shared), len(apart), tuple(sorted(apart)[:EXAMPLES]))
 
 
 @lru_cache(maxsize=256)

@@ -105,7 +105,7 @@ def count_hits(records: Records, hits: NDArray[np.bool_], shift: int = 0) -> Blo
     some = missed.any()
     shape = (len(starts), hits.shape[1])
 
-    def added(column: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def sums(column: NDArray[np.bool_]) -> NDArray[np.int64]:
         total: NDArray[np.int64] = np.add.reduceat(column, starts, axis=0, dtype=np.int64)
         return total
 
@@ -114,8 +114,8 @@ def count_hits(records: Records, hits: NDArray[np.bool_], shift: int = 0) -> Blo
         first=np.minimum.reduceat(at, starts),
         last=np.maximum.reduceat(at, starts),
         rows=np.diff(np.append(starts, len(at))),
-        keyless=added(keyless),
-        explained=added(hits) if shape[1] else np.zeros(shape, np.int64),
+        keyless=sums(keyless),
+        explained=sums(hits) if shape[1] else np.zeros(shape, np.int64),
         first_missed=np.minimum.reduceat(np.where(missed, at[:, None], NEVER), starts, axis=0)
         if some
         else np.full(shape, NEVER),
@@ -235,14 +235,14 @@ def _cut(blocks: Blocks, bias: NDArray[np.float64], vague: NDArray[np.float64]) 
             candidate, end = before, turn
     cuts.reverse()
     for number in range(1, len(cuts)):
-        cuts[number - 1 : number + 1] = _parted(blocks.missed, missed, *cuts[number - 1 : number + 1])
+        cuts[number - 1 : number + 1] = _best_split(blocks.missed, missed, *cuts[number - 1 : number + 1])
     whole = [_range(blocks, *cut) for cut in cuts]
     for number, ((_, middle, old), (_, _, new)) in enumerate(pairwise(cuts)):
         whole[number : number + 2] = _meet(blocks, middle, old, new, *whole[number : number + 2])
     return whole
 
 
-def _parted(
+def _best_split(
     missed: NDArray[np.int64],
     cost: NDArray[np.float64],
     before: tuple[int, int, int],

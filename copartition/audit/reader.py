@@ -385,7 +385,7 @@ class Reading:
                 records, finished, errors = messages.columns(got)
                 self._schemas |= messages.schemas
                 for error in errors:
-                    self._refused(error)
+                    self._handle_error(error)
                 if done := left.keys() & finished:
                     self._consumer.pause([TopicPartition(self.topic, partition) for partition in done])
                     for partition in done:
@@ -405,7 +405,7 @@ class Reading:
             yield concatenate(held)
         self._consumer.unassign()
 
-    def _refused(self, error: KafkaError) -> None:
+    def _handle_error(self, error: KafkaError) -> None:
         """Handle an error that came in place of records: raise it, or return if librdkafka recovers itself.
 
         Raises:

@@ -56,7 +56,7 @@ def topic_verdict(audit: TopicAudit) -> str:
     Args:
         audit: of one topic.
     """
-    keyed = _keyed(audit)
+    keyed = _keyed_records(audit)
     writers = _writers_in_turn(audit)
     # The order of the cases: no keys, too few keys, several writers at once, no writer.
     if not keyed:
@@ -87,7 +87,7 @@ def remarks(audit: TopicAudit) -> list[str]:
 
     What was read comes first, because everything else depends on it.
     """
-    coverage, keyed = audit.coverage, _keyed(audit)
+    coverage, keyed = audit.coverage, _keyed_records(audit)
     keyless = sum(span.keyless for span in audit.spans)
     lines = [f"read {coverage.read:,} of at most {coverage.present:,} records: {coverage.text}"]
     for writer in _writers_in_turn(audit):
@@ -195,7 +195,7 @@ def _time(ms: int | None) -> str:
     return "-" if ms is None else utc(ms / 1000, lambda moment: f"{moment:%Y-%m-%d %H:%M:%S}")
 
 
-def _keyed(audit: TopicAudit) -> int:
+def _keyed_records(audit: TopicAudit) -> int:
     """Return how many records have a key."""
     return sum(span.rows - span.keyless for span in audit.spans)
 
@@ -229,7 +229,7 @@ def _why_unknown(audit: TopicAudit) -> str:
 
 def _several_writers(audit: TopicAudit) -> str:
     """Return the writers with their shares, and how many records no writer explains."""
-    keyed = _keyed(audit)
+    keyed = _keyed_records(audit)
     parts = [f"{writer_name(share.writer)} about {share.rows / keyed:.0%}" for share in audit.shares[:_SHOWN]]
     rest = keyed - sum(share.rows for share in audit.shares)
     if rest:

@@ -199,7 +199,7 @@ def find_writer(
     """
     hashes, places = _distinct(keys, places, trials)
     highest = int(places.max(initial=0))
-    best: list[_Tried] = []
+    best: list[_TriedWriter] = []
     for count in trials.counts:
         # A single partition explains every key in it, so it is weighed separately, after all others.
         if count <= 1 < trials.num_partitions:
@@ -212,7 +212,7 @@ def find_writer(
                 hits = partitions_of(hashes[rule.hash], count, rule.sign) == places
                 evidence = surprise(int(np.count_nonzero(hits)), possible, 1 / count)
                 if evidence > 0 or count == 1:
-                    best.append(_Tried(evidence, trials.writer(rule, count), hits))
+                    best.append(_TriedWriter(evidence, trials.writer(rule, count), hits))
         best = sorted(best, key=lambda trial: -trial.evidence)[:MOST_RIVALS]
     needed = math.log(len(trials) / RISK)
     alone = alone and highest == 0 < len(places) and 1 in trials.counts and trials.num_partitions > 1
@@ -220,7 +220,7 @@ def find_writer(
         # Records in partition 0 may have been written when the topic had no other partition.
         evidence = surprise(len(places), len(places), 1 / trials.num_partitions)
         rule = next(trials.rules(1))
-        best = [_Tried(evidence, trials.writer(rule, 1), np.ones(len(places), np.bool_)), *best]
+        best = [_TriedWriter(evidence, trials.writer(rule, 1), np.ones(len(places), np.bool_)), *best]
         best.sort(key=lambda trial: -trial.evidence)
     if not best:
         return BestWriters((), len(places), 0, by_chance=True)
@@ -233,7 +233,7 @@ def find_writer(
     )
 
 
-class _Tried(NamedTuple):
+class _TriedWriter(NamedTuple):
     """A writer that was tried on some keys.
 
     Attributes:

@@ -142,7 +142,7 @@ class Tally:
     @property
     def highest_partition(self) -> int:
         """The highest partition that a record was added for; 0 without records."""
-        waiting = [int(records.partition.max()) for records in self._uncounted()]
+        waiting = [int(records.partition.max()) for records in self._uncounted_records()]
         return max([int(self.blocks.partition.max(initial=0)), *waiting])
 
     def add(self, records: Records) -> Mapping[HashName, NDArray[np.int32]]:
@@ -200,7 +200,7 @@ class Tally:
         self._next_try = min(self._next_try, other._next_try)
         # Each tally may know a writer that explains the other's records. So these are taken out before the
         # lists are emptied, and added again under the writers of both.
-        held = [*self._uncounted(), *other._uncounted()]
+        held = [*self._uncounted_records(), *other._uncounted_records()]
         self._recent, self._pending, self._unexplained = [], [], 0
         for records in held:
             self.add(records)
@@ -283,7 +283,7 @@ class Tally:
         kept = {f"blocks_{name}": column for name, column in self.blocks._asdict().items()}
         for number, group in enumerate(self.groups):
             kept[f"proof_{number}"] = group.proof
-        if held := self._uncounted():
+        if held := self._uncounted_records():
             partition, offset, timestamp_ms, keys = concatenate(held)
             kept |= {"partition": partition, "offset": offset, "timestamp_ms": timestamp_ms}
             kept |= {"ends": keys.offsets, "data": keys.data}
@@ -332,7 +332,7 @@ class Tally:
         hits &= keyed[:, None]
         return _Batch(records, hits, hashes)
 
-    def _uncounted(self) -> list[Records]:
+    def _uncounted_records(self) -> list[Records]:
         """Return records that have not been counted yet."""
         return [*self._pending, *(batch.records for batch in self._recent)]
 

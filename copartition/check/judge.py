@@ -9,7 +9,7 @@ first.
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from copartition.audit.logical import Respelled, find_respelled
+from copartition.audit.logical import RespelledKeys, find_respelled
 from copartition.audit.topic_audit import KeyForm, TopicAudit
 from copartition.check.verdict import (
     WEIGHTS,
@@ -102,7 +102,7 @@ def _is_sure(form: KeyForm) -> bool:
     return bool(form.meanings) or not (form.maybe or form.name in _SEEMING)
 
 
-def _respelled_text(names: Sequence[str], respelling: Respelled) -> str:
+def _respelled_text(names: Sequence[str], respelling: RespelledKeys) -> str:
     """Return the sentence on keys that say the same in other bytes, with the first example."""
     meaning, spellings = respelling.examples[0]
     written = [

@@ -21,7 +21,7 @@ from copartition.simulation import (
     Settings,
     Uniform,
 )
-from copartition.simulation.inputs.settings import dotted
+from copartition.simulation.inputs.settings import kafka_name
 
 COSTS = {
     "poll_ms": "the work between two polls",
@@ -105,7 +105,7 @@ def timeouts_sentence(settings: Settings) -> str:
     default = Settings()
     # Only differences are named; a list of all timeouts would hide them.
     changed = [
-        f"{dotted(field.name)}={getattr(settings, field.name):g}"
+        f"{kafka_name(field.name)}={getattr(settings, field.name):g}"
         for field in fields(Settings)
         if getattr(settings, field.name) != getattr(default, field.name)
     ]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,13 +20,12 @@ from copartition.groups.live.cluster import Cluster, connect, connect_to_all, ri
 from copartition.groups.live.members import LiveGroup, describe_group, with_subscriptions
 from copartition.groups.live.reader import read_topics, states
 from copartition.kit.evidence import Missing
+from copartition.kit.places import Place
 from copartition.kit.words import list_names
 from partitioning.errors import SourceError
 from partitioning.placement import coordinator_partition
 
 T = TypeVar("T")
-Place: TypeAlias = tuple[str, int]
-"""A topic and the number of one of its partitions."""
 
 OFFSETS_TOPIC = "__consumer_offsets"
 """Kafka's topic of committed offsets. The leader of a group's partition of it is the group's coordinator."""
@@ -322,7 +321,7 @@ def _examine(
 
 def _offsets(cluster: Cluster, group: LiveGroup) -> Offsets:
     """Return the commits of a group and the ends of the partitions that it reads or has committed."""
-    committed = cluster.committed(group.name)
+    committed = cluster.committed_offsets(group.name)
     # Partitions without an owner are included, because records may wait in new partitions.
     read = {(topic, number) for topic in group.topics for number in range(cluster.counts.get(topic, 0))}
     owned = {(place.topic, place.partition) for member in group.members for place in member.owned}

@@ -7,9 +7,9 @@ Partitions are (topic, number).
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from copartition.doctor.examination import Place
 from copartition.doctor.observing import Observation, end_unknown, evidence, first_names
 from copartition.kit.evidence import Evidence
+from copartition.kit.places import Place
 from copartition.kit.words import count, duration
 
 NEAR = 0.8
@@ -130,7 +130,7 @@ def _need_all_times(lags: Mapping[Place, int], waiting_ms: Mapping[Place, int]) 
         end_unknown(what, "run it again when their leaders answer; only the longest lags are looked at")
 
 
-class Clamped(NamedTuple):
+class ClampedSetting(NamedTuple):
     """Describes a setting of a group that its brokers replace by their own limit (KIP-1240).
 
     Attributes:
@@ -149,7 +149,7 @@ class Clamped(NamedTuple):
         return f"{self.name}={self.value} counts as {self.used}, the brokers' {self.limit}"
 
 
-def find_clamped(settings: Mapping[str, str], limits: Mapping[str, str]) -> list[Clamped]:
+def find_clamped(settings: Mapping[str, str], limits: Mapping[str, str]) -> list[ClampedSetting]:
     """Return the settings of a group that are outside its brokers' limits; the brokers use the limit instead.
 
     A broker refuses to set such a value. It arises if the brokers' limits change later. Then the broker tells
@@ -159,10 +159,10 @@ def find_clamped(settings: Mapping[str, str], limits: Mapping[str, str]) -> list
         settings: name -> value of the group's settings, such as share.record.lock.duration.ms.
         limits: name -> value of the brokers' settings, such as group.share.max.record.lock.duration.ms.
     """
-    return [found for name, value in settings.items() for found in _clamped(name, value, limits)]
+    return [found for name, value in settings.items() for found in _clamps(name, value, limits)]
 
 
-def _clamped(name: str, value: str, limits: Mapping[str, str]) -> Iterator[Clamped]:
+def _clamps(name: str, value: str, limits: Mapping[str, str]) -> Iterator[ClampedSetting]:
     """Yield the setting if a limit replaces its value."""
     kind, _, rest = name.partition(".")
     for side, limit_name in _limit_names(kind, rest):
@@ -170,7 +170,7 @@ def _clamped(name: str, value: str, limits: Mapping[str, str]) -> Iterator[Clamp
         if limit is None or not (value.lstrip("-").isdigit() and limit.isdigit()):
             continue
         if int(value) < int(limit) if side == "min" else int(value) > int(limit):
-            yield Clamped(name, value, limit, limit_name)
+            yield ClampedSetting(name, value, limit, limit_name)
             return
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, NoReturn
 
-from copartition.doctor.examination import SHOWN, Place
+from copartition.doctor.examination import SHOWN
 from copartition.doctor.facts import find_clamped, judge_kept, observe_deleted, observe_waiting
 from copartition.doctor.kind_examination import KindExamination
 from copartition.doctor.observing import (
@@ -25,8 +25,9 @@ from copartition.doctor.observing import (
     need,
     observe,
 )
-from copartition.groups.kinds.model import OtherGroup, by_place
+from copartition.groups.kinds.model import OtherGroup
 from copartition.kit.evidence import Evidence
+from copartition.kit.places import Place, by_place
 from copartition.kit.words import count, duration, list_names
 
 TOOL = {"share": "kafka-share-groups.sh", "streams": "kafka-streams-groups.sh"}

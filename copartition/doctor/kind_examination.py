@@ -1,14 +1,15 @@
 """Examine a share group or a Streams group: two looks at a cluster, or one or two looks in a file."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from copartition.groups.kinds.live import read_other_group
-from copartition.groups.kinds.model import Place, ShareGroup, StreamsGroup, by_place
+from copartition.groups.kinds.model import ShareGroup, StreamsGroup
 from copartition.groups.live.cluster import connect
+from copartition.groups.names import Names
+from copartition.kit.places import Place, by_place
 
 G = TypeVar("G", ShareGroup, StreamsGroup)
 
@@ -45,18 +46,8 @@ class KindExamination(Generic[G]):
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """Member id -> the name that reports use for the member.
-
-        That is its instance id, else its client id if no other member has the same, else its member id.
-        """
-        # Several members may have the same client id, which would not tell which of them is meant.
-        clients = Counter(member.client_id for member in self.members)
-        return {
-            member.id: member.instance_id
-            or (member.client_id if clients[member.client_id] == 1 else None)
-            or member.id
-            for member in self.members
-        }
+        """The name by which a report calls each member, by member id; see `Names.of`."""
+        return {member.id: name for member, name in zip(self.members, Names().of(self.members), strict=True)}
 
     @cached_property
     def lags(self) -> dict[Place, int] | None:

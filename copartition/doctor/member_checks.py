@@ -120,7 +120,7 @@ def idle_check(group: Examination, _: Limits) -> Observation:
     )
 
 
-def _subscribed(group: Examination) -> list[tuple[str, ...]]:
+def _subscriptions(group: Examination) -> list[tuple[str, ...]]:
     """Return the topics that each member subscribes to, in the order of members.
 
     Raises:
@@ -155,7 +155,7 @@ def _balance(group: Examination) -> tuple[AssignmentQuality, Evidence]:
         # With a single topic there is nothing else that members could subscribe to.
         assumed.append(f"every member subscribes to {group.state.topics[0]}, the only topic shown")
     else:
-        _subscribed(group)
+        _subscriptions(group)
         seen.append("subscriptions")
     if not group.state.complete:
         assumed.append("no partitions but those shown")
@@ -226,7 +226,7 @@ def subscriptions_check(group: Examination, _: Limits) -> Observation:
     some = sorted({name for topics in subscribed for name in topics} - common)
     # One difference is enough for a fault. "No difference" needs the subscriptions of every member.
     if not some:
-        _subscribed(group)
+        _subscriptions(group)
     text = f"only some members subscribe to {list_names(some, SHOWN)}"
     ground = evidence(f"subscriptions of {seen}")
     return observe(some, text, "all members subscribe to the same topics", ground)

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias, TypeVar, get_args
 
-from copartition.doctor.examination import SHOWN, Examination, Place
+from copartition.doctor.examination import SHOWN, Examination
 from copartition.doctor.kind_examination import KindExamination
 from copartition.kit.evidence import Evidence, Ground, Missing
+from copartition.kit.places import Place
 from copartition.kit.words import count, list_names
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ are milliseconds.
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 
-from copartition.doctor.examination import SHOWN, Examination, Offsets, Place
+from copartition.doctor.examination import SHOWN, Examination, Offsets
 from copartition.doctor.facts import judge_kept, observe_deleted, observe_waiting
 from copartition.doctor.observing import (
     AGAIN,
@@ -27,6 +27,7 @@ from copartition.doctor.observing import (
     owners_seen,
 )
 from copartition.kit.evidence import Evidence
+from copartition.kit.places import Place
 from copartition.kit.words import count, duration, list_names
 
 

@@ -7,7 +7,7 @@ ids are no questions here. Each check is a function of the examined group and th
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from copartition.doctor.examination import SHOWN, Place
+from copartition.doctor.examination import SHOWN
 from copartition.doctor.kind_checks import (
     KIND_LOOKS,
     done_beyond,
@@ -32,7 +32,8 @@ from copartition.doctor.observing import (
     observe,
     observe_nobody,
 )
-from copartition.groups.kinds.model import ShareGroup, by_place
+from copartition.groups.kinds.model import ShareGroup
+from copartition.kit.places import Place, by_place
 from copartition.kit.words import count, duration, list_names
 
 Sharing: TypeAlias = KindExamination[ShareGroup]

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
-from copartition.doctor.examination import SHOWN, Place
+from copartition.doctor.examination import SHOWN
 from copartition.doctor.kind_checks import (
     KIND_LOOKS,
     kind_members_seen,
@@ -32,7 +32,8 @@ from copartition.doctor.observing import (
     observe,
     observe_nobody,
 )
-from copartition.groups.kinds.model import StreamsGroup, StreamsMember, Subtopology, Tasks, by_place
+from copartition.groups.kinds.model import StreamsGroup, StreamsMember, Subtopology, Tasks
+from copartition.kit.places import Place, by_place
 from copartition.kit.words import count, duration, list_names
 
 Streaming: TypeAlias = KindExamination[StreamsGroup]

@@ -99,7 +99,7 @@ def unknown_places(seats: Sequence[Seat], strategy: str, *, random_ids: bool) ->
     if strategy in _BY_INSTANCE:
         seats = [seat for seat in seats if seat.identity.instance_id is None]
     new = [seat for seat in seats if seat.prefix is not None]
-    if strategy not in _BY_INSTANCE | _BY_ID or (strategy in _BY_ID and any(map(_restarted, new))):
+    if strategy not in _BY_INSTANCE | _BY_ID or (strategy in _BY_ID and any(map(_is_restarted, new))):
         return new
     prefixes = ["" if random_ids else seat.prefix or "" for seat in new]
     ids = [seat.member.id for seat in seats if seat.prefix is None]
@@ -125,10 +125,10 @@ def _kind(seat: Seat) -> Hashable:
 
     A restarted member has partitions of its own, so it is of its own kind.
     """
-    return seat.identity.id if _restarted(seat) else seat.identity._replace(id="")
+    return seat.identity.id if _is_restarted(seat) else seat.identity._replace(id="")
 
 
-def _restarted(seat: Seat) -> bool:
+def _is_restarted(seat: Seat) -> bool:
     """Return True if a new member is an old one, which has had partitions under its new id since."""
     return seat.identity.id != seat.member.id
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from assignors.files import read_text
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.groups.rows import Rows
+from copartition.kit.places import by_topic
 from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_GROUP_PARTITIONS, MAX_ID, MAX_OFFSET, MAX_PARTITION, MAX_TOPIC_NAME
 from partitioning.kit.packages import needs
@@ -111,17 +112,32 @@ def decode_snapshot(content: str | bytes) -> Snapshot:
     Raises:
         SourceError: not JSON of a snapshot, or a major version that this release does not read.
     """
+    snapshot: Snapshot = decode_format(content, Snapshot, FORMAT_VERSION)
+    return snapshot
+
+
+def decode_format(content: str | bytes, type_: Any, version: str) -> Any:
+    """Return the value of a snapshot of one type, whose fields are checked one by one.
+
+    Args:
+        content: the JSON.
+        type_: a struct with a field `format_version`, or a union of such structs.
+        version: the newest format that this release reads, and with it all with the same number before the
+            dot.
+
+    Raises:
+        SourceError: not JSON of this type, or of another major version; the message has the path to the
+            fault.
+    """
     try:
-        snapshot = msgspec.json.decode(content, type=Snapshot)
+        snapshot = msgspec.json.decode(content, type=type_)
     # msgspec gives up on deep nesting with an error of Python's, which is no bug here.
     except RecursionError:
         raise SourceError("not a group snapshot: it is nested too deeply") from None
     except msgspec.MsgspecError as error:
         raise SourceError(f"not a group snapshot: {error}") from error
-    if snapshot.format_version.partition(".")[0] != FORMAT_VERSION.partition(".")[0]:
-        raise SourceError(
-            f"snapshot of format {snapshot.format_version}; this release reads {FORMAT_VERSION}"
-        )
+    if snapshot.format_version.partition(".")[0] != version.partition(".")[0]:
+        raise SourceError(f"snapshot of format {snapshot.format_version}; this release reads {version}")
     return snapshot
 
 
@@ -258,7 +274,7 @@ def make_snapshot(state: GroupState, target: GroupState | None = None) -> Snapsh
         state=state.status,
         topics={name: counts[name] for name in sorted(counts)} if complete else {},
         unassigned={} if complete else unassigned,
-        lag=_lags(state),
+        lag=by_topic(state.lag_by_place),
         topic_ids=_without_unknown(state.topics, state.topic_ids),
         racks=_without_unknown(state.topics, state.racks),
         has_target=target is not None,
@@ -300,19 +316,6 @@ def _lists(
         counts[name] = max(counts.get(name, 0), partition + 1)
         lists[member].setdefault(name, []).append(partition)
     return counts, lists[:-1], lists[-1]
-
-
-def _lags(state: GroupState) -> dict[str, dict[int, int]]:
-    """Return the known lags by topic and partition, sorted."""
-    lag: dict[str, dict[int, int]] = {}
-    if state.lag is None:
-        return lag
-    order = _order(state)
-    rows = order[state.lag[order] != UNKNOWN_LAG]
-    columns = (state.topic[rows].tolist(), state.partition[rows].tolist(), state.lag[rows].tolist())
-    for topic, partition, records in zip(*columns, strict=True):
-        lag.setdefault(state.topics[topic], {})[partition] = records
-    return lag
 
 
 SUFFIX = ".ndjson"

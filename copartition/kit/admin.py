@@ -14,8 +14,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-Place = tuple[str, int]
-"""A topic and the number of one of its partitions."""
+from copartition.kit.places import Place
 
 _64_BITS = 2**64 - 1
 """A mask that turns a signed 64-bit number of Java into the unsigned one with the same bits."""

@@ -1,97 +1,41 @@
 """From one list of strategies to another by rolling bounces: which are safe, or why none is.
 
 A rolling bounce restarts one member after the other with new settings, so that for a while members with old
-and new ones are in the group together. What is safe is not argued here but looked up: `walks.json` has
-what became of real groups that were walked from each strategy to each other one (`benchmarks/migrations`
+and new ones are in the group together. What is safe is not argued here but looked up: `walks` has what
+became of real groups that were walked from each strategy to each other one (`benchmarks/migrations`
 writes it). Beside it stands the coordinator's rule that all members need a strategy in common (KIP-429), and
 what clients refuse to be configured with.
 """
 
-import json
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import NamedTuple
 
-from assignors.interface import RebalanceProtocol
 from assignors.registry import check_for_consumers, get_assignor, name_in_group
 from assignors.state import GroupState
 from copartition.assignment_diff.needed import CO_PARTITIONED
 from copartition.groups.offers import offered_lists
 from copartition.kit.evidence import Evidence, Ground, Missing
 from copartition.kit.words import list_names
-from copartition.simulation.group.clients import PROFILES
+from copartition.migrate.clients import CLIENTS, first_refusal, is_remote, settings_of
+from copartition.migrate.walks import HOW, WalkResult, conversions, walks_of
 from partitioning.errors import MigrationError, UnknownStrategyError
-from partitioning.kit.packages import read_data, read_toml
 from partitioning.profiles import known_client
 
-_CLIENTS = read_toml(__package__, "clients.toml")
-"""Of each client, its names of strategies, and the settings that it refuses under the consumer protocol."""
-
-CLIENTS = tuple(_CLIENTS)
-"""The kinds of clients that are known here."""
-
-_OTHERS = {"kafka-python": 'KafkaPythonAssignor("{}")', "aiokafka": 'aiokafka_assignor("{}")'}
-"""Client -> the object to give it for a strategy of this project; other clients can be given none."""
-
 _POLICIES = ("disabled", "upgrade", "downgrade", "bidirectional")
-
-_REMOTE = {"uniform": "uniform", "broker-range": "range"}
-"""Strategy of the broker -> its name in `group.remote.assignor`."""
 
 _TIMEOUTS = "consumer.session.timeout.ms=45000,consumer.heartbeat.interval.ms=5000"
 """The timeouts of a group of the consumer protocol by their names in its configuration, with defaults."""
 
-
 JAVA_ASSUMED = "all members are Java clients: the source does not show it; set others with --client"
 """The assumption for a group whose source does not show its clients."""
-
-
-_HOW = {
-    "rolling": "",
-    "slow": ", each member back only when the others have its partitions,",
-    "surge": ", each new member before the old one leaves,",
-    "stop": ", all members stopped,",
-}
-"""`Walked.how`, the way in which members were replaced -> words that follow the lists of strategies."""
-
 
 _NO_DEFAULT = (
     "partition.assignment.strategy of the members is set to range; Java members without this setting have "
     "range,cooperative-sticky, and if all do, the last bounce is enough"
 )
 """The assumption for a group that uses "range", the preferred strategy of Java's default list."""
-
-
-class Walked(NamedTuple):
-    """The outcome for real groups that were walked one way.
-
-    Attributes:
-        clients: the kinds of clients in them.
-        way: the lists of strategies from the first to the last.
-        how: the way in which members were replaced, a key of `_HOW`.
-        kafka: the versions of the brokers.
-        groups: how many groups went this way, in first and in later generations.
-        lived: how many of them came through: all members lived and shared all partitions after each restart.
-        fault: what went wrong in the first of the others; None if none did.
-    """
-
-    clients: tuple[str, ...]
-    way: tuple[tuple[str, ...], ...]
-    how: str
-    kafka: tuple[str, ...]
-    groups: int
-    lived: int
-    fault: str | None
-
-    def __str__(self) -> str:
-        """Say the walk as evidence: "librdkafka, range to uniform on Kafka 4.4.0: 2 of 2 groups lived"."""
-        lists = " to ".join(",".join(strategies) for strategies in self.way)
-        groups = f"{self.lived} of {self.groups} groups lived"
-        groups += f", in the others {self.fault}" if self.fault else ""
-        where = f"{_HOW[self.how]} on Kafka {list_names(self.kafka)}"
-        return f"{' and '.join(self.clients)}, {lists}{where}: {groups}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +138,13 @@ def plan_migration(
         MigrationError: a list that is empty, names a strategy twice, or has one of a broker beside others; a
             client that cannot have what it is said to have now; or a client or a policy that is not known.
     """
-    for value, names in (*((client, _CLIENTS) for client in clients), (policy, _POLICIES)):
+    for value, names in (*((client, CLIENTS) for client in clients), (policy, _POLICIES)):
         if value not in names:
             known = known_client(value)
             meant = f"; did you mean {known.client}?" if known is not None and known.client in names else ""
             raise MigrationError(f"{value!r} is none of {', '.join(names)}{meant}")
     old, new = (_check_strategies(tuple(map(name_in_group, names))) for names in (before, after))
-    if fault := _first_refusal(clients, old):
+    if fault := first_refusal(clients, old):
         raise MigrationError(f"{fault}, so no member can have {', '.join(old)} now")
     if old == new:
         return Migration(
@@ -222,7 +166,7 @@ def _separation_warning(old: tuple[str, ...], new: tuple[str, ...]) -> str | Non
     together = {*CO_PARTITIONED.values()}
     if old[0] not in together or new[0] in together:
         return None
-    keeps = CO_PARTITIONED["consumer" if _remote(new) else "classic"]
+    keeps = CO_PARTITIONED["consumer" if is_remote(new) else "classic"]
     return (
         f"if the application joins topics of equal partition counts by partition, that ends: {new[0]} does "
         f"not give equal numbers to one member, {keeps} does"
@@ -244,7 +188,7 @@ def _find_way(old: tuple[str, ...], new: tuple[str, ...], asked: _Request) -> Mi
         if fault is None:
             return _migration(old, lists, asked)
         # Kafka's documents name the way over a list of both: its fault is told if the client has the new one.
-        if first is None or (first.instead is None and not _remote(lists[0])):
+        if first is None or (first.instead is None and not is_remote(lists[0])):
             first = fault
     assert first is not None
     return _no_way(old, new, first, asked)
@@ -256,7 +200,7 @@ def _candidates(old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[tuple[tu
     The list of both comes second: a member with it goes with those of before and with those of after.
     """
     yield (new,)
-    if not (_remote(old) or _remote(new)):
+    if not (is_remote(old) or is_remote(new)):
         yield (tuple(dict.fromkeys((*new, *old))), new)
         # A group can be converted to the consumer protocol and back, which takes no strategy in common.
         yield (("uniform",), new)
@@ -272,7 +216,7 @@ def _migration(old: tuple[str, ...], lists: Sequence[tuple[str, ...]], asked: _R
     """
     bounces = []
     # Walks of the whole way show more than those of its steps.
-    whole = _walks_of(asked.clients, (old, *lists))
+    whole = walks_of(asked.clients, (old, *lists))
     for before, after in zip((old, *lists), lists, strict=False):
         bounces.append(_bounce(before, after, whole, asked))
     assumed = dict.fromkeys(text for bounce in bounces for text in bounce.ground.assumed)
@@ -284,7 +228,7 @@ def _migration(old: tuple[str, ...], lists: Sequence[tuple[str, ...]], asked: _R
 
 def _no_way(old: tuple[str, ...], new: tuple[str, ...], fault: _Fault, asked: _Request) -> Migration:
     """Say what is in the way, and the mildest thing that real groups show to work."""
-    stopped = _walks_of(asked.clients, (old, new), how="stop")
+    stopped = walks_of(asked.clients, (old, new), how="stop")
     if fault.instead is not None or not stopped or any(walk.fault for walk in stopped):
         instead = fault.instead or f"Nothing that was walked leads there; stay with {','.join(old)}."
         return Migration((), Evidence(fault.sources), fault.text, instead)
@@ -293,9 +237,9 @@ def _no_way(old: tuple[str, ...], new: tuple[str, ...], fault: _Fault, asked: _R
         "way that was walked the new member was refused, and the others read on"
     )
     # The milder ways stand beside the stop, so that readers see that these were tried.
-    walks = [walk for how in _HOW for walk in _walks_of(asked.clients, (old, new), how)]
+    walks = [walk for how in HOW for walk in walks_of(asked.clients, (old, new), how)]
     ground = Evidence(tuple(map(str, walks)))
-    settings = _settings(new, asked.clients, was_remote=_remote(old))
+    settings = settings_of(new, asked.clients, was_remote=is_remote(old))
     stop = Bounce(new, settings, _commands(old, new, asked.group), (), why, ground)
     sources = tuple(dict.fromkeys((*fault.sources, *ground.sources)))
     return Migration((), Evidence(sources), fault.text, None, stop)
@@ -326,12 +270,12 @@ def migrate_group(
     migration = plan_migration(old, after, **asked._asdict())
     lists = offered_lists(state)
     left = tuple(member.client_id or member.id for member in state.members if member.protocol == "classic")
-    if left and _remote(new):
+    if left and is_remote(new):
         # Only the members that are left have to lose their settings of the classic protocol. If the assignor
         # changes, too, all members are restarted, and the ones that have lost the settings just stay without.
         migration = _convert_the_rest(new, asked, len(state.members), left)
         migration = migration if old == new else replace(migration, remaining=())
-    elif isinstance(lists, Missing) and (old == new or (left and not _remote(new))):
+    elif isinstance(lists, Missing) and (old == new or (left and not is_remote(new))):
         to_say = (
             f"if a list has more than {state.strategy}, name it: copartition migrate {state.strategy},OTHER"
         )
@@ -339,9 +283,9 @@ def migrate_group(
     elif old == new:
         assert isinstance(lists, Evidence)
         wants = "every member asks the brokers for this assignor or for none, which no source shows"
-        return Migration((), replace(lists, assumed=(wants,) if _remote(new) else ()))
+        return Migration((), replace(lists, assumed=(wants,) if is_remote(new) else ()))
     assumed = [*state.assumed, *([] if kinds else [JAVA_ASSUMED])]
-    if isinstance(lists, Missing) and not _remote(old) and migration.obstacle is None:
+    if isinstance(lists, Missing) and not is_remote(old) and migration.obstacle is None:
         assumed.append(
             f"no member offers more than {state.strategy}, which no source shows; with more in a list these "
             "bounces are safe, too, but fewer may do"
@@ -360,7 +304,7 @@ def _convert_the_rest(new: tuple[str, ...], asked: _Request, members: int, left:
         members: of the group, of either protocol.
         left: names of those that are left.
     """
-    settings = _settings(new, asked.clients, was_remote=False)
+    settings = settings_of(new, asked.clients, was_remote=False)
     ground = Evidence((f"{len(left)} of {members} members speak the classic protocol, by their member type",))
     why = "the group is of the consumer protocol already, in which members of both protocols are together"
     bounce = Bounce(new, settings, _commands(("range",), new, asked.group), new, why, ground)
@@ -410,40 +354,6 @@ def _check_strategies(strategies: tuple[str, ...]) -> tuple[str, ...]:
     return strategies
 
 
-def _remote(strategies: tuple[str, ...]) -> bool:
-    """Return whether a list is the broker's one strategy: the consumer protocol."""
-    return not get_assignor(strategies[0]).protocols
-
-
-def _first_refusal(clients: Sequence[str], strategies: tuple[str, ...]) -> str | None:
-    """Say why the first client that cannot be configured with these strategies cannot; None if all can."""
-    return next(filter(None, (_refusal(client, strategies) for client in clients)), None)
-
-
-def _refusal(client: str, strategies: tuple[str, ...]) -> str | None:
-    """Say why a client cannot be configured with these strategies; None if it can.
-
-    Args:
-        client: one of `CLIENTS`.
-        strategies: those that `_check_strategies` lets pass.
-
-    Returns:
-        A clause that begins with the client's name.
-    """
-    if _remote(strategies):
-        # A client without a delay of that protocol does not speak it.
-        speaks = PROFILES[client].consumer_late_ms is not None
-        return None if speaks else f"{client} does not speak the consumer protocol (KIP-848)"
-    own = _CLIENTS[client]["strategies"]
-    unknown = [name for name in strategies if client not in _OTHERS and name not in own]
-    if unknown:
-        other = " but a class of your own" if client == "java" else ", and cannot be given one"
-        return f"{client} has no strategy {unknown[0]}{other}"
-    eager = [RebalanceProtocol.COOPERATIVE not in get_assignor(name).protocols for name in strategies]
-    refusal = PROFILES[client].refusal(eager=eager)
-    return refusal and f"{client} {refusal}"
-
-
 def _fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Request) -> _Fault | None:
     """Say why a bounce from one list to another is not to be tried; None if it is safe.
 
@@ -452,32 +362,32 @@ def _fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Request) -> _Faul
         new: what they have after it.
         asked: whose members, and what the brokers allow.
     """
-    if refusal := _first_refusal(asked.clients, new):
+    if refusal := first_refusal(asked.clients, new):
         # A list of several is only this program's idea; the client may well have the last one alone.
         instead = (
             None if len(new) > 1 else f"Stay with {','.join(old)}, or move to a client that has {new[0]}."
         )
-        sources = tuple(map(str, _walks_of(asked.clients, (old, new)))) or (
+        sources = tuple(map(str, walks_of(asked.clients, (old, new)))) or (
             f"the client's own rules: {refusal}",
         )
         return _Fault(refusal, instead, sources)
-    if _remote(old) == _remote(new):
+    if is_remote(old) == is_remote(new):
         # With nothing in common a classic member gets InconsistentGroupProtocol, on which clients stop.
         # Between its own assignors the coordinator chooses, so any two members go together.
-        accepted = _remote(old) or {*old} & {*new}
+        accepted = is_remote(old) or {*old} & {*new}
         return None if accepted else _Fault("old and new members need a strategy in common", None, (_RULE,))
     return _conversion_fault(old, new, asked)
 
 
 def _conversion_fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Request) -> _Fault | None:
     """Say why a group is not to be converted between the protocols; None if it is safe."""
-    if _remote(new) and asked.group_version == 0:
+    if is_remote(new) and asked.group_version == 0:
         return _Fault(
             "the brokers do not know the consumer protocol (KIP-848)",
             "There is no way until the brokers are upgraded.",
             ("the cluster's feature group.version is 0",),
         )
-    needed = "upgrade" if _remote(new) else "downgrade"
+    needed = "upgrade" if is_remote(new) else "downgrade"
     if asked.policy not in {needed, "bidirectional"}:
         policy = f"group.consumer.migration.policy={asked.policy}"
         return _Fault(
@@ -487,11 +397,11 @@ def _conversion_fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Reques
         )
     # One group that was lost is enough: others may have come through by luck, because a member came back
     # before the rest had rebalanced without it.
-    refused = [walk for walk in _conversions(old, new, asked.clients) if walk.fault]
+    refused = [walk for walk in conversions(old, new, asked.clients) if walk.fault]
     if not refused:
         return None
     walk = refused[0]
-    strategy = walk.way[0 if _remote(new) else -1][0]
+    strategy = walk.way[0 if is_remote(new) else -1][0]
     return _Fault(
         f"brokers of Kafka {list_names(walk.kafka)} refuse to convert {' and '.join(walk.clients)} groups of "
         f"{strategy}",
@@ -503,101 +413,35 @@ def _conversion_fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Reques
 _RULE = "the coordinator's rule: it accepts no member without a strategy that all others have, too (KIP-429)"
 
 
-def _bounce(old: tuple[str, ...], new: tuple[str, ...], whole: Sequence[Walked], asked: _Request) -> Bounce:
+def _bounce(
+    old: tuple[str, ...], new: tuple[str, ...], whole: Sequence[WalkResult], asked: _Request
+) -> Bounce:
     """Return a bounce that has no fault; `whole`: the walks of all bounces one after the other."""
-    settings = _settings(new, asked.clients, was_remote=_remote(old))
+    settings = settings_of(new, asked.clients, was_remote=is_remote(old))
     commands = _commands(old, new, asked.group)
-    if not (_remote(old) or _remote(new)):
+    if not (is_remote(old) or is_remote(new)):
         common = tuple(name for name in old if name in new)
         why = f"all members have {' and '.join(common)}; the coordinator chooses what all have"
         return Bounce(new, settings, commands, common, why, Evidence((_RULE, *map(str, whole))))
-    walked = tuple(map(str, whole or _conversions(old, new, asked.clients)))
-    if _remote(old) and _remote(new):
+    walked = tuple(map(str, whole or conversions(old, new, asked.clients)))
+    if is_remote(old) and is_remote(new):
         why = "the coordinator assigns by what most of those members want who want a certain assignor"
         return Bounce(new, settings, commands, (*old, *new), why, Evidence(walked))
     assumed = [f"group.consumer.migration.policy of the brokers is {asked.policy}"]
     if asked.group_version is None:
         assumed.append("the brokers know the consumer protocol: Kafka 4.0 or newer, feature group.version 1")
-    if _remote(new):
+    if is_remote(new):
         why = "the first member that speaks the consumer protocol converts the group; the others stay in it"
     else:
         why = "the group is converted when the last member that speaks the consumer protocol is gone"
     ground = Evidence(walked, tuple(assumed))
-    return Bounce(new, settings, commands, new if _remote(new) else old, why, ground)
-
-
-def _conversions(old: tuple[str, ...], new: tuple[str, ...], clients: Sequence[str]) -> list[Walked]:
-    """Return the walks between the protocols, of each strategy that a classic member may have used."""
-    if _remote(old) and _remote(new):
-        return _walks_of(clients, (old, new))
-    # Which strategy of a list the group uses depends on the other members, so each must have been safe.
-    pairs = [((name,), new) for name in old] if _remote(new) else [(old, (name,)) for name in new]
-    return [walk for pair in pairs for walk in _walks_of(clients, pair)]
-
-
-def _walks_of(clients: Sequence[str], way: tuple[tuple[str, ...], ...], how: str = "rolling") -> list[Walked]:
-    """Return the walks of this way by groups that have no other clients than these."""
-    # A mixture is no safer than each of its clients alone, since any member may come to lead.
-    return [walk for walk in _table() if (walk.way, walk.how) == (way, how) and {*walk.clients} <= {*clients}]
-
-
-@cache
-def _table() -> tuple[Walked, ...]:
-    """Return what became of all groups that were walked."""
-    rows = json.loads(read_data(__package__, "walks.json"))
-    return tuple(
-        Walked(
-            tuple(row["clients"]),
-            tuple(tuple(strategies.split(",")) for strategies in row["way"]),
-            row["how"],
-            tuple(row["kafka"]),
-            row["groups"],
-            row["lived"],
-            row["fault"],
-        )
-        for row in rows
-    )
+    return Bounce(new, settings, commands, new if is_remote(new) else old, why, ground)
 
 
 def _commands(old: tuple[str, ...], new: tuple[str, ...], group: str) -> tuple[str, ...]:
     """Return what keeps the members' timeouts in force: under the consumer protocol the brokers have them."""
-    if _remote(old) or not _remote(new):
+    if is_remote(old) or not is_remote(new):
         return ()
     # By group, not by broker, so that the timeouts of other groups stay as they are.
     whose = f"--alter --entity-type groups --entity-name {shlex.quote(group)}"
     return (f"kafka-configs.sh --bootstrap-server HOST:PORT {whose} --add-config {_TIMEOUTS}",)
-
-
-def _settings(
-    strategies: tuple[str, ...], clients: Sequence[str], *, was_remote: bool
-) -> dict[str, dict[str, str | None]]:
-    """Return the settings of each client, by its name."""
-    return {client: member_settings(client, strategies, was_remote=was_remote) for client in clients}
-
-
-def member_settings(client: str, strategies: tuple[str, ...], *, was_remote: bool) -> dict[str, str | None]:
-    """Return the settings that start a member of this client with these strategies.
-
-    Args:
-        client: one of `CLIENTS`.
-        strategies: strategies of the client's side, the preferred one first, or one of the broker.
-        was_remote: whether the member has a strategy of the broker before.
-
-    Returns:
-        Value of each setting by its name; None for a setting to remove: the client does not start with it.
-    """
-    if _remote(strategies):
-        settings: dict[str, str | None] = {
-            "group.protocol": "consumer",
-            "group.remote.assignor": _REMOTE.get(strategies[0], strategies[0]),
-        }
-        # A member that speaks this protocol already could not have started with what it refuses.
-        return settings if was_remote else settings | dict.fromkeys(_CLIENTS[client]["refused"])
-    own = _CLIENTS[client]["strategies"]
-    # What the client does not have itself is a strategy of this project, given to it as an object.
-    names = [own.get(name) or _OTHERS[client].format(name) for name in strategies]
-    if client in _OTHERS:
-        return {"partition_assignment_strategy": f"[{', '.join(names)}]"}
-    # One text, unlike the list of objects above; the preferred name comes first in both.
-    settings = {"partition.assignment.strategy": ",".join(names)}
-    return settings | ({"group.protocol": "classic", "group.remote.assignor": None} if was_remote else {})

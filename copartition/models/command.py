@@ -144,7 +144,7 @@ def batching(
         tune_producer(
             stream.times_ms,
             stream.value_bytes,
-            stream.placed(partitions, client, seed),
+            stream.place_keys(partitions, client, seed),
             limit_ms=limit,
             leaders=[partition % brokers for partition in range(partitions)],
             brokers=[BrokerTimes(latency_ms=round_trip, request_ms=request_time)] * brokers,

@@ -54,7 +54,7 @@ class RecordStream:
     partitions: NDArray[np.int64] | None = None
     assumed: tuple[str, ...] = ()
 
-    def placed(self, partitions: int, client: str, seed: int) -> NDArray[np.int64]:
+    def place_keys(self, partitions: int, client: str, seed: int) -> NDArray[np.int64]:
         """Return the partition of each record with a key, by the client's rule; -1 for the others.
 
         Keys that are not known are spread evenly at random.

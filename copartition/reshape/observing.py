@@ -163,7 +163,7 @@ def _consumer_group(
     """Return a group of consumers; None if it does not read the topic."""
     # The second state is the one that is assigned next (KIP-848), which changes nothing of who reads what.
     state, _ = read_group(cluster, name)
-    committed = cluster.committed(name)
+    committed = cluster.committed_offsets(name)
     commits = {number: offset for (read, number), offset in committed.items() if read == topic}
     if not commits and topic not in state.topics:
         return None

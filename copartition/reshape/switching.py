@@ -81,7 +81,9 @@ def committed_groups(cluster: Cluster, topic: str, only: Collection[str] = ()) -
         if name.startswith(PREFIX):
             continue
         commits = {
-            place: offset for (read, place), offset in cluster.committed(name).items() if read == topic
+            place: offset
+            for (read, place), offset in cluster.committed_offsets(name).items()
+            if read == topic
         }
         if commits:
             found[name] = commits
@@ -113,7 +115,11 @@ def group_switches(
             members = len(cluster.describe_group(name).members)
         except GroupNotFoundError:
             members = 0  # commits outlive the last member's group for a while
-        now = {place: offset for (read, place), offset in cluster.committed(name).items() if read == target}
+        now = {
+            place: offset
+            for (read, place), offset in cluster.committed_offsets(name).items()
+            if read == target
+        }
         # Both topics' commits are read now, and not taken from an earlier run: they may have changed since.
         switches.append(
             GroupSwitch(

@@ -75,12 +75,12 @@ class ScenarioInputs(NamedTuple):
             ScenarioError: a scenario cannot be read, or is impossible.
             SourceError: a group cannot be read.
         """
-        bases = self._from_groups(plans) if self.captured(plans) else self._from_files(plans)
+        bases = self._from_groups(plans) if self.are_captures(plans) else self._from_files(plans)
         if self.seed is None:
             return bases
         return [base._replace(scenario=replace(base.scenario, seed=self.seed)) for base in bases]
 
-    def captured(self, plans: Sequence[str]) -> bool:
+    def are_captures(self, plans: Sequence[str]) -> bool:
         """Return whether the files are captured groups: there is a --deploy, or all files are records."""
         return bool(self.deploys) or all(plan.lower().endswith(_RECORD) for plan in plans)
 
@@ -281,7 +281,7 @@ def simulate(
         captured = inputs.read(plans)
         for text in dict.fromkeys(text for _, assumed in captured for text in assumed):
             complain(ctx, f"assumed: {text}")
-        ctx.exit(_report(captured, runs, output, html, answers=inputs.captured(plans)))
+        ctx.exit(_report(captured, runs, output, html, answers=inputs.are_captures(plans)))
 
 
 def _find(plan: str) -> Path:

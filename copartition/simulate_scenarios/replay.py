@@ -110,7 +110,7 @@ class Episode:
         """What makes a group rebalance: members that joined, left or restarted; topics that grew."""
         return tuple(change for change in self.changes if change.kind in CAUSES)
 
-    def planned(self, assignor: str) -> GroupState:
+    def plan_members(self, assignor: str) -> GroupState:
         """Return the assignment that the strategy makes for the members after the episode.
 
         Before it, members own the partitions that they owned before the episode. A member that is new, or has
@@ -312,7 +312,7 @@ class TimeRange(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Compared:
+class EpisodeComparison:
     """Holds an episode compared with the model.
 
     Attributes:
@@ -362,7 +362,7 @@ class Replay:
     runs: int
     steps: int
     seconds: float
-    compared: tuple[Compared, ...]
+    compared: tuple[EpisodeComparison, ...]
     assumed: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -406,7 +406,7 @@ def replay_record(
     compared = []
     for episode in episodes(named_steps):
         # Nothing can be assigned in a group without members.
-        planned = episode.planned(strategy) if episode.steps[-1].names else episode.steps[-1].step.state
+        planned = episode.plan_members(strategy) if episode.steps[-1].names else episode.steps[-1].step.state
         assumed |= dict.fromkeys(planned.assumed)
         compared.append(_compare(episode, planned, strategy, changes, seeds))
     settings = with_settings(Scenario((Topic("any", 1),), ()), changes).settings
@@ -478,8 +478,8 @@ def _warnings(path: str | PathLike[str], settled: Sequence[int], steps: Sequence
 
 def _compare(
     episode: Episode, planned: GroupState, strategy: str, changes: Mapping[str, str], seeds: Sequence[int]
-) -> Compared:
-    """Compare an episode with the model: owners with `planned`, times with one run for each seed.
+) -> EpisodeComparison:
+    """Compare an episode with the model: owners with `plan_members`, times with one run for each seed.
 
     Args:
         episode: the episode.
@@ -503,7 +503,7 @@ def _compare(
         scenarios = (with_settings(episode.scenario(strategy, seed), changes) for seed in seeds)
         runs = [episode.unnamed_ms(simulate(scenario)) for scenario in scenarios]
         predicted = TimeRange(min(runs), median(runs), max(runs))
-    return Compared(
+    return EpisodeComparison(
         episode.first,
         episode.last,
         episode.causes,
@@ -545,7 +545,9 @@ def whole_bounds(episode: Episode) -> Bounds | None:
     return bounds if usable and bounds is not None and bounds.most is not None else None
 
 
-def _assumptions(compared: Sequence[Compared], settings: Settings, runs: int, *, consumer: bool) -> list[str]:
+def _assumptions(
+    compared: Sequence[EpisodeComparison], settings: Settings, runs: int, *, consumer: bool
+) -> list[str]:
     """Return what no record shows, for the kinds of causes that occurred.
 
     Args:

@@ -70,7 +70,7 @@ from partitioning.errors import ScenarioError
 from partitioning.kit.limits import check_members
 
 
-class Watched(Protocol):
+class WatchedGroup(Protocol):
     """A group as the agenda sees it; see `copartition.simulation.run.Run`.
 
     Reading `unread` or a lag brings the records up to the present, which takes time. So the agenda reads one
@@ -133,7 +133,7 @@ class _Watch:
         self.condition = condition
         self._since_ms = math.inf
 
-    def holds(self, now_ms: float, group: Watched) -> bool:
+    def holds(self, now_ms: float, group: WatchedGroup) -> bool:
         """Return whether the figure has been beyond the limit for `for_ms`, as seen by the looks so far.
 
         The time counts from the first look at which the figure was beyond the limit, not from the moment at
@@ -205,7 +205,7 @@ class Agenda:
         look_ms = self._look_ms if self._watches else math.inf
         return min(look_ms, self._queue[0].at_ms) if self._queue else look_ms
 
-    def due(self, now_ms: float, group: Watched) -> Iterator[Primitive]:
+    def due(self, now_ms: float, group: WatchedGroup) -> Iterator[Primitive]:
         """Yield the events due by now; the caller must make each of them before it asks for the next.
 
         Raises:
@@ -222,7 +222,7 @@ class Agenda:
             else:
                 yield from self._begin(entry.what, entry.at_ms, entry.number, group)
 
-    def reactions(self, group: Watched) -> Iterator[Primitive]:
+    def reactions(self, group: WatchedGroup) -> Iterator[Primitive]:
         """Yield the events that a refused commit sets off, before its consumer does anything else.
 
         The caller must make each of them before it asks for the next.
@@ -245,7 +245,7 @@ class Agenda:
         rank = math.inf if last else number
         heappush(self._queue, _Entry(float(at_ms), rank, next(self._turns), number, what))
 
-    def _look(self, now_ms: float, group: Watched) -> None:
+    def _look(self, now_ms: float, group: WatchedGroup) -> None:
         """Begin the events whose condition holds now, and set the time of the next look.
 
         An event whose condition held is no longer watched: a condition starts its event only once.
@@ -281,7 +281,7 @@ class Agenda:
             self._random[number] = np.random.Generator(philox)
         return self._random[number]
 
-    def _begin(self, event: Event, now_ms: float, number: int, group: Watched) -> Iterator[Primitive]:
+    def _begin(self, event: Event, now_ms: float, number: int, group: WatchedGroup) -> Iterator[Primitive]:
         """Begin an event: yield it if it is a single step, else plan the steps that it consists of.
 
         An autoscaler plans its next look itself, so it never ends by itself; the run's `until_ms` ends it.
@@ -299,7 +299,7 @@ class Agenda:
         else:
             yield self._single(event, number, group)
 
-    def _single(self, event: Primitive, number: int, group: Watched) -> Primitive:
+    def _single(self, event: Primitive, number: int, group: WatchedGroup) -> Primitive:
         """Return an event of the scenario that is a single step, with its length drawn.
 
         The checks are those of `inputs.course`, made again against what has really happened in the run. If a
@@ -326,7 +326,7 @@ class Agenda:
                 return replace(event, down_ms=self._lengths(number)(event.down_ms))
         return event
 
-    def _running(self, event: ByName, number: int, group: Watched) -> Consumer:
+    def _running(self, event: ByName, number: int, group: WatchedGroup) -> Consumer:
         """Return the consumer that an event names; raise `ScenarioError` if it does not run."""
         if event.consumer not in self._consumers:
             raise no_consumer(event, number, self._consumers)
@@ -347,7 +347,7 @@ class Agenda:
             self._planned[step.name] += 1
             self._add(step.at_ms, number, step)
 
-    def _step(self, step: Step, number: int, group: Watched) -> Iterator[Primitive]:
+    def _step(self, step: Step, number: int, group: WatchedGroup) -> Iterator[Primitive]:
         """Yield a step that is due, unless other steps have made it impossible.
 
         A start is made only if the consumer does not run; a close or a crash only if it runs. Any other step
@@ -374,7 +374,7 @@ class Agenda:
             ]
             heapify(self._queue)
 
-    def _roll_out(self, event: Rollout, now_ms: float, number: int, group: Watched) -> None:
+    def _roll_out(self, event: Rollout, now_ms: float, number: int, group: WatchedGroup) -> None:
         """Plan a change of the whole group, or put it off until the change before it has ended.
 
         Two changes of the whole group never overlap. The second begins when the last step of the first is
@@ -399,7 +399,7 @@ class Agenda:
         self._plan(steps, number)
         self._ends_ms = max((step.at_ms for step in steps), default=now_ms)
 
-    def _scale_by_lag(self, event: Autoscaler, now_ms: float, number: int, group: Watched) -> None:
+    def _scale_by_lag(self, event: Autoscaler, now_ms: float, number: int, group: WatchedGroup) -> None:
         """Plan the changes that an autoscaler decides on now, and its next look."""
         self._add(now_ms + event.polling_ms, number, event)
         present, partitions = len(self._future(group)), sum(self._cluster.counts.values())
@@ -408,7 +408,7 @@ class Agenda:
         self._plan(self._scale(wanted, event, now_ms, number, group), number)
 
     def _scale(
-        self, wanted: int, event: ScaleTo | Autoscaler, now_ms: float, number: int, group: Watched
+        self, wanted: int, event: ScaleTo | Autoscaler, now_ms: float, number: int, group: WatchedGroup
     ) -> list[Step]:
         """Return the steps that bring the group to `wanted` consumers after all planned steps.
 
@@ -431,7 +431,7 @@ class Agenda:
             for consumer in newcomers(more, like, future, self._consumers)
         ]
 
-    def _future(self, group: Watched) -> dict[str, Consumer]:
+    def _future(self, group: WatchedGroup) -> dict[str, Consumer]:
         """Return the consumers that will run after all planned steps, by name, in the order of their starts.
 
         Planned steps are applied in the order in which they will happen. A consumer that is about to close

@@ -12,7 +12,7 @@ from typing import Any
 
 from copartition.simulation.inputs.events import Consumer, Join
 from copartition.simulation.inputs.scenario import Scenario
-from copartition.simulation.inputs.settings import Settings, dotted
+from copartition.simulation.inputs.settings import Settings, kafka_name
 from copartition.simulation.outcome.result import RunSummary
 from copartition.simulation.run import simulate_seeds
 from partitioning.errors import ScenarioError
@@ -20,7 +20,7 @@ from partitioning.kit.limits import check_members
 from partitioning.kit.near import near
 from partitioning.topic_partition import is_integer
 
-_SETTINGS = {dotted(setting.name): setting.name for setting in fields(Settings)}
+_SETTINGS = {kafka_name(setting.name): setting.name for setting in fields(Settings)}
 _LOAD = {f"load.{name}": name for name in ("rate", "capacity", "zipf")}
 
 AXES = {
@@ -72,7 +72,7 @@ def scenario_of(scenario: Scenario, cell: Mapping[str, Any]) -> Scenario:
         )
         if "members" in cell:
             changed = _with_members(changed, cell["members"])
-        return _with_static(changed, cell["static"]) if "static" in cell else changed
+        return with_static(changed, static=cell["static"]) if "static" in cell else changed
     except ScenarioError as error:
         raise in_cell(error, cell) from error
 
@@ -117,7 +117,7 @@ def _with_members(scenario: Scenario, members: int) -> Scenario:
     return replace(scenario, consumers=(*scenario.consumers[:members], *more))
 
 
-def _with_static(scenario: Scenario, static: bool) -> Scenario:
+def with_static(scenario: Scenario, *, static: bool) -> Scenario:
     """Return every consumer, also one that joins later, as a static member or as a dynamic one."""
     return replace(
         scenario,
@@ -172,7 +172,7 @@ def simulate_grid(
     workers = _cores() if processes is None else processes
     for what, number in (("runs", runs), ("processes", workers)):
         check_count(what, number)
-    plan, every = planned(scenario, runs), cells(grid)
+    plan, every = scenario_for_runs(scenario, runs), cells(grid)
     workers = min(workers, runs)
     if workers == 1:
         return rows_of(plan, every, range(runs * len(every)))
@@ -185,7 +185,7 @@ def simulate_grid(
         return [*chain.from_iterable(pool.map(partial(rows_of, plan, every), parts))]
 
 
-def planned(scenario: Scenario | str | PathLike[str], runs: int) -> Scenario:
+def scenario_for_runs(scenario: Scenario | str | PathLike[str], runs: int) -> Scenario:
     """Return the scenario, read if it is a path; ScenarioError if there is no seed for each of the runs."""
     plan = scenario if isinstance(scenario, Scenario) else Scenario.from_file(scenario)
     if plan.seed + runs > 2**63:

@@ -159,7 +159,7 @@ class Ledger:
         self._states = PartitionStates(partitions.total, memberships, self._partition_ms, flow=self._flow)
         # All second readers so far. The end of one that still reads is moved forward if its process ends.
         self._zombies: list[Zombie] = []
-        self.born(partitions.present(), 0.0, Phase.PAUSED, self.cause("nobody in the group"))
+        self.add_partitions(partitions.present(), 0.0, Phase.PAUSED, self.cause("nobody in the group"))
 
     @property
     def now(self) -> PartitionStates:
@@ -187,7 +187,7 @@ class Ledger:
         self.causes.append(text)
         return len(self.causes) - 1
 
-    def owned(self, member: int) -> NDArray[np.int32]:
+    def owned_partitions(self, member: int) -> NDArray[np.int32]:
         """Return the partitions that a member was given last, ascending; they may not be read yet.
 
         The partitions of a silent or dead member stay its own until the group gives them to another member.
@@ -196,7 +196,7 @@ class Ledger:
 
     # The methods that write the seven kinds of transitions, as `TransitionKind` defines them.
 
-    def born(self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int) -> None:
+    def add_partitions(self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int) -> None:
         """Add partitions that exist from now on and have no reader."""
         self._write(TransitionKind.SETTLE, partitions, at_ms, phase, cause)
 
@@ -287,7 +287,7 @@ class Ledger:
 
         The arguments are as in `halt`, but a partition that stands still already keeps its phase.
         """
-        had = self.owned(member)
+        had = self.owned_partitions(member)
         # This must be read before the stop is written: afterwards the member reads none of them.
         read = had[self.now.read_by_owner(had, at_ms)]
         self._halt(had, at_ms, phase, cause, committed, settles=False)

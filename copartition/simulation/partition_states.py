@@ -272,7 +272,7 @@ class PartitionStates:
         """
         if self.phase[partitions[0]] == _ABSENT:
             if self._flow is not None:
-                self._flow.born(partitions, at_ms)
+                self._flow.add_partitions(partitions, at_ms)
             self._still_since[partitions] = at_ms
             self.unread += len(partitions)
         else:

@@ -162,7 +162,7 @@ class Run:
                 world.note(EVENT_NAMES[type(event)], topic, partitions=count)
                 new = world.partitions.grow(topic, count)
                 cause = world.ledger.cause(f"{topic} has {count} partitions")
-                world.ledger.born(new, now_ms, Phase.UNNOTICED, cause)
+                world.ledger.add_partitions(new, now_ms, Phase.UNNOTICED, cause)
                 engine.on_growth(world.partitions.topic(topic), created=isinstance(event, Create))
             case Reassign(topic=topic, racks=racks):
                 world.note("reassign", topic, racks=[list(of_partition) for of_partition in racks])

@@ -164,7 +164,7 @@ def look_at(cluster: Cluster, topics: Collection[str] | None, group: str | None)
                 "partitions of topics that this user may not DESCRIBE: brokers leave them out without a word"
             )
             missing.append(Missing(what, f"name the topics with --only-topic, or {right}"))
-    committed = {} if group is None else cluster.committed(group)
+    committed = {} if group is None else cluster.committed_offsets(group)
     places = {(name, number) for name in topics for number in range(cluster.counts[name])} | set(committed)
     # Stable offsets come first, because an end that is requested later is never below them. In the other
     # order, a commit in between could make `stable` exceed the end.

@@ -92,7 +92,7 @@ def watch(
         complain(ctx, words if trouble.why else f"live:{group}: {words}")
 
     reader = AnyGroupReader(group, config)
-    ends, committed = (None, None) if record is None else (reader.ends, reader.committed)
+    ends, committed = (None, None) if record is None else (reader.ends, reader.committed_offsets)
     looks = Looks(
         reader,
         interval_s=interval_ms / 1000,

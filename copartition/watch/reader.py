@@ -24,7 +24,7 @@ class AnyGroupReader:
         self._group = group
         self._config = config
         self._consumers = reader.GroupReader(group, config)
-        self.ends, self.committed = self._consumers.ends, self._consumers.committed
+        self.ends, self.committed_offsets = self._consumers.ends, self._consumers.committed_offsets
         self._kind: str | None = None
         self._latest: tuple[Any, None] | None = None
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from copartition.groups.kinds.model import OtherGroup, ShareGroup, StreamsGroup
-    from copartition.simulate_scenarios.replay import Bounds, Compared, Replay, TimeRange
+    from copartition.simulate_scenarios.replay import Bounds, EpisodeComparison, Replay, TimeRange
 
 
 _MEMBERS = (ChangeKind.JOINED, ChangeKind.LEFT, ChangeKind.RESTARTED)
@@ -311,7 +311,7 @@ def replay_json(replay: Replay) -> str:
     )
 
 
-def _event(compared: Compared) -> dict[str, Any]:
+def _event(compared: EpisodeComparison) -> dict[str, Any]:
     """Return an event as plain values of JSON; steps are numbers from 0 on."""
     return {
         "first_step": compared.first,
@@ -335,7 +335,7 @@ def _times(times: Bounds | TimeRange | None) -> dict[str, int | None] | None:
     return {name: None if value is None else round(value) for name, value in times._asdict().items()}
 
 
-def _row(compared: Compared) -> tuple[str, ...]:
+def _row(compared: EpisodeComparison) -> tuple[str, ...]:
     """Return the cells of an event in the order of `_COLUMNS`."""
     differing = sum(len(change.partitions) for change in compared.differing)
     owners = f"{differing:,} of {count(compared.partitions, 'partition')} differ" if differing else "equal"

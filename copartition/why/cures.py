@@ -7,7 +7,6 @@ or is reported as unknown. Names that end with `_s` are seconds, those with `_ms
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from math import ceil
 from typing import NamedTuple
 
@@ -15,6 +14,7 @@ from assignors.group import Topic
 from copartition.groups.rows import strategy_name
 from copartition.kit.words import count, duration
 from copartition.simulation import simulate
+from copartition.simulation.grid import with_static
 from copartition.simulation.inputs.events import Consumer, Crash, Event, Join, Leave, Restart, SlowPoll
 from copartition.simulation.inputs.file import with_settings
 from copartition.simulation.inputs.scenario import CapturedScenario, Scenario
@@ -87,7 +87,7 @@ def _all_cures(history: GroupHistory, logged: CapturedScenario | str) -> Iterato
             "set group.instance.id",
             f"{times}: set group.instance.id and {name}={session_ms:.0f}",
             "a member that crashes is noticed only after that session",
-            simulated(history, logged, {name: f"{session_ms:.0f}"}, static=True),
+            simulate_cure(history, logged, {name: f"{session_ms:.0f}"}, static=True),
         )
     for key, about in _CURES.items():
         cause = Cause[key.upper()]
@@ -133,9 +133,9 @@ def _longer_polls(history: GroupHistory, logged: CapturedScenario | str) -> str:
             if isinstance(logged, str)
             else "no member that polled too late is seen to join again in a rebalance of its own"
         )
-        return simulated(history, reason, {}, static=False)
+        return simulate_cure(history, reason, {}, static=False)
     longest = f"{1000 * ceil(max(polls) / 1000 + 1)}"
-    answer = simulated(history, logged, {"max.poll.interval.ms": longest}, static=False)
+    answer = simulate_cure(history, logged, {"max.poll.interval.ms": longest}, static=False)
     return f"with max.poll.interval.ms={longest}: {answer}"
 
 
@@ -175,7 +175,7 @@ def scenario_or_why_not(
         return str(error)
 
 
-def simulated(
+def simulate_cure(
     history: GroupHistory, logged: CapturedScenario | str, changes: Mapping[str, str], *, static: bool
 ) -> str:
     """Return a sentence on how many rebalances a cure leaves in a simulation, or why that is unknown.
@@ -193,7 +193,7 @@ def simulated(
         return f"{_UNKNOWN}: {logged}"
     try:
         cured = with_settings(logged.scenario, changes)
-        cured = _with_static_members(cured) if static else cured
+        cured = with_static(cured, static=True) if static else cured
         # The logged scenario is simulated, too. The logs and the simulation may count rebalances differently,
         # so only two simulations can be compared.
         before, after = (len(simulate(scenario).rebalances) for scenario in (logged.scenario, cured))
@@ -203,17 +203,7 @@ def simulated(
     return f"in the simulation {before:,} rebalances become {after:,}; the log shows {shown:,}"
 
 
-def _with_static_members(scenario: Scenario) -> Scenario:
-    """Return the scenario with every member static, those that join later included."""
-    events = (
-        replace(event, consumer=replace(event.consumer, static=True)) if isinstance(event, Join) else event
-        for event in scenario.events
-    )
-    consumers = tuple(replace(consumer, static=True) for consumer in scenario.consumers)
-    return replace(scenario, consumers=consumers, events=tuple(events))
-
-
-class _Happened(NamedTuple):
+class _MemberEvent(NamedTuple):
     """An event of a member: when it happened (ms since 1970), what it was, and the member's name."""
 
     at_ms: float
@@ -249,7 +239,7 @@ def scenario_of(
     strategy = assignor or strategy_name(named, history.protocol)
     if strategy is None:
         raise SourceError(f"{history.name}: the logs do not name the group's assignor; give `assignor`")
-    happened = _happened(history)
+    happened = _member_events(history)
     if not happened:
         raise SourceError(f"{history.name}: the logs show no member that joins or leaves at a known time")
     # `with_settings` needs a scenario, and the final one cannot be made before its settings are known. So the
@@ -301,10 +291,10 @@ _LEFT_OUT = {*Cause} - _EVENTS - {Cause.REPLACED, Cause.FOLLOW_UP}
 """The causes that cannot become events, because logs tell too little; the scenario names them as left out."""
 
 
-def _happened(history: GroupHistory) -> list[_Happened]:
+def _member_events(history: GroupHistory) -> list[_MemberEvent]:
     """Return when members joined and left, in order of time; rebalances without these are skipped."""
     rows = [
-        _Happened(1000 * rebalance.began, cause, member)
+        _MemberEvent(1000 * rebalance.began, cause, member)
         for rebalance in history.rebalances
         if rebalance.began is not None
         for cause, member in ((rebalance.cause, rebalance.member), *rebalance.also)
@@ -312,7 +302,7 @@ def _happened(history: GroupHistory) -> list[_Happened]:
     ]
     # A static member that was replaced made no rebalance, so it stands among the other events.
     rows += [
-        _Happened(1000 * at, Cause.REPLACED, member)
+        _MemberEvent(1000 * at, Cause.REPLACED, member)
         for at, what, member, *_ in history.others
         if what == REPLACED and at is not None and member is not None
     ]
@@ -328,7 +318,7 @@ def session_of(history: GroupHistory, settings: Settings) -> tuple[str, float]:
     return "session.timeout.ms", settings.session_timeout_ms
 
 
-def _check_fits(happened: Sequence[_Happened], settings: Settings, session: tuple[str, float]) -> None:
+def _check_fits(happened: Sequence[_MemberEvent], settings: Settings, session: tuple[str, float]) -> None:
     """Raise SourceError if a timeout is longer than the time since the member's last event.
 
     The timeout must have been shorter in reality. Without this check the scenario would have a member's crash
@@ -362,7 +352,7 @@ def _before(cause: Cause, settings: Settings, session_ms: float) -> float:
     return DEFAULT_AWAY_MS if cause is Cause.REPLACED else 0.0
 
 
-def _comes_back(happened: Sequence[_Happened], place: int) -> bool:
+def _comes_back(happened: Sequence[_MemberEvent], place: int) -> bool:
     """Return whether an event is the join of a member that returns after a slow poll.
 
     The event `SlowPoll` includes that return. With an event for the join the member would join twice.
@@ -376,7 +366,7 @@ def _comes_back(happened: Sequence[_Happened], place: int) -> bool:
     return cause is Cause.JOINED and before[-1:] == [Cause.POLL]
 
 
-def _back_ms(happened: Sequence[_Happened], place: int) -> float | None:
+def _back_ms(happened: Sequence[_MemberEvent], place: int) -> float | None:
     """Return how many milliseconds after an event its member joins again; None if its next event is no join.
 
     Args:

@@ -23,7 +23,7 @@ _COMMITS, _CLASSIC, _EPOCH, _MEMBER = (0, 1), 2, 3, 5  # versions of keys
 _UNKNOWN = "what compaction removed from the topic is unknown, and so is how members that are gone left"
 
 
-class Written(NamedTuple):
+class TopicRecord(NamedTuple):
     """Holds a record of the topic.
 
     Attributes:
@@ -41,7 +41,7 @@ class Written(NamedTuple):
     value: bytes | None
 
 
-def read_topic(group: str, config: Mapping[str, str]) -> Iterator[Written]:
+def read_topic(group: str, config: Mapping[str, str]) -> Iterator[TopicRecord]:
     """Yield the committed records of the partition that keeps a group, in order, up to its end.
 
     The topic is only read: no offset is committed, and no group is joined.
@@ -73,7 +73,7 @@ def read_topic(group: str, config: Mapping[str, str]) -> Iterator[Written]:
         while (message := consumer.poll(_SILENCE_S)) is not None:
             if (error := message.error()) is None:
                 at_ms = message.timestamp()[1]
-                yield Written(number, message.offset() or 0, at_ms, message.key() or b"", message.value())
+                yield TopicRecord(number, message.offset() or 0, at_ms, message.key() or b"", message.value())
             # librdkafka reports the end of the partition as an error. Otherwise, a partition that was read to
             # its end would look like one whose broker does not answer.
             elif error.code() == KafkaError._PARTITION_EOF:
@@ -132,7 +132,7 @@ class _History:
         )
 
 
-def topic_history(group: str, records: Iterable[Written]) -> GroupHistory:
+def topic_history(group: str, records: Iterable[TopicRecord]) -> GroupHistory:
     """Return the history of a group by the records of its partition.
 
     Args:
@@ -182,7 +182,7 @@ def _add(
     """
     if kind in _COMMITS:
         place = f"{key.string()}-{key.int32()}"
-        history.commits.setdefault(place, []).append(None if value is None else _committed(value))
+        history.commits.setdefault(place, []).append(None if value is None else _read_offset(value))
         history.lines[place] = line
     elif kind == _MEMBER:
         history.members.pop(member := key.string(), None)
@@ -207,7 +207,7 @@ def _version(value: AnswerReader, most: int) -> int:
     return version
 
 
-def _committed(value: AnswerReader) -> int:
+def _read_offset(value: AnswerReader) -> int:
     """Return the offset in the value of a commit."""
     _version(value, 4)  # in all of these versions the offset is the next field
     return value.int64()

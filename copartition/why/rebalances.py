@@ -110,7 +110,7 @@ def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> Gr
             if (cause := client_cause(client)) is not None and client.line.at is not None
         ]
         hints.sort(key=lambda hint: hint[2])  # sorted, so that each rebalance finds those near to it fast
-        rebalances = [_refined(_renamed(rebalance, names, assignors), hints) for rebalance in rebalances]
+        rebalances = [_with_hint(_with_names(rebalance, names, assignors), hints) for rebalance in rebalances]
     if not broker and clients:
         assumed.append(ONLY_CLIENTS)
     others = tuple(_others(evidence, shown=bool(rebalances)))
@@ -220,7 +220,7 @@ class _ClassicLog:
             if self.now is not None:
                 yield self.now
             cause, self.causer = _cause(statement.text)
-            self.now = _begun(statement, cause, self.causer, self.reasons)
+            self.now = _begin(statement, cause, self.causer, self.reasons)
             # The coordinator logs the expired sessions before the rebalance that they cause, one line each.
             self._go_on([earlier for earlier in self.before if earlier.kind is Kind.EXPIRED])
         elif statement.kind in _COMINGS and (self.now is None or self.now.joined is not None):
@@ -241,7 +241,7 @@ class _ClassicLog:
         """Add statements to the rebalance that is under way, if there is one, and empty `before`."""
         for statement in statements:
             if self.now is not None:
-                self.now = _continued(self.now, statement, self.causer, self.reasons)
+                self.now = _add_line(self.now, statement, self.causer, self.reasons)
         self.before = []
 
 
@@ -260,7 +260,7 @@ def _cut_off(statement: Evidence) -> Rebalance:
     return Rebalance(statement.generation, cause, None, CUT_OFF, statement.line, None)
 
 
-def _begun(statement: Evidence, cause: Cause, member: str | None, reasons: Mapping[str, Cause]) -> Rebalance:
+def _begin(statement: Evidence, cause: Cause, member: str | None, reasons: Mapping[str, Cause]) -> Rebalance:
     """Return the rebalance that a PREPARING line begins.
 
     The line has the generation that ends; the rebalance makes the next one.
@@ -276,7 +276,7 @@ def _begun(statement: Evidence, cause: Cause, member: str | None, reasons: Mappi
     return Rebalance(generation, cause, name_of(member), statement.text, statement.line, statement.line.at)
 
 
-def _continued(
+def _add_line(
     now: Rebalance, statement: Evidence, causer: str | None, reasons: Mapping[str, Cause]
 ) -> Rebalance:
     """Return a rebalance with one more line of its coordinator.
@@ -361,7 +361,7 @@ _OPEN: dict[Cause, frozenset[Cause]] = {
 """Cause by a coordinator's log -> the more exact causes that the client's own log may name instead."""
 
 
-def _renamed(
+def _with_names(
     rebalance: Rebalance, names: Mapping[str, str], assignors: Mapping[int | None, str | None]
 ) -> Rebalance:
     """Return a rebalance with the names of members and of the assignor that clients' logs have.
@@ -377,7 +377,7 @@ def _renamed(
     return replace(rebalance, member=member, also=also, assignor=assignor)
 
 
-def _refined(rebalance: Rebalance, hints: Sequence[tuple[Evidence, Cause, float]]) -> Rebalance:
+def _with_hint(rebalance: Rebalance, hints: Sequence[tuple[Evidence, Cause, float]]) -> Rebalance:
     """Return a rebalance with the more exact cause that the client's own log names, if there is one.
 
     Only lines of the member that caused the rebalance count, at most `NEAR_S` away from its beginning. The
@@ -408,28 +408,10 @@ def _refined(rebalance: Rebalance, hints: Sequence[tuple[Evidence, Cause, float]
     return replace(rebalance, cause=cause, reason=nearest.text or cause.value, line=nearest.line)
 
 
-_NOT_SHOWN = "; the rebalance after that is not in these logs"
-_OTHERS = {
-    Kind.REPLACED: REPLACED,
-    Kind.LOADED: "coordinator moved or restarted",
-    Kind.CONVERTED: "the group has another protocol from now on",
-    Kind.FENCED: "was fenced: another process has its group.instance.id",
-    Kind.MISMATCH: "was refused: no assignor that all members have",
-    Kind.COORDINATOR: "lost its coordinator",
-    Kind.COMMIT: "had a commit refused: it was not in the group any more, or the group was rebalancing; "
-    "most often it polled too late",
-    Kind.LOST: "gave its partitions up: it was not in the group any more",
-    Kind.STUCK: "was waited for by a rebalance that could not end: no member joined again",
-    Kind.KEPT: "of another protocol came or went, and the group could not change its own to match",
-    Kind.STALE: "has an older topology than its Streams group",
-}
+_WORDS = read_toml(__package__, "words.toml")
+_OTHERS: dict[str, str] = {Kind.REPLACED: REPLACED, **_WORDS["others"]}
 """Statements that are not rebalances, in the words that follow the member's name."""
-_GONE = {
-    Kind.EXPIRED: f"was silent for its session and removed from the group{_NOT_SHOWN}",
-    Kind.LATE: f"did not rejoin in time and was removed from the group{_NOT_SHOWN}",
-    Kind.LEFT: f"left{_NOT_SHOWN}",
-    Kind.JOINED: f"joined{_NOT_SHOWN}",
-}
+_GONE: dict[str, str] = _WORDS["gone"]
 """Statements of a broker that cause a rebalance, in words for logs in which that rebalance is missing."""
 _FINDINGS = {*_OTHERS, *_GONE} - {Kind.REPLACED, Kind.LOADED, Kind.CONVERTED}
 

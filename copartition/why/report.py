@@ -24,6 +24,7 @@ from copartition.why.history import (
     is_default_name,
 )
 from copartition.why.unpack import is_dated, moment_of
+from partitioning.kit.packages import read_toml
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -162,27 +163,8 @@ PROTOCOLS = {
     "streams": "Streams group (KIP-1071)",
 }
 """The kinds of groups, in words."""
-_BECAUSE = {
-    Cause.JOINED: "{who} joined",
-    Cause.LEFT: "{who} left",
-    Cause.CRASHED: "{who} crashed and came back",
-    Cause.EXPIRED: "the session of {who} expired",
-    Cause.POLL: "{who} polled too late",
-    Cause.LATE: "{who} did not rejoin in time",
-    Cause.TOPICS: "topics or their partitions changed",
-    Cause.SUBSCRIPTION: "{who} subscribed to other topics",
-    Cause.REPLACED: "{who} was replaced",
-    Cause.FENCED: "another process has the group.instance.id of {who}",
-    Cause.FOLLOW_UP: "a cooperative rebalance has a second round",
-    Cause.ASSIGNOR: "assignors or the protocol changed",
-    Cause.COORDINATOR: "the coordinator moved",
-    Cause.STORING: "the coordinator could not store the assignment",
-    Cause.BEHIND: "{who} had not read the config topic to its end",
-    Cause.SETTINGS: "the settings of the group changed",
-    Cause.GONE: "{who} left or failed",
-}
+_BECAUSE: dict[str, str] = read_toml(__package__, "words.toml")["because"]
 """Causes in words, with the members' names for {who}; a missing cause is one that is not known."""
-
 
 GOES = {Cause.LEFT, Cause.GONE, Cause.EXPIRED, Cause.POLL, Cause.LATE}
 """Causes after which the member is no longer in the group."""
@@ -208,7 +190,7 @@ def verdict(history: GroupHistory, cures: Sequence[Cure]) -> str:
             f"{name}: no rebalance in these logs, but {visible(finding.member or 'a member')} {finding.what}"
         )
     head = f"{name}: {rebalances_in_time(history)}"
-    counts = Counter(cause for cause, _ in _blamed(shown))
+    counts = Counter(cause for cause, _ in _causes_to_blame(shown))
     restarts = next((cure for cure in cures if cure.cause is None), None)
     # Among equally frequent causes, "joined" comes last, because nothing can be done about it.
     ranked = sorted(counts, key=lambda cause: (counts[cause], cause is not Cause.JOINED), reverse=True)
@@ -222,14 +204,14 @@ def verdict(history: GroupHistory, cures: Sequence[Cure]) -> str:
     if ranked[0] not in _BECAUSE:
         parts.append(f"{_part(counts[ranked[0]], len(shown))}for a reason that these logs do not show")
     if (cause := next((cause for cause in ranked if cause in _BECAUSE), None)) is not None:
-        members = dict.fromkeys(member for other, member in _blamed(shown) if other is cause)
+        members = dict.fromkeys(member for other, member in _causes_to_blame(shown) if other is cause)
         do = next((cure.do for cure in cures if cure.cause is cause), None)
         because = _BECAUSE[cause].format(who=_names(list(members)))
         parts.append(f"{_part(counts[cause], len(shown))}because {because}{f': {do}' if do else ''}")
     return f"{head}, {'; '.join(parts)}"
 
 
-def _blamed(rebalances: Sequence[Rebalance]) -> Iterator[tuple[Cause, str | None]]:
+def _causes_to_blame(rebalances: Sequence[Rebalance]) -> Iterator[tuple[Cause, str | None]]:
     """Yield the cause and the member of each rebalance; for the return of a member, why it had been gone."""
     gone: dict[str | None, Cause] = {}
     for rebalance in rebalances:
@@ -356,7 +338,7 @@ def rebalance_row(rebalance: Rebalance) -> tuple[str, ...]:
 def notes_of(history: GroupHistory) -> list[str]:
     """Return sentences on what the answer is based on: assumptions, late polls, and what "unknown" means."""
     notes = [f"assumed: {text}" for text in history.assumed]
-    if late := _waited(history):
+    if late := _count_waits(history):
         notes.append(
             f"{count(late, 'rebalance')} waited for members longer than {DEFAULT_HEARTBEAT_S:g} s, the "
             "default of heartbeat.interval.ms, within which a member that polls joins again: a member polled "
@@ -415,7 +397,7 @@ def events_of(rebalance: Rebalance) -> tuple[tuple[Cause, str | None], ...]:
     return ((rebalance.cause, rebalance.member), *rebalance.also)
 
 
-def _waited(history: GroupHistory) -> int:
+def _count_waits(history: GroupHistory) -> int:
     """Return how many rebalances waited for a living member that joined late.
 
     Rebalances that waited for another reason do not count. An empty group waits for

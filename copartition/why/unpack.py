@@ -88,11 +88,11 @@ def _records(text: str, header: str, depth: int) -> Iterator[Record]:
             yield from _of_event(fields, header, depth - 1)
             return
     # A cut JSON object, logfmt and a string pasted from a program still have backslashes before quotes.
-    values = [_unescaped(value) for value in _QUOTED.findall(text)] if '="' in text else []
-    yield Record(header, (*values, _unescaped(text)))
+    values = [_unescape(value) for value in _QUOTED.findall(text)] if '="' in text else []
+    yield Record(header, (*values, _unescape(text)))
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """Return a text without backslashes before its quotes, and with blanks for escaped line ends."""
     return text.replace("\\n", " ").replace('\\"', '"') if "\\" in text else text
 
@@ -266,7 +266,7 @@ def _stamp(match: re.Match[str]) -> Stamp | None:
         return Stamp(3600 * int(hours) + 60 * int(minutes) + float(seconds), True, 0)
     if match["between"] == "/" and int(match["day"]) <= 12 and int(match["month"]) <= 12:
         return None  # 05/06/2026 may be in May or in June: no time is better than a wrong one
-    return _worded(match["words"], match["between"] == ".")
+    return _stamp_in_words(match["words"], match["between"] == ".")
 
 
 def _epoch(digits: str) -> Stamp | None:
@@ -293,7 +293,7 @@ def _iso(digits: str, zone: str) -> float | None:
 
 
 @lru_cache(maxsize=4096)
-def _worded(text: str, day_first: bool) -> Stamp | None:
+def _stamp_in_words(text: str, day_first: bool) -> Stamp | None:
     """Return the time of a text that dateutil can read, such as one with a month's name; None if none.
 
     Args:

@@ -91,7 +91,7 @@ def start_by_length(states: Words, lengths: Words) -> Words:
 def hash_words(rule: WordHash, offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
     """Hash every key of a column (see `hashing.HashFunction`) by this rule: int32 array of n hashes."""
     bounds = np.asarray(offsets, dtype=np.int64)
-    out: Words = _aligned(1, len(bounds) - 1)[0]
+    out: Words = _aligned_arrays(1, len(bounds) - 1)[0]
     if _have_one_length(bounds):
         _hash_columns(rule, out, bounds, data)
         return out.view(np.int32)
@@ -118,7 +118,7 @@ def padded_rows(data: NDArray[np.uint8], starts: NDArray[np.int64], width: int) 
     return runs[starts - base].view(np.uint8).reshape(len(starts), width)
 
 
-def _aligned(arrays: int, rows: int) -> Words:
+def _aligned_arrays(arrays: int, rows: int) -> Words:
     """Arrays that each begin with a cache line: steps over them take a tenth less time."""
     width = -(-rows // _LINE_WORDS) * _LINE_WORDS
     spare = np.empty(arrays * width + _LINE_WORDS, dtype=np.uint32)
@@ -185,7 +185,7 @@ def _hash_columns(rule: WordHash, states: Words, bounds: NDArray[np.int64], data
     start = rule.start(length)
     # A block's words, states and two scratches; whole cache lines of each.
     rows = min(_block_rows(matrix.shape[1] + 3), _CHUNK_ROWS) & -_LINE_WORDS
-    scratch = _aligned(2, min(rows, len(states)))
+    scratch = _aligned_arrays(2, min(rows, len(states)))
     for begin in range(0, len(states), rows):
         block = slice(begin, begin + rows)
         state = states[block]
@@ -249,7 +249,7 @@ def _hash_block(rule: WordHash, states: Words, lengths: Words, matrix: Words) ->
     needed = np.arange(4, 4 * width + 4, 4, dtype=np.uint32)
     # `lengths` falls, so it is searched backwards.
     having = (rows - np.searchsorted(lengths[::-1], needed)).tolist()
-    k, t, tails = _aligned(3, rows)
+    k, t, tails = _aligned_arrays(3, rows)
     left = rows
     for j, live in enumerate(having):
         if rule.tail and live < left:

@@ -89,12 +89,12 @@ def load_lazily(package: str, *others: str) -> None:
                 return vars(module).setdefault(name, getattr(sys.modules[f"{package}.api"], name))
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    def listed() -> list[str]:
+    def names() -> list[str]:
         # `dir()` is for users and their editors, so it leaves out what the package itself imports.
         return sorted({*(name for name in vars(module) if name.startswith("__")), *module.__all__})
 
     # The same as defining `__getattr__` and `__dir__` in the package itself (PEP 562).
-    vars(module).update(__getattr__=find, __dir__=listed)
+    vars(module).update(__getattr__=find, __dir__=names)
 
 
 @contextmanager

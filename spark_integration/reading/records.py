@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
+from itertools import islice
 from typing import Any, cast
 
 import confluent_kafka
@@ -20,6 +22,8 @@ from spark_integration.sinks.records import ARROW_TYPES as RECORD_TYPES
 
 BATCH_ROWS = 10_000
 BATCH_BYTES = 8 << 20
+AHEAD = 4
+"""Ranges of a task whose consumers connect while the one before them is read."""
 SILENT_S = 60.0
 """Seconds that a task waits for the next record before it fails."""
 
@@ -65,11 +69,8 @@ def read_ranges(
         ReadError: the brokers refuse this user, or send nothing for `SILENT_S` seconds.
     """
     try:
-        for offsets in wanted:
-            # One consumer for each range. A single consumer that was assigned three partitions at once never
-            # got a record of the first one in 7 of 40 runs on an idle broker (librdkafka 2.16).
-            reader = _RangeReader(offsets, config, fail_on_data_loss=fail_on_data_loss)
-            with closing(reader.consumer):
+        with closing(_readers(wanted, config, fail_on_data_loss=fail_on_data_loss)) as readers:
+            for reader in readers:
                 for messages in reader.messages():
                     columns = [pa.array(_VALUES[field.name](messages), field.type) for field in schema]
                     yield pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -83,8 +84,43 @@ def read_ranges(
         raise
 
 
+def _readers(
+    wanted: Sequence[Range], config: Mapping[str, str], *, fail_on_data_loss: bool
+) -> Generator[_RangeReader]:
+    """Yield a reader of each range, and close it when the next one is asked for.
+
+    Meanwhile the consumers of the next `AHEAD` ranges connect and fetch. If a task reads a few records from
+    each of many partitions, it spends most of its time on connecting.
+
+    Each range has its own consumer. A single consumer that was assigned three partitions at once never got a
+    record of the first one in 7 of 40 runs on an idle broker (librdkafka 2.16).
+    """
+    if len(wanted) > 1:
+        # Together they hold no more fetched records than a single consumer does by default: 64 MiB.
+        config = {"queued.max.messages.kbytes": str((64 << 10) // (AHEAD + 1)), **config}
+    ranges, readers = iter(wanted), deque[_RangeReader]()
+    partitions: dict[str, set[int]] = {}
+    try:
+        while True:
+            for offsets in islice(ranges, AHEAD + 1 - len(readers)):
+                reader = _RangeReader(offsets, config, fail_on_data_loss=fail_on_data_loss)
+                readers.append(reader)
+                # Ask once for each topic, with a consumer that does not fetch yet. A broker answers the
+                # requests of a connection in order, so this one would wait for a fetch before it.
+                if offsets.topic not in partitions:
+                    partitions[offsets.topic] = reader.existing_partitions()
+                reader.begin(is_there=offsets.partition in partitions[offsets.topic])
+            if not readers:
+                return
+            yield readers[0]
+            readers.popleft().consumer.close()
+    finally:
+        for reader in readers:
+            reader.consumer.close()
+
+
 class _RangeReader:
-    """Reads one range of one partition.
+    """Reads one range of one partition; its client fetches records from `begin` on.
 
     Attributes:
         consumer: assigned to the partition, a member of no group; the caller closes it.
@@ -102,6 +138,18 @@ class _RangeReader:
         with machine_faults():
             self.consumer = confluent_kafka.Consumer(settings)
 
+    def existing_partitions(self) -> set[int]:
+        """Ask the cluster for the partition numbers of the topic. A consumer that asks does not create it."""
+        topic = self._range.topic
+        return set(self.consumer.list_topics(topic, timeout=SILENT_S).topics[topic].partitions)
+
+    def begin(self, *, is_there: bool) -> None:
+        """Start to fetch the range, or treat it as data loss if the partition no longer exists."""
+        if is_there:
+            self._go_to(self._position)
+        else:
+            self._skip_partition()
+
     def messages(self) -> Iterator[list[Any]]:
         """Yield the range's messages in lists of at most about `BATCH_BYTES` and `BATCH_ROWS`, in order.
 
@@ -110,13 +158,6 @@ class _RangeReader:
         """
         end, at_once = self._range.end, 100
         heard_last = time.monotonic()
-        topic, partition, *_ = self._range
-        # Ask first whether the partition still exists; if not, the range is data loss. A consumer that asks
-        # for a topic does not create it.
-        if partition in self.consumer.list_topics(topic, timeout=SILENT_S).topics[topic].partitions:
-            self._go_to(self._position)
-        else:
-            self._skip_partition()
         while self._position < end:
             before = self._position
             # No more messages than the range may have: consume() waits for the whole `_POLL_S` if it gets

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from assignors.assignment import Assignment
-from assignors.group import Carried, Group, Member, StickyUserData, Topic
+from assignors.group import CarriedMembers, Group, Member, StickyUserData, Topic
 from assignors.partition_list import PartitionColumns, PartitionList
 from assignors.registry import get_assignor
 from partitioning.errors import InvalidGroupError
@@ -127,7 +127,7 @@ def test_members_whose_coordinator_keeps_what_they_have_are_read_as_listed(strat
     topics, numbers = [Topic("orders", 6)], np.array([4, 0, 3, 5, 1], np.int32)
     columns = PartitionColumns(("orders",), np.zeros(5, np.int32), numbers)
     who = [Member("a", ["orders"]), Member("b", ["orders"])]
-    kept = Group(topics, Carried(who, 2, None, np.array([2, 3]), columns))
+    kept = Group(topics, CarriedMembers(who, 2, None, np.array([2, 3]), columns))
     owned = [PartitionList.part(columns, 0, 2), PartitionList.part(columns, 2, 5)]
     listed = Group(topics, [replace(member, owned=each) for member, each in zip(who, owned, strict=True)])
     assert kept == listed

@@ -23,7 +23,7 @@ from partitioning.plug_ins import STRATEGIES, PlugIns
 from partitioning.profiles import PROFILES
 from partitioning.registry import Registry
 from partitioning.round_robin import RoundRobin
-from partitioning.strategy import seeded
+from partitioning.strategy import seeded_source
 
 OURS = {"default", "sticky", "sticky-per-batch", "sticky-by-time", "round-robin", "random", *PROFILES}
 
@@ -33,7 +33,9 @@ def reproducible(name):
 
     def make():
         partitioner = get_partitioner(name)
-        return replace(partitioner, random=seeded(3)) if hasattr(partitioner, "random") else partitioner
+        return (
+            replace(partitioner, random=seeded_source(3)) if hasattr(partitioner, "random") else partitioner
+        )
 
     return make
 

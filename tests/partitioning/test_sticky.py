@@ -10,7 +10,7 @@ from partitioning import TopicLayout, get_partitioner, partition_for_key
 from partitioning.errors import InvalidConfigError, UnknownStrategyError
 from partitioning.interface import NONE_AVAILABLE, BatchAware, BytesAware, LoadAware, TimeAware
 from partitioning.sticky import Sticky, StickyByTime, StickyPerBatch
-from partitioning.strategy import seeded
+from partitioning.strategy import seeded_source
 from tools.oracle.clients import golden
 
 SIX = TopicLayout(6)
@@ -225,7 +225,7 @@ def test_a_negative_byte_count_is_refused():
 
 def test_sticky_by_time_draws_for_each_record_until_a_partition_has_a_leader() -> None:
     layout = TopicLayout(12, available=[7])
-    one, other = (StickyByTime(random=seeded(3)).for_topic("t") for _ in range(2))
+    one, other = (StickyByTime(random=seeded_source(3)).for_topic("t") for _ in range(2))
     assert other.partition_batch([None] * 40, layout).tolist() == [
         one.partition(None, layout) for _ in range(40)
     ]

@@ -57,6 +57,8 @@ def test_the_examples_of_a_public_name_run(name: str, names: dict[str, Any]) -> 
         names["spark"]._jsparkSession.sessionState().conf().unsetConf(PACKAGES)
 
 
+# What these functions do is tested where each has its own tests.
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ON_A_CLUSTER)
 def test_the_examples_of_a_public_name_run_on_a_cluster(
     name: str, names: dict[str, Any], broker: Kafka, tmp_path: Path

@@ -1,6 +1,7 @@
 """Read a topic back with a plain consumer."""
 
 import uuid
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
@@ -19,8 +20,8 @@ class Read(NamedTuple):
     headers: tuple[tuple[str, bytes | None], ...]
 
 
-def read_topic(servers: str, topic: str) -> list[Read]:
-    """Every committed record, by partition and offset."""
+def each_record(servers: str, topic: str) -> Iterator[Read]:
+    """Read every committed record to the topic's end; those of one partition come in their order."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
@@ -33,7 +34,6 @@ def read_topic(servers: str, topic: str) -> list[Read]:
     try:
         partitions = set(consumer.list_topics(topic, timeout=GENEROUS_S).topics[topic].partitions)
         consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in partitions])
-        found: list[Read] = []
         while partitions:
             message = consumer.poll(20)
             assert message is not None, (
@@ -41,23 +41,25 @@ def read_topic(servers: str, topic: str) -> list[Read]:
             )
             error = message.error()
             if error is None:
-                found.append(
-                    Read(
-                        message.partition(),
-                        message.offset(),
-                        message.key(),
-                        message.value(),
-                        message.timestamp()[1],
-                        tuple(message.headers() or ()),
-                    )
+                yield Read(
+                    message.partition(),
+                    message.offset(),
+                    message.key(),
+                    message.value(),
+                    message.timestamp()[1],
+                    tuple(message.headers() or ()),
                 )
             elif error.code() == KafkaError._PARTITION_EOF:
                 partitions.discard(message.partition())
             else:
                 raise KafkaException(error)
-        return sorted(found, key=lambda record: (record.partition, record.offset))
     finally:
         consumer.close()
+
+
+def read_topic(servers: str, topic: str) -> list[Read]:
+    """Every committed record, by partition and offset."""
+    return sorted(each_record(servers, topic), key=lambda record: (record.partition, record.offset))
 
 
 def inversions(records: list[Read]) -> int:

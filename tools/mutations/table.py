@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from tools.mutations import of_assignors, of_co_partitioning, of_partitioning, of_spark
+from tools.mutations import of_assignors, of_copartition, of_partitioning, of_spark
 
 
 class Mutation(NamedTuple):
@@ -22,7 +22,5 @@ class Mutation(NamedTuple):
 
 
 MUTATIONS = [
-    Mutation(*row)
-    for part in (of_partitioning, of_co_partitioning, of_assignors, of_spark)
-    for row in part.ROWS
+    Mutation(*row) for part in (of_partitioning, of_assignors, of_copartition, of_spark) for row in part.ROWS
 ]

@@ -53,7 +53,7 @@ class _Status(msgspec.Struct):
     tasks: list[_Task]
 
 
-class _Expanded(msgspec.Struct):
+class _ExpandedStatus(msgspec.Struct):
     """The value that `expand=status` puts below the name of each connector; other keys are skipped."""
 
     status: _Status
@@ -88,7 +88,7 @@ def parse_status(text: str) -> GroupState:
             partitions than this project handles.
     """
     try:
-        answer = msgspec.convert(decode_json(text), dict[str, _Expanded])
+        answer = msgspec.convert(decode_json(text), dict[str, _ExpandedStatus])
     except (ValueError, msgspec.MsgspecError) as error:
         raise SourceError(f"no whole answer to GET /connectors?expand=status: {error}; {AGAIN}") from error
     return _workers([expanded.status for expanded in answer.values()])

@@ -8,7 +8,7 @@ from copartition.groups.capture import connect
 from copartition.groups.capture.group import describe
 from copartition.groups.capture.others import NO_GROUP, check_kind, parse_json, refuse_text
 from copartition.groups.capture.paste import realign, shows_header, straighten
-from copartition.groups.capture.scan import MOST_NOTICES, Scanned, refuse_short_lines, scan
+from copartition.groups.capture.scan import MOST_NOTICES, GroupTables, refuse_short_lines, scan
 from partitioning.errors import SourceError
 from partitioning.kit.near import listing
 
@@ -121,7 +121,7 @@ def _parse(text: str, group: str | None) -> list[State]:
     return [_state(scanned, name, group) for scanned in groups[name]]
 
 
-def _state(scanned: Scanned, name: str | None, group: str | None) -> State:
+def _state(scanned: GroupTables, name: str | None, group: str | None) -> State:
     """Return the group of one capture.
 
     Args:
@@ -162,7 +162,7 @@ def check_head(text: str) -> None:
         refuse_text(text)
 
 
-def _pick(groups: dict[str | None, list[Scanned]], group: str | None) -> str | None:
+def _pick(groups: dict[str | None, list[GroupTables]], group: str | None) -> str | None:
     """Return the name of the group to read; None for a group that the capture does not name.
 
     Raises:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from assignors.group import name_in
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
-from copartition.groups.capture.scan import Scanned
+from copartition.groups.capture.scan import GroupTables
 from copartition.groups.capture.table import AGAIN, Table, beyond_end
 from copartition.groups.rows import strategy_name
 from copartition.kit.words import count
@@ -31,7 +31,7 @@ _LISTS = re.compile(r"(?<=\)), ?")
 """The comma between the lists of two topics. A comma within a list is preceded by a digit."""
 
 
-class Owned(NamedTuple):
+class AssignedPartitions(NamedTuple):
     """Holds the partitions of members as columns of equal length, one row for each partition.
 
     Attributes:
@@ -62,8 +62,8 @@ class Roster(NamedTuple):
     table: Table
     identities: tuple[MemberIdentity, ...]
     counts: NDArray[np.int64]
-    current: Owned | None
-    target: Owned | None
+    current: AssignedPartitions | None
+    target: AssignedPartitions | None
     protocol: str | None
 
 
@@ -184,7 +184,7 @@ def _check_last_row(table: Table) -> None:
         raise table.fault(row, f"the file ends within {last}, or lacks its last newline; {AGAIN}")
 
 
-def _assigned_partitions(table: Table, column: str) -> Owned:
+def _assigned_partitions(table: Table, column: str) -> AssignedPartitions:
     """Return the partitions that the cells of a column list, in the order of rows."""
     texts = table.texts(column)
     topics: dict[str, int] = {}
@@ -197,7 +197,7 @@ def _assigned_partitions(table: Table, column: str) -> Owned:
             of_topic += [topics.setdefault(topic, len(topics))] * len(partitions)
             numbers += partitions
     arrays = (np.array(column, np.int32) for column in (members, of_topic, numbers))
-    return Owned(tuple(topics), *arrays)
+    return AssignedPartitions(tuple(topics), *arrays)
 
 
 def _parse(table: Table, row: int, column: str, text: str) -> list[tuple[str, list[int]]]:
@@ -266,13 +266,13 @@ class _Holdings(NamedTuple):
     """
 
     members: tuple[MemberIdentity, ...]
-    columns: Owned
+    columns: AssignedPartitions
     lag: NDArray[np.int64] | None = None
     warnings: tuple[str, ...] = ()
     with_idle: bool = False
 
 
-def describe(scanned: Scanned, name: str | None) -> tuple[GroupState, GroupState | None]:
+def describe(scanned: GroupTables, name: str | None) -> tuple[GroupState, GroupState | None]:
     """Return the group of these tables, and its target assignment if they hold one (KIP-848).
 
     Args:
@@ -287,9 +287,9 @@ def describe(scanned: Scanned, name: str | None) -> tuple[GroupState, GroupState
     roster = read_members(scanned.tables["members"]) if "members" in scanned.tables else None
     offsets = scanned.tables.get("offsets")
     if offsets is not None:
-        held = _described(offsets) if roster is None else _merged(_described(offsets), roster)
+        held = _from_offsets(offsets) if roster is None else _with_roster(_from_offsets(offsets), roster)
     elif roster is not None:
-        held = _listed(roster)
+        held = _from_roster(roster)
     else:
         raise SourceError("the capture shows only the state of the group; describe its partitions, too")
     members = len(held.members)
@@ -318,7 +318,7 @@ def describe(scanned: Scanned, name: str | None) -> tuple[GroupState, GroupState
         strategy=strategy_name(about.strategy, protocol),
         protocol=protocol,
         warnings=(
-            *_hidden(held, offsets is not None, members_complete),
+            *_warn_of_hidden(held, offsets is not None, members_complete),
             *held.warnings,
             *_notes(scanned, about),
         ),
@@ -328,7 +328,7 @@ def describe(scanned: Scanned, name: str | None) -> tuple[GroupState, GroupState
     return current, _target(current, roster.target, offsets is not None)
 
 
-def _about(scanned: Scanned) -> _About:
+def _about(scanned: GroupTables) -> _About:
     """Return the facts of the table "state"; if there is none, those of notices and of rpk's summary."""
     table = scanned.tables.get("state")
     if table is None:
@@ -353,7 +353,7 @@ def _about(scanned: Scanned) -> _About:
     return _About(status, strategy, protocol, None if table.unfinished or members < 0 else members)
 
 
-def _hidden(held: _Holdings, described: bool, members_complete: bool) -> tuple[str, ...]:
+def _warn_of_hidden(held: _Holdings, described: bool, members_complete: bool) -> tuple[str, ...]:
     """Return the warnings about members and partitions that `--describe` does not show."""
     if not described:
         return ()
@@ -365,7 +365,7 @@ def _hidden(held: _Holdings, described: bool, members_complete: bool) -> tuple[s
     return (*gaps, "--describe shows neither idle members nor partitions without an owner and a commit")
 
 
-def _gaps(columns: Owned) -> tuple[str, ...]:
+def _gaps(columns: AssignedPartitions) -> tuple[str, ...]:
     """Return a warning if partitions below the highest one of a topic have no row; () if none is missing.
 
     Either no member reads them and nothing is committed there, or the capture is an excerpt. The capture does
@@ -382,7 +382,7 @@ def _gaps(columns: Owned) -> tuple[str, ...]:
     return (f"{count(missing, 'partition')} below the highest {have} no row: {rest}",)
 
 
-def _notes(scanned: Scanned, about: _About) -> list[str]:
+def _notes(scanned: GroupTables, about: _About) -> list[str]:
     """Return warnings if the group was in a rebalance, or if the end of the capture may be cut off.
 
     In both cases the answer may still be right, so they are not errors.
@@ -397,7 +397,7 @@ def _notes(scanned: Scanned, about: _About) -> list[str]:
     return notes
 
 
-def _listed(roster: Roster) -> _Holdings:
+def _from_roster(roster: Roster) -> _Holdings:
     """Return the holdings by the table of members alone.
 
     Raises:
@@ -419,7 +419,7 @@ def _listed(roster: Roster) -> _Holdings:
     return _Holdings(roster.identities, roster.current)
 
 
-def _described(table: Table) -> _Holdings:
+def _from_offsets(table: Table) -> _Holdings:
     """Return the holdings by the table of offsets alone.
 
     Raises:
@@ -444,7 +444,7 @@ def _described(table: Table) -> _Holdings:
     if len(beyond):
         row = int(beyond[0])
         warnings += (beyond_end(f"{topics.of_row(row)}-{partition[row]}", int(lag[row]), len(beyond)),)
-    owned = Owned(topics.values, consumers[rows], topics.codes[rows], partition[rows])
+    owned = AssignedPartitions(topics.values, consumers[rows], topics.codes[rows], partition[rows])
     # kafka-consumer-groups of Kafka 0.10.2 to 1.0 prints a row of dashes for each member without partitions
     # (KAFKA-3144): one such row shows that no member is missing.
     with_idle = bool(((consumers >= 0) & ~rows).any())
@@ -482,7 +482,7 @@ def _check_end(
     return (f"line {table.numbers[-1]} has no newline, its CLIENT-ID {member.client_id!r} may be cut off",)
 
 
-def _merged(held: _Holdings, roster: Roster) -> _Holdings:
+def _with_roster(held: _Holdings, roster: Roster) -> _Holdings:
     """Return the holdings with every member of the roster, which must list the same partitions of each.
 
     Raises:
@@ -541,7 +541,7 @@ def _disagree(member: str) -> SourceError:
     )
 
 
-def _target(current: GroupState, target: Owned, described: bool) -> GroupState:
+def _target(current: GroupState, target: AssignedPartitions, described: bool) -> GroupState:
     """Return the group with its target assignment.
 
     Partitions of the current state that the target does not list have no owner. Lags are those of the current

@@ -8,6 +8,7 @@ tell who reads what; the error names its tool.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
@@ -26,6 +27,7 @@ from partitioning.kit.limits import (
     check_partitions,
 )
 from partitioning.kit.near import listing
+from partitioning.kit.packages import read_toml
 
 ASK_FOR_MEMBERS = (
     "capture the group with kafka-consumer-groups.sh --describe --group GROUP > group.txt and "
@@ -34,66 +36,6 @@ ASK_FOR_MEMBERS = (
 )
 """The ways to a capture that shows who has which partition."""
 
-_TEXTS = {
-    r"(?m)^(?:# (?:HELP|TYPE) )?(?:kafka_consumer_?group|kminion_kafka|burrow_kafka)_\w+": (
-        "these are metrics of an exporter, which count lags and name no members"
-    ),
-    r"(?mi)^group\s+topic\s+pid\s+offset\s+logsize\s+lag\b": (
-        "this is the output of ConsumerOffsetChecker, whose owners kept their offsets in ZooKeeper"
-    ),
-    r"(?m)^GROUP[, ]+TOPIC[, ]+PARTITION[, ]+CURRENT[- ]OFFSET.*[, ]OWNER\s*$": (
-        "this is the output of kafka-consumer-groups of Kafka 0.9 or 0.10.0, whose owners are no member ids"
-    ),
-    r"(?m)^\s*GROUP\s+TOPIC\s+PARTITION\s+LAG\s+LAG %\s+COMMITTED\b": (
-        "this is the output of rpk cluster offsets, which shows neither hosts nor members without partitions"
-    ),
-    r"(?m)^Group ID:\s.*\nState:\s": (
-        "this is the output of kaf group describe, which names members by their client ids only"
-    ),
-    r"(?m)^(?:CONSUMER )?GROUP\s+STATE\s+TOPIC\s+PARTITION\s": (
-        "this is a list of groups of kafkactl, which names no members"
-    ),
-    r"(?mi)^\s*CONSUMER (?:ID\s+PARTITION\s+TOPIC\s+LOG END OFFSET|GROUP ID\s+ACTIVE MEMBERS\s)": (
-        "this is the output of rhoas, whose consumers have no hosts and whose offsets are rounded"
-    ),
-    r"(?m)^Consumer Group\s*\|\s*Partition\s*\|": (
-        "this is ksqlDB's description of a stream or table, which names no members"
-    ),
-    r"(?m)^.{0,200}Error while executing consumer group command ": (
-        "this is an error of kafka-consumer-groups in place of its output; its text says what failed"
-    ),
-    r"(?mi)^partition\s+consumer id\s+host\s": (
-        "this is a copy of Kafka UI's page, which names no topic; save its JSON instead: "
-        "GET /api/clusters/CLUSTER/consumer-groups/GROUP"
-    ),
-    r"(?m)^Metadata for (?:all topics|\S+) \(from broker": (
-        "this is the output of kcat -L, which shows no groups"
-    ),
-    r"(?m)^Topic: ?\S+\s+(?:TopicId: ?\S+\s+)?PartitionCount": (
-        "this is the output of kafka-topics --describe, which shows no groups"
-    ),
-}
-"""Pattern of another tool's text -> what the text is, and why it cannot be read as a group."""
-
-_COLON_LISTS = r"[\w.-]+:[\d,]+(?:;[\w.-]+:[\d,]+)*"
-"""Partitions as the tool for share groups lists them: topic:0,1;topic:2."""
-_KINDS = {
-    "share": (
-        r"GROUP +TOPIC +PARTITION +(?:LEADER-EPOCH +)?START-OFFSET +LAG",
-        r"GROUP .* MEMBER-EPOCH +ASSIGNMENT",
-        rf"GROUP +CONSUMER-ID .*#PARTITIONS +ASSIGNMENT *\n(?=.* {_COLON_LISTS} *(?:\n|$))",
-        r"GROUP +COORDINATOR \(ID\) +STATE ",
-        r"GROUP_ID +COORDINATOR_NODE +OFFSETS",
-        r"Share group '([^']+)'",
-    ),
-    "streams": (
-        r"GROUP +TOPIC +PARTITION .*OFFSET-LAG",
-        r"GROUP .*\bMEMBER .*PROCESS ",
-        r"GROUP +COORDINATOR \(ID\) +ASSIGNOR ",
-        r"Streams group '([^']+)'",
-    ),
-}
-"""Headers and notices of the tools for share groups and Streams groups (Kafka 4.1 to 4.4), by kind."""
 _HEAD = 2**16
 """Number of characters at the start of a text that are searched for these; a long text would take seconds."""
 _LIST = re.compile(r"(?m)^ *GROUP +TYPE +PROTOCOL *$")
@@ -103,13 +45,19 @@ _ROW = re.compile(r"(?m)^\S+ +\S+ +(?:\d+ +(?:\d+|-) +(?:\d+|-) +(?:\d+|-) +\S+ 
 """A row of the table of offsets or of members."""
 
 
+@cache
+def _patterns() -> dict[str, Any]:
+    """Return the content of `others.toml`; its comments say what is in it."""
+    return read_toml(__package__, "others.toml")
+
+
 def find_kind(text: str) -> tuple[str, str] | None:
     """Return the kind and the name of the group whose tool printed a text; None for any other text.
 
     The kind is "share" or "streams"; the name is "the group" if the text shows none.
     """
     start = text[:_HEAD]
-    for kind, patterns in _KINDS.items():
+    for kind, patterns in _patterns()["kinds"].items():
         for pattern in patterns:
             if head := re.search(rf"(?m)^[ >|]*{pattern}", start):
                 # The group's name is in the notice, or the first word below the header.
@@ -144,9 +92,9 @@ def refuse_text(text: str) -> None:
             f"this is a list of groups: {kinds}{more}; name one: live:GROUP with `bootstrap_servers`"
         )
     # If the tool is known, the error says what to capture instead.
-    for pattern, what in _TEXTS.items():
-        if re.search(pattern, text):
-            raise SourceError(f"{what}; {ASK_FOR_MEMBERS}")
+    for row in _patterns()["texts"]:
+        if re.search(row["pattern"], text):
+            raise SourceError(f"{row['what']}; {ASK_FOR_MEMBERS}")
     if _ROW.search(text):
         raise SourceError(
             "these are rows of kafka-consumer-groups --describe without their header; copy the line that "

@@ -31,7 +31,7 @@ _STATUSES = (
 
 
 @dataclass(slots=True)
-class Scanned:
+class GroupTables:
     """Holds the part of a capture that is about one group at one time.
 
     Attributes:
@@ -52,7 +52,7 @@ def refuse_short_lines(text: str) -> None:
         raise SourceError(f"the {count:,} lines are too short for rows; {NO_OUTPUT}")
 
 
-def scan(text: str) -> dict[str | None, list[Scanned]]:
+def scan(text: str) -> dict[str | None, list[GroupTables]]:
     """Return group -> its captures, in the order of the text; the key None is a group that it does not name.
 
     If a group was captured several times, it has a part for each time: a second table of the same kind begins
@@ -70,7 +70,7 @@ def scan(text: str) -> dict[str | None, list[Scanned]]:
             times.add(part, several=several)
         else:
             times.say(*part)
-    return times.ended()
+    return times.by_group()
 
 
 def _pad_without_members(table: Table) -> None:
@@ -106,12 +106,12 @@ class _Times:
     """
 
     def __init__(self) -> None:
-        self._groups: dict[str | None, list[Scanned]] = {}
+        self._groups: dict[str | None, list[GroupTables]] = {}
         self._said: dict[str | None, str | None] = {}
 
     def say(self, group: str, status: str | None) -> None:
         """Note that the text names a group, and its status; None if the text does not tell it."""
-        self._groups.setdefault(group, [Scanned()])
+        self._groups.setdefault(group, [GroupTables()])
         self._said[group] = status
 
     def add(self, found: _NoticedTable, *, several: bool) -> None:
@@ -124,25 +124,25 @@ class _Times:
         # Before Kafka 2.4 tables do not name their group, but a notice before them does. If that group has a
         # table of this kind already, and no new notice was seen, the table may be another group's.
         noticed = found.noticed
-        if noticed not in self._said and found.kind in self._groups.get(noticed, [Scanned()])[-1].tables:
+        if noticed not in self._said and found.kind in self._groups.get(noticed, [GroupTables()])[-1].tables:
             noticed = None
         for name, part in _by_group(found.table, noticed):
             if name is None and not part.lines and several:
                 # The header of a group without members. Its name is only in a notice on the standard error,
                 # which was not captured.
                 continue
-            times = self._groups.setdefault(name, [Scanned()])
+            times = self._groups.setdefault(name, [GroupTables()])
             earlier = times[-1].tables.get(found.kind)
             # A table that was pasted twice is not a second capture, which would show that nothing changed.
             if earlier is not None and (earlier.lines, earlier.facts) == (part.lines, part.facts):
                 continue
             if earlier is not None:
-                times.append(Scanned())
+                times.append(GroupTables())
             times[-1].tables[found.kind] = part
             if name in self._said:
                 times[-1].status = self._said.pop(name)
 
-    def ended(self) -> dict[str | None, list[Scanned]]:
+    def by_group(self) -> dict[str | None, list[GroupTables]]:
         """Return group -> its captures; a notice without a table after it is about the last one before it."""
         for name, status in self._said.items():
             last = self._groups[name][-1]

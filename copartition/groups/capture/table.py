@@ -110,10 +110,10 @@ class Table:
         Raises:
             SourceError: a cell does not fit its column, or a topic has a name that no topic can have.
         """
-        name = self._printed(name)
+        name = self._printed_name(name)
         if name not in self.columns:
             return Column((), np.full(len(self.lines), -1, np.int32))
-        texts, codes = self._read(name, _topic if name == "TOPIC" else str)
+        texts, codes = self._decode_column(name, _topic if name == "TOPIC" else str)
         values = [text for text in dict.fromkeys(texts) if text not in {"", NOTHING}]
         number = {text: index for index, text in enumerate(values)}
         return Column(
@@ -158,7 +158,7 @@ class Table:
             numbers = np.fromstring(text.replace("- ", f"{nothing} "), np.int64, sep=" ")
             if numbers.max() <= most:
                 return numbers
-        values, codes = self._read(name, parse)
+        values, codes = self._decode_column(name, parse)
         return np.array(values, np.int64)[codes]
 
     def check_others(self, *read: str) -> None:
@@ -167,11 +167,11 @@ class Table:
         Args:
             read: the columns that are read, and so checked already.
         """
-        for name in self.columns.keys() - set(map(self._printed, read)):
+        for name in self.columns.keys() - set(map(self._printed_name, read)):
             if not _WORDS.fullmatch("\n".join([*self._cells(name)[0], ""])):
-                self._read(name, bool)
+                self._decode_column(name, bool)
 
-    def _printed(self, name: str) -> str:
+    def _printed_name(self, name: str) -> str:
         """Return the name under which the tool of this table prints a column."""
         return _OF_RPK.get(name, name) if self.rpk else name
 
@@ -183,7 +183,9 @@ class Table:
         end = self.columns[names[place + 1]] if place + 1 < len(names) else None
         return [*map(itemgetter(slice(start, end)), self.lines)], end and end - start
 
-    def _read(self, name: str, parse: Callable[[str], Value]) -> tuple[list[Value], NDArray[np.int32]]:
+    def _decode_column(
+        self, name: str, parse: Callable[[str], Value]
+    ) -> tuple[list[Value], NDArray[np.int32]]:
         """Return the parsed values of a column's distinct cells, and for each row the index of its value.
 
         Raises:

@@ -19,8 +19,8 @@ from copartition.groups.kinds.model import (
     StreamsGroup,
     StreamsMember,
     Tasks,
-    by_topic,
 )
+from copartition.kit.places import by_topic
 from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_OFFSET, MAX_PARTITION, parse_number
 from partitioning.kit.near import listing

@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
-from copartition.groups.kinds.model import Place, ShareGroup, StreamsGroup, by_place, by_topic
+from copartition.groups.kinds.model import ShareGroup, StreamsGroup
 from copartition.groups.kinds.wire import ask_share_group, ask_streams_group
 from copartition.groups.live.cluster import Cluster, connect
+from copartition.kit.places import Place, by_place, by_topic
 from partitioning.errors import GroupNotFoundError, SourceError
 
 MOST_READ = 200
@@ -58,7 +59,7 @@ def _read_streams(cluster: Cluster, group: str) -> StreamsGroup:
     """Return a Streams group with its committed offsets and settings; GroupNotFoundError if there is none."""
     described = ask_streams_group(group, cluster.config)
     _refuse_dead(described.status, group)
-    committed = cluster.committed(group)
+    committed = cluster.committed_offsets(group)
     parts = (described.subtopologies or {}).values()
     inputs = {topic for part in parts for topic in part.inputs}
     changelogs = {topic for part in parts for topic in part.changelogs}

@@ -1,17 +1,18 @@
 """Hold a share group or a Streams group at one moment, in classes that are also the format of its snapshot.
 
 None means that the source does not tell a fact; an empty mapping is an answer. Facts about partitions are
-mappings of mappings, topic -> number -> value, because JSON has no pairs as keys. `by_place` flattens them.
+mappings of mappings, topic -> number -> value, because JSON has no pairs as keys. `kit.places.by_place`
+flattens them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, TypeAlias, TypeVar
+from typing import Annotated, TypeAlias
 
 from copartition.groups.kinds import OTHER_KINDS
-from partitioning.errors import OtherGroupKindError, SourceError
+from copartition.groups.snapshot import decode_format
+from partitioning.errors import OtherGroupKindError
 from partitioning.kit.limits import MAX_ID, MAX_OFFSET, MAX_PARTITION, MAX_TOPIC_NAME
 from partitioning.kit.packages import needs
 
@@ -31,10 +32,6 @@ Numbers: TypeAlias = dict[_Name, dict[_Partition, _Offset]]
 """Topic -> partition number -> a number, for partitions for which it is known."""
 Tasks: TypeAlias = dict[_Id, list[_Partition]]
 """Tasks by subtopology: id of the subtopology -> partition numbers."""
-Place: TypeAlias = tuple[str, int]
-"""A topic and the number of one of its partitions."""
-
-T = TypeVar("T")
 
 
 class KindMember(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -163,24 +160,6 @@ class StreamsGroup(OtherGroup, frozen=True, omit_defaults=True, tag="streams-gro
     protocol = "streams"
 
 
-def by_place(numbers: Mapping[str, Mapping[int, T]] | None) -> dict[Place, T]:
-    """Return (topic, partition) -> value, sorted; {} for None.
-
-    >>> by_place({"orders": {1: 7, 0: 5}})
-    {('orders', 0): 5, ('orders', 1): 7}
-    """
-    of_topics = sorted((numbers or {}).items())
-    return {(topic, number): found[number] for topic, found in of_topics for number in sorted(found)}
-
-
-def by_topic(places: Mapping[Place, T]) -> dict[str, dict[int, T]]:
-    """Return topic -> partition number -> value, sorted; the inverse of `by_place`."""
-    found: dict[str, dict[int, T]] = {}
-    for (topic, number), value in sorted(places.items(), key=lambda item: item[0]):
-        found.setdefault(topic, {})[number] = value
-    return found
-
-
 def other_group_bytes(group: OtherGroup) -> bytes:
     """Return the snapshot of a group as JSON on one line, with a newline at its end."""
     return msgspec.json.encode(msgspec.structs.replace(group, format_version=FORMAT_VERSION)) + b"\n"
@@ -215,13 +194,5 @@ def parse_other_group(line: str) -> ShareGroup | StreamsGroup:
         SourceError: the line is not a snapshot, or one of a newer major version; the message has the path to
             the fault.
     """
-    try:
-        group: ShareGroup | StreamsGroup = msgspec.json.decode(line, type=ShareGroup | StreamsGroup)
-    # msgspec has no limit on nesting but Python's stack.
-    except RecursionError:
-        raise SourceError("not a group snapshot: it is nested too deeply") from None
-    except msgspec.MsgspecError as error:
-        raise SourceError(f"not a group snapshot: {error}") from error
-    if group.format_version.partition(".")[0] != FORMAT_VERSION.partition(".")[0]:
-        raise SourceError(f"snapshot of format {group.format_version}; this release reads {FORMAT_VERSION}")
+    group: ShareGroup | StreamsGroup = decode_format(line, ShareGroup | StreamsGroup, FORMAT_VERSION)
     return msgspec.structs.replace(group, format_version="")

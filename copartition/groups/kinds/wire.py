@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from copartition.groups.kinds.model import (
-    Place,
     ShareGroup,
     ShareMember,
     StreamsGroup,
@@ -27,6 +26,7 @@ from copartition.groups.live.wire import (
     compact_array,
     compact_text,
 )
+from copartition.kit.places import Place
 
 _SHARE_DESCRIBE, _STREAMS_DESCRIBE, _SHARE_OFFSETS = 77, 89, 90
 _TRUE = 1

@@ -18,10 +18,10 @@ from copartition.kit.admin import (
     DescribedGroup,
     DescribedTopic,
     JoinedMember,
-    Place,
     TopicShape,
 )
 from copartition.kit.child import AdminError, Child, ChildEndedError
+from copartition.kit.places import Place
 from partitioning.clients.ledger import PREFIX, Entry, ledger_group
 from partitioning.errors import (
     BrokerUnreachableError,
@@ -311,7 +311,7 @@ class Cluster:
         joined: list[JoinedMember] | None = self._answer("joined_members", group)
         return joined
 
-    def committed(self, group: str) -> dict[tuple[str, int], int]:
+    def committed_offsets(self, group: str) -> dict[tuple[str, int], int]:
         """Return (topic, partition) -> committed offset, for topics that this user may see."""
         commits = self._commits(group)
         return {(commit.topic, commit.partition): commit.offset for commit in commits if commit.offset >= 0}

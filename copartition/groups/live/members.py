@@ -185,7 +185,7 @@ def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
     """
     if group.protocol == "consumer":
         return _with_described(cluster, group)
-    joined, unreadable, clients = _joined(cluster, group.name, group.strategy)
+    joined, unreadable, clients = _read_joins(cluster, group.name, group.strategy)
     subscriptions = [joined.get(member.identity.id) for member in group.members]
     members = [*group.members]
     for place, subscription in enumerate(subscriptions):
@@ -193,7 +193,7 @@ def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
             topics, rack = tuple(sorted(subscription.topics)), subscription.rack
             # With an eager strategy in its list a member gives up everything before it joins again.
             protocol = "cooperative" if subscription.owned else None
-            members[place] = _subscribed(members[place], topics, rack, protocol)
+            members[place] = _with_subscription(members[place], topics, rack, protocol)
     # A member says in which generation it was when it joined the one that is now.
     left = [
         subscription.generation
@@ -221,19 +221,19 @@ def _with_described(cluster: Cluster, group: LiveGroup) -> LiveGroup:
         subscribed = subscriptions.get(member.identity.id)
         topics = None if subscribed is None else cluster.matching(subscribed.topics, subscribed.pattern)
         rack, protocol = (None, None) if subscribed is None else (subscribed.rack, subscribed.protocol)
-        members.append(_subscribed(member, topics, rack, protocol))
+        members.append(_with_subscription(member, topics, rack, protocol))
     # A cluster has groups of this protocol only at level 1 of group.version or above.
     return group._replace(members=members, group_version=1)
 
 
-def _subscribed(
+def _with_subscription(
     member: LiveMember, topics: tuple[str, ...] | None, rack: str | None, protocol: str | None
 ) -> LiveMember:
     """Return the member with its topics, its rack and the protocol that it speaks."""
     return member._replace(identity=member.identity._replace(topics=topics, rack=rack, protocol=protocol))
 
 
-def _joined(
+def _read_joins(
     cluster: Cluster, group: str, strategy: str | None
 ) -> tuple[dict[str, Subscription], tuple[str, ...], Clients]:
     """Return the subscriptions of a classic group by member id, warnings, and the client libraries.

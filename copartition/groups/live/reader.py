@@ -13,6 +13,7 @@ from copartition.groups.capture.table import beyond_end
 from copartition.groups.live.cluster import Cluster, connect
 from copartition.groups.live.members import LiveGroup, describe_group, with_subscriptions
 from copartition.groups.rows import Rows
+from copartition.kit.places import by_topic
 from partitioning.errors import GroupNotFoundError
 from partitioning.topic_partition import TopicPartition
 
@@ -103,7 +104,7 @@ def read_lags(cluster: Cluster, group: str) -> tuple[dict[tuple[str, int], int],
     end, as after the topic was made anew.
     """
     # Commits are read before ends: the other way round, a commit made in between would give a lag below 0.
-    committed = cluster.committed(group)
+    committed = cluster.committed_offsets(group)
     ends = cluster.ends(committed.keys())
     unread = sorted({topic for topic, _ in committed.keys() - ends.keys()})
     warnings = [f"the lag is unknown for partitions of {', '.join(unread)}"] if unread else []
@@ -207,18 +208,12 @@ class GroupReader:
         A partition whose leader does not answer is left out; without a group there are no topics.
         """
         counts = {} if self._answer is None else self._answer[1].counts
-        ends: dict[str, dict[int, int]] = {topic: {} for topic in counts}
         places = [(topic, number) for topic, count in counts.items() for number in range(count)]
-        for (topic, number), end in self._cluster.ends(places).items():
-            ends[topic][number] = end
-        return ends
+        return {topic: {} for topic in counts} | by_topic(self._cluster.ends(places))
 
-    def committed(self) -> dict[str, dict[int, int]]:
+    def committed_offsets(self) -> dict[str, dict[int, int]]:
         """Return the offsets that the group has committed, by topic and number; none if there is no group."""
-        offsets: dict[str, dict[int, int]] = {}
-        for (topic, number), offset in self._cluster.committed(self._group).items() if self._answer else ():
-            offsets.setdefault(topic, {})[number] = offset
-        return offsets
+        return by_topic(self._cluster.committed_offsets(self._group)) if self._answer else {}
 
 
 def _by_id(group: LiveGroup) -> LiveGroup:

@@ -50,7 +50,7 @@ class CoordinatorMovesError(ProtocolError):
     """The broker does not coordinate the group, or not yet; asked again, one will."""
 
 
-class Subscribed(NamedTuple):
+class MemberSubscription(NamedTuple):
     """The subscription of a member of a group of the consumer protocol."""
 
     topics: tuple[str, ...]
@@ -59,7 +59,7 @@ class Subscribed(NamedTuple):
     protocol: str | None  # "classic" or "consumer"; None if the broker does not say, as before Kafka 4.0
 
 
-def read_subscriptions(group: str, config: Mapping[str, str]) -> dict[str, Subscribed]:
+def read_subscriptions(group: str, config: Mapping[str, str]) -> dict[str, MemberSubscription]:
     """Return the subscriptions of a group of the consumer protocol, by member id.
 
     Raises:
@@ -270,7 +270,7 @@ class Connection:
         check_error(error, message)
         return host, port
 
-    def subscriptions(self, group: str, version: int) -> dict[str, Subscribed]:
+    def subscriptions(self, group: str, version: int) -> dict[str, MemberSubscription]:
         """Return the subscriptions of a group of the consumer protocol, by member id.
 
         Args:
@@ -300,7 +300,7 @@ class Connection:
                     _skip_assignment(answer)
                 protocol = _MEMBER_TYPES.get(answer.int8()) if version else None
                 answer.tags()
-                subscriptions[member] = Subscribed(topics, pattern or None, rack or None, protocol)
+                subscriptions[member] = MemberSubscription(topics, pattern or None, rack or None, protocol)
             answer.int32()
             answer.tags()
         return subscriptions

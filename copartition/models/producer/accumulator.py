@@ -73,7 +73,7 @@ class Batch:
         return record_size(payload, self.records, timestamp - self.base_timestamp)
 
 
-class Appended(NamedTuple):
+class AppendResult(NamedTuple):
     """The result of an append.
 
     Attributes:
@@ -139,7 +139,7 @@ class Accumulator:
         self._ready_at: dict[int, float] = {}
         self._drained_at: dict[int, float] = {}
 
-    def append(self, placed: int, payload: int, now: float) -> Appended | None:
+    def append(self, placed: int, payload: int, now: float) -> AppendResult | None:
         """Put a record into a batch; return None if `max.block.ms` passed before there was memory for one.
 
         `payload` is the record's `payload_size`. If `placed` is -1, `strategy` chooses the partition. `now`
@@ -171,7 +171,7 @@ class Accumulator:
             added, buffer = queue[-1].size, 0
         if sticky is not None:
             sticky.note_append(added, self._layout, enable_switch=queue[-1].full)
-        return Appended(queue[-1], added, opened, len(queue) > 1 or queue[-1].full, buffer)
+        return AppendResult(queue[-1], added, opened, len(queue) > 1 or queue[-1].full, buffer)
 
     def opens(self, partition: int, payload: int, now: float) -> bool:
         """Return whether the record finds no batch with room.

@@ -12,7 +12,7 @@ from copartition.models.producer.librdkafka import LibrdkafkaSettings, simulate_
 from copartition.models.producer.settings import LATEST_MS, BatchingSettings
 from partitioning.errors import InvalidConfigError
 from partitioning.sticky import Sticky, StickyByTime
-from partitioning.strategy import seeded
+from partitioning.strategy import seeded_source
 
 Client = Literal["java", "librdkafka"]
 
@@ -130,11 +130,11 @@ def tune_producer(
 
     def run(linger_ms: float, batch_size: int) -> BatchingResult:
         if client == "java":
-            sticky = Sticky(batch_size=batch_size, random=seeded(seed)).for_topic("topic")
+            sticky = Sticky(batch_size=batch_size, random=seeded_source(seed)).for_topic("topic")
             settings = BatchingSettings(linger_ms=linger_ms, batch_size=batch_size)
             return simulate_batching(*records, **shared, unkeyed=sticky, settings=settings)
         # By default librdkafka sticks to a partition for twice as long as it lingers.
-        by_time = StickyByTime(linger_ms=2 * linger_ms, random=seeded(seed)).for_topic("topic")
+        by_time = StickyByTime(linger_ms=2 * linger_ms, random=seeded_source(seed)).for_topic("topic")
         own = LibrdkafkaSettings(queue_buffering_max_ms=linger_ms, batch_size=batch_size)
         return simulate_librdkafka(*records, **shared, unkeyed=by_time, settings=own)
 

@@ -5,18 +5,31 @@ whenever it could get more partitions. It answers JoinGroup and SyncGroup at onc
 """
 
 import math
+from enum import Enum
+from functools import partial
+from typing import ClassVar
 
 from numpy.random import Generator
 
+from copartition.simulation.group.client_states import (
+    ClassicClientState,
+    ClientEvent,
+    ClientMove,
+    ClientMoves,
+    go,
+    stay,
+)
 from copartition.simulation.group.consumer_client import Client
 from copartition.simulation.group.consumer_group import NOTHING, Answer, Error
 from copartition.simulation.group.group_coordinator import GroupCoordinator
 from copartition.simulation.group.leader import speaks_eager
 from copartition.simulation.group.memberships import Process
-from copartition.simulation.group.timers import DONE, Timers
+from copartition.simulation.group.timers import Timers
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.durations import draw
 from copartition.simulation.outcome.timeline import Phase
+
+_UNJOINED, _PREPARING, _COMPLETING, _STABLE = ClassicClientState
 
 
 class ClassicClient(Client):
@@ -27,13 +40,13 @@ class ClassicClient(Client):
     """
 
     classic = True
+    first_state: ClassVar[Enum] = _UNJOINED
 
     def __init__(
         self, world: World, coordinator: GroupCoordinator, timers: Timers, consumer: int, member: int
     ) -> None:
         super().__init__(world, coordinator, timers, consumer, member)
         self._eager = any(speaks_eager(self.configured, world))
-        self._revoked = False  # whether the last assignment took partitions away
 
     def go_on(self, process: Process) -> None:
         """Go on with a process that was a member of a classic group until now.
@@ -42,7 +55,7 @@ class ClassicClient(Client):
         batch, or asks again for the assignment that the old coordinator never sent.
         """
         now_ms, coordinator = self._world.now_ms, self._coordinator
-        self.owned = self.assigned = process.owned
+        self.find(process.owned)
         self.every_ms, self.busy_ms = process.every_ms, process.busy_ms
         coordinator.beats.add(self.member, process.base_ms, self.every_ms, moves=False)
         if process.absence is not None:
@@ -55,23 +68,24 @@ class ClassicClient(Client):
             self._plan(self.busy_ms, self._resume)
         elif process.joining:
             asks_ms = now_ms + self._world.network_ms(self.consumer, now_ms) / 2
-            self._timers.at(asks_ms, self._join_again)
+            self._timers.at(asks_ms, partial(self._on, ClientEvent.REBALANCE))
 
     def process(self) -> Process:
         """Return what a classic group needs to continue with this process."""
         beats, absence = self._coordinator.beats, self._coordinator.absence_of(self.member)
         assigned = self._coordinator.group.members[self.member].assigned
+        rebalances = self.state in (_PREPARING, _COMPLETING)
         return Process(
             self.consumer,
             self.member,
-            assigned if self._reconciling else self.owned,
+            assigned if rebalances else self.owned,
             beats.last_ms(self.member, self._world.now_ms),
             self.every_ms,
             self.busy_ms,
             -math.inf if absence is None else self.wakes_ms if self._asleep and not self.gone else math.inf,
             beats.last_ms(self.member, min(self._slept_ms, self._world.now_ms)),
             absence,
-            self._reconciling,
+            rebalances,
         )
 
     def _intervals(self, random: Generator) -> tuple[float, float]:
@@ -88,93 +102,112 @@ class ClassicClient(Client):
     def _hear_error(self, error: Error) -> None:
         """Join again if the coordinator asks for it; handle all other errors as `Client` does."""
         if error is Error.REBALANCE_IN_PROGRESS:
-            self._join_again()
+            self._on(ClientEvent.REBALANCE)
         else:
             super()._hear_error(error)
 
-    def _join_again(self) -> None:
-        """Join again, at once if the client does so in the background, else when its application polls.
+    def _arrive(self) -> None:
+        """Handle the JoinGroup at the coordinator."""
+        self._ask(lambda: self._coordinator.join(self, self.owned), self._hear_joined, self._life)
 
-        The request to join again is dropped if the client is joining or working on an assignment; the
-        coordinator repeats it in answers to later heartbeats.
-        """
-        if not self._reconciling:
-            self._reconciling = True
-            self._do_at(self._world.now_ms if self._in_background else self._polls_ms(), self._prepare)
+    def _hear_joined(self, _: Answer) -> None:
+        """Handle the answer to JoinGroup, which brings no partitions yet."""
+        self._on(ClientEvent.JOINED)
 
-    def _prepare(self) -> None:
+    def _hear_synced(self, answer: Answer) -> None:
+        """Handle the answer to SyncGroup; its partitions are None if the client must join once more."""
+        if answer.partitions is None:
+            self._on(ClientEvent.UNASSIGNED)
+            return
+        self.assigned = answer.partitions
+        self._on(ClientEvent.SYNCED if self.assigned == self.owned else ClientEvent.ASSIGNED)
+
+    # What the table has it do.
+
+    def join_when_free(self) -> None:
+        """Join again: at once if the client does so in the background, else when its application polls."""
+        self._poll_at(self._world.now_ms if self._in_background else self._polls_ms())
+
+    def prepare(self) -> None:
         """Get ready to join again; under an eager strategy the client first gives up all its partitions.
 
         A cooperative client keeps all its partitions and names them in JoinGroup.
         """
-        self._step = DONE
         now_ms = done_ms = self._world.now_ms
         if self._eager and self.owned:
             self._release(self.owned, Phase.PAUSED, self._coordinator.epochs.cause, commits=True)
             done_ms += draw(self._costs.revoke_ms, self._world.random)
             self.owned = self.assigned = NOTHING
             self.stands_ms = now_ms
-        self._do_at(done_ms, self._join)
+        self._done_at(done_ms, ClientEvent.DONE)
 
-    def _arrive(self) -> None:
-        """Handle the JoinGroup at the coordinator; the client reconciles until SyncGroup is answered."""
-        self._reconciling = True
-        self._ask(lambda: self._coordinator.join(self, self.owned), self._on_joined, self._life)
-
-    def _on_joined(self, _: Answer) -> None:
-        """Handle the answer to JoinGroup, and send SyncGroup.
-
-        Its heartbeats start again at this time.
-        """
+    def sync(self) -> None:
+        """Send SyncGroup; the client's heartbeats start again at this time."""
         self._beat.cancel()
         self._coordinator.beats.restart(self.member, self._world.now_ms)
-        self._send(lambda: self._coordinator.sync(self), self._on_synced)
+        self._send(lambda: self._coordinator.sync(self), self._hear_synced)
 
-    def _on_synced(self, answer: Answer) -> None:
-        """Handle the answer to SyncGroup; if that has no assignment, the client joins once more.
+    def open_when_free(self) -> None:
+        """Work on the assignment: at once if the client is inside `poll`, else when its application polls.
 
-        A client that is inside `poll` works on the assignment at once. One that joined in the background
-        waits for its application to poll.
+        It is inside `poll` unless it has joined in the background.
         """
-        self._reconciling = False
-        if answer.partitions is None:
-            self._join_again()
-            return
-        self.assigned = answer.partitions
-        self._await_partitions()
-        if self.assigned == self.owned:
-            self.expects_news()
-        elif self._in_background:
-            self._catch_up()
-        else:  # it is inside `poll`
-            self._reconciling = True
-            self._reconcile()
+        self._poll_at(self._polls_ms() if self._in_background else self._world.now_ms)
 
-    def _catch_up(self) -> None:
-        """Begin to work on the last assignment, unless the client is joining or working on another."""
-        if self.assigned != self.owned and not self._reconciling:
-            self._reconciling = True
-            self._do_at(self._polls_ms(), self._reconcile)
+    def catch_up(self) -> None:
+        """Go on with an assignment that the client had not opened when its process stood still."""
+        if self.assigned != self.owned:
+            self._on(ClientEvent.ASSIGNED)
 
-    def _reconcile(self) -> None:
-        """Let the application poll, and remember whether the assignment takes partitions away."""
-        self._revoked = not self.owned <= self.assigned
-        super()._reconcile()
-
-    def _acknowledge(self, assigned: frozenset[int]) -> None:  # noqa: ARG002 - it acknowledges by joining
-        """Join again if partitions were given up: only this tells the coordinator that they are free."""
-        self._step, self._polled, self._reconciling = DONE, False, False
-        if self._revoked:
-            self._reconciling = True
-            self._prepare()
-        else:
-            self.expects_news()
-
-    def _rejoin(self) -> None:
+    def rejoin(self) -> None:
         """Begin a new membership, which has a new member id.
 
         A client of the consumer protocol keeps its member id then. A classic client gets a new one, so a
         membership is added.
         """
         self.member = self._world.memberships.add(self.consumer, self.configured)
-        super()._rejoin()
+        super().rejoin()
+
+    MOVES: ClassVar[ClientMoves] = {
+        (_UNJOINED, ClientEvent.FOUND): ClientMove(_STABLE),
+        (_UNJOINED, ClientEvent.STARTED): ClientMove(_PREPARING),
+        (_STABLE, ClientEvent.REBALANCE): ClientMove(_PREPARING, (join_when_free,)),
+        # The coordinator repeats this in answers to later heartbeats.
+        **stay((_UNJOINED, _PREPARING, _COMPLETING), ClientEvent.REBALANCE),
+        **stay(ClassicClientState, ClientEvent.UNCHANGED, Client.expect_nothing),
+        (_PREPARING, ClientEvent.POLLED): ClientMove(_PREPARING, (prepare,)),
+        (_PREPARING, ClientEvent.DONE): ClientMove(_PREPARING, (Client.join,)),
+        # A static member whose application is late is still a member, and hears answers.
+        **go((_PREPARING, _UNJOINED), ClientEvent.JOINED, _COMPLETING, sync),
+        **go(
+            (_COMPLETING, _UNJOINED),
+            ClientEvent.SYNCED,
+            _STABLE,
+            Client.await_partitions,
+            Client.expects_news,
+        ),
+        **go(
+            (_COMPLETING, _UNJOINED),
+            ClientEvent.ASSIGNED,
+            _COMPLETING,
+            Client.await_partitions,
+            open_when_free,
+        ),
+        **go((_COMPLETING, _UNJOINED), ClientEvent.UNASSIGNED, _PREPARING, join_when_free),
+        (_COMPLETING, ClientEvent.POLLED): ClientMove(_COMPLETING, (Client.call_back,)),
+        (_COMPLETING, ClientEvent.DONE): ClientMove(_STABLE, (Client.expects_news,)),
+        # Only a new join tells the coordinator that the partitions are free.
+        (_COMPLETING, ClientEvent.DONE_REVOKING): ClientMove(_PREPARING, (prepare,)),
+        # The coordinator will ask again. A request that is on its way is no reason for this event.
+        **go((_PREPARING, _COMPLETING), ClientEvent.FROZEN, _STABLE),
+        (_STABLE, ClientEvent.WOKEN): ClientMove(_STABLE, (catch_up,)),
+        (_STABLE, ClientEvent.ASSIGNED): ClientMove(_COMPLETING, (Client.await_poll,)),
+        **stay((_PREPARING, _COMPLETING), ClientEvent.WOKEN),
+        **go(ClassicClientState, ClientEvent.FORGOTTEN, _UNJOINED, Client.read_on),
+        **go(ClassicClientState, ClientEvent.FENCED, _UNJOINED, Client.note_fenced, Client.await_poll),
+        (_UNJOINED, ClientEvent.POLLED): ClientMove(_PREPARING, (rejoin,)),
+        **go(ClassicClientState, ClientEvent.OVERDUE, _UNJOINED, Client.give_up),
+        **go(ClassicClientState, ClientEvent.RETURNED, _PREPARING, Client.lose_commit, rejoin),
+        (_PREPARING, ClientEvent.REFUSED): ClientMove(_UNJOINED, (Client.end,)),
+    }
+    """What the client does about each event. A pair of state and event that is missing cannot happen."""

@@ -92,7 +92,7 @@ class ClassicProtocol:
         text = f"{configured.name} left" if tells else f"session of {configured.name} timed out"
         cause = self._world.ledger.cause(text)
         # Only a member that owns partitions has offsets to commit and a revoke callback to run.
-        reads = len(self._world.ledger.owned(member)) > 0
+        reads = len(self._world.ledger.owned_partitions(member)) > 0
         load = self._world.scenario.load
         commits = announced and reads and (load is None or load.commit_on_revoke)
         self._stand_still(
@@ -260,7 +260,7 @@ class ClassicProtocol:
                 Process(
                     consumer,
                     member,
-                    frozenset() if gave_up else frozenset(ledger.owned(member).tolist()),
+                    frozenset() if gave_up else frozenset(ledger.owned_partitions(member).tolist()),
                     float(members.base_ms[member]),
                     float(members.every_ms[member]),
                     float(members.busy_ms[member]),
@@ -302,7 +302,7 @@ class ClassicProtocol:
             if process.absence is not None:
                 self._group.fall_silent(member, process.heard_ms, process.absence)
                 if process.wakes_ms < math.inf:
-                    had, absence = world.ledger.owned(member), process.absence
+                    had, absence = world.ledger.owned_partitions(member), process.absence
                     self._plan(
                         consumer, process.wakes_ms, partial(self._wake, consumer, member, had, absence)
                     )
@@ -474,7 +474,7 @@ class ClassicProtocol:
         if self._group.state is not ClassicGroupState.STABLE and self._members.stands_ms[member] <= now_ms:
             ledger.notice(member, now_ms, self._group.cause, committed=True)
         else:
-            ledger.read(ledger.owned(member), now_ms)
+            ledger.read(ledger.owned_partitions(member), now_ms)
 
     def _leave_when_overdue(self, member: int, polled_ms: float, polls_ms: float) -> bool:
         """Plan that a client leaves if its application polls too late; return whether that will happen.

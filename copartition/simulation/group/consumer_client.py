@@ -5,14 +5,26 @@ Sources: Kafka's ConsumerMembershipManager, ConsumerHeartbeatRequestManager; `be
 A request takes half a round trip to arrive, and its answer the other half. `Client` is the state of the
 process itself. `GroupMember` is what the coordinator knows of it. The two differ while a message is on its
 way.
+
+Read `Client.MOVES` at the end of the class first: it says what the client does about each event.
 """
 
 import math
 from collections.abc import Callable, Collection
+from enum import Enum
+from functools import partial
 from typing import ClassVar
 
 from numpy.random import Generator
 
+from copartition.simulation.group.client_states import (
+    ClientEvent,
+    ClientMove,
+    ClientMoves,
+    ConsumerClientState,
+    go,
+    stay,
+)
 from copartition.simulation.group.clients import PROFILES, draw_batches
 from copartition.simulation.group.consumer_group import NOTHING, Answer, Error
 from copartition.simulation.group.group_coordinator import GroupCoordinator
@@ -23,20 +35,26 @@ from copartition.simulation.inputs.events import REFUSED
 from copartition.simulation.ledger import rows_of
 from copartition.simulation.outcome.timeline import Phase
 
+_UNSUBSCRIBED, _JOINING, _RECONCILING, _ACKNOWLEDGING, _STABLE, _FENCED, _STALE, _FATAL = ConsumerClientState
+
 
 class Client:
     """One process that speaks the consumer protocol, from its start to its end.
 
     Partitions are flat indexes, times are milliseconds. `owned` are the partitions whose records the
     application gets; `assigned` are the ones that the coordinator sent last. The application's next poll
-    turns the first into the second, one assignment at a time. `_step` is the only timer that does so, and
-    `_beat` is the only heartbeat that is simulated. Everything else that the process will do by itself is in
-    `_plans`, to be cancelled or postponed together. Requests and answers on their way are in none of them.
+    turns the first into the second, one assignment at a time. What happens to the client is an event of
+    `MOVES`, the table at the end of this class; it is the only place that changes `state`.
+
+    `_poll` and `_callbacks` are the timers that bring POLLED and DONE, and `_beat` is the only heartbeat that
+    is simulated. Everything else that the process will do by itself is in `_plans`, to be cancelled or
+    postponed together. Requests and answers on their way are in none of them.
 
     `_life` counts the memberships: an answer to a request of an earlier membership is dropped.
     """
 
     classic: ClassVar[bool] = False  # whether it speaks the classic protocol
+    first_state: ClassVar[Enum] = _UNSUBSCRIBED  # the state of a process that has not started
 
     def __init__(
         self,
@@ -52,6 +70,7 @@ class Client:
         self._profile = PROFILES[self.configured.client]
         self._settings = world.scenario.settings
         self.every_ms, self.session_ms = self._intervals(world.random)
+        self.state = self.first_state
         # The partitions that it has, and those that the coordinator has assigned to it.
         self.owned = self.assigned = NOTHING
         self.stands_ms: float | None = None  # since when it waits for its first partitions; None: it does not
@@ -59,9 +78,6 @@ class Client:
         # third. Each may be past.
         self.busy_ms = self.wakes_ms = self.joins_ms = -math.inf
         self.gone = False  # whether the process has ended
-        # True if the coordinator has not yet been told that `assigned` is reached. That takes one more step
-        # after the present one.
-        self._unacknowledged = False
         self._life = 0  # the number of its earlier memberships
         self._world = world
         self._coordinator = coordinator
@@ -70,9 +86,8 @@ class Client:
         self._slept_ms = math.inf  # since when it stands still, or stood still last
         self._beat = DONE  # a heartbeat that is simulated
         self._plans: list[Timer] = []  # timers of what it will do by itself
-        self._step = DONE  # the timer of the next step towards its assignment
-        self._reconciling = False  # whether it waits for a poll for that step, or is inside callbacks
-        self._polled = False  # whether it is inside callbacks
+        self._poll = DONE  # the poll that it waits for
+        self._callbacks = DONE  # the end of the callbacks that run
         # Kept apart from `owned`: the process goes on with these partitions, while for the group it has none.
         self._had = rows_of(NOTHING)  # the partitions it had when the coordinator dropped it
 
@@ -94,7 +109,16 @@ class Client:
         self.stands_ms = now_ms
         rounds = 2.5 if self.classic and not self.configured.static else 1.5
         self.joins_ms = now_ms + rounds * self._world.network_ms(self.consumer, now_ms)
+        self._on(ClientEvent.STARTED)
         self._plan(self.joins_ms, self._arrive)
+
+    def find(self, partitions: frozenset[int]) -> None:
+        """Let the client be a member with these partitions already.
+
+        This is so at time 0, or after another kind of group has handed it over.
+        """
+        self.owned = self.assigned = partitions
+        self._on(ClientEvent.FOUND)
 
     def stop(self, now_ms: float, *, cleanly: bool) -> None:
         """End the process; if it closes cleanly, it tells the coordinator once its callbacks are done.
@@ -147,10 +171,10 @@ class Client:
         self.busy_ms = until_ms
         if not self._leaves_when_overdue(now_ms, until_ms):
             self._plan(until_ms, self._resume)
-        # The present step waited for a poll that is now later. Callbacks that have begun are not interrupted.
-        if not self._step.is_done and not self._polled:
-            self._step.cancel()
-            self._do_at(until_ms, self._reconcile)
+        # A poll that the client waits for is later now. Callbacks that have begun are not interrupted.
+        if not self._poll.is_done:
+            self._poll.cancel()
+            self._poll_at(until_ms)
 
     def stall(self, now_ms: float, until_ms: float) -> None:
         """Stop the process until `until_ms`.
@@ -165,6 +189,8 @@ class Client:
         if not self._is_member or not coordinator.beats.speaks(self.member):
             self._postpone_plans(until_ms)
             return
+        if not (self._poll.is_done and self._callbacks.is_done):
+            self._on(ClientEvent.FROZEN)
         self._forget_plans()
         cause = ledger.cause(f"session of {self.configured.name} timed out")
         self._release(self.owned | self.assigned, Phase.UNNOTICED, cause, commits=None)
@@ -176,10 +202,9 @@ class Client:
 
         If its application is busy, it goes on with records of partitions that other members may read by now.
         """
-        # The client learns of it with its next request, in `_return` or `_hear_error`.
+        # The client learns of it with its next request, in `lose_commit` or `_hear_error`.
         self._had = rows_of(self.owned)
         self.owned = self.assigned = NOTHING
-        self._unacknowledged = False
         if self.busy_ms > self._world.now_ms and not self.gone:
             self._world.ledger.zombie(self._had, self.member, self._world.now_ms, self.busy_ms, reads=False)
 
@@ -204,7 +229,7 @@ class Client:
 
     # Requests and their answers.
 
-    def _join(self) -> None:
+    def join(self) -> None:
         """Send the first heartbeat of a membership, which is its join."""
         now_ms = self._world.now_ms
         self.joins_ms = now_ms + self._world.network_ms(self.consumer, now_ms) / 2
@@ -261,20 +286,43 @@ class Client:
             hear(answer)
 
     def _hear(self, answer: Answer) -> None:
-        """Store the assignment of an answer, and begin to work on it.
+        """Store the assignment of an answer.
 
         `answer.partitions` is None if nothing has changed. An answer that repeats the present assignment
-        begins nothing.
+        brings nothing new either.
         """
-        if answer.partitions is not None and answer.partitions != self.assigned:
+        if answer.partitions is None or answer.partitions == self.assigned:
+            self._on(ClientEvent.UNCHANGED)
+        else:
             self.assigned = answer.partitions
-            self._unacknowledged = True
-            self._await_partitions()
-            self._catch_up()
-        elif self._coordinator.has_nothing_for(self.member):
-            self._count_pause()
+            self._on(ClientEvent.ASSIGNED)
 
-    def _await_partitions(self) -> None:
+    def _hear_error(self, error: Error) -> None:
+        """Handle an error: the client may never join, or is no member any more.
+
+        While its application is busy, it does not hear of the second: the late poll shows it.
+        """
+        if error in (Error.UNRELEASED_INSTANCE_ID, Error.INCONSISTENT_GROUP_PROTOCOL):
+            self._on(ClientEvent.REFUSED)
+            self._world.refuse(self.consumer, error.name)
+        elif self.busy_ms <= self._world.now_ms:
+            self._on(ClientEvent.FENCED)
+
+    def _on(self, event: ClientEvent) -> None:
+        """Go to the state that the table gives for an event, and do what the table says.
+
+        An action may bring the next event at once, for example if the application polls now. Once that has
+        led to another state, the rest of the row is out of date and is left out.
+        """
+        to, actions = self.MOVES[self.state, event]
+        self.state = to
+        for action in actions:
+            if self.state is to:
+                action(self)
+
+    # What the table has it do.
+
+    def await_partitions(self) -> None:
         """Record that the partitions of a new assignment now wait only for this client.
 
         From here on their pause counts as handover and no longer as waiting at the barrier. They keep their
@@ -284,31 +332,25 @@ class Client:
         if self.assigned or self._coordinator.has_nothing_for(self.member):
             self._count_pause()
 
-    def _hear_error(self, error: Error) -> None:
-        """End the process if it may never join; else give up everything at the next poll, and join again."""
-        world = self._world
-        if error in (Error.UNRELEASED_INSTANCE_ID, Error.INCONSISTENT_GROUP_PROTOCOL):
-            self.gone = True
+    def expect_nothing(self) -> None:
+        """End the client's pause if it is to have no partitions."""
+        if self._coordinator.has_nothing_for(self.member):
             self._count_pause()
-            world.refuse(self.consumer, error.name)
-        elif self.busy_ms <= world.now_ms:
-            world.note("fenced", self.configured.name)
-            self._reconciling = False
-            self._do_at(self._polls_ms(), self._rejoin)
 
-    # What it then does.
+    def await_poll(self) -> None:
+        """Wait for the application's next poll, unless the client waits for one or runs callbacks already."""
+        if self._poll.is_done and self._callbacks.is_done:
+            self._poll_at(self._polls_ms())
 
-    def _reconcile(self) -> None:
-        """Let the application poll: it gives up the partitions it lost, and opens the ones it got.
+    def call_back(self) -> None:
+        """Let the application, which polls, give up the partitions it lost, and open the ones it got.
 
-        The times follow one another: the revoke callback, the assign callback, the first fetch. The
-        acknowledgement does not wait for the fetch. Partitions that it loses stop at once, since its `poll`
-        is inside the callback.
+        The times follow one another: the revoke callback, the assign callback, the first fetch. DONE does not
+        wait for the fetch. Partitions that it loses stop at once, since its `poll` is inside the callback.
         """
         now_ms, costs, random = self._world.now_ms, self._costs, self._world.random
-        self._step, self._polled = DONE, True
-        assigned, done_ms = self.assigned, now_ms
-        lost, won = self.owned - assigned, assigned - self.owned
+        done_ms = now_ms
+        lost, won = self.owned - self.assigned, self.assigned - self.owned
         if lost:
             self._release(lost, Phase.PAUSED, self._coordinator.epochs.cause, commits=True)
             done_ms += draw(costs.revoke_ms, random)
@@ -317,44 +359,45 @@ class Client:
             begins_ms = done_ms + draw(costs.first_fetch_ms, random)
             starts_ms = begins_ms if begins_ms > now_ms else None
             self._world.ledger.open(won, self.member, now_ms, starts_ms)
-        self.owned = assigned
-        self._do_at(done_ms, lambda: self._acknowledge(assigned))
+        self.owned = self.assigned
+        self._done_at(done_ms, ClientEvent.DONE_REVOKING if lost else ClientEvent.DONE)
 
-    def _acknowledge(self, assigned: frozenset[int]) -> None:
-        """Tell the coordinator in a heartbeat which partitions the client has now.
+    def acknowledge(self) -> None:
+        """Report what the client has now; another assignment that has come meanwhile is next."""
+        reached = self.assigned == self.owned
+        self._on(ClientEvent.SENT if reached else ClientEvent.SENT_EARLIER)
 
-        Its heartbeats start again here, with the next one an interval later. If another assignment has come
-        meanwhile, that is next.
+    def report(self) -> None:
+        """Tell the coordinator in a heartbeat which partitions the client has.
+
+        Its heartbeats start again here, with the next one an interval later.
         """
-        self._step, self._polled, self._reconciling = DONE, False, False
-        self._unacknowledged = self.assigned != assigned
         self._beat.cancel()
         if self._is_member:
             self._coordinator.beats.restart(self.member, self._world.now_ms)
-        self._send(lambda: self._coordinator.heartbeat(self, assigned), self._hear)
-        self._catch_up()
+        owned = self.owned
+        self._send(lambda: self._coordinator.heartbeat(self, owned), self._hear)
 
-    def _catch_up(self) -> None:
-        """Begin to work on the last assignment, unless the client is working on an earlier one.
+    def note_fenced(self) -> None:
+        """Write to the log that the client knows it is no member, and drop what it was about to do."""
+        self._world.note("fenced", self.configured.name)
+        self._forget_assignment()
 
-        Only one assignment is worked on at a time. Another one that comes meanwhile waits in `assigned`, and
-        replaces one that waited before it.
-        """
-        if self._unacknowledged and not self._reconciling:
-            self._reconciling = True
-            self._do_at(self._polls_ms(), self._reconcile)
+    def end(self) -> None:
+        """End the process, which the coordinator does not let join."""
+        self.gone = True
+        self._count_pause()
 
-    def _rejoin(self) -> None:
+    def rejoin(self) -> None:
         """Begin a new membership without partitions, because the client has learned that it was dropped."""
         self._forget_plans()
         # From here on, answers to requests of the earlier membership are dropped.
         self._life += 1
         self.owned = self.assigned = NOTHING
-        self._unacknowledged = False
         self.stands_ms = self._world.now_ms
         # This is a timer, so that an event that waits for the refused commit can end the process before it
         # joins.
-        self._plans.append(self._timers.at(self._world.now_ms, self._join))
+        self._plans.append(self._timers.at(self._world.now_ms, self.join))
 
     def _polls_ms(self) -> float:
         """Return the time of the application's next poll, which is when its present batch is done.
@@ -385,16 +428,12 @@ class Client:
     def _wake(self) -> None:
         """Go on after standing still as if nothing had happened.
 
-        If its session has ended, it goes on reading as a second reader until an answer says so, or until its
-        batch is done, whichever is later. Otherwise it is still a member, and the cause of its pause becomes
-        a stall.
+        If the client is still a member, the cause of its pause becomes a stall.
         """
         now_ms, world, coordinator = self._world.now_ms, self._world, self._coordinator
         self.busy_ms = -math.inf
         if not self._is_member:
-            hears_ms = max(self._polls_ms(), now_ms + world.network_ms(self.consumer, now_ms))
-            world.ledger.zombie(self._had, self.member, now_ms, hears_ms, reads=True)
-            self._plan(hears_ms, self._return)
+            self._on(ClientEvent.FORGOTTEN)
             return
         absence = coordinator.speaks(self.member)
         if absence is not None:
@@ -406,7 +445,17 @@ class Client:
         else:
             self.expects_news()
         world.ledger.read(rows_of(self.owned), now_ms)
-        self._catch_up()
+        self._on(ClientEvent.WOKEN)
+
+    def read_on(self) -> None:
+        """Go on reading as a second reader, because the client does not know that its session has ended.
+
+        It reads until an answer says so, or until its batch is done, whichever is later.
+        """
+        now_ms, world = self._world.now_ms, self._world
+        hears_ms = max(self._polls_ms(), now_ms + world.network_ms(self.consumer, now_ms))
+        world.ledger.zombie(self._had, self.member, now_ms, hears_ms, reads=True)
+        self._plan(hears_ms, partial(self._on, ClientEvent.RETURNED))
 
     def _leaves_when_overdue(self, polled_ms: float, polls_ms: float) -> bool:
         """Plan that the client leaves if its application polls too late; return whether that will happen.
@@ -426,15 +475,15 @@ class Client:
             return False
         # The length of the batch has been drawn and is known now, so it is not drawn again for this poll.
         self.busy_ms = polls_ms
-        self._plan(max(overdue_ms, self._world.now_ms), self._give_up)
+        self._plan(max(overdue_ms, self._world.now_ms), partial(self._on, ClientEvent.OVERDUE))
         return True
 
-    def _give_up(self) -> None:
+    def give_up(self) -> None:
         """Let the client leave or fall silent; its application goes on with its batch unaware."""
         now_ms, coordinator, ledger = self._world.now_ms, self._coordinator, self._world.ledger
         name = self.configured.name
-        self._forget_step()  # it begins anew when the application polls
-        self._plan(self.busy_ms, self._return)
+        self._forget_assignment()  # it begins anew when the application polls
+        self._plan(self.busy_ms, partial(self._on, ClientEvent.RETURNED))
         self._had = rows_of(self.owned)
         if not self._is_member:
             return
@@ -459,8 +508,8 @@ class Client:
             ledger.zombie(lost, self.member, now_ms, self.busy_ms, reads=False)
             self.owned &= kept
 
-    def _return(self) -> None:
-        """Join again after the late poll; the commit of the batch is refused.
+    def lose_commit(self) -> None:
+        """Have the commit of the late batch refused.
 
         The coordinator may not have dropped the member yet. A member that fell silent tells it now, before it
         joins again.
@@ -473,7 +522,6 @@ class Client:
         elif self._is_member:
             text = f"{name} did not poll in time"
             self._coordinator.leave(self.member, text, self._world.ledger.cause(text))
-        self._rejoin()
 
     # Helpers.
 
@@ -515,15 +563,19 @@ class Client:
         """
         self._timers.soon(at_ms, self._world.now_ms, action)
 
-    def _do_at(self, at_ms: float, action: Callable[[], None]) -> None:
-        """Make the next step towards the assignment at `at_ms`; at once if that time is past.
-
-        `_step` has its timer, so that a slow poll or the end of the process can move or cancel it.
-        """
+    def _poll_at(self, at_ms: float) -> None:
+        """Let the application poll at `at_ms`; at once if that time is past."""
         if at_ms <= self._world.now_ms:
-            action()
+            self._on(ClientEvent.POLLED)
         else:
-            self._step = self._timers.at(at_ms, action)
+            self._poll = self._timers.at(at_ms, partial(self._on, ClientEvent.POLLED))
+
+    def _done_at(self, at_ms: float, event: ClientEvent) -> None:
+        """Let callbacks end at `at_ms` with this event; at once if that time is past."""
+        if at_ms <= self._world.now_ms:
+            self._on(event)
+        else:
+            self._callbacks = self._timers.at(at_ms, partial(self._on, event))
 
     def _plan(self, at_ms: float, action: Callable[[], None]) -> None:
         """Let the process do this at `at_ms`, unless it ends before; at once if that time is past."""
@@ -543,16 +595,50 @@ class Client:
     def _forget_plans(self) -> None:
         """Cancel everything that the process would do by itself."""
         self._beat.cancel()
-        self._forget_step()
+        self._forget_assignment()
         self._forget()
 
-    def _forget_step(self) -> None:
-        """Cancel the next step towards the assignment; a poll or callbacks under way end without effect."""
-        self._step.cancel()
-        self._reconciling = self._polled = False
+    def _forget_assignment(self) -> None:
+        """Wait for no poll any more; callbacks under way end without effect."""
+        self._poll.cancel()
+        self._callbacks.cancel()
 
     def _forget(self) -> None:
-        """Cancel everything planned except the heartbeat and the step."""
+        """Cancel everything planned except the heartbeat, the poll and the callbacks."""
         for timer in self._plans:
             timer.cancel()
         self._plans.clear()
+
+    MOVES: ClassVar[ClientMoves] = {
+        (_UNSUBSCRIBED, ClientEvent.FOUND): ClientMove(_STABLE),
+        (_UNSUBSCRIBED, ClientEvent.STARTED): ClientMove(_JOINING),
+        **go((_JOINING, _STABLE), ClientEvent.ASSIGNED, _RECONCILING, await_partitions, await_poll),
+        # Only one assignment is worked on at a time. Another one that comes meanwhile waits in `assigned`,
+        # and replaces one that waited before it.
+        **stay((_RECONCILING, _STALE), ClientEvent.ASSIGNED, await_partitions),
+        (_JOINING, ClientEvent.UNCHANGED): ClientMove(_STABLE, (expect_nothing,)),
+        **stay((_RECONCILING, _STABLE, _STALE), ClientEvent.UNCHANGED, expect_nothing),
+        (_RECONCILING, ClientEvent.POLLED): ClientMove(_RECONCILING, (call_back,)),
+        (_RECONCILING, ClientEvent.DONE): ClientMove(_ACKNOWLEDGING, (acknowledge,)),
+        (_RECONCILING, ClientEvent.DONE_REVOKING): ClientMove(_ACKNOWLEDGING, (acknowledge,)),
+        # The state changes as the heartbeat is made, before it is sent, as in Kafka.
+        (_ACKNOWLEDGING, ClientEvent.SENT): ClientMove(_STABLE, (report,)),
+        (_ACKNOWLEDGING, ClientEvent.SENT_EARLIER): ClientMove(_RECONCILING, (report, await_poll)),
+        # `FROZEN` cancels what the process would have done. It waits for a new poll when it goes on.
+        **stay((_RECONCILING,), ClientEvent.FROZEN),
+        **stay((_RECONCILING,), ClientEvent.WOKEN, await_poll),
+        **stay((_JOINING, _STABLE), ClientEvent.WOKEN),
+        **go((_JOINING, _RECONCILING, _STABLE), ClientEvent.FORGOTTEN, _FENCED, read_on),
+        **go(
+            (_JOINING, _RECONCILING, _STABLE, _FENCED, _STALE),
+            ClientEvent.FENCED,
+            _FENCED,
+            note_fenced,
+            await_poll,
+        ),
+        (_FENCED, ClientEvent.POLLED): ClientMove(_JOINING, (rejoin,)),
+        **go((_JOINING, _RECONCILING, _STABLE, _FENCED, _STALE), ClientEvent.OVERDUE, _STALE, give_up),
+        **go((_FENCED, _STALE), ClientEvent.RETURNED, _JOINING, lose_commit, rejoin),
+        (_JOINING, ClientEvent.REFUSED): ClientMove(_FATAL, (end,)),
+    }
+    """What the client does about each event. A pair of state and event that is missing cannot happen."""

@@ -41,7 +41,7 @@ class MemberClient(Protocol):
     """The client of a member, as far as the coordinator knows it; partitions are flat indexes.
 
     Tests of the coordinator alone use objects that only have these attributes. The coordinator reads all of
-    them, and writes `owned` and `assigned` only in `GroupCoordinator.begin`.
+    them, and writes none.
     """
 
     classic: ClassVar[bool]  # whether it speaks the classic protocol
@@ -57,6 +57,9 @@ class MemberClient(Protocol):
     @property
     def leaving(self) -> bool:
         """True if the process has closed and sent its leave, which has not arrived at the coordinator yet."""
+
+    def find(self, partitions: frozenset[int]) -> None:
+        """Let the client be a member with these partitions already."""
 
     def expects_news(self) -> None:
         """Simulate the client's next heartbeat, because its answer may bring news."""
@@ -327,7 +330,7 @@ class GroupCoordinator:
         world.ledger.own(*change, 0.0, self.epochs.cause)
         world.ledger.begin(0.0)
         for number, client in self.clients.items():
-            client.owned = client.assigned = group.members[number].assigned
+            client.find(group.members[number].assigned)
 
     def adopt(self, clients: Iterable[MemberClient], generation: int) -> None:
         """Make the members of a classic group those of this one, which has none yet.
@@ -342,7 +345,7 @@ class GroupCoordinator:
         for client in clients:
             self.clients[client.member] = client
             member = self._member(client)
-            assigned = ledger.owned(client.member)
+            assigned = ledger.owned_partitions(client.member)
             member.assigned = frozenset(assigned.tolist())
             self._targets.adopt(client.member, assigned, ledger.now.position[assigned])
             members.append(member)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.assignment import Assignment
-from assignors.group import Carried, Group, Member, Topic
+from assignors.group import CarriedMembers, Group, Member, Topic
 from assignors.partition_list import PartitionColumns
 from assignors.registry import is_built_in
 from copartition.simulation.group.consumer_group import ConsumerGroup
@@ -98,7 +98,7 @@ class Targets:
         assert self._decision.assignment is not None
         return self._write(self._decision.assignment, numbers, group.target)
 
-    def _carry(self, numbers: NDArray[np.int64], owner: NDArray[np.int64]) -> Carried:
+    def _carry(self, numbers: NDArray[np.int64], owner: NDArray[np.int64]) -> CarriedMembers:
         """Return these members, in this order, with their targets from the coordinator's records.
 
         Partitions of members that are gone are left out. Each member's partitions are contiguous, in the
@@ -116,7 +116,7 @@ class Targets:
         members = self._members[numbers].tolist()
         topics = tuple(self._subscriptions[numbers].tolist())
         hashes = self._hashes[numbers]
-        return Carried(members, len(members), None, sizes, columns, hashes, {"topics": topics})
+        return CarriedMembers(members, len(members), None, sizes, columns, hashes, {"topics": topics})
 
     def _make_room(self, number: int) -> None:
         """Make room for members up to this number."""

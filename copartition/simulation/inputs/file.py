@@ -33,7 +33,7 @@ from copartition.simulation.inputs.kinds import (
     write_condition,
 )
 from copartition.simulation.inputs.scenario import Scenario
-from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
+from copartition.simulation.inputs.settings import Costs, Load, Settings, kafka_name
 from copartition.simulation.inputs.values import (
     COUNT,
     FLAG,
@@ -81,7 +81,7 @@ def scenario_to_dict(scenario: Scenario) -> dict[str, Any]:
         **_changed_fields(
             scenario, skip={"name", "topics", "consumers", "events", "settings", "costs", "load"}
         ),
-        "settings": {dotted(name): value for name, value in _changed_fields(scenario.settings).items()},
+        "settings": {kafka_name(name): value for name, value in _changed_fields(scenario.settings).items()},
         "costs": _changed_fields(scenario.costs),
         "load": _changed_fields(scenario.load) if scenario.load else None,
         "events": [_event_value(event) for event in scenario.events],
@@ -181,7 +181,7 @@ def scenario_schema() -> dict[str, Any]:
         {"type": "string", "description": "a file that copartition audit -o json wrote."}
     )
     # Files call settings by Kafka's names, the dataclass by Python's.
-    settings["properties"] = {dotted(name): of for name, of in settings["properties"].items()}
+    settings["properties"] = {kafka_name(name): of for name, of in settings["properties"].items()}
     topic = object_of(
         {"partitions": COUNT.schema, "racks": RACKS.schema, "id": {"type": "string", "format": "uuid"}},
         ["partitions"],

@@ -288,7 +288,7 @@ class _Many(FieldKind):
         return list(map(self._item.write, value))
 
 
-class _Named(FieldKind):
+class _NamedValues(FieldKind):
     """A mapping from names to values of one kind."""
 
     def __init__(self, item: FieldKind) -> None:
@@ -433,7 +433,7 @@ def kind_of(hint: Any) -> FieldKind:
     elif origin is tuple:
         kind = _Many(kind_of(args[0]))
     elif origin is Mapping:
-        kind = _Named(kind_of(args[1]))
+        kind = _NamedValues(kind_of(args[1]))
     else:
         kind = _SIMPLE.get(hint) or _Instance(hint)
     return kind
@@ -477,7 +477,6 @@ def read_field(name: str, value: Any, kind: FieldKind, path: str) -> Any:
         path: the place of the object that has the field.
 
     Raises:
-        ScenarioError: the field cannot have it; the message uses the words of files.
         ScenarioError: the field may not have the value; the message uses the words of files.
     """
     read = kind.read(value)

@@ -48,7 +48,7 @@ from copartition.simulation.inputs.kinds import (
     plain,
     refusal,
 )
-from copartition.simulation.inputs.settings import QUIET_MS, Costs, Load, Settings, dotted
+from copartition.simulation.inputs.settings import QUIET_MS, Costs, Load, Settings, kafka_name
 from copartition.simulation.inputs.values import read_arguments, read_values
 from partitioning.errors import ScenarioError, UnknownStrategyError
 from partitioning.kit.limits import (
@@ -481,8 +481,8 @@ def find_warnings(scenario: Scenario) -> tuple[str, ...]:
         ("group_consumer_heartbeat_interval_ms", "group_consumer_session_timeout_ms"),
     )
     warnings = [
-        f"{dotted(beat)} is {plain(getattr(settings, beat))}, more than a third of {dotted(session)}, "
-        f"{plain(getattr(settings, session))}: few lost heartbeats expel a member"
+        f"{kafka_name(beat)} is {plain(getattr(settings, beat))}, more than a third of "
+        f"{kafka_name(session)}, {plain(getattr(settings, session))}: few lost heartbeats expel a member"
         for beat, session in pairs
         if 3 * getattr(settings, beat) > getattr(settings, session)
     ]

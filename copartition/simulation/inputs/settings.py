@@ -18,10 +18,10 @@ QUIET_MS = 3_600_000.0
 """How long a group has been quiet if a scenario does not say: an hour, in milliseconds."""
 
 
-def dotted(name: str) -> str:
+def kafka_name(name: str) -> str:
     """Return Kafka's name of a setting.
 
-    >>> dotted("session_timeout_ms")
+    >>> kafka_name("session_timeout_ms")
     'session.timeout.ms'
     """
     return name.replace("_", ".")
@@ -61,7 +61,7 @@ class Settings:
     transaction_timeout_ms: Interval = 60_000
 
     def __post_init__(self) -> None:
-        check_fields(self, "$.settings", dotted)
+        check_fields(self, "$.settings", kafka_name)
         for beat, limit in (
             ("heartbeat_interval_ms", "session_timeout_ms"),
             ("heartbeat_interval_ms", "max_poll_interval_ms"),
@@ -69,9 +69,9 @@ class Settings:
         ):
             if getattr(self, beat) >= getattr(self, limit):
                 raise ScenarioError(
-                    f"{dotted(beat)} is {getattr(self, beat)} and {dotted(limit)} is {getattr(self, limit)}; "
-                    "heartbeats must be more frequent than that",
-                    path=f"$.settings.{dotted(beat)}",
+                    f"{kafka_name(beat)} is {getattr(self, beat)} and {kafka_name(limit)} is "
+                    f"{getattr(self, limit)}; heartbeats must be more frequent than that",
+                    path=f"$.settings.{kafka_name(beat)}",
                 )
 
 

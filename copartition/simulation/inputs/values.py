@@ -23,13 +23,13 @@ from copartition.simulation.inputs.kinds import (
     read_condition,
     read_field,
 )
-from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
+from copartition.simulation.inputs.settings import Costs, Load, Settings, kafka_name
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_FILE_BYTES, check_members
 from partitioning.kit.packages import needs
 
 _ENDINGS = {".json": "json", ".toml": "toml", ".yaml": "yaml", ".yml": "yaml"}
-SETTINGS = {dotted(field.name): field.name for field in fields(Settings)}
+SETTINGS = {kafka_name(field.name): field.name for field in fields(Settings)}
 COUNT = kind_of(Count)
 FLAG = kind_of(bool)
 TEXT = kind_of(str)

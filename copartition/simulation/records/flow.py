@@ -298,13 +298,13 @@ class Flow:
         self._turns = None
         self._changes.put_in_turn()
 
-    def born(self, partitions: Integers, at: float | Floats) -> None:
+    def add_partitions(self, partitions: Integers, at: float | Floats) -> None:
         """Let these partitions exist from now on, without a reader.
 
         Records wait in them or come to them.
         """
         slots = np.asarray(partitions, np.intp)
-        self.readers.born(slots, np.broadcast_to(np.asarray(at, np.float64), slots.shape))
+        self.readers.add_partitions(slots, np.broadcast_to(np.asarray(at, np.float64), slots.shape))
 
     def reads(self, partitions: Integers, consumer: int | Integers, at: float | Floats) -> None:
         """Let a consumer read partitions from now on, which no other consumer reads.

@@ -151,7 +151,7 @@ class Readers:
         self.group_curve = GroupCurve()
         self.curves = PartitionCurves()
 
-    def born(self, slots: Slots, at: Floats) -> None:
+    def add_partitions(self, slots: Slots, at: Floats) -> None:
         """Let partitions exist from `at` on; records wait in them or come, and no consumer reads them.
 
         The columns have equal length; `at` is in milliseconds. A partition is in an outage from its birth on,

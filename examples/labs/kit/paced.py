@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from copartition.models import BrokerTimes, LibrdkafkaSettings, simulate_librdkafka
 from examples.labs.kit import segments as seg
 from partitioning import TopicLayout, get_partitioner
-from partitioning.strategy import seeded
+from partitioning.strategy import seeded_source
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
@@ -53,7 +53,7 @@ def predict(
         np.array(choose(strategy, "t", partitions, len(times_ms))),
         leaders=[0] * partitions,
         brokers=[BrokerTimes(latency_ms=ROUND_TRIP_MS)],
-        unkeyed=get_partitioner("sticky-by-time", linger_ms=stick_ms, random=seeded(1)).for_topic("t"),
+        unkeyed=get_partitioner("sticky-by-time", linger_ms=stick_ms, random=seeded_source(1)).for_topic("t"),
         settings=settings,
     )
 

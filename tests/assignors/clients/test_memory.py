@@ -177,6 +177,15 @@ def test_an_eager_member_claims_nothing_in_the_protocols_own_field() -> None:
     assert (sent.owned_partitions, sent.generation_id, sent.rack_id, sent.version) == ([], 7, "r1", 3)
 
 
+def test_each_assignor_of_a_kafka_python_consumer_tells_its_rack() -> None:
+    members = kafka_python_assignors("range", "sticky", rack="r1")
+    assert [member.metadata(["t"]).rack_id for member in members] == ["r1", "r1"]
+
+
+def test_a_kafka_python_consumer_is_cooperative_unless_told_otherwise() -> None:
+    assert KafkaPythonAssignor().name == "cooperative-sticky"
+
+
 @pytest.mark.parametrize(
     ("name", "protocol"), [("range", TheirProtocol.EAGER), ("cooperative-sticky", TheirProtocol.COOPERATIVE)]
 )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from assignors import Group, Member, Topic
 from assignors.columnar.numbering import BrokerNumbering, OddGroup, Subscriptions, members_by_hash
 from assignors.columnar.uniform_structures import Slots, Targets, recall_targets
-from assignors.group import Carried
+from assignors.group import CarriedMembers
 from assignors.rules.group_spec import GroupSpec
 from partitioning.topic_partition import TopicPartition
 
@@ -21,7 +21,7 @@ SPARSE = [*range(0, 80, 16), *range(1, 80, 13)]
 
 def targets_of(members: list[Member]) -> tuple[Targets, BrokerNumbering, list[int]]:
     """The targets of members, their numbering and the order in which the coordinator visits the members."""
-    carried = Carried.of(members)
+    carried = CarriedMembers.of(members)
     joined = members_by_hash(carried.column("id"))
     recorded, sizes = recall_targets(carried, joined)
     subscriptions = Subscriptions.of(carried, joined.tolist())

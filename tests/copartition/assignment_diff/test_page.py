@@ -10,7 +10,9 @@ import pytest
 
 from assignors.state import MemberIdentity
 from copartition.assignment_diff import Missing, WhatIf, diff, plan
-from copartition.assignment_diff.page import ROWS, diff_html, heat, load, member_groups, ownership, timeline
+from copartition.assignment_diff.load_picture import load
+from copartition.assignment_diff.owner_pictures import heat, member_groups, ownership
+from copartition.assignment_diff.page import ROWS, diff_html, timeline
 from copartition.assignment_diff.report.model import Shown, named_places
 from copartition.assignment_diff.report.verdict import fates, notes
 from tests.copartition.assignment_diff.states import group

@@ -179,4 +179,4 @@ def test_a_dumped_tally_goes_on() -> None:
 
 def test_memory_is_bounded_where_nothing_explains_anything() -> None:
     tally = Written(12).by(HAND, 12, 60_000).tally()
-    assert sum(len(each.offset) for each in tally._uncounted()) <= 3000 + (1 << 12)
+    assert sum(len(each.offset) for each in tally._uncounted_records()) <= 3000 + (1 << 12)

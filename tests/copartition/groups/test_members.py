@@ -10,7 +10,7 @@ import pytest
 from assignors.protocol import Subscription, encode_assignment, encode_subscription
 from copartition.groups.live import members as live
 from copartition.groups.live.members import describe_group, with_subscriptions
-from copartition.groups.live.wire import Subscribed
+from copartition.groups.live.wire import MemberSubscription
 from partitioning.errors import SourceError
 
 ONE, TWO = ("orders", 0), ("orders", 1)
@@ -154,8 +154,8 @@ def test_a_group_of_the_consumer_protocol_is_asked_for_over_our_own_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     told = {
-        "a-1234": Subscribed(("orders",), "pay.*", "r1", "consumer"),
-        "b-1234": Subscribed((), None, None, "classic"),
+        "a-1234": MemberSubscription(("orders",), "pay.*", "r1", "consumer"),
+        "b-1234": MemberSubscription((), None, None, "classic"),
     }
     monkeypatch.setattr(live, "read_subscriptions", lambda group, _: told if group == "billing" else {})
     made_up = cluster(*map(member, "abc"), kind="CONSUMER", assignor="uniform")

@@ -41,7 +41,7 @@ class Cluster:
     def ends(self, partitions):
         return {(topic, number): 10 * number for topic, number in partitions if number != 1}
 
-    def committed(self, group):
+    def committed_offsets(self, group):
         return {("t", 0): 4, ("t", 1): 5, ("old", 2): 6}
 
     def describe_topics(self, topics):
@@ -95,9 +95,9 @@ def test_ends_are_those_of_all_partitions_whose_leader_answers(cluster, look):
 
 
 def test_offsets_are_those_of_a_group_that_is_there(cluster, look):
-    assert look.committed() == {}
+    assert look.committed_offsets() == {}
     look()
-    assert look.committed() == {"t": {0: 4, 1: 5}, "old": {2: 6}}
+    assert look.committed_offsets() == {"t": {0: 4, 1: 5}, "old": {2: 6}}
 
 
 def test_another_order_of_members_and_partitions_is_no_change(cluster, look):
@@ -138,7 +138,7 @@ def test_what_a_real_group_has_committed_and_where_its_topic_ends(broker, worker
     read = reader.GroupReader(group, settings(broker))
     workers(group, topic, "a")
     wait_for(read, lambda found: (found[0].member >= 0).sum() == 2)
-    assert (read.committed()[topic][1], read.ends()) == (0, {topic: {0: 0, 1: 0}})
+    assert (read.committed_offsets()[topic][1], read.ends()) == (0, {topic: {0: 0, 1: 0}})
 
 
 def test_a_member_that_was_there_before_tells_the_generation(broker, workers):

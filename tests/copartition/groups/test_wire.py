@@ -154,7 +154,7 @@ def described(members, kind=b""):
 )
 def test_subscriptions_are_read_from_an_answer(version, kind, protocol):
     found = wire.Connection(Broker(described(1, kind))).subscriptions("g", version)
-    assert found == {"m": wire.Subscribed(("orders", "payments"), "clicks.*", "r1", protocol)}
+    assert found == {"m": wire.MemberSubscription(("orders", "payments"), "clicks.*", "r1", protocol)}
 
 
 @pytest.mark.parametrize("seed", range(examples(200)))

@@ -5,8 +5,8 @@ from itertools import product
 
 import pytest
 
+from copartition.migrate.clients import CLIENTS
 from copartition.migrate.command import migrate
-from copartition.migrate.migration import CLIENTS
 from tests.support.commands import invoker
 
 

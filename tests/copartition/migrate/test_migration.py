@@ -4,7 +4,9 @@ import pytest
 
 from assignors.group import Topic
 from copartition.kit.evidence import Evidence
-from copartition.migrate.migration import CLIENTS, _table, migration_verdict, plan_migration
+from copartition.migrate.clients import CLIENTS
+from copartition.migrate.migration import migration_verdict, plan_migration
+from copartition.migrate.walks import walk_table
 from copartition.simulation import Consumer, Join, Leave, Scenario, simulate
 from partitioning.errors import MigrationError
 
@@ -155,18 +157,18 @@ def test_librdkafka_goes_from_eager_to_cooperative_over_the_consumer_protocol():
 def test_every_conversion_was_walked(client):
     classic = {
         strategy
-        for walk in _table()
+        for walk in walk_table()
         for strategy in (*walk.way[0], *walk.way[-1])
         if walk.clients == (client,) and strategy not in {"uniform", "broker-range"}
     }
-    walked = {(walk.way, kafka) for walk in _table() for kafka in walk.kafka if walk.clients == (client,)}
+    walked = {(walk.way, kafka) for walk in walk_table() for kafka in walk.kafka if walk.clients == (client,)}
     for strategy in classic:
         for remote in ("uniform", "broker-range"):
             for way in (((strategy,), (remote,)), ((remote,), (strategy,))):
                 assert {(way, "4.3.1"), (way, "4.4.0")} <= walked
 
 
-@pytest.mark.parametrize("walk", [walk for walk in _table() if walk.how == "rolling"], ids=str)
+@pytest.mark.parametrize("walk", [walk for walk in walk_table() if walk.how == "rolling"], ids=str)
 def test_no_way_is_called_safe_that_a_group_did_not_survive(walk):
     try:
         found = plan_migration(walk.way[0], walk.way[-1], clients=walk.clients)

@@ -78,6 +78,8 @@ def test_a_marker_is_missing_only_where_two_looks_agree(state: str) -> None:
     ]
     assert findings_of(look(ONGOING), look(decided, at_ms=2_000)) == []
     assert findings_of(look(), look(decided)) == []
+    # Below transaction.version 2 the next transaction of an id has the same epoch.
+    assert findings_of(look(decided._replace(started_ms=-5)), look(decided)) == []
 
 
 @pytest.mark.parametrize(
@@ -91,6 +93,8 @@ def test_a_marker_is_missing_only_where_two_looks_agree(state: str) -> None:
         (ONGOING, ONGOING._replace(epoch=4), 1, True),  # only a new producer raises it
         (EMPTY, EMPTY._replace(epoch=4), 1, False),  # a restart between transactions
         (ONGOING, EMPTY._replace(state="CompleteAbort", epoch=4), 2, True),
+        (ONGOING, ONGOING._replace(state="PrepareAbort", epoch=4), 2, True),
+        (ONGOING, ONGOING._replace(state="PrepareEpochFence", epoch=4), 2, True),
         (ONGOING, EMPTY._replace(state="CompleteCommit", epoch=4), 2, False),
     ],
 )
@@ -115,6 +119,32 @@ def test_a_producer_that_no_coordinator_knows(
     [finding] = findings_of(first, last)
     assert (finding.kind, finding.producer, finding.partitions) == (kind, 7, (PLACE,))
     assert action in finding.action
+
+
+def test_what_hangs_names_its_producer_and_why_nothing_ends_it() -> None:
+    last = look(at_ms=MOST_TIMEOUT_MS + 501, partitions=(HELD,))._replace(
+        sources=("the transactional ids of 1 broker", "offsets of 2 partitions")
+    )
+    [finding] = findings_of(look(partitions=(HELD,)), last)
+    assert finding.what.startswith("producer 7 (epoch 3) has a transaction open in orders-0 from offset 4 ")
+    assert finding.what.endswith("(transaction.max.timeout.ms): nothing ends it")
+    # Offsets say nothing of who coordinates a transaction.
+    assert finding.ground.sources == (
+        "the producers at the leader of orders-0 in two looks",
+        "the transactional ids of 1 broker",
+    )
+
+
+def test_an_id_whose_transaction_has_ended_owns_no_open_one() -> None:
+    ended = look(ONGOING._replace(state="CompleteCommit"), partitions=(HELD,))
+    assert [finding.kind for finding in findings_of(ended, ended)] == ["unknown owner"]
+
+
+def test_a_finding_lists_partitions_in_order() -> None:
+    places = [(topic, number) for topic in ("clicks", "orders", "pay") for number in range(4)]
+    last = look(ONGOING._replace(partitions=frozenset(places)), at_ms=90_000)
+    [finding] = findings_of(last, last)
+    assert finding.partitions == (*places,)
 
 
 @pytest.mark.parametrize(

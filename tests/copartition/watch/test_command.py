@@ -31,7 +31,7 @@ def live(monkeypatch):
             return found
 
         read.ends = lambda: {"t": {0: 7}}
-        read.committed = lambda: {"t": {0: 4}}
+        read.committed_offsets = lambda: {"t": {0: 4}}
         monkeypatch.setattr(reader, "GroupReader", lambda *_: read)
 
     return answers
@@ -94,7 +94,7 @@ def test_a_line_of_the_record_is_there_before_the_line_on_the_screen(start, tmp_
         "from copartition.groups.live import reader\n"
         "group = reader.GroupState.without_partitions(name='g', status='Dead'), None\n"
         "def read(): return group\n"
-        "read.ends = read.committed = dict\n"
+        "read.ends = read.committed_offsets = dict\n"
         "reader.GroupReader = lambda *_: read"
     )
     process = start("copartition", "watch", "g", "--record", path, before=invent)

@@ -135,7 +135,7 @@ class TestReader:
                 return found
 
             ask = lambda *_: take(listed)  # noqa: E731
-            ask.ends = ask.committed = dict
+            ask.ends = ask.committed_offsets = dict
             monkeypatch.setattr(consumers, "GroupReader", lambda *_: ask)
             monkeypatch.setattr(reader, "ask_share_group", lambda *_: (take(described), None))
             return reader.AnyGroupReader("g", {})

@@ -5,23 +5,27 @@ from __future__ import annotations
 import base64
 import json
 import struct
+from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError
 
 from copartition.why.history import Cause, GroupHistory
-from copartition.why.offsets_topic import Written, topic_history
-from partitioning.errors import ProtocolError
+from copartition.why.offsets_topic import TopicRecord, read_topic, topic_history
+from partitioning.errors import BrokerUnreachableError, ProtocolError, TopicAccessError
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "offsets_topic"
 PROTOCOLS = ("classic", "consumer")
 
 
-def recorded(protocol: str) -> tuple[str, str, list[Written]]:
+def recorded(protocol: str) -> tuple[str, str, list[TopicRecord]]:
     """The group, its topic, and the records of its partition."""
     document = json.loads((GOLDEN / f"{protocol}.json").read_text(encoding="utf-8"))
     rows = [
-        Written(*place, *(None if text is None else base64.b64decode(text) for text in texts))
+        TopicRecord(*place, *(None if text is None else base64.b64decode(text) for text in texts))
         for *place, key, value in document["records"]
         for texts in [(key, value)]
     ]
@@ -76,6 +80,29 @@ def test_a_commit_that_moves_nothing_is_no_step_and_no_step_back() -> None:
     assert brief.what == f"{topic}-1: 2 commits, first 4, last 4, 0 backward, 0 deleted"
 
 
+def commit(offset: int, at: int = 0, version: int = 1) -> TopicRecord:
+    """A commit of group "g" in partition 0 of "t", in a version of its key."""
+    key = struct.pack(">hh", version, 1) + b"g" + struct.pack(">h", 1) + b"t" + struct.pack(">i", 0)
+    return TopicRecord(0, at, 5_000, key, struct.pack(">hq", 4, offset) + b"\0" * 20)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "brief"),
+    [
+        ([7], "1 commit, first 7, last 7, 0 backward"),
+        ([7, 8], "2 commits, first 7, last 8, largest step 1, 0 backward"),
+        ([7, 9, 20, 3], "4 commits, first 7, last 3, largest step 11, 1 backward"),
+        ([9, 5, 3], "3 commits, first 9, last 3, 2 backward"),
+    ],
+)
+@pytest.mark.parametrize("version", [0, 1])
+def test_commits_are_told_in_brief_by_either_version_of_a_key(
+    version: int, offsets: list[int], brief: str
+) -> None:
+    history = topic_history("g", [commit(offset, at, version) for at, offset in enumerate(offsets)])
+    assert [other.what for other in history.others] == [f"t-0: {brief}, 0 deleted"]
+
+
 def test_the_commits_of_a_partition_are_found_where_the_last_one_is() -> None:
     group, _, records = recorded("classic")
     first, last = (records[-1]._replace(offset=offset) for offset in (50, 70))
@@ -97,7 +124,7 @@ def test_after_its_deletion_a_group_begins_with_nobody(protocol: str) -> None:
 
 def classic(
     version: int, *members: tuple[str, str | None, str], generation: int = 1, offset: int = 0
-) -> Written:
+) -> TopicRecord:
     """What a broker writes of a classic group "g", led by its first member, in a version of its value.
 
     Args:
@@ -116,7 +143,7 @@ def classic(
         value += text(member) + text(instance) * (version >= 3) + text(client) + text("/127.0.0.1")
         value += struct.pack(">i", 30_000) * (1 + (version >= 1))
         value += struct.pack(">i", 3) + b"sub" + struct.pack(">i", 2) + b"as"
-    return Written(0, offset, 5_000, b"\0\2\0\1g", value)
+    return TopicRecord(0, offset, 5_000, b"\0\2\0\1g", value)
 
 
 @pytest.mark.parametrize("version", range(4))
@@ -141,6 +168,13 @@ def test_a_static_member_that_restarts_is_the_same_one_and_is_called_by_its_inst
     joined, restarted = topic_history("g", records).rebalances
     assert (joined.leader, joined.names) == ("pod-0", ("pod-0", "pod-1"))
     assert (restarted.generation, restarted.cause, restarted.member) == (2, Cause.UNKNOWN, None)
+
+
+def test_a_group_that_changed_its_protocol_has_the_new_one() -> None:
+    epoch = TopicRecord(0, 1, 6_000, b"\0\3\0\1g", struct.pack(">hi", 0, 2))
+    history = topic_history("g", [classic(3, ("m-1", None, "client")), epoch])
+    assert [rebalance.ended for rebalance in history.rebalances] == [5.0, None]
+    assert history.protocol == "consumer"
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -187,3 +221,77 @@ def test_a_version_that_is_not_read_is_a_typed_error() -> None:
     ]
     with pytest.raises(ProtocolError, match="has version 4; up to 3 are read"):
         topic_history(group, [first._replace(value=b"\0\4" + (first.value or b"")[2:])])
+
+
+def message(
+    offset: int | None = None, key: bytes | None = None, value: bytes | None = None, error: int | None = None
+) -> Any:
+    """A message as a consumer gives it."""
+    return SimpleNamespace(
+        error=lambda: None if error is None else KafkaError(error),
+        timestamp=lambda: (1, 5_000),  # 1: the time of its creation
+        offset=lambda: offset,
+        key=lambda: key,
+        value=lambda: value,
+    )
+
+
+END = message(error=KafkaError._PARTITION_EOF)
+
+
+@pytest.fixture
+def consumer(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A consumer that gives `gives`, then nothing, of a cluster whose topic has 50 partitions."""
+    made = SimpleNamespace(gives=[], closed=False, places=[])
+
+    def poll(_: float) -> Any:
+        return made.gives.pop(0) if made.gives else None
+
+    def close() -> None:
+        made.closed = True
+
+    def quiet_client(_: object, config: dict[str, Any], errors: list[KafkaError]) -> Any:
+        made.config = config
+        return made
+
+    def error_of(error: KafkaError, right: str, partition: int) -> Exception:
+        return TopicAccessError(f"{error.name()} {right} {partition}")
+
+    made.poll, made.close, made.assign = poll, close, made.places.extend
+    state = SimpleNamespace(num_partitions=50, errors=[], error_of=error_of)
+    monkeypatch.setattr("copartition.audit.topic_state.TopicState", lambda *_: state)
+    monkeypatch.setattr("partitioning.clients.contact.quiet_client", quiet_client)
+    return made
+
+
+def test_the_partition_of_a_group_is_read_from_its_beginning_to_its_end(consumer: Any) -> None:
+    consumer.gives = [message(0, b"key", b"value"), message(4, b"key"), message(5), END, message(6)]
+    assert [*read_topic("g", {"bootstrap.servers": "b:1"})] == [
+        TopicRecord(3, 0, 5_000, b"key", b"value"),
+        TopicRecord(3, 4, 5_000, b"key", None),
+        TopicRecord(3, 5, 5_000, b"", None),
+    ]
+    [place] = consumer.places
+    assert (place.topic, place.partition, place.offset) == ("__consumer_offsets", 3, -2)  # -2: the beginning
+    # Nobody's offsets are committed, and of transactions only what is committed is read.
+    assert (consumer.config["enable.auto.commit"], consumer.config["isolation.level"]) == (
+        False,
+        "read_committed",
+    )
+    assert (consumer.config["bootstrap.servers"], consumer.closed) == ("b:1", True)
+
+
+def test_a_partition_of_which_nothing_comes_is_said_to_be_out_of_reach(consumer: Any) -> None:
+    consumer.gives = [message(0, b"key")]
+    records = read_topic("g", {})
+    assert len([*islice(records, 1)]) == 1
+    with pytest.raises(BrokerUnreachableError, match="__consumer_offsets-3: nothing came"):
+        next(records)
+    assert consumer.closed
+
+
+def test_a_partition_that_may_not_be_read_is_an_error_of_rights(consumer: Any) -> None:
+    consumer.gives = [message(error=KafkaError.TOPIC_AUTHORIZATION_FAILED)]
+    with pytest.raises(TopicAccessError, match="TOPIC_AUTHORIZATION_FAILED READ 3"):
+        next(read_topic("g", {}))
+    assert consumer.closed

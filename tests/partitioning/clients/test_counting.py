@@ -89,6 +89,13 @@ def test_what_is_given_up_is_lost_with_what_was_purged_and_why(deliveries: Deliv
     assert caught.value.__cause__ is why
 
 
+def test_what_gives_up_is_raised_where_every_record_was_told(deliveries: Deliveries) -> None:
+    why = DeliveryError("they took too long")
+    with pytest.raises(DeliveryError) as caught:
+        deliveries.check(given_up=why)
+    assert caught.value is why
+
+
 def test_a_fatal_error_without_a_lost_record_is_raised_once(deliveries: Deliveries) -> None:
     failed(deliveries)
     with pytest.raises(KafkaException) as caught:

@@ -249,6 +249,45 @@ def test_until_it_is_known_what_is_committed_records_wait(fault: str) -> None:
     assert places(one.read()[0]) == [(0, 5)]
 
 
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        (KafkaError._TIMED_OUT, "not known yet what is committed: KafkaError{code=_TIMED_OUT"),
+        ({0: None}, "not known yet what is committed of source/0: "),
+    ],
+)
+def test_what_records_wait_for_is_told(where: Any, told: str, caplog: pytest.LogCaptureFixture) -> None:
+    reading(MadeUpConsumer([Record((0, 5))], where=where)).read()
+    assert [record.getMessage().startswith(told) for record in caplog.records] == [True]
+
+
+def test_what_is_committed_of_a_partition_that_is_gone_ends_nothing() -> None:
+    consumer = MadeUpConsumer([Record((0, 5))], where=KafkaError._TIMED_OUT)
+    one = reading(consumer)
+    one.read()
+    # Its next owner has committed meanwhile.
+    consumer.gives, consumer.where = [lost(0), Record((1, 3))], {0: 9, 1: 3}
+    assert places(one.read()[0]) == [(1, 3)]
+
+
+@pytest.mark.parametrize(
+    ("callback", "told"),
+    [
+        ("on_assign", "got partitions ['source/0', 'source/3']"),
+        ("on_revoke", "gave back or lost partitions ['source/0', 'source/3']"),
+        ("on_lost", "gave back or lost partitions ['source/0', 'source/3']"),
+    ],
+)
+def test_each_change_of_partitions_is_told(
+    callback: str, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    consumer = MadeUpConsumer([])
+    reading(consumer)
+    consumer.callbacks[callback](consumer, [TopicPartition("source", number) for number in (0, 3)])
+    assert [record.getMessage() for record in caplog.records] == [told]
+
+
 def test_who_may_not_know_what_is_committed_hears_so() -> None:
     consumer = MadeUpConsumer([Record((0, 5))], where=KafkaError.GROUP_AUTHORIZATION_FAILED)
     with pytest.raises(KafkaException, match="GROUP_AUTHORIZATION_FAILED"):

@@ -20,7 +20,7 @@ from partitioning import (
 )
 from partitioning.profiles import PROFILES
 from partitioning.sticky import Sticky
-from partitioning.strategy import seeded
+from partitioning.strategy import seeded_source
 from partitioning.testing import check_partitioner
 from tests.support.hanging import Hanging
 from tests.support.tiers import sample
@@ -30,7 +30,7 @@ TEXT_ONLY = {name for name, profile in PROFILES.items() if profile.hash == "java
 
 def seeded_partitioner(name: str) -> Partitioner:
     settings = inspect.signature(type(get_partitioner(name))).parameters
-    return get_partitioner(name, **({"random": seeded(7)} if "random" in settings else {}))
+    return get_partitioner(name, **({"random": seeded_source(7)} if "random" in settings else {}))
 
 
 @pytest.mark.parametrize("name", sample([info.name for info in list_partitioners()], 12))

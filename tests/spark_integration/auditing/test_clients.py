@@ -113,6 +113,7 @@ def test_every_client_and_the_count_are_named(spark: SparkSession, connector: No
         assert ("100% of the keys begin as a schema registry's" in said[topic]) == (name == "framed")
 
 
+@pytest.mark.slow
 def test_growth_while_a_client_writes_is_found_at_its_offsets(
     spark: SparkSession, connector: None, broker: Kafka
 ) -> None:

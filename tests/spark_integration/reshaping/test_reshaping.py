@@ -134,6 +134,7 @@ def test_the_proof_holds_and_counts(spark: SparkSession, reshaped: Reshaped) -> 
     assert proof.partitions == Counter(record.partition for record in new)
 
 
+@pytest.mark.slow
 @pytest.mark.needs("time")
 def test_positions_are_those_of_looking_at_every_record(
     spark: SparkSession, reshaped: Reshaped, monkeypatch: pytest.MonkeyPatch

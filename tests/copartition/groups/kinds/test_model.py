@@ -4,7 +4,8 @@ import pytest
 
 from copartition.groups import read_any_source, read_source
 from copartition.groups.kinds.capture import parse_other_capture
-from copartition.groups.kinds.model import by_place, by_topic, other_group_bytes, parse_other_group
+from copartition.groups.kinds.model import other_group_bytes, parse_other_group
+from copartition.kit.places import by_place, by_topic
 from copartition.shell.main import copartition
 from partitioning.errors import OtherGroupKindError, SourceError
 from tests.copartition.groups.kinds.test_capture import CAPTURES, SHARE, STREAMS

@@ -9,7 +9,7 @@ import pytest
 
 from copartition.models import BatchingSettings, BrokerTimes, simulate_batching
 from partitioning import get_partitioner, partition_batch
-from partitioning.strategy import seeded
+from partitioning.strategy import seeded_source
 
 FIGURES = Path(__file__).parents[3] / "golden" / "producer" / "figures.jsonl"
 MEASURED = [json.loads(line) for line in FIGURES.read_text().splitlines()]
@@ -31,7 +31,7 @@ def test_records_per_batch_agree_within_a_tenth(measured: dict[str, Any]) -> Non
     elif case["placement"] == "round-robin":
         unkeyed = get_partitioner("round-robin").for_topic("t")
     else:
-        sticky = get_partitioner("sticky", batch_size=case["batch_size"], random=seeded(1))
+        sticky = get_partitioner("sticky", batch_size=case["batch_size"], random=seeded_source(1))
         unkeyed = sticky.for_topic("t")
     result = simulate_batching(
         np.arange(records) * 1000 / case["records_per_second"],

@@ -13,7 +13,7 @@ from copartition.models import BatchingResult, BatchingSettings, BrokerTimes, si
 from partitioning import TopicLayout, get_partitioner
 from partitioning.errors import InvalidConfigError, InvalidLayoutError
 from partitioning.record_size import payload_size, record_size, varint_size
-from partitioning.strategy import seeded
+from partitioning.strategy import seeded_source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,7 +88,7 @@ def test_round_robin_waits_until_every_partition_has_a_full_batch(
 
 
 def sticky(batch_size: int = 16_384) -> TopicPartitioner:
-    return get_partitioner("sticky", batch_size=batch_size, random=seeded(7)).for_topic("orders")
+    return get_partitioner("sticky", batch_size=batch_size, random=seeded_source(7)).for_topic("orders")
 
 
 def unkeyed(
@@ -133,7 +133,7 @@ def test_sticky_takes_a_fifth_of_the_latency_or_less_with_a_second_of_linger() -
 
 
 def test_sticky_per_batch_goes_to_another_partition_with_each_batch() -> None:
-    strategy = get_partitioner("sticky-per-batch", random=seeded(7)).for_topic("orders")
+    strategy = get_partitioner("sticky-per-batch", random=seeded_source(7)).for_topic("orders")
     result = unkeyed(10_000, 12, strategy, FAST, linger_ms=20)
     opened = result.partition[np.argsort(result.appended_ms[np.unique(result.batch, return_index=True)[1]])]
     assert set(opened.tolist()) == set(range(12))
@@ -141,7 +141,7 @@ def test_sticky_per_batch_goes_to_another_partition_with_each_batch() -> None:
 
 
 def test_a_keyed_record_that_opens_a_batch_moves_sticky_per_batch_on() -> None:
-    strategy = get_partitioner("sticky-per-batch", random=seeded(7)).for_topic("orders")
+    strategy = get_partitioner("sticky-per-batch", random=seeded_source(7)).for_topic("orders")
     stuck = strategy.partition(None, TopicLayout(12))
     simulate_batching([0.0], 9, [stuck], leaders=[0] * 12, brokers=[FAST], unkeyed=strategy)
     assert strategy.partition(None, TopicLayout(12)) != stuck
@@ -165,8 +165,8 @@ def test_round_robin_that_is_asked_twice_uses_half_of_the_partitions() -> None:
 
 
 def test_sticky_by_time_moves_with_the_records_clock() -> None:
-    strategy = get_partitioner("sticky-by-time", linger_ms=10, random=seeded(7)).for_topic("orders")
-    expected = get_partitioner("sticky-by-time", linger_ms=10, random=seeded(7)).for_topic("orders")
+    strategy = get_partitioner("sticky-by-time", linger_ms=10, random=seeded_source(7)).for_topic("orders")
+    expected = get_partitioner("sticky-by-time", linger_ms=10, random=seeded_source(7)).for_topic("orders")
     result = unkeyed(1_000, 12, strategy, FAST)
     layout, placed = TopicLayout(12), []
     for time in (np.arange(1_000) * 0.4).tolist():

@@ -21,7 +21,7 @@ from partitioning.record_size import (
     varint_size,
     varint_sizes,
 )
-from partitioning.strategy import seeded
+from partitioning.strategy import seeded_source
 from partitioning.testing.mock_cluster import MockCluster
 
 FAST = BrokerTimes(latency_ms=4.0)
@@ -106,7 +106,8 @@ def test_flush_sends_what_lingers() -> None:
 
 def test_records_without_key_go_where_time_takes_them() -> None:
     strategy, expected = (
-        get_partitioner("sticky-by-time", linger_ms=10, random=seeded(7)).for_topic("t") for _ in range(2)
+        get_partitioner("sticky-by-time", linger_ms=10, random=seeded_source(7)).for_topic("t")
+        for _ in range(2)
     )
     times = np.arange(1_000) * 0.4
     result = simulate_librdkafka(times, 9, -1, leaders=[0] * 12, brokers=[FAST], unkeyed=strategy)

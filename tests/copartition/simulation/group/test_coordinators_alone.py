@@ -126,7 +126,7 @@ class Classic:
         return member
 
     def owned(self, member):
-        return self.world.ledger.owned(member).tolist()
+        return self.world.ledger.owned_partitions(member).tolist()
 
     def pass_barrier(self):
         self.world.now_ms = self.group.barrier_ms()

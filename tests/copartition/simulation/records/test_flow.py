@@ -18,7 +18,7 @@ def flow(rate=100, *, partitions=1, timeout=60_000, settled_ms=3_600_000, **load
     scenario = Scenario(tuple(topics), (), load=Load(rate, **load), settings=timeouts, settled_ms=settled_ms)
     first = np.cumsum([0, *(topic.partitions for topic in topics)])
     told = Flow(scenario, first, [topic.name for topic in topics])
-    told.born(np.arange(first[-1]), 0)
+    told.add_partitions(np.arange(first[-1]), 0)
     return told
 
 
@@ -536,8 +536,8 @@ def test_a_partition_is_lost_before_it_is_taken_though_others_are_told_about_out
 
 def test_records_come_from_a_partitions_birth_on():
     late = Flow(Scenario((Topic("orders", 2),), (), load=Load(100)), np.array([0, 2]), ["orders"])
-    late.born([0], 0)
-    late.born([1], 10_000)
+    late.add_partitions([0], 0)
+    late.add_partitions([1], 10_000)
     late.advance(5_000)
     assert late.lag() == 500
     assert curve_of(late.result(6_000)) == [(0, 0), (6_000, 600)]

@@ -150,7 +150,7 @@ def tell(flow, call):
     at = 1000 * second
     match method, arguments:
         case "born", (partition,):
-            flow.born([partition], at)
+            flow.add_partitions([partition], at)
         case "reads", (consumer, partitions):
             flow.reads(partitions, consumer, at)
         case "stops", (partitions, committed):

@@ -1,0 +1,172 @@
+"""Lay out how many partitions members have, before and after, beside a fair share.
+
+A few members are dots, more are a histogram. Places are in pixels; the template only prints them.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copartition.assignment_diff.changes import Action, MemberChange
+from copartition.assignment_diff.compare import AssignmentDiff
+from copartition.assignment_diff.owner_pictures import FEW, member_groups
+from copartition.kit.page import WIDTH, Tick, Window, number_ticks
+from copartition.kit.words import count
+
+HEIGHT = 64.0
+"""Pixels of a histogram."""
+
+_BINS = 100
+"""Bars of a histogram, roughly."""
+
+_NARROWEST = 7.0
+"""Partitions from end to end of the axis at least."""
+
+_THINNEST = 3.0
+"""Pixels of the band of the fair share at least, on both sides."""
+
+
+class FairShare(NamedTuple):
+    """A fair share of the partitions: its floor and its ceiling."""
+
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        return f"{self.low:,}" if self.low == self.high else f"{self.low:,} or {self.high:,}"
+
+
+class LoadHistogram(NamedTuple):
+    """The members of one side: a histogram as an SVG path, its figures, and the band of the fair share."""
+
+    side: str
+    facts: str
+    area: str
+    top: int
+    band: tuple[float, float] | None
+
+
+class LoadPicture(NamedTuple):
+    """The picture of loads: a dot for each of a few members, else a histogram for each side."""
+
+    window: Window  # numbers of partitions, from the left
+    members: tuple[tuple[str, MemberChange], ...]  # those with dots, by what they are called
+    spreads: tuple[LoadHistogram, ...]  # before and after
+    band: tuple[float, float] | None  # where the fair share after begins, and its width
+    ticks: tuple[Tick, ...]  # numbers of partitions
+    fair: str  # what a fair share is, and what that rests on
+    summary: str  # how many members have it
+
+
+def load(diff: AssignmentDiff) -> LoadPicture:
+    """Return the picture of loads.
+
+    Returns:
+        The picture, with an axis that begins at 0 unless the smallest load is at least 70 % of the largest.
+        Up to `FEW` members have dots, more have histograms.
+    """
+    loads = [
+        np.array([member.before for member in diff.members if member.before_id is not None], np.int64),
+        np.array([member.after for member in diff.members if member.after_id is not None], np.int64),
+    ]
+    shares, fair = _shares(diff, loads)
+    every = np.concatenate([*loads, *([*share] for share in shares if share)]).astype(np.float64)
+    low, high = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
+    # An axis from 0 would draw nearly equal loads as one spot.
+    low = 0.0 if low < high * 0.7 else max(0.0, low - 3)
+    window = Window(low, max(high + 1, low + _NARROWEST))
+    few = len(diff.members) <= FEW
+    spreads = () if few else tuple(map(_spread, ("before", "after"), loads, shares, [window] * 2))
+    inside = [
+        f"{int(np.count_nonzero((load >= share.low) & (load <= share.high))):,} of "
+        f"{count(len(load), 'member')} {verb}"
+        for load, share, verb in zip(loads, shares, ("had it before", "have it after"), strict=True)
+        if share
+    ]
+    names = member_groups(diff, np.arange(len(diff.members)), FEW).names if few else ()
+    return LoadPicture(
+        window,
+        tuple(zip(names, diff.members, strict=False)),
+        spreads,
+        _stretch(shares[1], window),
+        number_ticks(window, least=1),
+        fair,
+        f"{', '.join(inside)}." if inside else "",
+    )
+
+
+def _shares(diff: AssignmentDiff, loads: list[NDArray[np.int64]]) -> tuple[list[FairShare | None], str]:
+    """Return the fair shares before and after, None if there is none, and a sentence about them.
+
+    A share is fair only if all members read the same topics.
+
+    Args:
+        diff: the diff.
+        loads: partitions of each member before and after, two arrays.
+    """
+    existing = [int(np.count_nonzero(diff.action != gone)) for gone in (Action.ADDED, Action.REMOVED)]
+    shares = [
+        FairShare(number // len(load), -(-number // len(load))) if len(load) else None
+        for number, load in zip(existing, loads, strict=True)
+    ]
+    if shares[1] is None:
+        return shares, "Nobody is left to share the partitions."
+    # Without the idle members the share would look greater than it is.
+    if diff.summary.members_after is None:
+        return [None, None], "Members without partitions may not have been seen, so a fair share is unknown."
+    if diff.summary.members_before is None:
+        shares[0] = None
+    read = {
+        None if member.topics is None else frozenset(diff.topics).intersection(member.topics)
+        for member in diff.after.members
+    }
+    if len(read - {None}) > 1:
+        return [None, None], "Members read different topics, so there is no share that is fair to all."
+    rests = "If every member reads every topic, which is unknown here, a" if None in read else "A"
+    text = f"{rests} fair share is {shares[1]} partitions after"
+    return shares, f"{text}, {shares[0]} before." if shares[0] not in (None, shares[1]) else f"{text}."
+
+
+def _stretch(share: FairShare | None, window: Window, beyond: float = 0) -> tuple[float, float] | None:
+    """Return (start, width) in pixels of a share, `beyond` partitions more on both sides.
+
+    None without a share.
+    """
+    if share is None:
+        return None
+    start, end = float(window.x(share.low - beyond)), float(window.x(share.high + beyond))
+    return start, end - start
+
+
+def _spread(side: str, loads: NDArray[np.int64], share: FairShare | None, window: Window) -> LoadHistogram:
+    """Return the histogram of one side's loads.
+
+    Args:
+        side: "before" or "after".
+        loads: partitions of each member; int64 of shape (members,).
+        share: the fair share; None if there is none.
+        window: the axis, in partitions, the same for both sides so that they can be compared.
+    """
+    if len(loads) == 0:
+        return LoadHistogram(side, "no members", "", 0, None)
+    wide = max(1, round((window.end - window.start) / _BINS))
+    edges = np.arange(window.start - 0.5, window.end + wide, wide)
+    times, _ = np.histogram(loads, edges)
+    places, tops = window.x(edges), HEIGHT * (1 - times / times.max())
+    steps = "".join(f"H{x:.1f}V{y:.1f}" for x, y in zip(places[:-1].tolist(), tops.tolist(), strict=True))
+    least, quarter, median, three, most = np.percentile(
+        loads, [0, 25, 50, 75, 100], method="inverted_cdf"
+    ).tolist()
+    facts = f"{least:,} each"
+    if least < most:
+        facts = f"{least:,} to {most:,}, median {median:,}, half of the members from {quarter:,} to {three:,}"
+    if idle := int(np.count_nonzero(loads == 0)):
+        facts += f", {idle:,} idle"
+    return LoadHistogram(
+        side,
+        facts,
+        f"M0 {HEIGHT:g}{steps}H{WIDTH:g}V{HEIGHT:g}z",
+        int(times.max()),
+        _stretch(share, window, max(0.5, _THINNEST * window.grain)),
+    )

@@ -1,0 +1,389 @@
+"""Lay out who owns what before and after: as ribbons between members, or as a table of givers and takers.
+
+Ribbons are laid out here in pixels; the template only prints them. Colours are classes of the style sheet.
+"""
+
+import re
+from collections.abc import Sequence
+from enum import IntEnum
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copartition.assignment_diff.changes import Action, MemberChange, Presence
+from copartition.assignment_diff.compare import AssignmentDiff
+from copartition.assignment_diff.report.model import presence
+from copartition.kit.words import shared_start, visible
+
+FEW = 30
+"""Members that a picture shows one by one, at most."""
+
+_ROOM = 24
+"""Letters of a name at most; so many leave room for a picture on a phone."""
+
+_FIRST = 14
+"""Letters of the first name of a range at most."""
+
+_LEAST = 12
+"""Letters that a name has left beside a word about its member."""
+
+
+class OwnerReason(IntEnum):
+    """The reason why a partition can have another owner, as far as the members tell."""
+
+    KEPT = 0
+    LEFT = 1
+    JOINED = 2
+    BETWEEN = 3
+    FREE = 4
+    CONFLICT = 5
+
+    @property
+    def style(self) -> str:
+        """The class in the style sheet."""
+        return self.name.lower()
+
+
+_LABELS = {
+    OwnerReason.KEPT: "kept",
+    OwnerReason.LEFT: "from a member that left",
+    OwnerReason.JOINED: "to a member that joined",
+    OwnerReason.BETWEEN: "between members",
+    OwnerReason.FREE: "from or to nobody",
+    OwnerReason.CONFLICT: "with two owners",
+}
+
+
+class Groups(NamedTuple):
+    """Ranges of members with a name for each, and nobody as the last group."""
+
+    names: tuple[str, ...]  # nobody comes last
+    shared: str  # the beginning of all names that "…" stands for; empty if they are whole
+    size: int  # members of the largest
+    of: NDArray[np.int64]  # group of each member, and at index -1 of nobody; 0 for members in none
+
+
+def member_groups(diff: AssignmentDiff, which: NDArray[np.integer], most: int) -> Groups:
+    """Return at most `most` groups of these members, of one size but for the last.
+
+    Args:
+        diff: the diff.
+        which: places of members, in the order of the picture.
+        most: groups at most, nobody not counted.
+    """
+    # Equal ranges keep the order of names, so a reader finds a member by its name.
+    size = max(1, ceil(len(which) / max(1, most)))
+    names = [visible(diff.members[index].name) for index in which.tolist()]
+    room = _ROOM if size == 1 else _FIRST
+    shared = _beginning(names) if any(len(name) > room for name in names[::size]) else ""
+    ends = [f"…{name[len(shared) :]}" for name in names] if shared else names
+    if size > 1:
+        labels = [_range(ends[at : at + size]) for at in range(0, len(ends), size)]
+    else:
+        members = (diff.members[index] for index in which.tolist())
+        labels = [_label(name, member) for name, member in zip(ends, members, strict=True)]
+    of = np.zeros(len(diff.members) + 1, np.int64)
+    of[which] = np.arange(len(which)) // size
+    of[-1] = len(labels)
+    return Groups((*labels, "nobody"), shared, size, of)
+
+
+def _label(name: str, member: MemberChange) -> str:
+    """Return the name of a member in its room, and the word about it if there is one.
+
+    Args:
+        name: of the member, perhaps with "…" for what all names share.
+        member: tells whether it joined or left.
+
+    Returns:
+        The name in at most `_ROOM` letters, fewer beside a word, but room for `_LEAST` of them in any case.
+    """
+    status = presence(member)
+    return f"{_cut(name, max(_LEAST, _ROOM - len(status)))} ({status})" if status else _cut(name, _ROOM)
+
+
+def _range(names: Sequence[str]) -> str:
+    """Return the first and the last of several names; what both begin with is said once."""
+    first, last = names[0], names[-1]
+    if len(names) == 1:
+        return _cut(first, _ROOM)
+    return f"{_cut(first, _FIRST)} to {_cut(last[len(_beginning([first, last])) :], _ROOM - _FIRST)}"
+
+
+def _beginning(names: Sequence[str]) -> str:
+    """Return the longest start that all names share, up to a sign that parts words; "" for one name."""
+    if len(names) < 2:
+        return ""
+    words = re.match(r".*[^A-Za-z0-9]", shared_start(names))
+    return words[0] if words else ""
+
+
+def _cut(name: str, room: int) -> str:
+    """Return a name in at most `room` letters: of a longer name its beginning and its end."""
+    tail = room // 2
+    return name if len(name) <= room else f"{name[: room - tail - 1]}…{name[-tail:]}"
+
+
+def count_exchanged(diff: AssignmentDiff, of: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the number of partitions by kind, group before and group after: an int64 array of that shape.
+
+    Partitions that nobody has on either side are left out.
+
+    Args:
+        diff: the diff.
+        of: group of each member by place, and of nobody at index -1, as `Groups.of`.
+    """
+    left, joined = (
+        np.array([*(member.presence is there for member in diff.members), False], np.bool_)
+        for there in (Presence.LEFT, Presence.JOINED)
+    )
+    source, target = diff.source, diff.target
+    # The first condition that holds counts: a partition with two owners is a conflict, whoever came or went.
+    kind = np.select(
+        [
+            diff.action == Action.CONFLICT,
+            source == target,
+            (source < 0) | (target < 0),
+            left[source],
+            joined[target],
+        ],
+        [OwnerReason.CONFLICT, OwnerReason.KEPT, OwnerReason.FREE, OwnerReason.LEFT, OwnerReason.JOINED],
+        OwnerReason.BETWEEN,
+    )
+    number = int(of[-1]) + 1
+    owned = (source >= 0) | (target >= 0)
+    place = ((kind * number + of[source]) * number + of[target])[owned]
+    return np.bincount(place, minlength=len(OwnerReason) * number**2).reshape(
+        len(OwnerReason), number, number
+    )
+
+
+_LEAST_ROW = 17.0
+"""Pixels that a row is high at least, for its text."""
+
+_GAP = 9.0
+"""Pixels between two rows."""
+
+_EACH, _LOWEST, _HIGHEST = 34.0, 150.0, 420.0
+"""Height of all partitions together: for each member, at least, at most."""
+
+_EDGE = 6.0
+"""Pixels above the first row."""
+
+
+class Row(NamedTuple):
+    """A member or a range of members in the picture; places are in pixels from above.
+
+    `y` is the top of its partitions, `before` and `after` their heights, `middle` the line of its name.
+    """
+
+    name: str
+    numbers: str
+    y: float
+    before: float
+    after: float
+    middle: float
+
+
+class Ribbon(NamedTuple):
+    """Partitions that went one way, as an SVG path 100 wide."""
+
+    style: str
+    path: str
+
+
+class Ownership(NamedTuple):
+    """The picture, `height` pixels high."""
+
+    height: float
+    rows: tuple[Row, ...]
+    ribbons: tuple[Ribbon, ...]  # what members gave each other, what was kept first
+    shared: str  # what "…" stands for in names
+    keys: tuple[tuple[str, int, str], ...]  # what the colours mean: style, number of partitions, words
+
+
+def ownership(diff: AssignmentDiff) -> Ownership:
+    """Return the picture of owners: before on the left, after on the right, ribbons between.
+
+    Args:
+        diff: one of at most `FEW` members if each is to have a row; of more, ranges share rows.
+
+    Returns:
+        The picture. The heights of all partitions together are between `_LOWEST` and `_HIGHEST` pixels, to
+        which gaps and rows at the least height are added.
+    """
+    grouped = member_groups(diff, np.arange(len(diff.members)), FEW)
+    went = count_exchanged(diff, grouped.of)
+    before, after = went.sum(axis=(0, 2)), went.sum(axis=(0, 1))
+    widest = np.maximum(before, after)
+    # Nobody has a row only if it owns something on a side.
+    shown = len(widest) if widest[-1] else len(widest) - 1
+    # Two members need no tall picture, and thirty must fit on a screen.
+    total = min(max(_EACH * shown, _LOWEST), _HIGHEST)
+    unit = total / max(1, int(widest.sum()))
+    # A member with few partitions still needs room for its name.
+    heights = np.maximum(widest[:shown] * unit, _LEAST_ROW)
+    tops = _EDGE + np.concatenate([[0.0], np.cumsum(heights + _GAP)])
+    numbers = [
+        f"{one:,}" if one == other else f"{one:,} → {other:,}"
+        for one, other in zip(before[:shown].tolist(), after[:shown].tolist(), strict=True)
+    ]
+    middle = tops[:-1] + heights / 2
+    places = (middle - widest[:shown] * unit / 2, before[:shown] * unit, after[:shown] * unit, middle)
+    rows = tuple(map(Row, grouped.names[:shown], numbers, *(place.tolist() for place in places)))
+    times = went.sum(axis=(1, 2)).tolist()
+    return Ownership(
+        float(tops[-1]),
+        rows,
+        tuple(_ribbons(went, np.array([row.y for row in rows]), unit)),
+        grouped.shared,
+        tuple((kind.style, times[kind], label) for kind, label in _LABELS.items() if times[kind]),
+    )
+
+
+def _ribbons(went: NDArray[np.int64], tops: NDArray[np.float64], unit: float) -> list[Ribbon]:
+    """Return the ribbons, in the order in which they are drawn.
+
+    They leave each row in the order of their ends, and arrive in that of their beginnings, so that those of
+    one row
+    do not cross.
+
+    Args:
+        went: as `count_exchanged` returns it.
+        tops: pixels from above of each group.
+        unit: pixels of a partition.
+    """
+    kind, source, target = np.nonzero(went)
+    thick = (went[kind, source, target] * unit).astype(np.float64)
+    leaves = _stack(np.lexsort((kind, target, source)), source, thick) + tops[source]
+    arrives = _stack(np.lexsort((kind, source, target)), target, thick) + tops[target]
+    # What was kept is the ground for the rest, and the thin lie on the thick.
+    drawn = np.lexsort((-thick, kind != OwnerReason.KEPT))
+    columns = (column[drawn].tolist() for column in (kind, leaves, arrives, thick))
+    return [
+        Ribbon(OwnerReason(one).style, _path(start, end, height))
+        for one, start, end, height in zip(*columns, strict=True)
+    ]
+
+
+def _stack(order: NDArray[np.intp], row: NDArray[np.intp], thick: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the pixels of each ribbon below the top of its row, one after the other in this order.
+
+    Args:
+        order: the ribbons, those of one row together.
+        row: the row of each ribbon.
+        thick: its pixels.
+    """
+    until = np.cumsum(thick[order])
+    begins = until - thick[order]
+    opens = np.concatenate([[True], np.diff(row[order]) != 0])[: len(order)]
+    # The sum so far at the start of each row, carried on to the row's other ribbons.
+    base = np.maximum.accumulate(np.where(opens, begins, 0.0))
+    place = np.empty(len(order))
+    place[order] = begins - base
+    return place
+
+
+def _path(start: float, end: float, height: float) -> str:
+    """Return the SVG path of a ribbon, at least 0.6 pixels thick so that it can be seen.
+
+    Args:
+        start: pixels from above on the left.
+        end: the same on the right.
+        height: its thickness.
+    """
+    height = max(height, 0.6)
+    low, high = end + height, start + height
+    return (
+        f"M0 {start:.1f}C50 {start:.1f} 50 {end:.1f} 100 {end:.1f}"
+        f"V{low:.1f}C50 {low:.1f} 50 {high:.1f} 0 {high:.1f}z"
+    )
+
+
+_HEAT_ROWS, _HEAT_COLUMNS = 40, 30
+"""The most members with a row, with a column each."""
+
+_RANGES = 20
+"""Rows or columns of the table if there are more members than that."""
+
+SHADES = 5
+"""Shades of a cell, the darkest for the largest number."""
+
+
+class HeatRow(NamedTuple):
+    """The partitions that a member, or a range of members, gave to each column."""
+
+    name: str
+    cells: tuple[tuple[int, int], ...]  # how many partitions, and how dark that is: 0 for none
+    total: int
+
+
+class Heat(NamedTuple):
+    """The table of givers (rows) and takers (columns) of partitions."""
+
+    columns: tuple[str, ...]
+    rows: tuple[HeatRow, ...]
+    totals: tuple[int, ...]  # what each column got
+    ranges: tuple[int, int]  # how many members share a row, and a column
+    shared: tuple[str, ...]  # what "…" stands for in names
+
+
+def heat(diff: AssignmentDiff) -> Heat:
+    """Return the partitions that have another owner after, by members before and after.
+
+    Returns:
+        The table. Single rows and columns come by their partitions, the most first; ranges come by name.
+        Shades are 0 for no partition and 1 to `SHADES` else, in proportion to the largest cell.
+    """
+    rows = diff.source != diff.target
+    source, target = diff.source[rows], diff.target[rows]
+    givers, takers = _axis(diff, source, _HEAT_ROWS), _axis(diff, target, _HEAT_COLUMNS)
+    shape = len(givers.names), len(takers.names)
+    place = givers.of[source] * shape[1] + takers.of[target]
+    went = np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape)
+    down, across = _order(givers, went.sum(axis=1)), _order(takers, went.sum(axis=0))
+    went = went[np.ix_(down, across)]
+    # Rounded up, so that a single partition is never white.
+    shades = -(-went * SHADES // max(1, int(went.max(initial=0))))
+    return Heat(
+        tuple(takers.names[column] for column in across),
+        tuple(
+            HeatRow(givers.names[row], tuple(zip(numbers, shade, strict=True)), sum(numbers))
+            for row, numbers, shade in zip(down, went.tolist(), shades.tolist(), strict=True)
+        ),
+        tuple(went.sum(axis=0).tolist()),
+        (givers.size, takers.size),
+        tuple(dict.fromkeys(shared for shared in (givers.shared, takers.shared) if shared)),
+    )
+
+
+def _axis(diff: AssignmentDiff, members: NDArray[np.int32], alone: int) -> Groups:
+    """Return the groups of the members that occur, each alone if there are at most `alone` of them.
+
+    Args:
+        diff: the diff.
+        members: the giver or the taker of each partition, by place; -1 for nobody.
+        alone: the most members that have a row or a column each; of more, `_RANGES` ranges are made.
+    """
+    used = np.unique(members[members >= 0])
+    return member_groups(diff, used, len(used) if len(used) <= alone else _RANGES)
+
+
+def _order(grouped: Groups, partitions: NDArray[np.int64]) -> list[int]:
+    """Return the order of rows or columns: single members by their partitions, ranges by name.
+
+    Nobody comes last, and is left out without a partition.
+
+    Args:
+        grouped: the rows or the columns.
+        partitions: of each group, nobody last; int64 of shape (groups + 1,).
+
+    Returns:
+        Indices into `grouped.names`.
+    """
+    everybody = np.arange(len(partitions) - 1)
+    if grouped.size == 1:
+        everybody = np.argsort(-partitions[:-1], kind="stable")
+    return [*everybody.tolist(), *([len(everybody)] if partitions[-1] else [])]

@@ -1,0 +1,97 @@
+"""Name the states of clients, and what happens to clients; the tables that move them stand with the clients.
+
+`Client.MOVES` in `consumer_client` is the table of the consumer protocol (KIP-848), `ClassicClient.MOVES` in
+`classic_client` that of the classic protocol. The states have the names of the Java client of Kafka 4.4.
+"""
+
+from collections.abc import Callable, Iterable
+from enum import Enum, auto
+from typing import Any, NamedTuple
+
+
+class ConsumerClientState(Enum):
+    """The state of a client of the consumer protocol, by the names of Kafka's `MemberState`.
+
+    Kafka's UNSUBSCRIBED is the state before the start. Its PREPARE_LEAVING and LEAVING are left out: a
+    process that closes is `Client.gone` at once, and only its last request is still on its way.
+    """
+
+    UNSUBSCRIBED = auto()
+    """Its process has not started."""
+    JOINING = auto()
+    """It has sent its join, and has no answer yet."""
+    RECONCILING = auto()
+    """It waits for its application to poll with an assignment in hand, or runs callbacks for it."""
+    ACKNOWLEDGING = auto()
+    """It is about to report what it has; this takes no time."""
+    STABLE = auto()
+    """It has all that it was assigned, and has reported it."""
+    FENCED = auto()
+    """It knows that it was dropped, and joins again when its application polls."""
+    STALE = auto()
+    """Its application has not polled for too long; it joins again when that polls."""
+    FATAL = auto()
+    """It may never join, and its process has ended."""
+
+
+class ClassicClientState(Enum):
+    """The state of a client of the classic protocol, by the names of Kafka's `AbstractCoordinator`.
+
+    Kafka's client counts as STABLE until it sends JoinGroup, and as soon as it gets its assignment. Here the
+    two states between include the wait for a poll and the callbacks, because no other state tells of them.
+    """
+
+    UNJOINED = auto()
+    """It is no member, or knows that it is none any more."""
+    PREPARING_REBALANCE = auto()
+    """It has heard of a rebalance: it waits for a poll, gives partitions up, or has sent JoinGroup."""
+    COMPLETING_REBALANCE = auto()
+    """JoinGroup is answered: it waits for its assignment, then for a poll, or runs callbacks."""
+    STABLE = auto()
+    """It has what it was assigned."""
+
+
+class ClientEvent(Enum):
+    """Name what can happen to a client of either protocol; each value says it in words."""
+
+    FOUND = "the group has this member already, at time 0 or after another kind of group"
+    STARTED = "its process starts"
+    ASSIGNED = "an answer brings another assignment"
+    UNCHANGED = "an answer brings nothing new"
+    POLLED = "its application polls"
+    DONE = "its callbacks are done"
+    SENT = "it reports what it has, and that is all that it was assigned"
+    SENT_EARLIER = "it reports what it has, and has been assigned something else meanwhile"
+    REBALANCE = "the answer to a heartbeat asks it to join again"
+    JOINED = "JoinGroup is answered"
+    SYNCED = "SyncGroup is answered with what it has"
+    UNASSIGNED = "SyncGroup is answered without an assignment"
+    DONE_REVOKING = "its callbacks are done, and it has given partitions up"
+    FROZEN = "its process stands still while it waits for a poll or runs callbacks"
+    WOKEN = "its process goes on, and is still a member"
+    FORGOTTEN = "its process goes on, and is no member any more"
+    FENCED = "an answer says that it is no member"
+    REFUSED = "an answer says that it may not join"
+    OVERDUE = "its application has not polled for max.poll.interval.ms"
+    RETURNED = "its application polls after that, or after it was forgotten"
+
+
+class ClientMove(NamedTuple):
+    """The state after an event, and what the client then does, in order: methods of the client."""
+
+    to: Enum
+    does: tuple[Callable[[Any], None], ...] = ()
+
+
+ClientMoves = dict[tuple[Enum, ClientEvent], ClientMove]
+"""(state, event) -> `ClientMove`. An event that is missing for a state cannot happen in that state."""
+
+
+def stay(states: Iterable[Enum], event: ClientEvent, *does: Callable[[Any], None]) -> ClientMoves:
+    """Return a row for each of these states in which the event does not change the state."""
+    return {(state, event): ClientMove(state, does) for state in states}
+
+
+def go(states: Iterable[Enum], event: ClientEvent, to: Enum, *does: Callable[[Any], None]) -> ClientMoves:
+    """Return a row for each of these states from which the event leads to the state `to`."""
+    return {(state, event): ClientMove(to, does) for state in states}
