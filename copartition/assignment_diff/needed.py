@@ -26,7 +26,7 @@ CO_PARTITIONED = {"classic": "range", "consumer": "broker-range"}
 
 
 class TopicSpread(NamedTuple):
-    """The topic that is spread worst, compared with its fair share."""
+    """The topic with the worst spread, compared with its fair share."""
 
     fullest: int  # the most of its partitions that a member has
     needed: int  # the most that a member has where it is spread best
@@ -90,11 +90,13 @@ def find_needed(
     *,
     all_known: bool,
 ) -> NeededMoves:
-    """Return the least that the best valid assignments need.
+    """Return the fewest moves and the lowest greatest load that any valid assignment of this group needs.
 
-    Moves are counted to any assignment whose loads are between the fewest and the most of after. Members
-    whose subscriptions are unknown could read everything, and a member not seen after could still have
-    partitions (not `all_known`), so fewer are impossible whatever the truth is.
+    Moves are counted from the owners before to the nearest assignment that is at least as balanced as the
+    side after: no load is below its smallest or above its largest one.
+
+    If something is unknown, the results are lower bounds. A member with unknown subscriptions is taken to
+    read everything. A member that the side after does not show could still have partitions.
 
     Args:
         rows: the rows of the diff.

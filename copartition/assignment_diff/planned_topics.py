@@ -28,6 +28,12 @@ class PlannedTopics(NamedTuple):
 def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strategy: str) -> PlannedTopics:
     """Return the topics after the change, in the order in which the strategy gets them.
 
+    Args:
+        state: the group before.
+        what_if: the change.
+        seats: the members after the change.
+        strategy: name of the strategy, which decides whether racks and topic ids matter.
+
     Raises:
         SourceError: a topic would shrink, or has an unknown count.
     """
@@ -50,10 +56,10 @@ def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strat
 
 
 def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[str, int]:
-    """Return the partition count of each topic after the change.
+    """Return topic -> partition count after the change.
 
     Raises:
-        SourceError: a topic would shrink, is read by nobody, or has an unknown count.
+        SourceError: a topic of the change would shrink, is read by nobody, or has an unknown count.
     """
     counts = state.counts_by_topic
     named = {topic for topics in what_if.subscribe.values() for topic in topics}
@@ -64,7 +70,7 @@ def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[s
             names = ", ".join(sorted(counts)) or "no topic"
             raise SourceError(f"`partitions` {topic}={count}: the group reads {names}")
         check_partitions(count, SourceError, f"`partitions` {topic}={count}: the topic")
-        # Kafka cannot take partitions from a topic.
+        # Kafka cannot remove partitions from a topic.
         if count < counts.get(topic, 1):
             has = f"it has {counts[topic]} already" if topic in counts else "a topic has one at least"
             raise SourceError(f"`partitions` {topic}={count}: {has}; a topic only grows")
@@ -80,10 +86,15 @@ def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[s
 def _racks(
     state: GroupState, counts: Mapping[str, int], seats: Sequence[Seat]
 ) -> tuple[dict[str, TopicRacks], list[str]]:
-    """Return the racks of the replicas by topic and partition, and the assumptions about them.
+    """Return topic -> racks of the replicas of each partition, and the assumptions about them.
 
-    No racks if they decide nothing (KIP-881): members and replicas share none, or every partition is in all
-    of them.
+    No racks are returned if they decide nothing (KIP-881): members and replicas share none, or every
+    partition is in all of them.
+
+    Args:
+        state: the group before, with the racks that its source tells.
+        counts: topic -> partition count after the change; new partitions have no racks.
+        seats: the members after the change.
     """
     racks_of = dict(zip(state.topics, state.racks, strict=True)) if state.racks else {}
     read = {topic for seat in seats for topic in seat.member.topics} & counts.keys()
