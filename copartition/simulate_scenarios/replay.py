@@ -107,7 +107,7 @@ class Episode:
 
     @property
     def causes(self) -> tuple[GroupChange, ...]:
-        """What makes a group rebalance: members that joined, left or restarted; topics that grew."""
+        """The causes of rebalances: members that joined, left or restarted, and topics that grew."""
         return tuple(change for change in self.changes if change.kind in CAUSES)
 
     def plan_members(self, assignor: str) -> GroupState:

@@ -51,8 +51,8 @@ def histories(reading: Reading) -> list[GroupHistory]:
     Returns:
         A history for each group that a line names, in the natural order of names.
     """
-    # `reading.groups` also has the groups that --group leaves out. So a line without a group is not counted
-    # for the group that was asked for if the logs name other groups.
+    # `reading.groups` also has the groups that --group leaves out. With --group, too, a line without a group
+    # may be about any group that the logs name, so it counts only if there is no other.
     only = None if len(reading.groups) > 1 else next(iter(reading.groups), UNNAMED)
     by_group: dict[str, list[Evidence]] = defaultdict(list)
     for statement in reading.statements:
