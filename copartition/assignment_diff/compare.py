@@ -103,9 +103,9 @@ class AssignmentDiff:
 
     @cached_property
     def balance(self) -> AssignmentQuality | None:
-        """The loads of a state that stands alone, and the best ones.
+        """The loads of the members of a single state, and the most even loads that are possible.
 
-        None if there are two sides, or two owners.
+        None if the diff has two sides, or if a partition has two owners.
         """
         return balance_of(self.after) if self.alone else None
 

@@ -26,10 +26,15 @@ CO_PARTITIONED = {"classic": "range", "consumer": "broker-range"}
 
 
 class TopicSpread(NamedTuple):
-    """The topic with the worst spread, compared with its fair share."""
+    """The topic with the worst spread, compared with its fair share.
 
-    fullest: int  # the most of its partitions that a member has
-    needed: int  # the most that a member has where it is spread best
+    Attributes:
+        fullest: the most partitions of this topic that one member has.
+        needed: the same if the topic were spread evenly over its subscribers.
+    """
+
+    fullest: int
+    needed: int
 
 
 def spread_of_topics(rows: Columns, subscribers: NDArray[np.int64]) -> TopicSpread:
@@ -73,13 +78,21 @@ class Columns(NamedTuple):
 
 
 class NeededMoves(NamedTuple):
-    """The least that a change needs, computed from subscriptions, not from any strategy."""
+    """The least that a change needs, computed from subscriptions, not from any strategy.
 
-    moves: int | None  # None if no valid assignment is as balanced as the side after
-    # At best loads; None if partitions have two owners or unseen members could take some.
+    Attributes:
+        moves: the fewest moves; None if no valid assignment is as balanced as the side after.
+        fullest: the load of the fullest member if loads are as even as possible; None if partitions have two
+            owners, or if a member that the side after does not show could take some.
+        exact: whether the numbers are exact. Else they are bounds, because some subscriptions or members are
+            unknown.
+        topics: the worst spread of a topic after; None if partitions have two owners.
+    """
+
+    moves: int | None
     fullest: int | None
-    exact: bool  # False: only bounds, as some subscriptions or members are unknown
-    topics: TopicSpread | None = None  # worst spread after; None if partitions have two owners
+    exact: bool
+    topics: TopicSpread | None = None
 
 
 def find_needed(

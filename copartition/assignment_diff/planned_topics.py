@@ -18,11 +18,18 @@ _BY_TOPIC_ID = {"uniform", "broker-range"}
 
 
 class PlannedTopics(NamedTuple):
-    """The topics of a planned group, and the assumptions about them."""
+    """The topics of a planned group, and the assumptions about them.
+
+    Attributes:
+        all: the topics, in the order in which the strategy gets them.
+        assumed: what is assumed, in sentences.
+        nameless: names of topics whose ids matter to the strategy and are unknown. In `all` these topics have
+            ids that are made from their names.
+    """
 
     all: list[Topic]
     assumed: tuple[str, ...]
-    nameless: frozenset[str]  # topics whose unknown ids decide: those in `all` are made from the names
+    nameless: frozenset[str]
 
 
 def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strategy: str) -> PlannedTopics:
@@ -48,8 +55,9 @@ def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strat
     if strategy not in _WITHOUT_RACKS and any(seat.member.rack for seat in seats):
         racks, unknown = _racks(state, counts, seats)
         assumed.extend(unknown)
-    # As a broker lists them to a leader that asks for what its group reads; the others come last.
-    # librdkafka's members name topics in order, and its "cooperative-sticky" depends on the broker's.
+    # This is the order in which a broker lists the topics of a group to its leader, if members name topics in
+    # order, as librdkafka's do. librdkafka's "cooperative-sticky" depends on it. Topics that nobody reads come
+    # last.
     order = dict.fromkeys([*scala_set_order(sorted(read & counts.keys())), *counts])
     topics = [Topic(name, counts[name], racks.get(name), ids.get(name)) for name in order]
     return PlannedTopics(topics, tuple(assumed), frozenset(nameless))

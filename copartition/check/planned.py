@@ -64,6 +64,7 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
         if writer.profile is not None
         and not letters_of(writer.client).startswith(writer.profile.name.partition("-")[0])
     )
+    # In a topic with a single partition all rules agree. If the count is unknown, that is ruled out here.
     if count is None:
         assumed.append(_MANY_PARTITIONS)
     answer = answer_of(reasons)
@@ -267,6 +268,7 @@ def plan_growth(
     for join in listed_joins:
         now, then = (tuple(of[topic] for topic in join) for of in (counts, after))
         planned.append(PlannedJoin(join, now, then, _fate(now, then)))
+    # Topics that no join connects with a topic of the plan keep their counts.
     grow = [
         MustGrow(topic, counts[topic], after[topic], needed, expected_share(counts[topic], needed))
         for group in _together(listed_joins)

@@ -279,6 +279,7 @@ def simulate(
         output.show(partial(print_ready, rows), json=partial(dump, rows))
     else:
         captured = inputs.read(plans)
+        # Several scenarios of one group share assumptions; each sentence is printed once.
         for text in dict.fromkeys(text for _, assumed in captured for text in assumed):
             complain(ctx, f"assumed: {text}")
         ctx.exit(_report(captured, runs, output, html, answers=inputs.are_captures(plans)))
@@ -334,6 +335,7 @@ def _report(
         from copartition.simulate_scenarios.page import simulation_html  # noqa: PLC0415 - needs the extra "report"
     if runs is not None and output.form == "ndjson":
         raise click.UsageError("-o ndjson is the log of one seed; leave --runs out")
+    # With several assignors each scenario stands there more than once, so its name alone is not unique.
     several, interrupted = len({scenario.assignor for scenario, _ in captured}) > 1, False
     plans: list[Runs] = []
     stops: list[Stops | Missing] = []
@@ -351,6 +353,7 @@ def _report(
             plans.append(plan)
             results.append(result)
             stops += [stopped] if stopped is not None else []
+            # Fewer runs mean that the user pressed Ctrl-C. What has been run is still reported.
             if interrupted := len(plan.summaries) < runs:
                 break
     if html is not None:
@@ -395,6 +398,7 @@ def _run_seeds(
     else:
         results = simulate_seeds(scenario, range(scenario.seed, scenario.seed + runs))
     tracked = track(results, what := f"{scenario.name} with {scenario.assignor}", runs)
+    # Ctrl-C during the first run ends the command, because there is nothing to report yet.
     first = next(tracked)
     summaries, figures = [first.summary], [measure(first)] if answers else []
     try:

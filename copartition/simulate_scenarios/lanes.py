@@ -343,8 +343,7 @@ class Lanes:
             because = f", for example: {life.causes[cause_here]}" if cause_here >= 0 else ""
             style = PHASE_NAMES[PHASES[phase]]
             begins, ends = (window.at(column * WIDTH / columns) for column in (since, until))
-            # This is the share in the whole block, which may differ from that in its first cell within one
-            # depth.
+            # The mean over the whole block. Its cells have the same depth, but their shares may still differ.
             average = standing[:, *area].sum() / existing[area].sum()
             # Rank r is in lane r * lanes // count, so lane k begins at k * count / lanes, rounded up.
             first, after = (-(-lane * self._count // lanes) for lane in (top, bottom + 1))

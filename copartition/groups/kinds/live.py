@@ -44,6 +44,7 @@ def _read_share(cluster: Cluster, group: str) -> ShareGroup:
     # A start offset of -1 means that the coordinator keeps none, so it cannot be compared with other offsets.
     kept = {place: start for place, start in offsets.starts.items() if start >= 0}
     facts = _facts(cluster, topics | {topic for topic, _ in offsets.starts}, kept)
+    # A lag of -1 means that the coordinator does not know it.
     lags = None if offsets.lags is None else {place: lag for place, lag in offsets.lags.items() if lag >= 0}
     return msgspec.structs.replace(
         described,
@@ -78,7 +79,7 @@ def _read_streams(cluster: Cluster, group: str) -> StreamsGroup:
 
 
 def _refuse_dead(status: str | None, group: str) -> None:
-    """Raise GroupNotFoundError for a dead group: so brokers describe a group that does not exist."""
+    """Raise GroupNotFoundError if the status is "Dead", which brokers report for a group that does not exist."""
     if status == "Dead":
         raise GroupNotFoundError(f"live:{group}: the cluster has no such group")
 
@@ -101,6 +102,7 @@ def _facts(
     counts = {topic: len(described[topic].racks) for topic in sorted(described)}
     wanted = counts if read is None else {topic: counts[topic] for topic in read if topic in counts}
     places = {(topic, number) for topic, count in wanted.items() for number in range(count)}
+    # A group may have offsets in partitions of topics that it no longer reads.
     places |= positions.keys()
     return {
         "topics": counts,
