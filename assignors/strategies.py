@@ -152,10 +152,11 @@ class CooperativeStickyAssignor(CooperativeMemory, _StickyLeader):
 
 # The following strategies are those of other clients. They have no columns: the rule decides every group.
 class LibrdkafkaCooperativeStickyAssignor(_ByRule):
-    """Assigns as librdkafka's "cooperative-sticky" (confluent-kafka's, too): as even, placed otherwise.
+    """Assigns as librdkafka's "cooperative-sticky", which confluent-kafka uses, too.
 
-    The answer depends on the order in which the broker lists topics to the leader, which is that of
-    `Group.topics`. AssignorError is raised for a group with which librdkafka aborts or reads freed memory.
+    It is as even as Java's, but members get other partitions. The answer depends on the order in which the
+    broker lists topics to the leader, which is that of `Group.topics`. AssignorError is raised for a group
+    with which librdkafka aborts or reads freed memory.
     """
 
     name: ClassVar[str] = "librdkafka-cooperative-sticky"

@@ -214,13 +214,13 @@ def find_profile(name: str) -> Profile:
 
 
 def near_names(name: str, names: Collection[str]) -> list[str]:
-    """Return the names that this one may be a slip of the pen for; [] if none is as near as that.
+    """Return the names of which this one may be a misspelling; [] if none is similar enough.
 
-    A client that is only called alike has another rule, so that only a letter or two may differ.
+    Only one or two letters may differ, because another client with a similar name has another rule.
     """
     # A name that differs in case or punctuation only is the same one.
     same = [other for other in names if letters_of(other) == letters_of(name)]
-    # In a short name two letters more or less make another one.
+    # If a short name has two letters more or less, it is the name of something else.
     letters = 1 if len(name) < 8 else 2
     alike = [
         other

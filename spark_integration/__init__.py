@@ -1,21 +1,19 @@
-"""Kafka's partition of every row of a DataFrame: compute it, route by it, write to it.
+"""Compute Kafka's partition of every row of a DataFrame, lay the rows out by it, and write them there.
 
-The names are loaded when first used, so `import spark_integration` needs no PySpark.
+In the order of use: `kafka_partition` adds a column, and `route` lays the rows out by it. Then
+`write_exactly_once`, or `format("copartition")` after `register`, or Spark's own connector after
+`checked_for_topic` writes them. `reshape_copy`, `map_positions` and `prove` move a topic to another partition
+count, rule or key. `audit` and `co_partitioned` examine records of existing topics. `partition_profile`
+examines rows that are not written yet. `simulate_rebalances` and `simulate_grid` simulate a group many times.
 
-In the examples of docstrings `spark` is a session, `df` has columns `key` (user-0 to user-99) and `value`,
-`records` is what Spark's Kafka source reads after Java wrote them to a topic of 12 partitions, and `config`
-leads to a cluster with such a topic "orders" and an empty one "orders-18"; `folder` is an empty folder. In
-`scenario` one of two consumers crashes after a minute.
+In the examples of docstrings `spark` is a session. `df` has 100 rows with columns `key` (user-0 to user-99)
+and `value`. `records` is what Spark's Kafka source reads after the Java producer wrote these rows to a topic
+of 12 partitions. `config` leads to a cluster with such a topic "orders" and an empty topic "orders-18" of 18
+partitions. `folder` is an empty folder. In `scenario` one of two consumers crashes after a minute.
 
-In the order of use: `kafka_partition` adds a column, `route` lays rows out by it, and `write_exactly_once`,
-`format("copartition")` after `register`, or Spark's own connector after `checked_for_topic` write them.
-`reshape_copy`, `map_positions` and `prove` move a topic to another partition count, rule or key.
-`audit` and `co_partitioned` look at records that are there already; `partition_profile` at rows that are not
-written yet.
-
-`_NAMES` lists the public names by the module that has them. A name is looked up when it is first asked for,
-so a driver that only computes a column loads no client of Kafka, and a missing package is named with the name
-that needs it.
+`_NAMES` lists the public names by the module that has them. A module is loaded when one of its names is first
+used. So `import spark_integration` needs no PySpark, a driver that only computes a column loads no Kafka
+client, and the error about a missing package tells which name needs it.
 """
 
 from __future__ import annotations
@@ -113,8 +111,8 @@ def __getattr__(name: str) -> Any:
     try:
         module = import_module(f"{__name__}.{_HOME[name]}")
     except ModuleNotFoundError as error:
-        # Only what the extra brings: any other missing module is a fault of the installation and shown as it
-        # is.
+        # Only for the packages of the extra. Any other missing module is a fault of the installation, so its
+        # error is shown unchanged.
         package = (error.name or "").partition(".")[0]
         if package not in {"pyspark", "pyarrow", "pandas"}:
             raise

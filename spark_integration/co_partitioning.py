@@ -1,4 +1,4 @@
-"""Can DataFrames of records be joined by their Kafka partitions? Every key is compared, in the JVM."""
+"""Tell whether DataFrames of records can be joined by their Kafka partitions; the JVM compares every key."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,17 +17,22 @@ from spark_integration.auditing.plan import audit_records, checked_records
 from spark_integration.errors import NotCoPartitionedError, PartitionCountError
 
 EXAMPLES = 10
+"""Number of keys at most that a verdict shows."""
 
 LONGEST = 64
-"""A longer key is compared by so many of its bytes and its SHA-256: 96 bytes, which no shorter key has."""
+"""Number of bytes up to which keys are compared as they are.
+
+A longer key is replaced by its first 64 bytes and its SHA-256, 96 bytes together: no shorter key equals that.
+"""
 
 
 def co_partitioned(*frames: DataFrame, num_partitions: Sequence[int] | None = None) -> JoinVerdict:
-    """Return whether the same key is in the same partition of several topics, so that they join by partition.
+    """Return whether each key is in the same partition of several topics, so that they join by partition.
 
-    Every key of every row is compared, exactly and in the JVM: one shuffle of the distinct keys with their
-    partitions, then sums. Whose rule placed them is found by the core of `audit`, in Python. Runs when it is
-    called, on classic and Connect, and reads each DataFrame a few times: cache one that is costly.
+    Every key of every row is compared, in the JVM: one shuffle of the distinct keys with their partitions,
+    then sums. Which client's rule placed the keys is found as `audit` does it, in Python. The DataFrames are
+    read when this is called, a few times each: cache one that is costly to compute. Works on classic Spark
+    and on Connect.
 
     >>> verdict = co_partitioned(records, records)
     >>> verdict.answer, verdict.proof.common, verdict.proof.apart
@@ -36,20 +41,20 @@ def co_partitioned(*frames: DataFrame, num_partitions: Sequence[int] | None = No
     Args:
         frames: two or more, each with the records of one topic as Spark's Kafka source reads them: `key`
             (binary or string), `partition`, `offset`, and `timestamp` and `topic` if they are there.
-        num_partitions: the partition counts of the topics, in their order, as `partition_count` gives them.
-            By default all are taken to have the same, one more than the highest partition with a row; the
-            verdict says so.
+        num_partitions: the partition count of each topic, in the order of the DataFrames, as
+            `partition_count` returns it. By default all topics are assumed to have the same count, one more
+            than the highest partition with a row; the verdict says so.
 
     Returns:
-        The verdict: `answer` is "yes", "no" or "unknown", with reasons, ways out, and in `proof` how many
-        distinct keys there are, how many are in more than one topic, how many of these are at different
-        partition numbers, and a few of them.
+        The verdict. Its `answer` is "yes", "no" or "unknown", with reasons and remedies. Its `proof` tells
+        how many distinct keys there are, how many of them are in more than one topic, how many of these are
+        in different partitions, and shows a few of these.
 
     Raises:
         ColumnError: a column is missing.
-        InvalidConfigError: fewer than two DataFrames, a topic twice, records of several topics in one
-            DataFrame, or not one partition count for each.
-        PartitionCountError: a row is in a partition that its topic is said not to have.
+        InvalidConfigError: there are fewer than two DataFrames, a DataFrame has records of several topics,
+            two have the same topic, or there is not one partition count for each.
+        PartitionCountError: a row is in a partition that its topic does not have by `num_partitions`.
     """
     if len(frames) < 2 or (num_partitions is not None and len(num_partitions) != len(frames)):
         raise InvalidConfigError(
@@ -87,11 +92,12 @@ def assert_co_partitioned(*frames: DataFrame, num_partitions: Sequence[int] | No
     spark_integration.errors.NotCoPartitionedError: DataFrame 1 and DataFrame 2 cannot be joined by...
 
     Args:
-        frames: as for `co_partitioned`.
-        num_partitions: as for `co_partitioned`.
+        frames: as in `co_partitioned`.
+        num_partitions: as in `co_partitioned`.
 
     Raises:
-        NotCoPartitionedError: they cannot, or it is unknown; its `verdict` says why.
+        NotCoPartitionedError: they cannot be joined so, or it is unknown; its `verdict` says why.
+        ColumnError, InvalidConfigError, PartitionCountError: as in `co_partitioned`.
     """
     verdict = co_partitioned(*frames, num_partitions=num_partitions)
     if verdict.answer == "yes":
@@ -104,13 +110,18 @@ def assert_co_partitioned(*frames: DataFrame, num_partitions: Sequence[int] | No
 
 
 def _places(records: Sequence[DataFrame]) -> DataFrame:
-    """Return the lowest and the highest partition of each distinct key in each topic; one shuffle."""
+    """Return a row for each distinct key, with its lowest and its highest partition in each topic.
+
+    Columns: key, and for topic i `low<i>` and `high<i>`, null if the topic lacks the key. The two differ if a
+    topic has the key in several partitions. This takes one shuffle.
+    """
     key = sf.when(
         sf.length("key") > LONGEST,
         sf.concat(sf.substring("key", 1, LONGEST), sf.unhex(sf.sha2("key", 256))),
     ).otherwise(sf.col("key"))
     parts = [
-        # One frame with a number for the topic: so all topics share a single shuffle of the keys.
+        # All topics become one DataFrame, with the topic's number as a column, so that the keys are shuffled
+        # only once.
         frame.select(key.alias("key"), "partition", sf.lit(number).alias("topic"))
         for number, frame in enumerate(records)
     ]
@@ -122,15 +133,21 @@ def _places(records: Sequence[DataFrame]) -> DataFrame:
 
 
 def _sums(places: DataFrame, topics: int) -> DataFrame:
-    """Return one row that says how many keys are where."""
+    """Return one row with the sums over all keys that `_proof` reads.
+
+    Args:
+        places: rows as `_places` returns them.
+        topics: number of topics.
+    """
     keyed = sf.col("key").isNotNull()
     lows, highs = ([f"{name}{number}" for number in range(topics)] for name in ("low", "high"))
-    # In how many topics a key is.
+    # The number of topics that have the key.
     having = reduce(lambda one, other: one + other, [sf.col(low).isNotNull().cast("int") for low in lows])
     common = keyed & (having > 1)
-    # `least` and `greatest` skip nulls: topics that lack the key do not count.
+    # `least` and `greatest` skip nulls, so topics that lack the key do not count.
     apart = common & (sf.least(*lows) != sf.greatest(*highs))
-    # The one with the lowest bytes in each of ten parts of the keys: no sort, and no row twice.
+    # Examples are chosen by aggregation, without a sort: the keys are divided into ten parts by a hash, and
+    # the lowest key of each part is one. So no key is shown twice.
     part = sf.pmod(sf.xxhash64("key"), sf.lit(EXAMPLES))
     columns = sf.struct("key", *lows, *highs)
     return places.agg(
@@ -153,7 +170,7 @@ def _sums(places: DataFrame, topics: int) -> DataFrame:
 
 
 def _proof(row: Row, topics: int) -> KeyProof:
-    """Return what the sums prove: every key was compared, by its bytes or its SHA-256."""
+    """Return the proof that the sums make; it is complete, because every key was compared."""
     return KeyProof(
         keys=tuple(row[f"keys{number}"] for number in range(topics)),
         common=row.common,
@@ -167,14 +184,22 @@ def _proof(row: Row, topics: int) -> KeyProof:
 
 
 def _example(row: Row, topics: int) -> KeyApart:
-    """Return a key that is apart, at partitions that differ."""
+    """Return an example of a key that is in different partitions, with two topics' partitions that differ."""
     lows, highs = ([row[f"{name}{number}"] for number in range(topics)] for name in ("low", "high"))
     return KeyApart(bytes(row.key[:LONGEST]), differing_places(lows, highs))
 
 
 def _audits(records: Sequence[DataFrame], counts: Sequence[int]) -> list[TopicAudit]:
-    """Return who wrote each topic, of so many partitions, found in one pass over all."""
-    # Two topics may have one name, as in two clusters: the number in front keeps them apart.
+    """Return the audit of each DataFrame's topic, all found in one pass over the records.
+
+    Args:
+        records: rows as `checked_records` returns them.
+        counts: the partition count of each topic.
+
+    Raises:
+        InvalidConfigError: a DataFrame has records of several topics.
+    """
+    # Topics of two clusters may have the same name. The DataFrame's number before the name keeps them apart.
     marked = [
         frame.withColumn("topic", sf.concat(sf.lit(f"{number} "), "topic"))
         for number, frame in enumerate(records)

@@ -10,12 +10,16 @@ from partitioning.errors import CopartitionError, InvalidConfigError
 
 _RAISED = re.compile(r"\b(?:partitioning|assignors|copartition|spark_integration)\.(?:\w+\.)*(\w+): (.+)")
 _IN_A_COLUMN = re.compile(r"(?:\[USER_RAISED_EXCEPTION\] |RuntimeException: )copartition (\w+): (.+)")
-"""An error that a column of ours raised in the JVM. Its text alone is in the plans of failed streams, too."""
+"""Pattern of an error that a column of ours has raised in the JVM.
+
+The words before "copartition" are a part of it, because a failed stream's message has the plan, too, and the
+plan has the texts of all errors that its columns could raise.
+"""
 _SQLSTATE = re.compile(r" SQLSTATE: \w{5}$")
 _NOT_REGISTERED = re.compile(r"\[DATA_SOURCE_NOT_FOUND\].*\bcopartition\b")
 _REFUSED = re.compile(r"\[DATATYPE_MISMATCH\.(\w+)\](.*)")
 _CONCAT = re.compile(r'resolve "concat\((.+?)\)" due.*? has the type "(.+?)"\.')
-# Spark 3.5 names the text and not the cast of it.
+# Spark 3.5 names the concatenation in its message, newer ones the cast of it.
 _NO_BYTES = re.compile(
     r'resolve "(?:CAST\()?concat\((.+?)\)(?: AS BINARY\))?" due.*?cannot cast "(.+?)" to "BINARY'
 )
@@ -28,26 +32,27 @@ SERIALIZERS = {
     "float": "float_key",
     "double": "double_key",
 }
-"""Function of `spark_integration.keys` that serializes a Spark type as the Java client's serializer does."""
+"""Spark type -> function of `spark_integration.keys` that serializes it as the Java client does."""
 
 
 class SparkIntegrationError(CopartitionError):
-    """Rows, columns or a ledger do not fit."""
+    """Base of the errors of `spark_integration`: rows, columns or a ledger do not fit together."""
 
 
 class ColumnError(SparkIntegrationError, ValueError):
-    """A column that is missing, misspelt or of the wrong type."""
+    """A column is missing, has an unknown name, or has the wrong type."""
 
 
 class PartitionCountError(SparkIntegrationError, ValueError):
-    """A partition column that was computed for another partition count."""
+    """A partition column was computed for another partition count than the topic has."""
 
 
 class RoutingError(SparkIntegrationError, ValueError):
-    """Rows that are not where Kafka would put them.
+    """Rows are not in the partition of their keys, or not in the Spark partition of their Kafka partition.
 
     Attributes:
-        rows: a few of them, each with `spark_partition`, `kafka_partition` and the whole `row`.
+        rows: a few of these rows, each with `spark_partition`, `kafka_partition` and the whole `row`. Empty
+            if a task raised the error.
     """
 
     def __init__(self, message: str, rows: Sequence[Row] = ()) -> None:
@@ -56,10 +61,10 @@ class RoutingError(SparkIntegrationError, ValueError):
 
 
 class NotCoPartitionedError(SparkIntegrationError, ValueError):
-    """DataFrames that cannot be joined by their Kafka partitions, or of which that is unknown.
+    """DataFrames cannot be joined by their Kafka partitions, or it is unknown whether they can.
 
     Attributes:
-        verdict: the answer with its reasons, the ways out and the comparison of keys.
+        verdict: the answer, with its reasons, remedies and the comparison of keys.
     """
 
     def __init__(self, message: str, verdict: JoinVerdict) -> None:
@@ -68,52 +73,56 @@ class NotCoPartitionedError(SparkIntegrationError, ValueError):
 
 
 class RecordError(SparkIntegrationError, ValueError):
-    """A row that cannot be a record of its topic."""
+    """A row cannot be a record of its topic."""
 
 
 class ConnectorError(SparkIntegrationError):
-    """Spark's own Kafka connector is missing, or a part of it."""
+    """Spark's own Kafka connector, or a part of it, is missing."""
 
 
 class DataLossError(SparkIntegrationError, LookupError):
-    """Offsets that were to be read and are gone."""
+    """Offsets that were to be read do not exist any more."""
 
 
 class ReadError(SparkIntegrationError):
-    """Records that the brokers do not send, or may not send us."""
+    """The brokers do not send records: they are silent, or this user may not read the topic."""
 
 
 class ExactlyOnceError(SparkIntegrationError):
-    """A write that would follow, or repeat, what the ledger says in another way than it may."""
+    """Base of the errors of a version that, by the ledger, may not be written now or not in this form."""
 
 
 class LedgerMissingError(ExactlyOnceError):
-    """No ledger although there were versions before: it expired, was forgotten, or the topic is another."""
+    """The ledger lacks an entry that it should have: it expired or was deleted, or the topic is another."""
 
 
 class LedgerAheadError(ExactlyOnceError):
-    """The ledger holds a later version than the one to be written."""
+    """The ledger has a later version than the one that is to be written."""
 
 
 class LedgerInUseError(ExactlyOnceError):
-    """Another application is in the ledger's group, or has committed to it."""
+    """Another application is a member of the ledger's group, or has committed offsets in it."""
 
 
 class HalfWrittenError(ExactlyOnceError):
-    """A version before this one is in only in part."""
+    """The topic has only a part of an earlier version, or of this one after all its tasks have ended."""
 
 
 class RerunDiffersError(ExactlyOnceError):
-    """A version comes again with other records, or in another order."""
+    """A version that runs again has other records than before, or has them in another order."""
 
 
 def error_text(kind: type[CopartitionError], message: str) -> str:
-    """Return the text with which a column fails its task, so that `typed_error` finds the class again."""
+    """Return a message for `raise_error` in a column, from which `typed_error` can tell the error's class."""
     return f"copartition {kind.__name__}: {message}"
 
 
 def serializing_advice(spark_type: str) -> str:
-    """Return what to do with a key of a Spark type, by its `simpleString`, that is neither text nor bytes."""
+    """Return what a user can do about a key that is neither text nor bytes.
+
+    Args:
+        spark_type: `simpleString` of the key's type.
+    """
     function = SERIALIZERS.get(spark_type)
     if function is None:
         return "give the bytes that the producer's serializer makes, or cast it to a string if those are text"
@@ -121,7 +130,12 @@ def serializing_advice(spark_type: str) -> str:
 
 
 def key_type_error(column: str, spark_type: str) -> ColumnError:
-    """Return the error of a key column of another type than string and binary."""
+    """Return the error for a key column whose type is neither string nor binary.
+
+    Args:
+        column: name of the column, or the expression that Spark names.
+        spark_type: `simpleString` of its type.
+    """
     return ColumnError(
         f"column {column!r} is of type {spark_type}, and Kafka hashes the bytes of a key: "
         f"{serializing_advice(spark_type)}. Do not turn ANSI mode off, in which Spark hashes other bytes"
@@ -129,11 +143,11 @@ def key_type_error(column: str, spark_type: str) -> ColumnError:
 
 
 def typed_error(error: BaseException) -> CopartitionError | None:
-    """Return the error of these packages behind an error of Spark's; None if none of them raised it.
+    """Return the error of this project that is behind one of Spark's exceptions; None if there is none.
 
-    Spark turns what a task, a data source or a column raises into an exception of its own, with pages of
-    traceback as its message. This gives the exception that was raised, whose message is one line: what is
-    wrong, and what to do.
+    Spark turns an error of a task, a data source or a column into an exception of its own, whose message is
+    pages of traceback. This returns the original error, with its message of one line. Spark keeps only the
+    text, so attributes such as `RoutingError.rows` are empty.
 
         try:
             df.write.format("copartition").options(**options).mode("append").save()
@@ -146,7 +160,7 @@ def typed_error(error: BaseException) -> CopartitionError | None:
     """
     if isinstance(error, CopartitionError):
         return error
-    # Spark's exceptions keep the text of a task's traceback, and nothing else of what was raised there.
+    # Spark's exception has the text of the task's traceback, but not the exception object.
     typed = _meaning(str(error))
     if typed is not None:
         typed.__cause__ = error
@@ -154,8 +168,8 @@ def typed_error(error: BaseException) -> CopartitionError | None:
 
 
 def _meaning(text: str) -> CopartitionError | None:
-    """Return the error that a text of Spark's is about; None if it is about none of ours."""
-    # What is raised while another exception is handled comes last, and it is what the task ended with.
+    """Return the error of this project that the message of one of Spark's exceptions names; None for none."""
+    # From the end: if an exception was raised while another one was handled, the traceback has it last.
     for name, message in (*reversed(_RAISED.findall(text)), *_IN_A_COLUMN.findall(text)):
         kind = next((kind for kind in _kinds(CopartitionError) if kind.__name__ == name), None)
         if kind is not None:
@@ -169,7 +183,10 @@ def _meaning(text: str) -> CopartitionError | None:
 
 
 def _of_a_type(text: str) -> ColumnError | None:
-    """Return what Spark's refusal of a type means here; None if it is none of a key or of a hashed row."""
+    """Return the error for Spark's refusal of a column's type; None if the column is no key of ours.
+
+    A row with a map, which cannot be hashed to spread keyless rows, is such a refusal, too.
+    """
     match = _REFUSED.search(text)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""The hash of a binary column: in the JVM where it has the function, else by NumPy in Arrow batches."""
+"""Hash a binary column: in the JVM if it has the function, otherwise with NumPy on Arrow batches."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -16,55 +16,63 @@ from pyspark.sql.utils import is_remote
 from partitioning.hashing import HASHES, HashName
 from spark_integration.shipping import send_by_value
 
-if find_spec("py4j"):  # the package pyspark-client comes without
+if find_spec("py4j"):  # the package pyspark-client does not have it
     from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark import SparkContext
 
 ArrowFunction: TypeAlias = Callable[[pa.Array], pa.Array]
+"""A function from one Arrow array to another one of the same length."""
 
 
 def column_function(
     name: str, function: ArrowFunction, input_type: pa.DataType, output_type: pa.DataType, spark_type: str
 ) -> Callable[..., Any]:
-    """Return a function of Arrow arrays as one of columns.
+    """Return a function of columns that applies a function of Arrow arrays.
 
-    Arrow-native where Spark has that, else through pandas.
-
-    The function must be nested in another: it then travels to executors by value, which need NumPy and
-    PyArrow and not this project. `name` is what query plans call it; `spark_type` is `output_type` as Spark
-    spells it.
+    It is an Arrow UDF if this Spark has them (4.1 and newer), otherwise a pandas UDF.
 
     Args:
-        name: what query plans call it.
-        function: from one Arrow array to another of the same length.
-        input_type: of the array that it gets.
-        output_type: of the array that it returns.
-        spark_type: `output_type` as Spark spells it.
+        name: the name of the function in query plans.
+        function: from one Arrow array to another one of the same length. It must be defined inside another
+            function: only then it is pickled by value, so that executors need NumPy and PyArrow and not this
+            project.
+        input_type: type of the array that it gets.
+        output_type: type of the array that it returns.
+        spark_type: `output_type` as Spark writes it.
     """
-    functions: Any = sf  # the stubs have neither
+    functions: Any = sf  # the type stubs lack both functions
     function.__name__ = name
     if hasattr(sf, "arrow_udf"):
         return functions.arrow_udf(function, spark_type)  # type: ignore[no-any-return]
 
-    # PySpark reads the annotations of either.
+    # PySpark tells the kind of a UDF from the annotations of the function, so they must stay.
     def through_pandas(values: pd.Series) -> pd.Series:
-        array = pa.array(values.to_numpy(), input_type, from_pandas=False)  # or a NaN would become a null
+        # `from_pandas=False`, because otherwise a NaN would become a null.
+        array = pa.array(values.to_numpy(), input_type, from_pandas=False)
         return function(array).to_pandas(types_mapper={output_type: pd.ArrowDtype(output_type)}.get)
 
     through_pandas.__name__ = name
     return functions.pandas_udf(through_pandas, spark_type)  # type: ignore[no-any-return]
 
 
-send_by_value("partitioning.hashing")  # the kernels, inside the function that uses them
+# The UDFs use the kernels of this package, which must be pickled with them.
+send_by_value("partitioning.hashing")
 
 Kernel = Callable[[NDArray[Any], NDArray[np.uint8]], NDArray[np.int32]]
+"""A hash of columns: takes the offsets (one more than keys) and bytes of all keys; returns their hashes."""
 
 
 def hash_column(function: HashName, key: Column) -> Column:
-    """Hash each binary key, signed 32-bit, by a name in `partitioning.hashing.HASHES`; null for null."""
+    """Return the hash of each binary key, a signed 32-bit int; null for a null key.
+
+    Args:
+        function: name of the hash in `partitioning.hashing.HASHES`.
+        key: a binary column.
+    """
     if function == "crc32":
-        # Spark gives the unsigned value as a bigint, which ANSI mode does not cast to int if it is too large.
+        # Spark's crc32 is an unsigned number in a bigint. ANSI mode refuses to cast one above 2**31 - 1 to
+        # int, so the shifts extend its sign first.
         return sf.shiftright(sf.shiftleft(sf.crc32(key), 32), 32).cast("int")
     if function == "murmur2" and (by_kafka := murmur2_expression(key)) is not None:
         return by_kafka
@@ -74,22 +82,28 @@ def hash_column(function: HashName, key: Column) -> Column:
 
 @lru_cache(maxsize=32)
 def _hash_function(function: HashName, remote: bool, context: object) -> Callable[..., Any]:  # noqa: ARG001
-    """Return one function of columns for each hash, session kind and Spark context.
+    """Return the function of columns for a hash; the same object for the same arguments.
 
-    Only calls of the same function are the same to Spark: a key that is hashed for its partition and again to
-    check it goes to Python once. A function keeps what it was given by the context that it was made in.
+    Spark sees that two calls are equal only if they call the same function object. So a key that is hashed
+    once for its partition and once to check it is sent to Python once.
+
+    Args:
+        function: name of the hash.
+        remote: whether the session is a Connect session.
+        context: the active Spark context, or None. A function must not be used with another context than the
+            one in which it was made, because it keeps objects of that context.
     """
     hashes = arrow_hash(HASHES[function].column)
     return column_function(function, hashes, pa.binary(), pa.int32(), "int")
 
 
 def arrow_hash(kernel: Kernel) -> ArrowFunction:
-    """Return the hash of each key of a binary array, null where the key is null."""
+    """Return a function that hashes each key of a binary Arrow array; null for a null key."""
 
     def hashes(keys: pa.Array) -> pa.Array:
         if not len(keys):
             return pa.array([], pa.int32())
-        # Spark can be set to send binaries with 64-bit offsets.
+        # By a setting, Spark sends large binaries, whose offsets have 64 bits.
         width = np.int64 if pa.types.is_large_binary(keys.type) else np.int32
         _, offset_buffer, data_buffer = keys.buffers()
         offsets = np.frombuffer(offset_buffer, width)[keys.offset : keys.offset + len(keys) + 1]
@@ -103,25 +117,31 @@ KAFKA_UTILS = "org.apache.kafka.common.utils.Utils"
 
 
 def murmur2_expression(key: Column) -> Column | None:
-    """`Utils.murmur2(key)` of a binary column as int, null where the key is; None if Spark cannot do it.
+    """Return `Utils.murmur2(key)` of a binary column as an expression of the JVM; None if that is impossible.
 
-    This alone touches Spark's private classes, and nothing depends on it: where kafka-clients is on Spark's
-    class path (Spark's Kafka connector brings it) the expression is as fast as Spark's own `hash`.
+    If kafka-clients is on Spark's class path, as with Spark's Kafka connector, this is as fast as Spark's own
+    `hash`. It is the only function that uses Spark's private classes, and its caller works without it.
+
+    Args:
+        key: a binary column. The result is an int column, null for a null key.
     """
-    # Looked up without `getattr`: a Connect column would take the name for a field of its own.
+    # `vars` and no `getattr`: a Connect column takes an unknown attribute for a field of its value.
     java_column = vars(key).get("_jc")
     context: Any = None if java_column is None else SparkContext._active_spark_context  # noqa: SLF001
     if context is None:
         return None
     try:
         expression = _through_expression(context._jvm, java_column)  # noqa: SLF001
-    except (Py4JError, TypeError):  # a class that is not there, or that looks different in this Spark
+    except (Py4JError, TypeError):  # this Spark lacks a class, or has it in another form
         return None
     return cast("Column", cast(Any, type(key))(expression))
 
 
 def _through_expression(jvm: Any, java_column: Any) -> Any:
-    """Return the Java column of murmur2 over a Java column."""
+    """Return a Java column that calls murmur2 on a Java column.
+
+    Py4JError or TypeError if the class path lacks kafka-clients, or this Spark has other private classes.
+    """
     sql = jvm.org.apache.spark.sql
     murmur2_class = jvm.org.apache.spark.util.Utils.classForName(KAFKA_UTILS, True, False)
     spark_4 = sql.classic.ExpressionUtils

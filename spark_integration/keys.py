@@ -1,10 +1,10 @@
-"""Keys as the Java client's serializers make them: binary columns for `kafka_partition` and for the sinks.
+"""Serialize keys as the Java client does, as binary columns for `kafka_partition` and for the sinks.
 
-`partitioning.serializers` makes the same bytes of one key.
+Kafka hashes the serialized key. The number 21 as a long, as an int and as text are three different keys, in
+three partitions. A key of a schema registry (Avro, JSON Schema, Protobuf) begins with the id of its schema,
+so it must be serialized by that registry's own serializer first.
 
-What Kafka hashes is the serialized key: the number 21 as a long, as an int and as text are three keys in
-three partitions. A key serialized with a schema registry (Avro, JSON Schema, Protobuf) begins with the
-schema's id, so it has to be serialized by that registry's own serializer first.
+`partitioning.serializers` makes the same bytes for a single key.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from spark_integration.errors import (
 from spark_integration.hash_columns import ArrowFunction, column_function
 from spark_integration.shipping import send_by_value
 
-send_by_value("partitioning.serializers")  # `big_endian`, inside the function that uses it
+send_by_value("partitioning.serializers")  # a UDF below uses `big_endian` of it
 
 
 def key_bytes(column: Column | str) -> Column:
-    """Return the bytes of a string or binary column; for any other type a column that fails each task.
+    """Return the bytes of a string or binary column; for another type a column that fails each task.
 
-    Spark itself refuses a struct, an array or a map, as it plans the query.
+    For a struct, an array or a map Spark itself refuses to plan the query.
     """
     value = _column(column)
     advice = sf.lit(serializing_advice("any other"))
     for spark_type in SERIALIZERS:
         own = sf.lit(serializing_advice(spark_type))
         advice = sf.when(sf.typeof(value) == spark_type, own).otherwise(advice)
-    # By `concat` other types become text. A cast to binary would be refused with the advice to turn ANSI mode
-    # off, in which Spark hashes the bytes of a number; and `try_cast` makes nulls, and so keyless rows, of a
-    # variant.
+    # `concat` turns other types into text, so that the query can be planned and a task fails with our advice.
+    # A direct cast of a number to binary would be refused by Spark with the advice to turn ANSI mode off, and
+    # then other bytes would be hashed. `try_cast` would turn a variant into null, and so into a missing key.
     return _require_type(
         "kafka_partition", value, ("string", "binary"), sf.concat(value).cast("binary"), advice
     )
@@ -86,35 +86,39 @@ def uuid_key(column: Column | str) -> Column:
 
 
 def _integer(name: str, column: Column | str, types: tuple[str, ...], size: int) -> Column:
-    """Return the big-endian bytes of an integer column.
+    """Return the big-endian bytes of an integer column; null for null.
 
     Args:
-        name: of the function that people call, for messages.
+        name: name of the public function, for messages.
         column: the column or its name.
-        types: the types that it may have.
-        size: bytes of the key.
+        types: the Spark types that it may have.
+        size: number of bytes of a key.
     """
     value = _column(column)
-    # Two's complement of this many bytes: -1 as an int is ffffffff, and the hex of a bigint would be twice as
-    # long.
+    # The mask keeps the lowest `size` bytes, the number in two's complement. Without it the hex of a
+    # negative number would always have the eight bytes of a bigint.
     unsigned = value.cast("bigint").bitwiseAND(2 ** (8 * size) - 1) if size < 8 else value.cast("bigint")
     return _require_type(name, value, types, sf.unhex(sf.lpad(sf.hex(unsigned), 2 * size, "0")))
 
 
 def _floating(name: str, column: Column | str, types: tuple[str, ...], arrow_type: pa.DataType) -> Column:
-    """Return the big-endian bytes of a floating-point column, by a function on Arrow arrays."""
+    """Return the big-endian bytes of a floating-point column; null for null.
+
+    Args:
+        name: name of the public function, for messages and query plans.
+        column: the column or its name.
+        types: the Spark types that it may have.
+        arrow_type: float32 or float64, the type that is serialized.
+    """
     value = _column(column)
     number = value.cast("float" if arrow_type == pa.float32() else "double")
     to_bytes = column_function(name, _big_endian(arrow_type), arrow_type, pa.binary(), "binary")
-    # pandas takes a null for NaN, so nulls are put back here.
+    # In pandas a null is a NaN, whose bytes would be returned. So nulls are put back here.
     return _require_type(name, value, types, sf.when(value.isNotNull(), to_bytes(number)))
 
 
 def _big_endian(arrow_type: pa.DataType) -> ArrowFunction:
-    """Return a function from an Arrow array of numbers to their big-endian bytes.
-
-    A null becomes the bytes of 0.
-    """
+    """Return a function that serializes an Arrow array of numbers, big-endian; a null as if it were 0."""
     size = arrow_type.bit_width // 8
 
     def to_bytes(numbers: pa.Array) -> pa.Array:
@@ -130,8 +134,16 @@ def _big_endian(arrow_type: pa.DataType) -> ArrowFunction:
 def _require_type(
     name: str, value: Column, types: tuple[str, ...], serialized: Column, advice: Column | None = None
 ) -> Column:
-    """Return the serialized column, or an error at the first row if the column has none of the types."""
-    # A column's type is known when the query is planned, so this costs nothing as rows pass.
+    """Return the serialized column; if the column has another type, tasks fail at their first row.
+
+    Args:
+        name: name of the public function, for the message.
+        value: the column before it is serialized.
+        types: the Spark types that it may have.
+        serialized: the binary column to return.
+        advice: the end of the message; None for the advice to cast the column.
+    """
+    # Spark knows the type when it plans the query and removes the comparison, so rows cost nothing more.
     fault = sf.concat(
         sf.lit(error_text(ColumnError, f"{name}() takes {' or '.join(types)}, not ")),
         sf.typeof(value),
@@ -142,5 +154,5 @@ def _require_type(
 
 
 def _column(column: Column | str) -> Column:
-    """Return a column by its name, or as it is."""
+    """Return the column of this name; a column is returned unchanged."""
     return sf.col(column) if isinstance(column, str) else column

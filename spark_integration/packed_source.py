@@ -1,9 +1,9 @@
-"""The data source as Spark carries it about: packed, and unpacked where it is asked to work.
+"""Compress the data source, because Spark sends it with each task although tasks do not need it.
 
-Spark sends the class of a data source with each task of a read or a write, though no task uses it, and to
-each task of a read an object of it, of which the task asks the name. By value `KafkaDataSource` takes half a
-megabyte for each of the two. Then Spark warns of a large task binary, twice a micro-batch, and each task of a
-read unpickles 13 ms long what it does not need.
+Spark sends the class of a data source with each task of a read or a write, though no task uses it. Each task
+of a read also gets an object of it, of which it asks only the name. Pickled by value, `KafkaDataSource` has
+half a megabyte, each time. Then Spark warns about large task binaries, twice in each micro-batch, and each
+task of a read spends 13 ms to unpickle what it does not need.
 """
 
 from __future__ import annotations
@@ -23,40 +23,40 @@ send_by_value(__name__)
 
 
 class PackedSource(datasource.DataSource):
-    """Passes what Spark asks on to `KafkaDataSource`, which it unpacks in the process that is asked.
+    """Unpacks `KafkaDataSource` when Spark asks for a schema, a reader or a writer, and passes the call on.
 
-    Not to be asked in the process that packed it: there `pickle` would replace the methods of the class that
-    it was made of by those of the copy.
+    The methods must not be called in the process in which this module was imported normally: unpickling the
+    class there would replace its methods by those of the copy.
     """
 
     _packed = zlib.compress(cast(Any, cloudpickle).dumps(KafkaDataSource))
 
     @classmethod
     def name(cls) -> str:
-        """Return the name in `format(...)`."""
+        """Return the name for `format(...)`."""
         return "copartition"
 
     def schema(self) -> StructType:
-        """Called by Spark where no schema is given."""
+        """Return the columns of the source; called by Spark if no schema is given."""
         return self._unpack().schema()
 
     def reader(self, schema: StructType) -> datasource.DataSourceReader:
-        """Called by Spark on the driver, once for a batch."""
+        """Return the reader of a batch; called by Spark on the driver, once for a query."""
         return self._unpack().reader(schema)
 
     def streamReader(self, schema: StructType) -> datasource.DataSourceStreamReader:  # noqa: N802
-        """Called by Spark on the driver for a stream."""
+        """Return the reader of a stream; called by Spark on the driver."""
         return self._unpack().streamReader(schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> datasource.DataSourceWriter:
-        """Called by Spark on the driver, before any task starts."""
+        """Return the writer of a batch; called by Spark on the driver, before any task starts."""
         return self._unpack().writer(schema, overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> datasource.DataSourceStreamWriter:  # noqa: N802
-        """Called by Spark on the driver, twice a micro-batch."""
+        """Return the writer of a stream; called by Spark on the driver, twice a micro-batch."""
         return self._unpack().streamWriter(schema, overwrite)
 
     def _unpack(self) -> KafkaDataSource:
-        """Return the source with this one's options, by its own class of this process."""
+        """Return a `KafkaDataSource` with this object's options; its class is unpickled in this process."""
         source: KafkaDataSource = pickle.loads(zlib.decompress(self._packed))(self.options)  # noqa: S301
         return source

@@ -1,4 +1,4 @@
-"""Profiles how a key column would fill a topic, before anything is written."""
+"""Estimate how the rows of a key column would fill a topic's partitions, before anything is written."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,19 +27,19 @@ SUMS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartitionProfile:
-    """Says how rows would spread over a topic's partitions; counts are estimates if rows were sampled.
+    """Tells how rows would spread over a topic's partitions; counts are estimates if rows were sampled.
 
     >>> profile = partition_profile(df, "key", 12)
     >>> profile.rows, profile.keys, round(profile.imbalance, 2)
     (100, 100, 1.44)
 
     Attributes:
-        sizes: keyed rows of each partition; int64 of shape (num_partitions,).
-        keyless: rows whose key the client does not hash.
-        keys: distinct keys.
-        hottest: the keys with the most rows, most first.
-        grown_sizes: the same as `sizes` after the growth asked about, or None.
-        moved: keyed rows whose key gets another partition by that growth, or None.
+        sizes: number of keyed rows in each partition; int64 of shape (num_partitions,).
+        keyless: number of rows whose key the client does not hash.
+        keys: number of distinct keys, of the sample if rows were sampled.
+        hottest: the keys with the most rows, in descending order of rows.
+        grown_sizes: as `sizes`, for the partition count `grow_to`; None if none was given.
+        moved: number of keyed rows whose key gets another partition by that growth; None if none was given.
     """
 
     sizes: NDArray[np.int64]
@@ -51,18 +51,18 @@ class PartitionProfile:
 
     @property
     def rows(self) -> int:
-        """All rows."""
+        """Number of all rows, with and without a key."""
         return int(self.sizes.sum()) + self.keyless
 
     @property
     def imbalance(self) -> float:
-        """Rows of the fullest partition in multiples of the mean: 1 is even; 0 without keyed rows."""
+        """Keyed rows of the fullest partition divided by the mean: 1 is even; 0 if no row has a key."""
         mean = float(self.sizes.mean())
         return float(self.sizes.max()) / mean if mean else 0.0
 
     @property
     def moved_share(self) -> float | None:
-        """Share of the keyed rows that the growth moves."""
+        """Share of the keyed rows that the growth moves to another partition; None if none was given."""
         keyed = self.rows - self.keyless
         return None if self.moved is None else self.moved / keyed if keyed else 0.0
 
@@ -77,10 +77,10 @@ def partition_profile(
     top: int = 10,
     sample: float = 1.0,
 ) -> PartitionProfile:
-    """Return how rows would spread over partitions, which keys are hottest, and what growing would move.
+    """Return how rows would spread over partitions, which keys have most rows, and what a growth would move.
 
-    One pass over `df` and one shuffle of its distinct keys. Tasks' sums are added up by one task; one row
-    reaches the driver.
+    `df` is read once, when this is called, and its distinct keys are shuffled once. One task adds up the sums
+    of all tasks, so the driver gets one row.
 
     >>> profile = partition_profile(df, "key", 3, grow_to=6)
     >>> profile.sizes.tolist(), profile.grown_sizes.tolist(), profile.moved
@@ -88,13 +88,13 @@ def partition_profile(
 
     Args:
         df: the rows.
-        key: their serialized key, as for `kafka_partition`.
-        num_partitions: partitions of the topic.
-        profile: whose rule, a name in `partitioning.profiles.PROFILES`.
-        grow_to: a larger partition count to compare with.
-        top: how many of the hottest keys to tell.
-        sample: share of the rows to look at; below 1 the counts are estimates scaled up, the number of
-            distinct keys is that of the sample.
+        key: the column of the serialized key, or its name, as in `kafka_partition`.
+        num_partitions: partition count of the topic.
+        profile: the client whose rule is used, a name in `partitioning.profiles.PROFILES`.
+        grow_to: a larger partition count to compare with; None for no comparison.
+        top: number of keys with the most rows to return.
+        sample: share of the rows to read, above 0. If it is below 1, counts of rows are estimated from the
+            sample, and the number of distinct keys is that of the sample.
 
     Raises:
         InvalidPartitionCountError: a count is out of range, or `grow_to` is below `num_partitions`.
@@ -106,7 +106,7 @@ def partition_profile(
     if not 0 < sample <= 1 or top < 0:
         raise InvalidConfigError(f"sample is {sample} and top is {top}; give 0 < sample <= 1 and top >= 0")
     rows = df.sample(fraction=sample, seed=0) if sample < 1 else df
-    # Keys are counted first, so each distinct key is hashed once, however many rows it has.
+    # Rows are counted by key first, so each distinct key is hashed once, however many rows it has.
     counted = rows.groupBy((sf.col(key) if isinstance(key, str) else key).cast("binary").alias("key")).count()
     placed = counted.select(
         "key",
@@ -115,10 +115,11 @@ def partition_profile(
         kafka_partition("key", grown, profile=profile, nulls="null").alias("new"),
     )
     summed = placed.mapInArrow(_summing(num_partitions, grown, top), SUMS)
-    # One more task instead of the driver: sums of many tasks over many partitions would be large to collect.
+    # One more task adds up the sums, not the driver: many tasks' sums over many partitions would be too large
+    # to collect.
     added = summed.repartition(1).mapInArrow(_adding_up(num_partitions, grown, top), SUMS).collect()
     nothing = Row(keys=0, keyless=0, moved=0, old=[0] * num_partitions, new=[0] * grown, hottest=[])
-    row = added[0] if added else nothing  # of no rows an older Spark makes no task
+    row = added[0] if added else nothing  # an older Spark runs no task if there are no rows
     return _profile(row, growing=grown != num_partitions, sample=sample)
 
 
@@ -130,11 +131,17 @@ _MOST_ROWS = [("rows", "descending"), ("key", "ascending")]
 
 
 def _summing(num_partitions: int, grown: int, top: int) -> Batches:
-    """Return a row of sums over some of the keys."""
+    """Return a function for `mapInArrow` that yields one row of the sums over a task's keys.
+
+    Args:
+        num_partitions: partition count of the topic.
+        grown: partition count after the growth; the same if there is none.
+        top: number of keys with the most rows to keep.
+    """
     add_up = _adding_up(num_partitions, grown, top)
 
     def sums_of(batch: pa.RecordBatch) -> pa.RecordBatch:
-        # A null partition is a key that the client does not hash.
+        # The partition is null if the client does not hash the key.
         table = pa.Table.from_batches([batch]).filter(pc.field("old").is_valid())
         rows, old, new = (table[name].to_numpy() for name in ("count", "old", "new"))
         sums = {
@@ -154,7 +161,7 @@ def _summing(num_partitions: int, grown: int, top: int) -> Batches:
 
 
 def _adding_up(num_partitions: int, grown: int, top: int) -> Batches:
-    """Return the sum of such rows, whose keys are different ones."""
+    """Return a function for `mapInArrow` that adds up rows of sums; no key is in two of the rows."""
 
     def add_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sizes = {"old": np.zeros(num_partitions, np.int64), "new": np.zeros(grown, np.int64)}
@@ -167,7 +174,7 @@ def _adding_up(num_partitions: int, grown: int, top: int) -> Batches:
                 totals[name] += pc.sum(batch[name]).as_py() or 0
             own = pa.Table.from_batches([pa.RecordBatch.from_struct_array(batch["hottest"].flatten())])
             hottest = pa.concat_tables([hottest, own.cast(_KEYS)])
-            # Cut after each batch, so that memory does not grow with the number of tasks.
+            # Reduced to `top` keys after each batch, so that memory does not grow with the number of tasks.
             hottest = hottest.take(pc.select_k_unstable(hottest, top, _MOST_ROWS))
         yield _row_of_sums(totals | sizes, hottest)
 
@@ -175,7 +182,12 @@ def _adding_up(num_partitions: int, grown: int, top: int) -> Batches:
 
 
 def _row_of_sums(sums: Mapping[str, Any], hottest: pa.Table) -> pa.RecordBatch:
-    """Return sums as one row of the schema `SUMS`."""
+    """Return sums as a batch with one row of the schema `SUMS`.
+
+    Args:
+        sums: the sums by column; those of "old" and "new" are arrays with a sum for each partition.
+        hottest: the keys with the most rows, with the columns of `_KEYS`.
+    """
 
     def alone(values: pa.Array) -> pa.Array:
         return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
@@ -187,7 +199,13 @@ def _row_of_sums(sums: Mapping[str, Any], hottest: pa.Table) -> pa.RecordBatch:
 
 
 def _profile(row: Row, *, growing: bool, sample: float) -> PartitionProfile:
-    """Return the profile that a row of sums says; counts are divided by the sample's share."""
+    """Return the profile of a row of sums; counts of rows are divided by the sample's share.
+
+    Args:
+        row: the sums over all keys.
+        growing: whether a growth was asked about.
+        sample: share of the rows that were read.
+    """
 
     def scale(rows: Any) -> Any:
         return np.rint(np.asarray(rows) / sample).astype(np.int64)
@@ -195,7 +213,7 @@ def _profile(row: Row, *, growing: bool, sample: float) -> PartitionProfile:
     return PartitionProfile(
         sizes=scale(row.old),
         keyless=int(scale(row.keyless)),
-        # Not scaled: how many keys a sample has missed cannot be told from it.
+        # Not scaled, because a sample does not tell how many keys it has missed.
         keys=row.keys,
         hottest=tuple(HotKey(bytes(hot.key), hot.partition, int(scale(hot.rows))) for hot in row.hottest),
         grown_sizes=scale(row.new) if growing else None,

@@ -1,7 +1,8 @@
-"""Lay a DataFrame out as its topic is: Spark partition i holds exactly Kafka partition i, unless told else.
+"""Lay a DataFrame out as its topic is: Spark partition i holds exactly the rows of Kafka partition i.
 
-Route last. The layout survives `filter`, `withColumn`, `sortWithinPartitions`, `mapInArrow` and caching; any
-operation that shuffles or merges partitions loses it, which `assert_routed` finds. `docs/spark.md` has joins.
+Call `route` last. The layout survives `filter`, `withColumn`, `sortWithinPartitions`, `mapInArrow` and
+caching. Every operation that shuffles or merges partitions destroys it, which `assert_routed` finds.
+`docs/spark.md` shows joins.
 """
 
 import difflib
@@ -47,51 +48,49 @@ def route(
     profile: str | None = None,
     partition: str | None = None,
 ) -> DataFrame:
-    """Lay the rows out so that Spark partition i holds exactly Kafka partition i.
+    """Lay the rows out so that Spark partition i holds exactly the rows of Kafka partition i.
 
-    With `tasks` there are only so many Spark partitions, and each holds several Kafka partitions whole.
+    This takes one shuffle. Empty partitions stay, and adaptive execution does not change the layout. Rows
+    arrive in no particular order: call `sortWithinPartitions` afterwards if their order in the topic matters.
 
-    One shuffle; empty partitions stay, and adaptive execution leaves the layout alone. Rows arrive in no
-    particular order: follow with `sortWithinPartitions` where the order in the topic matters.
-
-    The column is compared with the partition that the profile gives each row's key, and a task fails on the
-    first keyed row that is elsewhere and names it: a frame that was read from Kafka, or from files, brings a
-    column `partition` along that tells nothing of another topic or another key. The comparison hashes each
-    key once more.
+    Each row's partition is compared with the one that the profile gives its key. A task fails at the first
+    keyed row that differs, and the error shows its key. A DataFrame that was read from Kafka or files may
+    have a column `partition` of another topic or another key. The comparison hashes each key once more.
 
     >>> routed = route(df.select("*", kafka_partition("key", 12)), 12)
     >>> routed.selectExpr("spark_partition_id() AS task", "partition").first()
     Row(task=0, partition=0)
 
     Args:
-        df: rows with their Kafka partition, as `kafka_partition` gives it.
-        num_partitions: partitions of the topic.
-        by: the column that holds the partition. It comes back as an int that is checked: a task fails on the
-            first null or value outside 0 .. num_partitions - 1, and names it. Count and lanes are noted on
-            it, so that no topic of another count is written, and nothing in lanes exactly once.
-        lanes: Spark partitions (and tasks) for each Kafka partition, for topics with fewer partitions than
-            the cluster has cores: Spark partition i then holds a part of Kafka partition i // lanes. A key
-            stays in one lane, so the order of a key's rows can be kept; the order between keys of a partition
-            cannot. Keyless rows, by the profile that the column notes, are spread over the lanes by a hash
-            of the whole row.
-        tasks: Spark partitions (and tasks) for all Kafka partitions together, at most one for each, which is
-            the default: Spark partition i then holds exactly the Kafka partitions p with p % tasks == i, for
-            topics with more partitions than the rows are worth tasks. Follow with
-            `sortWithinPartitions("partition", ...)` before a write that is exactly once.
-        key: the serialized key, by which rows are compared and given a lane. By default the column that
-            `kafka_partition` has noted, or else column `key`.
-        profile: whose rule places the keys; by default the noted one, or else "java".
-        partition: "as it is" lays the rows out by the column whatever their keys are, and compares nothing:
-            for a table without keys, or the join of topics as they were read.
+        df: rows with their Kafka partition, as `kafka_partition` computes it.
+        num_partitions: partition count of the topic.
+        by: name of the column with the partition. It comes back as an int; a task fails at the first null or
+            value outside 0 .. num_partitions - 1, which its error names. The count and the layout are noted
+            in its metadata. By these notes a sink refuses a topic with another count, and an exactly-once
+            write of rows in lanes.
+        lanes: number of Spark partitions (and tasks) for each Kafka partition, for topics with fewer
+            partitions than the cluster has cores. Spark partition i then holds a part of Kafka partition
+            i // lanes. All rows of a key are in one lane, so their order can be kept; the order between keys
+            cannot. Rows without a key, by the profile that the column notes, are spread over the lanes by a
+            hash of the whole row.
+        tasks: number of Spark partitions (and tasks) for all Kafka partitions together, at most and by
+            default `num_partitions`. Spark partition i then holds exactly the Kafka partitions p with
+            p % tasks == i. It is for topics with many partitions and few rows. Before an exactly-once write,
+            call `sortWithinPartitions("partition", ...)` afterwards.
+        key: the column of the serialized key, or its name, by which rows are compared and get their lanes. By
+            default the column that `kafka_partition` has noted, or else column `key`.
+        profile: the profile whose rule places the keys; by default the noted one, or else "java".
+        partition: "as it is" lays the rows out by their column whatever their keys are, and compares nothing.
+            It is for tables without keys, and for joins of topics as they were read.
 
     Raises:
-        ColumnError: no such column, or not of an integer type, or no key to compare by.
-        InvalidConfigError: `partition` has another value or stands beside `profile`, or another profile is
-            noted.
+        ColumnError: there is no such column, it is not of an integer type, or there is no key to compare by.
+        InvalidConfigError: `partition` has another value or is given together with `profile`, or the column
+            notes another profile.
         UnknownStrategyError: there is no such profile.
         PartitionCountError: the column was computed for another count than `num_partitions`.
         InvalidPartitionCountError: `num_partitions` or `lanes` is below 1, or their product above 2**31 - 1;
-            `tasks` is below 1 or above `num_partitions`, or stands beside `lanes`.
+            `tasks` is below 1 or above `num_partitions`, or is given together with `lanes`.
     """
     field = _partition_field(df, num_partitions, by, lanes, tasks)
     layout = num_partitions * lanes if tasks is None else tasks
@@ -101,7 +100,8 @@ def route(
     rule = None
     if partition is None:
         rule = _row_rule(df, name, profile_of(profile, field.metadata), field.metadata)
-    # On Connect `withColumn` drops the metadata of an alias; `withMetadata` takes plain names only.
+    # On Connect `withColumn` drops the metadata of an alias, so `withMetadata` sets it. That accepts plain
+    # names only, without dots, so the column has a plain name meanwhile.
     checked = (
         df.withColumn(by, checked_partition(by, num_partitions, rule))
         .withColumnRenamed(by, _PLAIN)
@@ -112,11 +112,13 @@ def route(
     if lanes > 1:
         lane = sf.pmod(_lane_hash(df, _key_column(df, name), field.metadata.get(PROFILE)), sf.lit(lanes))
         target = (target * lanes + lane).cast("int")
-    # Asked of the type: a frame takes any other attribute for a column.
+    # `hasattr` of the type, because a DataFrame takes any unknown attribute for a column.
     if hasattr(type(checked), "repartitionById"):
-        # Spark takes the remainder itself, so that it knows two frames with equal `tasks` to lie alike.
+        # Spark itself computes the remainder by `layout`. So it knows that two DataFrames with equal `tasks`
+        # are laid out alike, and joins them without a shuffle.
         return checked.repartitionById(layout, target)
-    # One literal that Spark folds: as an array of literals, a thousand partitions cost a thousand JVM calls.
+    # The table is one literal text, which Spark splits when it plans the query. An array of literals would
+    # cost one call to the JVM for each partition.
     table = ",".join(map(str, salt_table(layout)))
     salts = sf.split(sf.lit(table), ",").cast("array<int>")
     return checked.repartition(layout, sf.get(salts, sf.pmod(target, sf.lit(layout))))
@@ -130,27 +132,27 @@ def assert_routed(
     lanes: int = 1,
     tasks: int | None = None,
 ) -> None:
-    """Raise if any row is outside the Spark partition of its Kafka partition. Runs one pass over `df`.
+    """Raise RoutingError if any row is not in the Spark partition of its Kafka partition.
 
-    The pass computes every column: Spark would leave out a window or a join whose columns nobody asks for,
-    and with it the shuffle that the write then runs. So give the very frame that is written. A frame from
-    which columns are dropped later may raise although the smaller frame is routed.
+    `df` is computed once, with all its columns. Otherwise Spark would leave out a window or a join whose
+    columns are not used, and with it a shuffle that the write runs. So give the very DataFrame that is
+    written. If columns are dropped later, this may raise although the smaller DataFrame is routed.
 
     >>> assert_routed(df.select("*", kafka_partition("key", 12)).coalesce(1), 12)
     Traceback (most recent call last):
     spark_integration.errors.RoutingError: 92 rows are not in the Spark partition of their Kafka partition...
 
     Args:
-        df: what `route` returned, or something made from it. It is computed: cache it if it is costly.
-        num_partitions: partitions of the topic.
-        by: the column that holds the partition.
-        lanes: as given to `route`.
-        tasks: as given to `route`. Without it a frame in shared tasks raises, for its Spark partition i does
-            not hold just Kafka partition i.
+        df: what `route` returned, or a DataFrame made from it. Cache it if it is costly to compute.
+        num_partitions: partition count of the topic.
+        by: name of the column with the partition.
+        lanes: as it was given to `route`.
+        tasks: as it was given to `route`. If it was given there, it must be given here, too: otherwise
+            Spark partition i is expected to hold Kafka partition i only.
 
     Raises:
-        RoutingError: says how many rows are misplaced; `.rows` holds a few of them.
-        ColumnError: no such column, or not of an integer type.
+        RoutingError: rows are misplaced. The message says how many; `rows` has a few of them.
+        ColumnError: there is no such column, or it is not of an integer type.
         PartitionCountError: the column was computed for another count than `num_partitions`.
     """
     _partition_field(df, num_partitions, by, lanes, tasks)
@@ -160,14 +162,15 @@ def assert_routed(
         _column(by).alias("kafka_partition"),
         sf.struct("*").alias("row"),
     )
-    # Also false for a partition that is null or out of range.
+    # `at_home` is also false for a partition that is null or out of range.
     if tasks is None:
         at_home = sf.floor(here / lanes).eqNullSafe(belongs) & (here < num_partitions * lanes)
     else:
         exists = (belongs >= 0) & (belongs < num_partitions)
         at_home = here.eqNullSafe(sf.pmod(belongs, sf.lit(tasks))) & exists
     strays = rows.where(~at_home)
-    # Whole rows decide: a count alone needs no other column, so Spark would run another plan than the write.
+    # Whole rows are asked for. For a count alone Spark needs no other columns, so it would run another plan
+    # than that of the write.
     examples = strays.take(EXAMPLES)
     if examples:
         shown = "; ".join(
@@ -182,17 +185,17 @@ def assert_routed(
 
 
 def _count_whole(rows: DataFrame) -> int:
-    """Return how many rows there are, by a plan from which Spark prunes no column of `row`."""
+    """Return the number of rows, by a plan that computes every column of `row`."""
     whole = sf.length(sf.col("row").cast("string"))
     counted: int = rows.agg(sf.count("*"), sf.max(whole)).collect()[0][0]
     return counted
 
 
 def salt_table(num_partitions: int) -> list[int]:
-    """For each partition the smallest int that Spark's own hash partitioning puts there.
+    """Return for each partition the smallest int from 0 on that Spark's hash partitioning puts there.
 
-    `repartition(n, expr)` sends a row to pmod(Murmur3(expr, seed 42), n), so this inverts it for Spark before
-    `repartitionById`.
+    `repartition(n, expr)` sends a row to partition pmod(Murmur3(expr, seed 42), n). With this table any row
+    can be sent to any partition, also by a Spark that has no `repartitionById` yet.
     """
     salts: dict[int, int] = {}
     salt = 0
@@ -203,7 +206,14 @@ def salt_table(num_partitions: int) -> list[int]:
 
 
 def _lane_hash(df: DataFrame, key: Column, profile: str | None) -> Column:
-    """Return the hash by which a row gets its lane: of its key, or of the whole row without a key."""
+    """Return the hash by which a row gets its lane: that of its key, or of the whole row if it has no key.
+
+    Args:
+        df: the rows.
+        key: the column of the serialized key.
+        profile: the profile that the partition column notes, which says whether an empty key is a key; None
+            if it notes none.
+    """
     keyless = key.isNull()
     if profile is not None and find_profile(profile).empty == "unkeyed":
         keyless |= sf.length(key) == 0
@@ -212,18 +222,23 @@ def _lane_hash(df: DataFrame, key: Column, profile: str | None) -> Column:
 
 @dataclass(frozen=True)
 class RowRule:
-    """Compares the partition of each row with that of its key, in Spark's own plan.
+    """Compares the partition of each row with that of its key, by expressions in Spark's plan.
 
     Attributes:
-        key: the serialized key.
-        rule: what a row has to fit.
+        key: the column of the serialized key.
+        rule: the rule that gives each key its partition.
     """
 
     key: Column
     rule: KeyRule
 
     def misplacement(self, value: Column, num_partitions: int) -> tuple[Column, Column]:
-        """Return whether a row with this partition is elsewhere than its key, and a text that says so."""
+        """Return two columns: whether a row has another partition than its key, and the error's text.
+
+        Args:
+            value: the column of the partition.
+            num_partitions: partition count of the topic.
+        """
         profile = self.rule.profile.name
         expected = kafka_partition(self.key, num_partitions, profile=profile, nulls="null")
         wrong = ~value.eqNullSafe(expected)
@@ -247,9 +262,16 @@ class RowRule:
 
 
 def _row_rule(df: DataFrame, key: Column | str, profile: str | None, notes: Mapping[str, Any]) -> RowRule:
-    """Return what rows of `df` are compared with; `profile` is None if nobody named one.
+    """Return the rule with which rows are compared.
 
-    ColumnError if there is no such key.
+    Args:
+        df: the rows.
+        key: the column of the serialized key, or its name.
+        profile: the profile that is named or noted; None for neither.
+        notes: the metadata of the partition column.
+
+    Raises:
+        ColumnError: there is no such key column, or it has neither text nor bytes.
     """
     if isinstance(key, str) and key not in df.columns:
         raise ColumnError(
@@ -261,7 +283,7 @@ def _row_rule(df: DataFrame, key: Column | str, profile: str | None, notes: Mapp
 
 
 def _key_column(df: DataFrame, key: Column | str) -> Column:
-    """Return the column of the key; ColumnError if there is none of this name, or it has no bytes."""
+    """Return the column of the key; ColumnError if there is none of this name, or it has no text or bytes."""
     if not isinstance(key, str):
         return key
     kind = _existing(df, key).dataType.simpleString()
@@ -271,17 +293,21 @@ def _key_column(df: DataFrame, key: Column | str) -> Column:
 
 
 def hashable(df: DataFrame) -> tuple[Column, ...]:
-    """Return the columns that Spark can hash: it hashes neither maps nor variants, nor what holds one."""
+    """Return the columns that Spark can hash: all but maps, variants, and types that contain one of these."""
     return tuple(_column(f.name) for f in df.schema.fields if not _UNHASHED.search(f.dataType.simpleString()))
 
 
 def checked_partition(
     by: str, num_partitions: int, rule: RowRule | None = None, *, nulls: bool = False
 ) -> Column:
-    """Return integer column `by` as an int.
+    """Return an integer column as an int column that checks its values.
 
-    A task fails on a value outside 0 .. num_partitions - 1, on a null unless there may be `nulls`, and on a
-    row that `rule` does not fit.
+    Args:
+        by: name of the column with the partition. A task fails with RecordError at a value outside
+            0 .. num_partitions - 1.
+        num_partitions: partition count of the topic.
+        rule: a task fails with RoutingError at a row that this rule does not fit; None for no such check.
+        nulls: whether nulls are allowed; otherwise a task fails at a null, too.
     """
     value = _column(by)
     outside = sf.concat(
@@ -301,14 +327,21 @@ def checked_partition(
         misplaced, fault = rule.misplacement(value, num_partitions)
         checked = checked.when(misplaced, sf.raise_error(fault))
     checked = checked.otherwise(value).cast("int")
-    # Of a column that may be null, Spark filters the nulls before a join, and so hashes every key twice.
+    # `coalesce` tells Spark that the column is never null. Otherwise Spark filters nulls before a join, which
+    # computes the column twice, and so hashes every key twice.
     return checked if nulls else sf.coalesce(checked, sf.lit(0))
 
 
 def _partition_field(
     df: DataFrame, num_partitions: int, by: str, lanes: int, tasks: int | None
 ) -> StructField:
-    """Return the field of the partition column, checked: it is an integer, made for this partition count."""
+    """Return the field of the partition column after checks of all arguments of `route` and of its metadata.
+
+    Raises:
+        InvalidPartitionCountError: a number is out of range, or `lanes` and `tasks` are both given.
+        ColumnError: there is no such column, or it is not of an integer type.
+        PartitionCountError: the column was computed for another partition count.
+    """
     checked_partition_count(num_partitions)
     if lanes < 1 or num_partitions * lanes > MAX_PARTITIONS:
         raise InvalidPartitionCountError(
@@ -337,7 +370,7 @@ def _partition_field(
 
 
 def _existing(df: DataFrame, name: str) -> StructField:
-    """Return the field of this name; ColumnError, with the closest name, if there is none."""
+    """Return the field of this name; ColumnError, which names the closest one, if there is none."""
     fields = {field.name: field for field in df.schema.fields}
     if name not in fields:
         close = difflib.get_close_matches(name.lower(), {n.lower() for n in fields}, n=1)
@@ -347,5 +380,5 @@ def _existing(df: DataFrame, name: str) -> StructField:
 
 
 def _column(name: str) -> Column:
-    """Return a column by its exact name, dots and backquotes included."""
+    """Return the column of exactly this name, which may contain dots and backquotes."""
     return sf.col(f"`{name.replace('`', '``')}`")

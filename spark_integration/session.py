@@ -1,4 +1,4 @@
-"""A Spark session that knows Kafka: by `format("copartition")`, or by Spark's own connector."""
+"""Make Kafka known to a Spark session: by `format("copartition")`, or by Spark's own connector."""
 
 import os
 import re
@@ -18,10 +18,13 @@ from partitioning.kit.packages import install_command
 from spark_integration.errors import ConnectorError
 
 _REGISTERED = "copartition.registered"
-"""Setting of a session that knows the format, "true". A clone, as a stream makes, has both."""
+"""Setting that is "true" in a session that knows the format.
+
+A stream clones its session; the clone has the setting and knows the format.
+"""
 
 CONNECTOR_JARS = ("spark-sql-kafka-0-10", "spark-token-provider-kafka-0-10", "kafka-clients", "commons-pool2")
-"""Jars of the connector, beside what Spark brings along."""
+"""The beginnings of the names of the connector's jars, which Spark itself does not have."""
 
 
 def configure_spark_with_kafka(
@@ -33,9 +36,8 @@ def configure_spark_with_kafka(
 ) -> SparkSession.Builder:
     """Make `format("kafka")` available in the session that the builder makes; return the builder.
 
-    Without `jars` Spark fetches the connector from Maven when the session starts: the one made for the Spark
-    that is installed here. It sets `spark.jars.packages`, or with `jars` `spark.jars`, and so replaces an
-    earlier value.
+    Without `jars`, Spark fetches the connector for the installed Spark from Maven when the session starts.
+    This sets `spark.jars.packages`, or `spark.jars` if `jars` are given, and replaces an earlier value.
 
     >>> from pyspark.sql import SparkSession
     >>> spark = configure_spark_with_kafka(SparkSession.builder.appName("orders")).getOrCreate()
@@ -43,15 +45,15 @@ def configure_spark_with_kafka(
     'spark-sql-kafka-0-10_2.13'
 
     Args:
-        builder: of a classic session. A Connect server brings its own jars.
-        version: the connector's version, where that of the installed Spark is not to be had.
-        jars: paths or URLs of the connector's four jars (and of others), for machines without access to
+        builder: the builder of a classic session. A Connect server has its own jars.
+        version: version of the connector, if there is none with the version of the installed Spark.
+        jars: paths or URLs of the connector's four jars, and of further ones, for machines without access to
             Maven.
-        packages: further Maven coordinates.
+        packages: further Maven coordinates, "group:artifact:version".
 
     Raises:
-        ConnectorError: jars were given and one of the four is not among them or is no file, or the installed
-            PySpark is a Connect client, without jars from which to tell the version.
+        ConnectorError: `jars` lacks one of the four jars or names a file that does not exist; or the
+            installed PySpark is a Connect client, which has no jars that tell Spark's version.
         MissingDependencyError: PySpark is not installed.
     """
     if jars:
@@ -65,7 +67,7 @@ def configure_spark_with_kafka(
 
 
 def _check_jars(jars: Sequence[str]) -> None:
-    """Raise ConnectorError unless all jars of the connector are given and local ones exist."""
+    """Raise ConnectorError if a jar of the connector is missing, or a local path is not a file."""
     missing = [stem for stem in CONNECTOR_JARS if not any(Path(jar).name.startswith(stem) for jar in jars)]
     if missing:
         raise ConnectorError(
@@ -78,11 +80,16 @@ def _check_jars(jars: Sequence[str]) -> None:
 
 
 def _installed_spark() -> tuple[str, str]:
-    """Scala's and Spark's version of the installed PySpark, as its jars are named."""
+    """Return the versions of Scala and Spark of the installed PySpark, from the name of one of its jars.
+
+    Raises:
+        MissingDependencyError: PySpark is not installed.
+        ConnectorError: the installed PySpark has no jars.
+    """
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise MissingDependencyError(f"PySpark is not installed: {install_command('spark')}")
-    # The jar's name has both versions; `pyspark.__version__` does not say Scala's.
+    # The jar's name has both versions. `pyspark.__version__` does not tell Scala's.
     for jar in Path(spec.origin).parent.joinpath("jars").glob("spark-core_*.jar"):
         if match := re.fullmatch(r"spark-core_([\d.]+)-(.+)\.jar", jar.name):
             return match[1], match[2]
@@ -93,27 +100,27 @@ def _installed_spark() -> tuple[str, str]:
 
 
 def register(spark: SparkSession) -> None:
-    """Make `format("copartition")` known to this session, for reading and writing, batch and stream.
+    """Make `format("copartition")` known to this session, to read and write batches and streams.
 
-    Call it in each thread of Python that writes, too: there classic Spark asks no session for the format
-    (DATA_SOURCE_NOT_FOUND) until one is made the thread's, which this does and an `InheritableThread` does
-    not.
+    Call it in each Python thread that reads or writes. In a new thread classic Spark has no active session,
+    so it does not find the format (DATA_SOURCE_NOT_FOUND). This function makes the session the thread's
+    active one; an `InheritableThread` does not.
 
-    Executors need confluent-kafka and PyArrow, not this package. `docs/spark-sink.md` has the
-    sink's options and guarantees, `docs/spark.md` the source's options.
+    Executors need confluent-kafka and PyArrow, but not this package. `docs/spark-sink.md` has the options and
+    guarantees for writing, `docs/spark.md` the options for reading.
 
     >>> register(spark)
     >>> spark.read.format("copartition").options(**config, subscribe="orders").load().columns[:4]
     ['key', 'value', 'topic', 'partition']
 
     Raises:
-        MissingDependencyError: Spark has no Python data sources (before 4.0), or the driver no
+        MissingDependencyError: this Spark has no Python data sources (before 4.0), or the driver has no
             confluent-kafka.
-        InvalidConfigError: Spark has found another `format("copartition")` in its own Python, and keeps
-            it.
+        InvalidConfigError: Spark has found another `format("copartition")` in its own Python, and does not
+            let it be replaced.
 
     Warns:
-        RuntimeWarning: Spark's workers will run another Python than that of the virtual environment.
+        RuntimeWarning: Spark's workers will run another Python than that of the active virtual environment.
     """
     if find_spec("pyspark.sql.datasource") is None:
         raise MissingDependencyError(
@@ -125,18 +132,19 @@ def register(spark: SparkSession) -> None:
             f"format('copartition') needs confluent-kafka: {install_command('kafka')}"
         )
     if type(spark).__module__ == "pyspark.sql.session":  # classic
-        spark.createDataFrame([], "nothing int")  # makes the session this thread's
+        spark.createDataFrame([], "nothing int")  # a side effect: this is the thread's active session now
         _check_python(spark.sparkContext)
     if spark.conf.get(_REGISTERED, None) == "true":
-        return  # once more Spark would warn that one has replaced the other
-    # After the checks: it needs what they look for.
+        return  # a second registration would make Spark warn that it has replaced the first one
+    # Imported after the checks, because the module needs the packages that they look for.
     from spark_integration.packed_source import PackedSource  # noqa: PLC0415
     from spark_integration.reading.source import KafkaDataSource  # noqa: PLC0415
 
     try:
         spark.dataSource.register(PackedSource)
     except PySparkException as error:
-        # Spark 4.0 lets nothing replace what it has found itself, as it does where this package is installed.
+        # If this package is installed for Spark's own Python, Spark finds the format by itself, and Spark 4.0
+        # refuses another one of the same name. That is fine if both are the same version.
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
         options = {"bootstrap.servers": "any", "subscribe": "any"}
@@ -150,9 +158,9 @@ def register(spark: SparkSession) -> None:
 
 
 def _check_python(context: "SparkContext") -> None:
-    """Warn if nobody chose the workers' Python, and it is not that of the virtual environment in use."""
+    """Warn if the workers' Python was not chosen, and is not that of the active virtual environment."""
     executable = shutil.which(context.pythonExec)
-    # Only a local master: what runs on other machines cannot be seen from here.
+    # Only with a local master, because the Python of other machines cannot be seen from here.
     in_environment = sys.prefix != sys.base_prefix and "PYSPARK_PYTHON" not in os.environ
     if not in_environment or executable is None or not str(context.master).startswith("local"):
         return

@@ -1,4 +1,4 @@
-"""Send this package to executors that do not have it."""
+"""Send this package to executors on which it is not installed."""
 
 import atexit
 import hashlib
@@ -22,34 +22,38 @@ PLACEMENT = (
     "partitioning.profiles",
     "partitioning.topic_partition",
 )
-"""Modules that place keys, for `send_by_value`."""
+"""The modules that compute a key's partition, for `send_by_value`."""
 PACKAGES = ("partitioning", "assignors", "copartition", "spark_integration", "pyspark_copartition")
 _ANY_DAY = (1980, 1, 1, 0, 0, 0)
 
 
 def send_by_value(*modules: str) -> None:
-    """Have what is in these modules, or below them, travel whole.
+    """Make functions and classes of these modules, and of modules below them, be pickled by value.
 
-    Executors then unpickle it without having this package, and so does a Connect server.
+    Executors and a Connect server can then unpickle them without this package.
+
+    Args:
+        modules: names of modules, which are imported.
     """
     for name in modules:
         cast(Any, cloudpickle).register_pickle_by_value(import_module(name))
 
 
 def ship(spark: SparkSession) -> None:
-    """Make this package importable on the executors of a session, on Connect also where its server runs.
+    """Make this package importable on the executors of a session, and on its server if it is Connect.
 
-    `simulate_rebalances` needs it there, and so do functions of your own that import it, such as one given to
-    `foreachBatch` on Connect. The columns, `route`, `audit` and `format("copartition")` do not. What the
-    package itself needs is not sent: NumPy and mmh3, and what the function uses beyond.
+    `simulate_rebalances` and `simulate_grid` need it there. So do your own functions that import this
+    package, such as one that is given to `foreachBatch` on Connect. The columns, `route`, `audit` and
+    `format("copartition")` do not need it.
 
-    It is sent as a zip, for Python does not import from a wheel that `addPyFile` or `addArtifacts` sent. Call
-    it once, before what needs it; executors that join later get it too. Plug-ins are not in it.
+    Call it once, before the functions that need it; executors that join later get the package, too. The
+    packages that this one needs are not sent, such as NumPy and mmh3, and neither are plug-ins. The package
+    is sent as a zip file: Python does not import from a wheel that `addPyFile` or `addArtifacts` sent.
 
     Args:
         spark: a session, classic or Connect.
     """
-    # Asked of the type: a Connect session answers for any attribute.
+    # `hasattr` of the type, because a Connect session answers for any attribute.
     if hasattr(type(spark), "addArtifacts"):
         spark.addArtifacts(str(_packed_once()), pyfile=True)
     else:
@@ -58,10 +62,10 @@ def ship(spark: SparkSession) -> None:
 
 @cache
 def _packed_once() -> Path:
-    """Return the zip, where it stays as long as this program: executors that join later fetch it from there.
+    """Return the zip file, which is made once and exists until this program ends.
 
-    Spark takes it a second time under the same name and path only, and under a name that it knows no other
-    content.
+    It must stay, because executors that join later fetch it. Spark accepts a file again only with the same
+    path, and never another content with the same name; so the name contains a hash of the content.
     """
     folder = Path(tempfile.mkdtemp(prefix="copartition-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -71,7 +75,7 @@ def _packed_once() -> Path:
 
 
 def _pack(file: Path) -> Path:
-    """Return a zip of the installed packages, the same bytes each time."""
+    """Write the installed packages to a zip file, with the same bytes each time, and return the file."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
         for package in PACKAGES:
             spec = find_spec(package)
@@ -80,7 +84,7 @@ def _pack(file: Path) -> Path:
             for path in sorted(home.rglob("*")):
                 if path.is_file() and "__pycache__" not in path.parts:
                     name = str(Path(package) / path.relative_to(home))
-                    # A fixed date: the digest in the file's name must say what is in it, not when it was
-                    # packed.
+                    # With a fixed date, so that the hash in the file's name depends on the content only, not
+                    # on when it was packed.
                     packed.writestr(zipfile.ZipInfo(name, _ANY_DAY), path.read_bytes(), zipfile.ZIP_DEFLATED)
     return file

@@ -1,4 +1,4 @@
-"""Runs of a scenario, or of a grid of scenarios, as rows."""
+"""Simulate a scenario, or a grid of scenarios, many times on Spark; each run is a row."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from partitioning.errors import CopartitionError, MissingDependencyError
 def simulate_rebalances(
     spark: SparkSession, scenario: Scenario | str | PathLike[str], runs: int, *, tasks: int | None = None
 ) -> DataFrame:
-    """Simulate a scenario many times; a row for each run: `run`, and the fields of `RunSummary`.
+    """Simulate a scenario many times; each run is a row with `run` and the fields of `RunSummary`.
 
-    It is `simulate_grid` with nothing to vary, where arguments and errors are described.
+    This is `simulate_grid` with an empty grid; see there for arguments and errors.
 
     >>> simulate_rebalances(spark, scenario, 20).selectExpr("round(max(longest_pause_ms)) AS most").first()
     Row(most=47689.0)
@@ -47,15 +47,16 @@ def simulate_grid(
     *,
     tasks: int | None = None,
 ) -> DataFrame:
-    """Simulate each combination of settings; a row for each run.
+    """Simulate each combination of settings many times; each run is a row.
 
-    Its cell, `run`, and the fields of `RunSummary`.
+    A *cell* is one combination. A row has the cell's settings, `run` (from 0) and the fields of `RunSummary`.
 
-    Run i of every cell has the seed `scenario.seed + i`, so cells meet the same luck, and the rows and their
-    order are the same for any number of tasks, and when a task is run again. (Not so where the scenario's
-    `costs.assignor_ms` is "measured".) The first run of each cell is made at once, on executors, so what
-    cannot be simulated, or what an executor lacks, is an error of ours here. The other runs begin when the
-    frame is used; cache it to use it twice. Executors need this package.
+    Run i of every cell has the seed `scenario.seed + i`, so all cells get the same random numbers. The rows
+    and their order do not depend on the number of tasks, and stay the same if a task runs again. (Not if the
+    scenario's `costs.assignor_ms` is "measured".) The first run of each cell is made on executors when this
+    is called, so a setting that cannot be simulated, or a package that executors lack, raises an error here.
+    The other runs are made when the DataFrame is used; cache it to use it twice. Executors need this package
+    (`shipping.ship`).
 
     >>> grid = simulate_grid(spark, scenario, {"assignor": ["range", "uniform"], "members": [2, 4]}, runs=10)
     >>> grid.columns[:4], grid.count()
@@ -63,20 +64,21 @@ def simulate_grid(
 
     Args:
         spark: a session, classic or Connect.
-        scenario: the group and what happens to it, or the path of its file, which the driver reads.
-        grid: values by what they are of: "assignor"; "members", how many consumers there are at the start;
-            "static", whether they are static members; "load.rate" and "load.capacity", records a second;
-            "load.zipf"; or a setting such as "session.timeout.ms". Columns have underscores for dots.
-        runs: how many runs of each cell, 1 or more.
-        tasks: Spark tasks that share them, by default one a core. Each has runs of all cells, where it has
-            as many, and builds only cells that it has. A task costs 50 to 80 ms before it does anything, so
-            give it a second of work or more.
+        scenario: the scenario, or the path of its file, which the driver reads.
+        grid: name of an axis -> its values. Axes are "assignor"; "members", the number of consumers at the
+            start; "static", whether these are static members; "load.rate" and "load.capacity", in records a
+            second; "load.zipf"; and settings such as "session.timeout.ms". In column names, dots become
+            underscores.
+        runs: number of runs of each cell, 1 or more.
+        tasks: number of Spark tasks that share the runs; by default one for each core. A task has runs of as
+            many cells as it can, and builds only the scenarios of these. A task costs 50 to 80 ms in itself,
+            so give it work for a second or more.
 
     Raises:
-        ScenarioError: `runs` or `tasks` is below 1, the seeds go beyond 2**63 - 1, the grid has an axis that
-            there is not, or a cell cannot be simulated; the message names it.
+        ScenarioError: `runs` or `tasks` is below 1, the seeds would exceed 2**63 - 1, the grid has an unknown
+            axis, or a cell cannot be simulated; the message names it.
         UnknownStrategyError: there is no strategy of that name.
-        MissingDependencyError: an executor does not have a strategy, or this package in this version.
+        MissingDependencyError: an executor lacks a strategy, or this package in this version.
     """
     for what, number in (("runs", runs), ("tasks", 1 if tasks is None else tasks)):
         check_count(what, number)
@@ -89,17 +91,20 @@ def simulate_grid(
         types = {"bigint": pa.int64(), "double": pa.float64(), "string": pa.string(), "boolean": pa.bool_()}
         schema = pa.schema([(name, types[kind]) for name, kind in kinds.items()])
         for batch in batches:
-            # Row n is of cell n mod cells: cells differ in what they cost, and every task has its share.
+            # Row n is a run of cell n modulo the number of cells. Some cells take longer than others: every
+            # task gets runs of all of them.
             rows = rows_of(plan, every, batch.column(0).to_pylist())
             yield pa.RecordBatch.from_pylist(rows, schema=schema)
 
     def attempt(place: int) -> None:
         _try_first_run(plan, every[place])
 
-    # One run of each cell now, on executors: what fails there would otherwise fail hours later, in the
-    # middle.
+    # One run of each cell is made now, on executors. A fault would otherwise appear hours later, in the
+    # middle of the grid.
     if fault := _first_fault(spark, run, attempt, len(every)):
-        attempt(fault.number)  # most faults are the cell's own, and the same here
+        # Most faults are in the cell: then this raises the same error, with its class. Otherwise the executor
+        # lacks something.
+        attempt(fault.number)
         raise MissingDependencyError(
             f"executors cannot run this ({fault.text}): send them this package with "
             "spark_integration.shipping.ship(spark), or install what is installed here on them, this package "
@@ -110,12 +115,20 @@ def simulate_grid(
 
 
 def _try_first_run(whole: Scenario, cell: Mapping[str, Any]) -> None:
-    """Look up all strategies of a cell, and make its first run."""
+    """Look up all strategies that a cell may need, and make its first run.
+
+    Args:
+        whole: the scenario before the cell's settings are applied.
+        cell: name of an axis -> the cell's value; empty if there is no grid.
+
+    Raises:
+        CopartitionError: a strategy is missing, or the cell cannot be simulated; the message names the cell.
+    """
     scenario = scenario_of(whole, cell)
     strategies = {scenario.assignor}
     for holder in (*scenario.consumers, *scenario.events):
-        # Consumers have assignors, events that let one join have a consumer, and events that change assignors
-        # list them.
+        # Assignors are named by consumers, by the consumer of an event that lets one join, and by events that
+        # change the assignors of others.
         strategies |= set(getattr(getattr(holder, "consumer", holder), "assignors", None) or ())
         strategies |= set(getattr(holder, "assignors", None) or ())
     for name in sorted(strategies):
@@ -131,10 +144,18 @@ def _try_first_run(whole: Scenario, cell: Mapping[str, Any]) -> None:
 def _first_fault(
     spark: SparkSession, task: Callable[..., object], attempt: Callable[[int], object], numbers: int
 ) -> Row | None:
-    """Have executors read a task, and attempt something with each number from 0; the lowest that fails.
+    """Have executors attempt something with each number from 0 on; return a row for the lowest that fails.
 
-    A row has the `number`, and the error's class and message as `text`. Spark itself would tell what an
-    executor lacks in a trace of Java's.
+    Spark would report what an executor lacks in a long trace of Java; the row has it in one line.
+
+    Args:
+        spark: a session.
+        task: the function that the real tasks will run; executors only unpickle it, to show that they can.
+        attempt: called with each number on executors.
+        numbers: how many numbers there are.
+
+    Returns:
+        A row with the `number`, and with the class and message of the error as `text`; None if none fails.
     """
     pickled = cloudpickle.dumps((task, attempt))  # type: ignore[no-untyped-call]
     rows = spark.range(0, numbers).mapInArrow(faults_of(pickled), "number bigint, text string").collect()
@@ -142,7 +163,11 @@ def _first_fault(
 
 
 def faults_of(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the first fault of each task, or none; `pickled` is a task and what to attempt."""
+    """Return a function for `mapInArrow` that yields a row for the first number of a task that fails.
+
+    Args:
+        pickled: the pair (task, attempt) of `_first_fault`, pickled.
+    """
 
     def faults(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pickle  # noqa: PLC0415 - on executors
@@ -153,7 +178,7 @@ def faults_of(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[p
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 try:
-                    # Unpickling itself is what shows that an executor lacks the package.
+                    # Unpickled here and not by Spark: a missing package then raises inside this `try`.
                     attempt = attempt or pickle.loads(pickled)[1]  # noqa: S301 - Spark will read the same
                     attempt(number)
                 except Exception as error:  # noqa: BLE001 - whatever it is, the driver reports it

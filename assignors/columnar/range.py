@@ -173,8 +173,8 @@ def _group_co_partitioned(
     subscribers = [members.tolist() for members in audiences.members]
     located = [any(rack[member] for member in members) for members in subscribers]
     co_partitioned: dict[tuple[int, int], list[tuple[Topic, list[int]]]] = defaultdict(list)
-    # If no member has a rack, Java compares a count of 0 for every topic, so all topics of an audience are in
-    # one group.
+    # Java groups topics with equal subscribers and equal partition counts. If no member has a rack, it takes
+    # 0 for every count, so all topics with the same subscribers are in one group.
     for topic, audience, pattern in zip(topics, audiences.of_topic, pattern_of, strict=True):
         racks = [racks_of[number] for number in pattern]
         co_partitioned[audience, topic.partitions if located[audience] else 0].append((topic, racks))

@@ -34,11 +34,11 @@ class Kinds(NamedTuple):
     elsewhere: NDArray[np.bool_]
 
     def far(self, kind: Ints, readers: Ints) -> NDArray[np.bool_]:
-        """Return whether each row's kind is far from its class, bool of the rows' shape.
+        """Return, for each pair of a kind and a class, whether the kind is far from the members of the class.
 
         Args:
-            kind: a kind in each row.
-            readers: a class in each row.
+            kind: the kind of each pair.
+            readers: the class of each pair, of the same shape as `kind` and the result.
         """
         far: NDArray[np.bool_] = self.elsewhere[kind, self.rack[readers]]
         return far

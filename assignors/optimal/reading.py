@@ -80,7 +80,7 @@ class ClassTopics(NamedTuple):
         return np.searchsorted(self.kind * self.topics + self.topic, kind * self.topics + topic)
 
     def has(self, kind: NDArray[np.intp], topic: Ints) -> NDArray[np.bool_]:
-        """Return whether each of these classes reads the topic in the same row."""
+        """Return, for each (class, topic) pair, whether the class reads the topic; bool of the same shape."""
         _, present = locate(self.kind * self.topics + self.topic, kind * self.topics + topic)
         return present
 

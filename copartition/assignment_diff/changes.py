@@ -25,7 +25,7 @@ MATCH_RULES = ("auto", *_FIELDS, "overlap")
 """The values of --match."""
 
 RENAME_PCT = 50
-"""Percent of common partitions from which two members are taken for one (as git does with files)."""
+"""Percent of common partitions from which on two members are taken for one, as git takes renamed files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +251,16 @@ def order_members(
 def _names(
     identities: list[Identity], before: tuple[MemberIdentity, ...], after: tuple[MemberIdentity, ...]
 ) -> list[str]:
-    """Return the name of each member: short if that is unique, never the same name for two members."""
+    """Return the name of each member, all different.
+
+    It is the instance id, else the client id if no other member of that side has it, else the member id. If
+    two members would still have the same name, they get their member ids, and the side if these are equal.
+
+    Args:
+        identities: (number before, number after) of each member; -1 on a side where it is not.
+        before: the members before.
+        after: the members after.
+    """
     clients = [Counter(member.client_id for member in side) for side in (before, after)]
 
     def short(one: int, other: int) -> str:

@@ -79,7 +79,7 @@ def _subscription(text: str, option: str) -> tuple[str, tuple[str, ...]]:
     Raises:
         click.BadParameter: the text has another form.
     """
-    # A client id may hold "=", a topic never does: the last one counts.
+    # A client id may contain "=", a topic's name cannot. So the last "=" separates them.
     member, _, topics = text.rpartition("=")
     if not member:
         raise click.BadParameter(f"{text!r} is not MEMBER=TOPIC,..", param_hint=option)
@@ -211,7 +211,7 @@ def diff(
     )
     if view.reasons and pair.after.explainer is None:
         raise click.UsageError("--reasons tells why a plan moves partitions; name plan:ASSIGNOR as AFTER")
-    # A plan keeps the ids of members, so other rules could only pair different members.
+    # A plan keeps the ids of members, so any other rule could only pair members that are not the same.
     rule = "member-id" if pair.planned and match == "auto" else match
     change = compare(pair.before, pair.after, match=rule, pace=pace, weights=pair.weights)
     change = replace(change, alone=pair.alone)
@@ -221,11 +221,11 @@ def diff(
             f"nothing to compare: neither side shows a partition of the group{state}; capture all of the "
             "output, rows of partitions too, while the group is Stable"
         )
-    # Before any output: a report beside exit code 2 would be read as an answer.
+    # This comes before any output: a user would take a report for an answer, whatever the exit code is.
     if strict and change.assumed:
         complain(ctx, f"--strict: assumed: {'; '.join(change.assumed)}")
         ctx.exit(COULD_NOT)
-    # Checked before anything is written, as a number that is unknown ends the command.
+    # Limits are checked before anything is written, because a limit on an unknown number ends the command.
     failed = [limit for limit in limits if not limit.passes(change.summary)]
     if save is not None:
         # Saved before the report, so that a broken pipe does not lose the plan.
@@ -249,9 +249,9 @@ def diff(
 
 
 def _unknown_deploy(change: AssignmentDiff) -> bool:
-    """Return True if it is unknown what the deploy stops that was asked about: exit code 0 would lie.
+    """Return True if the user asked what a deploy stops and that is unknown; exit code 0 would be wrong then.
 
-    False for a change that no deploy was asked about, even if it is unknown what that stops.
+    False if the user did not ask about a deploy, even if it is unknown what the change stops.
     """
     from copartition.kit.evidence import Missing  # noqa: PLC0415 - help and completion do without
 
@@ -259,7 +259,7 @@ def _unknown_deploy(change: AssignmentDiff) -> bool:
 
 
 def _found_something(change: AssignmentDiff) -> bool:
-    """Return True if anything differs or stops; of one state, if it is uneven or a partition has no reader.
+    """Return True if anything differs or stops; for a single state, if it is uneven or lacks an owner.
 
     This is the exit code 1 of a diff without --check.
     """
@@ -285,10 +285,10 @@ def _stops_something(change: AssignmentDiff) -> bool:
 
 
 def _check_rows(form: str, by: str | None) -> None:
-    """Refuse rows that a format does not have, rather than leave them out without a word.
+    """Raise an error if a format does not have the rows that --by asks for.
 
     Args:
-        form: of the output, such as "json".
+        form: name of the output format, such as "json".
         by: what a row of the report is; None if the user does not say.
 
     Raises:
@@ -306,7 +306,7 @@ def _report(change: AssignmentDiff, view: View, limits: Sequence[NumberCheck], o
     Args:
         change: the diff.
         view: chooses rows.
-        limits: the checks of --check; JSON has them beside the numbers.
+        limits: the limits of --check. Only JSON contains their results.
         output: the form, and where it goes.
     """
     if output.form in {"text", "stat"}:

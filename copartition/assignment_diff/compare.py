@@ -56,7 +56,7 @@ _BY_CHANCE = {"roundrobin", "sticky", "cooperative-sticky", "uniform"}
 """Kafka's strategies under which topics are read together by number only by chance."""
 
 _LISTED = 5
-"""Members or topics that a remark names at most."""
+"""The most members or topics that a remark names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,9 +103,9 @@ class AssignmentDiff:
 
     @cached_property
     def balance(self) -> AssignmentQuality | None:
-        """The loads of a state that stands alone, and the best ones.
+        """The loads of the members of a single state, and the most even loads that are possible.
 
-        None if there are two sides, or two owners.
+        None if the diff has two sides, or if a partition has two owners.
         """
         return balance_of(self.after) if self.alone else None
 
@@ -126,9 +126,10 @@ class AssignmentDiff:
 
     @cached_property
     def separated(self) -> tuple[tuple[str, ...], ...]:
-        """Topics of which one member had each number before and no longer has after; groups of names.
+        """Groups of topics that were read together by partition number before and no longer are after.
 
-        Empty if the strategy before is one of Kafka's that does not look after this: then it was by chance.
+        In such a group, one member had partition n of every topic, for each n. Empty if the strategy before
+        is one of Kafka's that does not aim at this, because then it was by chance.
         """
         # To say that a plan ends what was chance would blame it for nothing.
         if self.before.strategy in _BY_CHANCE:
@@ -142,7 +143,7 @@ class AssignmentDiff:
 
     @property
     def not_kept(self) -> tuple[tuple[str, ...], ...]:
-        """Topics that are still read together after, by a strategy that does not look after this."""
+        """Groups of topics that are still read together, under a new strategy that does not aim at this."""
         together = {*CO_PARTITIONED.values()}
         if not self.new_strategy or self.before.strategy not in together or self.after.strategy in together:
             return ()
@@ -151,9 +152,9 @@ class AssignmentDiff:
 
     @cached_property
     def _read_together(self) -> list[list[int]]:
-        """Groups of topics of which one member had each number before, by their places in `topics`.
+        """Groups of topics that were read together before, as indices into `topics`.
 
-        A group counts only if two members or more shared topics like that: a lone one has all of each topic.
+        Topics with a single owner do not count: one member that has all partitions proves nothing.
         """
         together: dict[bytes, list[int]] = {}
         for topic, owners in enumerate(self._owners_by_topic(self.source, Action.ADDED)):
@@ -175,14 +176,14 @@ class AssignmentDiff:
 
     @property
     def assumed(self) -> tuple[str, ...]:
-        """Sentences about everything that the diff takes for granted because no source tells it.
+        """Sentences about everything that the diff assumes because no source tells it.
 
-        Each sentence stands once; those of the two sides come first.
+        No sentence is repeated. Those of the two sides come first.
         """
         ids, later = (
             dict(zip(side.topics, side.topic_ids, strict=False)) for side in (self.before, self.after)
         )
-        # A topic with another id after is another one under the same name.
+        # If the id of a topic has changed, the topic was deleted, and another one was created with its name.
         anew = sorted(name for name, id_ in ids.items() if id_ and later.get(name) not in {None, id_})
         sentences = []
         if anew:
@@ -203,9 +204,10 @@ class AssignmentDiff:
 
     @cached_property
     def stops(self) -> tuple[Stops, ...] | Missing:
-        """The costs of the change, as the simulator has them; the first are of the change as it is meant.
+        """The costs of the change in the simulator; the first item is the change as it is planned.
 
-        Empty if nothing happens to the group; `Missing` if the simulator cannot tell.
+        If members left without a deploy, a second item is the same change with a crash of these members.
+        There is no item if nothing happens to the group, and `Missing` if the simulator cannot tell.
         """
         from copartition.assignment_diff.happenings import find_stops  # noqa: PLC0415 - few diffs need the simulator
 
@@ -213,14 +215,15 @@ class AssignmentDiff:
 
     @property
     def protocols(self) -> tuple[str, ...]:
-        """The rebalance protocols that the group may have: the later side's, the earlier one's, or all.
+        """The rebalance protocols that the group may have; a single one if a side or its strategy tells it.
 
-        Empty for Connect, whose protocols are others.
+        The later side is asked first. Empty for Kafka Connect, which has other protocols.
         """
         sides = (self.after, self.before)
         kinds = {side.protocol for side in sides}
         if CONNECT in kinds:
             return ()
+        # The later side is asked first, because it shows the protocol that the group has now.
         own = next(filter(None, map(_protocol_of, sides)), None)
         if own is not None:
             return (own,)
@@ -287,7 +290,10 @@ class AssignmentDiff:
 
     @cached_property
     def flows_by_reason(self) -> tuple[Flow, ...]:
-        """The flows, those of one pair of members split by the reason that set their partitions in motion."""
+        """The flows, split by the reason why the plan moves their partitions.
+
+        They are in the order of `flows`, and those of one pair of members in the order of its partitions.
+        """
         sentences = []
         for flow in self.flows:
             by_reason: dict[Reason | None, list[TopicPartition]] = {}
@@ -300,7 +306,7 @@ class AssignmentDiff:
         return tuple(sentences)
 
     def _reason(self, topic: str, partition: int) -> Reason | None:
-        """Return the reason of a partition; None if no plan can be asked."""
+        """Return the reason for what happens to a partition; None if the side after is not a plan."""
         explainer = self.after.explainer
         return None if explainer is None else explainer.explain((topic, partition)).cause
 
@@ -363,6 +369,7 @@ def diff(
     of_old = _places([one for one, _ in identities], len(old.members))
     of_new = _places([other for _, other in identities], len(new.members))
     source, target = of_old[sides[0].owner], of_new[sides[1].owner]
+    # The inverse of `_keys`.
     topic, partition = np.divmod(key, 2**32)
     action = _actions(
         sides, source, target, [_lists_whole_topics(state, topics)[topic] for state in (old, new)]
@@ -379,7 +386,7 @@ def diff(
             new.members[other].topics if other >= 0 else old.members[one].topics for one, other in identities
         ]
         needed = find_needed(rows, topics, members, subscriptions, all_known=new.members_complete)
-    # The later lag is the one that the next owner will meet.
+    # The next owner has to read what waits now, so the later lag counts if there is one.
     lag = sides[0].lag if sides[1].lag is None else sides[1].lag
     return AssignmentDiff(
         before=old,
@@ -418,6 +425,7 @@ def diff(
 def _keys(state: GroupState, topics: tuple[str, ...]) -> NDArray[np.int64]:
     """Return each partition of a state as one int64: index into `topics` times 2**32, plus the number."""
     number = {name: index for index, name in enumerate(topics)}
+    # int64, because an index times 2**32 does not fit into the int32 of the state's columns.
     numbers = np.array([number[name] for name in state.topics], np.int64)
     return numbers[state.topic] * 2**32 + state.partition
 
@@ -513,6 +521,7 @@ def _actions(
     compared as a partition without an owner there.
     """
     old, new = sides
+    # `np.select` takes the first condition that holds, so a row with two owners is a conflict in any case.
     absent = (listed[0] & ~old.here, listed[1] & ~new.here)
     return np.select(
         [
@@ -538,13 +547,23 @@ def _presence(one: int, other: int, old: GroupState, new: GroupState) -> Presenc
 
 
 def _owners(names: list[str], place_of: NDArray[np.int32], side: _Side, index: int) -> tuple[str, ...]:
-    """Return the names of one or two owners of a row on a side."""
+    """Return the names of the owners of a row on one side: none, one or two.
+
+    Args:
+        names: by place.
+        place_of: number of a member on that side -> its place.
+        side: the side.
+        index: the row.
+    """
     owners = (int(side.owner[index]), int(side.second[index]))
     return tuple(names[place_of[owner]] for owner in owners if owner >= 0)
 
 
 def _protocol_of(state: GroupState) -> str | None:
-    """Return the rebalance protocol of a group, as far as it or its strategy tells; None if neither does."""
+    """Return the rebalance protocol of a group: "eager", "cooperative" or "consumer".
+
+    None if neither the state nor its strategy tells it.
+    """
     if state.protocol == "consumer":
         return "consumer"
     try:

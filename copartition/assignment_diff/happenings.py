@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 def find_stops(diff: AssignmentDiff) -> tuple[Stops, ...] | Missing:
-    """Return what the change stops: as it is meant, and where members left, as if they had crashed.
+    """Return what the change stops as it is planned and, if members left, also what it stops if they crashed.
 
     Returns:
-        Empty if nothing happens, or nobody read anything before or nobody is left after; `Missing` if the
-        simulator cannot tell, with the reason.
+        One or two items; none if nothing happens, nobody read anything before or nobody is left after.
+        `Missing` if the simulator cannot tell, with the reason.
     """
     before, after = diff.before, diff.after
     happening = _happening(diff)
@@ -35,9 +35,10 @@ def find_stops(diff: AssignmentDiff) -> tuple[Stops, ...] | Missing:
     nobody = len(happening.leaves) == len(before.members) and not happening.joins
     if happening == NOTHING or nobody or not (before.member >= 0).any():
         return ()
-    # On the way to another strategy the group still has its own one.
+    # Until every member has restarted, the group still has its old strategy.
     strategy = before.strategy if diff.new_strategy else after.strategy or before.strategy
     ways = [happening]
+    # Nothing shows whether a member that left said so or crashed. A crash stops its partitions for longer.
     if happening.leaves and happening.deploy is None:
         ways.append(replace(happening, crash=True))
     found: list[Stops] = []
@@ -66,6 +67,7 @@ def _happening(diff: AssignmentDiff) -> Happening | Missing:
     joins = tuple(member for member in after.members if member.id in new)
     grows = _growth(diff)
     bounces: tuple[tuple[str, ...], ...] = ()
+    # Members cannot change their strategy while they run, so a new one takes rolling bounces.
     if diff.new_strategy:
         try:
             migration = plan_migration(
@@ -95,9 +97,9 @@ def _happening(diff: AssignmentDiff) -> Happening | Missing:
 
 
 def _growth(diff: AssignmentDiff) -> Mapping[str, int]:
-    """Return the new partition counts of topics that have grown, by name.
+    """Return topic -> new partition count, of topics that have grown.
 
-    Only topics of which a new partition has an owner after.
+    Only topics with a new partition that has an owner after.
     """
     rows = (diff.action == Action.ADDED) & (diff.target >= 0)
     counts = diff.after.counts_by_topic
@@ -105,11 +107,11 @@ def _growth(diff: AssignmentDiff) -> Mapping[str, int]:
 
 
 def _with_subscriptions(before: GroupState, after: GroupState) -> GroupState:
-    """Return the state before, with subscriptions that only the state after tells: users may state them.
+    """Return the state before, with subscriptions filled in that only the state after tells.
 
     Args:
-        before: what it tells itself stays.
-        after: asked only for members of the same id.
+        before: the state; subscriptions that it tells are kept.
+        after: the state with subscriptions of the same members, recognised by their member ids.
     """
     told = {member.id: member.topics for member in after.members}
     members: tuple[MemberIdentity, ...] = tuple(

@@ -15,16 +15,16 @@ from copartition.kit.page import WIDTH, Tick, Window, number_ticks
 from copartition.kit.words import count
 
 HEIGHT = 64.0
-"""Pixels of a histogram."""
+"""Height of a histogram in pixels."""
 
 _BINS = 100
-"""Bars of a histogram, roughly."""
+"""The approximate number of bars of a histogram."""
 
 _NARROWEST = 7.0
-"""Partitions from end to end of the axis at least."""
+"""The least length of the axis, in partitions: with fewer, loads that differ by 1 would look far apart."""
 
 _THINNEST = 3.0
-"""Pixels of the band of the fair share at least, on both sides."""
+"""The least distance in pixels from the fair share to each edge of its band, so that it can be seen."""
 
 
 class FairShare(NamedTuple):
@@ -66,6 +66,7 @@ def load(diff: AssignmentDiff) -> LoadPicture:
         The picture, with an axis that begins at 0 unless the smallest load is at least 70 % of the largest.
         Up to `FEW` members have dots, more have histograms.
     """
+    # A member that is on one side only has no load on the other side, not a load of 0.
     loads = [
         np.array([member.before for member in diff.members if member.before_id is not None], np.int64),
         np.array([member.after for member in diff.members if member.after_id is not None], np.int64),
@@ -73,7 +74,7 @@ def load(diff: AssignmentDiff) -> LoadPicture:
     shares, fair = _shares(diff, loads)
     every = np.concatenate([*loads, *([*share] for share in shares if share)]).astype(np.float64)
     low, high = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
-    # An axis from 0 would draw nearly equal loads as one spot.
+    # If the axis began at 0, nearly equal loads would be drawn as one spot.
     low = 0.0 if low < high * 0.7 else max(0.0, low - 3)
     window = Window(low, max(high + 1, low + _NARROWEST))
     few = len(diff.members) <= FEW
@@ -112,7 +113,7 @@ def _shares(diff: AssignmentDiff, loads: list[NDArray[np.int64]]) -> tuple[list[
     ]
     if shares[1] is None:
         return shares, "Nobody is left to share the partitions."
-    # Without the idle members the share would look greater than it is.
+    # Idle members may not have been seen. Without them the share would look larger than it is.
     if diff.summary.members_after is None:
         return [None, None], "Members without partitions may not have been seen, so a fair share is unknown."
     if diff.summary.members_before is None:
@@ -129,9 +130,12 @@ def _shares(diff: AssignmentDiff, loads: list[NDArray[np.int64]]) -> tuple[list[
 
 
 def _stretch(share: FairShare | None, window: Window, beyond: float = 0) -> tuple[float, float] | None:
-    """Return (start, width) in pixels of a share, `beyond` partitions more on both sides.
+    """Return the band of a fair share as (start, width) in pixels; None without a share.
 
-    None without a share.
+    Args:
+        share: the fair share; None if there is none.
+        window: the axis, in partitions.
+        beyond: partitions by which the band is wider than the share, on each side.
     """
     if share is None:
         return None
@@ -150,10 +154,13 @@ def _spread(side: str, loads: NDArray[np.int64], share: FairShare | None, window
     """
     if len(loads) == 0:
         return LoadHistogram(side, "no members", "", 0, None)
+    # A bar covers a whole number of partitions, and its edges lie between two numbers: else bars of equal
+    # width would cover different numbers of loads.
     wide = max(1, round((window.end - window.start) / _BINS))
     edges = np.arange(window.start - 0.5, window.end + wide, wide)
     times, _ = np.histogram(loads, edges)
     places, tops = window.x(edges), HEIGHT * (1 - times / times.max())
+    # SVG's y grows downwards, so the highest bar has y = 0.
     steps = "".join(f"H{x:.1f}V{y:.1f}" for x, y in zip(places[:-1].tolist(), tops.tolist(), strict=True))
     least, quarter, median, three, most = np.percentile(
         loads, [0, 25, 50, 75, 100], method="inverted_cdf"

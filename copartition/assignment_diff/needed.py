@@ -26,10 +26,15 @@ CO_PARTITIONED = {"classic": "range", "consumer": "broker-range"}
 
 
 class TopicSpread(NamedTuple):
-    """The topic that is spread worst, compared with its fair share."""
+    """The topic with the worst spread, compared with its fair share.
 
-    fullest: int  # the most of its partitions that a member has
-    needed: int  # the most that a member has where it is spread best
+    Attributes:
+        fullest: the most partitions of this topic that one member has.
+        needed: the same if the topic were spread evenly over its subscribers.
+    """
+
+    fullest: int
+    needed: int
 
 
 def spread_of_topics(rows: Columns, subscribers: NDArray[np.int64]) -> TopicSpread:
@@ -63,13 +68,21 @@ class Columns(NamedTuple):
 
 
 class NeededMoves(NamedTuple):
-    """The least that a change needs, computed from subscriptions, not from any strategy."""
+    """The least that a change needs, computed from subscriptions, not from any strategy.
 
-    moves: int | None  # None if no valid assignment is as balanced as the side after
-    # At best loads; None if partitions have two owners or unseen members could take some.
+    Attributes:
+        moves: the fewest moves; None if no valid assignment is as balanced as the side after.
+        fullest: the load of the fullest member if loads are as even as possible; None if partitions have two
+            owners, or if a member that the side after does not show could take some.
+        exact: whether the numbers are exact. Else they are bounds, because some subscriptions or members are
+            unknown.
+        topics: the worst spread of a topic after; None if partitions have two owners.
+    """
+
+    moves: int | None
     fullest: int | None
-    exact: bool  # False: only bounds, as some subscriptions or members are unknown
-    topics: TopicSpread | None = None  # worst spread after; None if partitions have two owners
+    exact: bool
+    topics: TopicSpread | None = None
 
 
 def find_needed(
@@ -80,11 +93,13 @@ def find_needed(
     *,
     all_known: bool,
 ) -> NeededMoves:
-    """Return the least that the best valid assignments need.
+    """Return the fewest moves and the lowest greatest load that any valid assignment of this group needs.
 
-    Moves are counted to any assignment whose loads are between the fewest and the most of after. Members
-    whose subscriptions are unknown could read everything, and a member not seen after could still have
-    partitions (not `all_known`), so fewer are impossible whatever the truth is.
+    Moves are counted from the owners before to the nearest assignment that is at least as balanced as the
+    side after: no load is below its smallest or above its largest one.
+
+    If something is unknown, the results are lower bounds. A member with unknown subscriptions is taken to
+    read everything. A member that the side after does not show could still have partitions.
 
     Args:
         rows: the rows of the diff.

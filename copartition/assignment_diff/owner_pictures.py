@@ -21,13 +21,13 @@ FEW = 30
 """Members that a picture shows one by one, at most."""
 
 _ROOM = 24
-"""Letters of a name at most; so many leave room for a picture on a phone."""
+"""The most letters of a name; more would leave no room for the picture on a phone."""
 
 _FIRST = 14
-"""Letters of the first name of a range at most."""
+"""The most letters of the first name of a range."""
 
 _LEAST = 12
-"""Letters that a name has left beside a word about its member."""
+"""The letters of a name that are shown in any case, also beside a word about its member."""
 
 
 class OwnerReason(IntEnum):
@@ -105,7 +105,11 @@ def _label(name: str, member: MemberChange) -> str:
 
 
 def _range(names: Sequence[str]) -> str:
-    """Return the first and the last of several names; what both begin with is said once."""
+    """Return a label for a range of names: "FIRST to LAST", where LAST lacks the beginning that both share.
+
+    Args:
+        names: at least one, in their order; a single name is returned itself, cut to `_ROOM` letters.
+    """
     first, last = names[0], names[-1]
     if len(names) == 1:
         return _cut(first, _ROOM)
@@ -113,7 +117,10 @@ def _range(names: Sequence[str]) -> str:
 
 
 def _beginning(names: Sequence[str]) -> str:
-    """Return the longest start that all names share, up to a sign that parts words; "" for one name."""
+    """Return the longest beginning that all names share and that ends with a sign between words, such as "-".
+
+    It is "" if there is no such sign, and for a single name.
+    """
     if len(names) < 2:
         return ""
     words = re.match(r".*[^A-Za-z0-9]", shared_start(names))
@@ -121,7 +128,7 @@ def _beginning(names: Sequence[str]) -> str:
 
 
 def _cut(name: str, room: int) -> str:
-    """Return a name in at most `room` letters: of a longer name its beginning and its end."""
+    """Return a name in at most `room` letters; of a longer name the beginning, "…" and the end."""
     tail = room // 2
     return name if len(name) <= room else f"{name[: room - tail - 1]}…{name[-tail:]}"
 
@@ -154,6 +161,7 @@ def count_exchanged(diff: AssignmentDiff, of: NDArray[np.int64]) -> NDArray[np.i
     )
     number = int(of[-1]) + 1
     owned = (source >= 0) | (target >= 0)
+    # One number for each (kind, source, target), so that one bincount fills the whole array.
     place = ((kind * number + of[source]) * number + of[target])[owned]
     return np.bincount(place, minlength=len(OwnerReason) * number**2).reshape(
         len(OwnerReason), number, number
@@ -161,13 +169,13 @@ def count_exchanged(diff: AssignmentDiff, of: NDArray[np.int64]) -> NDArray[np.i
 
 
 _LEAST_ROW = 17.0
-"""Pixels that a row is high at least, for its text."""
+"""The least height of a row in pixels, so that its text fits."""
 
 _GAP = 9.0
 """Pixels between two rows."""
 
 _EACH, _LOWEST, _HIGHEST = 34.0, 150.0, 420.0
-"""Height of all partitions together: for each member, at least, at most."""
+"""Height in pixels of all partitions together: for each member, the least and the most in total."""
 
 _EDGE = 6.0
 """Pixels above the first row."""
@@ -246,9 +254,8 @@ def ownership(diff: AssignmentDiff) -> Ownership:
 def _ribbons(went: NDArray[np.int64], tops: NDArray[np.float64], unit: float) -> list[Ribbon]:
     """Return the ribbons, in the order in which they are drawn.
 
-    They leave each row in the order of their ends, and arrive in that of their beginnings, so that those of
-    one row
-    do not cross.
+    The ribbons of a row leave it in the order of the rows where they end, and arrive in the order of the rows
+    where they begin, so that ribbons of one row do not cross.
 
     Args:
         went: as `count_exchanged` returns it.
@@ -259,7 +266,7 @@ def _ribbons(went: NDArray[np.int64], tops: NDArray[np.float64], unit: float) ->
     thick = (went[kind, source, target] * unit).astype(np.float64)
     leaves = _stack(np.lexsort((kind, target, source)), source, thick) + tops[source]
     arrives = _stack(np.lexsort((kind, source, target)), target, thick) + tops[target]
-    # What was kept is the ground for the rest, and the thin lie on the thick.
+    # Kept partitions are drawn first, below the rest. Thin ribbons are drawn last, so that none is hidden.
     drawn = np.lexsort((-thick, kind != OwnerReason.KEPT))
     columns = (column[drawn].tolist() for column in (kind, leaves, arrives, thick))
     return [
@@ -279,7 +286,7 @@ def _stack(order: NDArray[np.intp], row: NDArray[np.intp], thick: NDArray[np.flo
     until = np.cumsum(thick[order])
     begins = until - thick[order]
     opens = np.concatenate([[True], np.diff(row[order]) != 0])[: len(order)]
-    # The sum so far at the start of each row, carried on to the row's other ribbons.
+    # The thickness of all ribbons of earlier rows: the sum where each row opens, repeated along the row.
     base = np.maximum.accumulate(np.where(opens, begins, 0.0))
     place = np.empty(len(order))
     place[order] = begins - base
@@ -303,7 +310,7 @@ def _path(start: float, end: float, height: float) -> str:
 
 
 _HEAT_ROWS, _HEAT_COLUMNS = 40, 30
-"""The most members with a row, with a column each."""
+"""The most members that have a row of their own, and a column of their own."""
 
 _RANGES = 20
 """Rows or columns of the table if there are more members than that."""
@@ -367,6 +374,7 @@ def _axis(diff: AssignmentDiff, members: NDArray[np.int32], alone: int) -> Group
         members: the giver or the taker of each partition, by place; -1 for nobody.
         alone: the most members that have a row or a column each; of more, `_RANGES` ranges are made.
     """
+    # Members that give or take nothing have no row or column.
     used = np.unique(members[members >= 0])
     return member_groups(diff, used, len(used) if len(used) <= alone else _RANGES)
 

@@ -14,7 +14,7 @@ from copartition.kit.evidence import Missing
 from copartition.kit.page import Tick, Window, render, ticks
 
 _MARKS = 4
-"""The most marks of the axis: a column of a table has room for few."""
+"""The most marks of the time axis, which is as narrow as a column of a table."""
 
 
 class StopTimeline(NamedTuple):
@@ -30,16 +30,16 @@ def timeline(diff: AssignmentDiff) -> StopTimeline | None:
     if isinstance(diff.stops, Missing) or not any(way.stopped for way in diff.stops):
         return None
     ends = [time for way in diff.stops for time in (way.longest_pause_ms.most, way.new_ms.most)]
-    # A little room on the right, so that the longest bar has an end.
+    # The axis is 5 % longer than the longest bar, so that the end of that bar can be seen.
     window = Window(0.0, (max(filter(isfinite, ends), default=0.0) or 1_000.0) * 1.05)
     marks = ticks(window)
     return StopTimeline(window, diff.stops, marks[:: ceil(len(marks) / _MARKS)])
 
 
 ROWS = 100
-"""Rows of a table at most."""
+"""The most rows of a table."""
 _RIBBONS = 150
-"""Ribbons at most; more of them are a tangle, and the table of gifts stands instead."""
+"""The most ribbons of the picture of owners; with more, the page has a table of givers and takers instead."""
 
 
 def diff_html(diff: AssignmentDiff, *, reasons: bool = False) -> str:
@@ -53,9 +53,10 @@ def diff_html(diff: AssignmentDiff, *, reasons: bool = False) -> str:
         MissingDependencyError: jinja2 is not installed.
     """
     picture = ownership(diff) if 0 < len(diff.members) <= FEW else None
-    # Many ribbons over each other cannot be followed; the table says the same in numbers.
+    # Nobody can follow many ribbons that lie over each other. The table has the same in numbers.
     if picture is not None and len(picture.ribbons) > _RIBBONS:
         picture = None
+    # Without filters: a page shows the whole group, whatever the text report shows.
     shown = Shown(diff, View(reasons=reasons))
     members = shown.largest_members(ROWS)
     has_moves = bool((diff.source != diff.target).any())

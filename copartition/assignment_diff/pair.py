@@ -1,4 +1,4 @@
-"""Reads both sides of a diff from names on the command line; a plan is made from the other side."""
+"""Read both sides of a diff from names on the command line; a plan is made from the other side."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -89,7 +89,8 @@ def read_pair(
         source = read_source(name, config, group=group)
         try:
             state = as_complete(source.state)
-            # A coordinator that has a target makes the next one of that, whatever the members have got of it.
+            # A coordinator that has a target computes the next one from it, even if members do not own all
+            # of it yet.
             start = state if source.target is None else as_complete(source.target)
         except SourceError as error:
             raise SourceError(f"{source_label(name)}: {error}") from error
@@ -125,7 +126,7 @@ def given_weights(weights: GivenWeights | None, state: GroupState) -> GivenWeigh
 
 
 def _with_subscriptions(state: GroupState, what_if: WhatIf) -> GroupState:
-    """Return the group with the subscriptions that the user states for its members; else the group itself."""
+    """Return the group with the subscriptions that the user states for its members, or unchanged if none."""
     members_of = subscribed_members(state, what_if)
     members = (
         member._replace(topics=members_of.get(number, member.topics))
@@ -135,9 +136,13 @@ def _with_subscriptions(state: GroupState, what_if: WhatIf) -> GroupState:
 
 
 def _as_it_is(name: str, source: Source) -> GroupState:
-    """Return the group as it is now; if it is about to change, the state says so among its assumptions.
+    """Return the group as it is now, with an assumption added if it is on its way to another target.
 
-    Without that sentence a report would say that nothing changes while a rebalance is under way.
+    Without that sentence a report could say that nothing changes while a rebalance is under way.
+
+    Args:
+        name: the source's name on the command line, for the sentence.
+        source: the group, with its target if it has one.
     """
     differing = _on_its_way(source)
     if not differing:

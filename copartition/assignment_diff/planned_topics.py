@@ -18,15 +18,28 @@ _BY_TOPIC_ID = {"uniform", "broker-range"}
 
 
 class PlannedTopics(NamedTuple):
-    """The topics of a planned group, and the assumptions about them."""
+    """The topics of a planned group, and the assumptions about them.
+
+    Attributes:
+        all: the topics, in the order in which the strategy gets them.
+        assumed: what is assumed, in sentences.
+        nameless: names of topics whose ids matter to the strategy and are unknown. In `all` these topics have
+            ids that are made from their names.
+    """
 
     all: list[Topic]
     assumed: tuple[str, ...]
-    nameless: frozenset[str]  # topics whose unknown ids decide: those in `all` are made from the names
+    nameless: frozenset[str]
 
 
 def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strategy: str) -> PlannedTopics:
     """Return the topics after the change, in the order in which the strategy gets them.
+
+    Args:
+        state: the group before.
+        what_if: the change.
+        seats: the members after the change.
+        strategy: name of the strategy, which decides whether racks and topic ids matter.
 
     Raises:
         SourceError: a topic would shrink, or has an unknown count.
@@ -42,18 +55,19 @@ def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strat
     if strategy not in _WITHOUT_RACKS and any(seat.member.rack for seat in seats):
         racks, unknown = _racks(state, counts, seats)
         assumed.extend(unknown)
-    # As a broker lists them to a leader that asks for what its group reads; the others come last.
-    # librdkafka's members name topics in order, and its "cooperative-sticky" depends on the broker's.
+    # This is the order in which a broker lists the topics of a group to its leader, if members name topics in
+    # order, as librdkafka's do. librdkafka's "cooperative-sticky" depends on it. Topics that nobody reads come
+    # last.
     order = dict.fromkeys([*scala_set_order(sorted(read & counts.keys())), *counts])
     topics = [Topic(name, counts[name], racks.get(name), ids.get(name)) for name in order]
     return PlannedTopics(topics, tuple(assumed), frozenset(nameless))
 
 
 def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[str, int]:
-    """Return the partition count of each topic after the change.
+    """Return topic -> partition count after the change.
 
     Raises:
-        SourceError: a topic would shrink, is read by nobody, or has an unknown count.
+        SourceError: a topic of the change would shrink, is read by nobody, or has an unknown count.
     """
     counts = state.counts_by_topic
     named = {topic for topics in what_if.subscribe.values() for topic in topics}
@@ -64,7 +78,7 @@ def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[s
             names = ", ".join(sorted(counts)) or "no topic"
             raise SourceError(f"`partitions` {topic}={count}: the group reads {names}")
         check_partitions(count, SourceError, f"`partitions` {topic}={count}: the topic")
-        # Kafka cannot take partitions from a topic.
+        # Kafka cannot remove partitions from a topic.
         if count < counts.get(topic, 1):
             has = f"it has {counts[topic]} already" if topic in counts else "a topic has one at least"
             raise SourceError(f"`partitions` {topic}={count}: {has}; a topic only grows")
@@ -80,10 +94,15 @@ def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[s
 def _racks(
     state: GroupState, counts: Mapping[str, int], seats: Sequence[Seat]
 ) -> tuple[dict[str, TopicRacks], list[str]]:
-    """Return the racks of the replicas by topic and partition, and the assumptions about them.
+    """Return topic -> racks of the replicas of each partition, and the assumptions about them.
 
-    No racks if they decide nothing (KIP-881): members and replicas share none, or every partition is in all
-    of them.
+    No racks are returned if they decide nothing (KIP-881): members and replicas share none, or every
+    partition is in all of them.
+
+    Args:
+        state: the group before, with the racks that its source tells.
+        counts: topic -> partition count after the change; new partitions have no racks.
+        seats: the members after the change.
     """
     racks_of = dict(zip(state.topics, state.racks, strict=True)) if state.racks else {}
     read = {topic for seat in seats for topic in seat.member.topics} & counts.keys()

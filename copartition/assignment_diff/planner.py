@@ -41,7 +41,7 @@ from partitioning.errors import AssignorError, SourceError, UnknownStrategyError
 from partitioning.kit.limits import check_members
 
 ROUNDS = 10
-"""Follow-up rebalances after which a cooperative strategy must have settled; Kafka's own tests allow four."""
+"""The most follow-up rebalances until a cooperative strategy has settled; Kafka's own tests allow four."""
 
 CURRENT = "current"
 """The name that stands for the strategy that the group uses."""
@@ -50,7 +50,7 @@ _WEIGHED = {"weighted", "cooperative-weighted"}
 """Strategies to which weights can be given."""
 
 _ON_ITS_WAY = {"Empty", "PreparingRebalance", "CompletingRebalance"}
-"""States in which what members have is not what their assignor gave them."""
+"""States of a group in which its members do not own what the last assignment gave them."""
 
 
 def plan(
@@ -61,9 +61,10 @@ def plan(
     weights: GivenWeights | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> GroupState:
-    """Return the group after this assignor has had its way, follow-up rebalances included.
+    """Return the group after this assignor has assigned it, follow-up rebalances included.
 
-    Members carry what they own now into it, so sticky strategies keep what they can; for a KIP-848 group that
+    Members claim what they own now, so sticky strategies keep what they can. If a KIP-848 group is on its way
+    to a target, give its target as the state.
     is on its way, give its target. What no source tells is in `assumed`. Its `explainer` makes the decisions
     once more when it is asked why; there is none for a deploy, which is many decisions.
 
@@ -81,17 +82,17 @@ def plan(
         AssignorError: the strategy cannot assign this group.
     """
     what_if = what_if or WhatIf()
-    # 1. The group as it has to be taken, and the strategy that is meant.
+    # 1. The group with nothing missing, and the name of the strategy.
     state, assignor = _group_to_plan(state, assignor, what_if)
     # 2. The members after the change, and the rule by which their leader decides.
     seated = seat_members(state, what_if)
     leader = leaders_rule(state, assignor, seated.all)
-    # An explicit setting wins; the weights of the option are a setting of these two strategies only.
+    # Only these two strategies have the setting "weights". If both are given, `settings` wins.
     weighed = {"weights": weights} if assignor in _WEIGHED and weights is not None else {}
     given = weighed | dict(settings or {})
     make = partial(get_assignor, leader.rule, **given)
     strategy = make()
-    # Kafka deletes such a group's assignment; a strategy would only fail with an error about itself.
+    # Without this check a strategy would raise its own error, which says nothing of `add_members`.
     if not seated.all:
         raise SourceError(f"plan:{assignor}: the group has no members; add some with `add_members` N")
     # 3. The topics after the change.
@@ -106,7 +107,7 @@ def plan(
     if unknown or topics.nameless:
         draw = _Draw(state, seated, topics, what_if, random_ids=broker_side)
         moves = draw.count_moves(make)
-    # 6. The answer, with all that it rests on.
+    # 6. The answer, with everything that it is based on.
     assignor = name_in_group(assignor)
     explainer: Explainer | None = None
     if what_if.deploy is None:
@@ -204,13 +205,13 @@ def _carry_out(
 
 
 _DRAWS = 40
-"""Draws at most: a plan is made so often with other ids instead of unknown ones."""
+"""The most draws; in each, the plan is made with other ids in place of the unknown ones."""
 _FEWEST_DRAWS = 5
-"""Draws at least; the range of fewer says too little."""
+"""The fewest draws; a range over fewer says too little."""
 _DRAWN_ROWS = 2**17
-"""Members and partitions of all rebalances of all draws together, which take about half a second."""
+"""The most members and partitions, summed over the rebalances of all draws: about half a second."""
 _LEAST_ROWS = 250
-"""A rebalance of fewer members and partitions takes hardly less time."""
+"""The fewest members and partitions that a rebalance counts for; with fewer it takes hardly less time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,9 +276,10 @@ class _Draw:
         return int(np.count_nonzero((before >= 0) & (now >= 0) & (before != now)))
 
     def _name(self, seat: Seat, known: Sequence[str], rng: Random) -> str:
-        """Return an id that this member may have.
+        """Return an id that this new member might get.
 
-        One whose start is unknown gets any place among the others.
+        The assignors compare ids by their order. If the start of the id is unknown, the id is drawn so that
+        it may come between any two known ids.
         """
         if self.random_ids or seat.identity.client_id is not None or not known:
             return f"{'' if self.random_ids else seat.prefix}{_uuid(rng)}"
@@ -295,16 +297,16 @@ _BY_SUBSCRIPTION = {"range", "roundrobin"}
 
 
 def _own_decision(state: GroupState, what_if: WhatIf, settings: Mapping[str, object]) -> list[str]:
-    """Return a warning if the group's own strategy, with these settings, would decide otherwise.
+    """Return a warning if the group's own strategy, with these settings, would not give the present owners.
 
-    The strategy is asked once more with nothing changed; an answer that differs from the present owners shows
-    that something is not as it is known.
+    The strategy assigns the group once more with nothing changed. If the result differs from the present
+    owners, something is not as the source tells it.
 
     Raises:
         SourceError: what members have shows that they do not all subscribe to the same topics.
     """
     own = state.strategy
-    # Amid a rebalance the owners are not an answer of the strategy, so a difference would prove nothing.
+    # During a rebalance the owners are not a result of the strategy, so a difference would prove nothing.
     if own is None or state.status in _ON_ITS_WAY or not (state.member >= 0).any():
         return []
     subscribed = {
@@ -328,7 +330,7 @@ def _own_decision(state: GroupState, what_if: WhatIf, settings: Mapping[str, obj
     places = {seat.member.id: number for number, seat in enumerate(seats)}
     moved = int(np.count_nonzero(owners(topics, now, places) != owners(topics, again, places)))
     guessed = {topic for seat in seats if seat.identity.topics is None for topic in seat.member.topics}
-    # With one common list of topics a wrong guess cannot be seen in the owners, so it is refused only for
+    # With one common list of topics a wrong guess cannot be seen in the owners, so the error is only for
     # several.
     if moved and own in _BY_SUBSCRIPTION and len(guessed) > 1:
         raise SourceError(
@@ -347,7 +349,14 @@ def _own_decision(state: GroupState, what_if: WhatIf, settings: Mapping[str, obj
 def _unknown_weights(
     state: GroupState, assignor: str, weights: GivenWeights | None, *, plug_in: bool
 ) -> list[str]:
-    """Return the assumptions about weights and about what members can carry."""
+    """Return the assumptions about weights and about the capacity of members.
+
+    Args:
+        state: the group.
+        assignor: name of the strategy.
+        weights: what partitions weigh; None if the user gave no weights.
+        plug_in: whether the strategy is not built in.
+    """
     if assignor not in _WEIGHED:
         # Built-in strategies count partitions, as the help of --weights says. A plug-in may weigh them, by a
         # setting with a name of its own: unless told, its user takes the weights for heard.
@@ -394,7 +403,7 @@ def _unknown_ids(
 
 
 def _switch(state: GroupState, assignor: str, *, broker_side: bool) -> list[str]:
-    """Return an assumption if the plan has another strategy or protocol than the group has now."""
+    """Return at most one assumption: that the plan has another strategy or protocol than the group."""
     if state.strategy not in {None, assignor}:
         how = f"all members go over to {assignor!r} at once, under the ids that they have"
         return [f"the group uses {state.strategy!r}; {how}"]
@@ -475,7 +484,7 @@ def deploy(
     """
     restarting = [seat for seat in seats if seat.identity.instance_id is None and seat.prefix is None]
     partitions = sum(topic.partitions for topic in group.topics)
-    # Refused before the first step: a deploy of a huge group would take minutes without a word.
+    # This is checked before the first step, because a deploy of a huge group would take minutes.
     if len(restarting) * max(partitions, len(seats)) > MOST_STEPS:
         raise SourceError(
             f"a deploy of {len(restarting)} members without an instance id and {partitions} "
@@ -491,7 +500,7 @@ def deploy(
         again = replace(seat.member, id=name(prefix, ids))
         ids.add(again.id)
         place = places[seat.member.id]
-        # In a surge both run for a while, so the new one is another owner; else it takes over the place of
+        # In a surge both run for a while, so the new one counts as another owner; else it takes the place of
         # the old one.
         places[again.id] = len(places) if surge else place
         seated[seat.identity.id] = seat._replace(member=again, prefix=prefix)

@@ -118,9 +118,9 @@ class Summary:
             name: a field whose value is not None.
         """
         value = float(getattr(self, name))
-        # Drawn ids come first: with them the number itself is one of several that may come true.
+        # If ids were drawn, the number itself is only one of several possible ones.
         if self.moved_least < self.moved_most and name in _OF_MOVES:
-            # The more moves, the fewer are kept, so the ends may come in either order.
+            # Some numbers decrease with more moves, so either end may be the lower one.
             ends = [_OF_MOVES[name](self, moved) for moved in (self.moved_least, self.moved_most)]
             return min(*ends, value), max(*ends, value)
         bounds = {
@@ -174,7 +174,7 @@ def summarize(
     times = np.bincount(rows.action, minlength=len(Action)).tolist()
     before = [member.before for member in members if member.before_id is not None]
     after = [member.after for member in members if member.after_id is not None]
-    # One member of whom it is unknown makes the whole number unknown.
+    # If it is unknown of a single member whether it joined or left, the whole number is unknown.
     presence = Counter(member.presence for member in members)
     fullest = max(after, default=0)
     moved, kept = times[Action.MOVE], int(np.count_nonzero((rows.action == Action.KEEP) & (rows.source >= 0)))
@@ -226,7 +226,7 @@ def summarize(
 
 
 def lag_of(lag: NDArray[np.int64] | None, rows: NDArray[np.bool_]) -> tuple[int | None, bool]:
-    """Return the records that wait in these rows as far as known, and True if that is all of them.
+    """Return (the records that wait in these rows as far as known, whether the lag of every row is known).
 
     The records are None if no lag of these rows is known.
     """
@@ -234,10 +234,10 @@ def lag_of(lag: NDArray[np.int64] | None, rows: NDArray[np.bool_]) -> tuple[int 
         return None, False
     waiting = lag[rows]
     counted = waiting[waiting != UNKNOWN_LAG]
-    # No lag known is no lag of 0.
+    # Unknown lags must not be reported as a lag of 0.
     if len(waiting) and not len(counted):
         return None, False
-    # Below 0 the commit is beyond the end, and nothing waits.
+    # A lag below 0 means that the commit is beyond the end, so nothing waits.
     return int(counted.clip(min=0).sum()), len(counted) == len(waiting)
 
 

@@ -73,8 +73,8 @@ class HotKeys:
         # row in its low bits. One sort of marks brings equal keys together. Two keys that agree in all three
         # count as one.
         marks = (murmur2_column(offsets, data) if murmur2 is None else murmur2).view(np.uint32)
-        # Only the low half is kept. The product spreads the partition over it, so that it rarely cancels a
-        # difference between hashes.
+        # The shift keeps only the low half of the bits. The product spreads the partition number over these
+        # bits, so two keys rarely get the same mark because they differ in both hash and partition.
         marks = (marks ^ records.partition.view(np.uint32) * _SPREAD) << _HALF
         marks |= (np.diff(offsets).astype(np.uint64) & _LENGTH) << _LENGTH_AT
         marks |= data[offsets[1:] - 1].astype(np.uint64) << _ROW_BITS if len(data) else _NONE

@@ -225,7 +225,8 @@ def find_writer(
     if not best:
         return BestWriters((), len(places), 0, by_chance=True)
     first = best[0]
-    # A divisor of a count also explains its low partitions. It is a rival until enough keys contradict it.
+    # With a divisor of the true count, keys in low partitions are at the same place. Such a writer is a rival
+    # until keys in other partitions contradict it.
     least = first.evidence + math.log(RISK)
     rivals = [tried.writer for tried in best if tried.evidence >= least and tried.hits[first.hits].all()]
     return BestWriters(

@@ -119,7 +119,18 @@ def check(
 def _check_writers(
     topics: tuple[str, ...], writers: tuple[str, ...], config: Mapping[str, str], counts: Mapping[str, int]
 ) -> JoinReport:
-    """Return whether topics will fit if these clients write them, without reading any."""
+    """Return whether topics will fit if these clients write them; no record is read.
+
+    Args:
+        topics: the command's arguments; with --writer there may be none.
+        writers: values of --writer, each TOPIC=CLIENT[,SETTING=VALUE...].
+        config: settings of the client; empty if no cluster is named.
+        counts: topic -> partition count, of --topic.
+
+    Raises:
+        click.UsageError: topics were given as arguments.
+        InvalidConfigError, UnknownStrategyError: a writer cannot be parsed, or there are too few.
+    """
     if topics:
         raise click.UsageError("--writer names the topics; leave TOPIC out")
     from copartition.check.planned import judge_writers  # noqa: PLC0415
@@ -134,7 +145,15 @@ def _check_writers(
 def _partition_counts(
     config: Mapping[str, str], counts: Mapping[str, int], topics: Iterable[str]
 ) -> dict[str, int]:
-    """Return the topics' partition counts: the given ones, and those of the cluster if one is named."""
+    """Return topic -> partition count: the given counts, and those of the cluster if one is named.
+
+    The cluster is not asked if the given counts suffice. A given count wins over the cluster's.
+
+    Args:
+        config: settings of the client; empty if no cluster is named.
+        counts: topic -> partition count, of --topic.
+        topics: names of the topics whose counts are needed.
+    """
     if not config.get("bootstrap.servers") or counts.keys() >= {*topics}:
         return dict(counts)
     from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - only a cluster needs it
@@ -149,7 +168,18 @@ def _check_records(
     selection: Selection,
     keys: KeyTypeChoice,
 ) -> JoinReport:
-    """Return whether the topics fit by their records, which are read from the cluster."""
+    """Return whether the topics fit by their records, which are read from the cluster.
+
+    Args:
+        topics: names of the topics, in the order of the join.
+        config: settings of the client; they must name a cluster.
+        counts: topic -> partition count, of --topic; here it must be empty.
+        selection: which records to read.
+        keys: how to decode keys for the comparison of their meanings.
+
+    Raises:
+        click.UsageError: a count is given, or no cluster is named.
+    """
     if counts:
         raise click.UsageError("the cluster has the partition counts; leave --topic out")
     if not config.get("bootstrap.servers"):
@@ -157,6 +187,7 @@ def _check_records(
     from copartition.check.report import JoinReport  # noqa: PLC0415
     from partitioning.kit.packages import needs  # noqa: PLC0415 - help and completion do without
 
+    # Without the extra "kafka" the user reads which extra to install, not an ImportError.
     with needs("copartition check", "kafka"):
         from copartition.check.cluster import check_topics  # noqa: PLC0415
     return JoinReport(*check_topics(topics, config, selection, decoder=keys))

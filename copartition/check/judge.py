@@ -75,7 +75,11 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
 
 
 def _respelled_reasons(audits: Sequence[TopicAudit]) -> Iterator[JoinReason]:
-    """Yield a reason if sampled keys say the same in other bytes, in two topics or one; only the surest."""
+    """Yield at most one reason: sampled keys have the same meaning and different bytes.
+
+    Forms that certainly have their meaning are tried first, all topics together before each one alone. The
+    first finding is the reason. It is "against" if the forms are certain, else "open".
+    """
     weighed: dict[Literal["against", "open"], list[tuple[KeyForm, ...]]] = {
         "against": [tuple(filter(_is_sure, audit.forms)) for audit in audits],
         "open": [audit.forms for audit in audits],
@@ -95,15 +99,20 @@ def _respelled_reasons(audits: Sequence[TopicAudit]) -> Iterator[JoinReason]:
 
 
 def _is_sure(form: KeyForm) -> bool:
-    """Return whether the keys of a form certainly say what they seem to say.
+    """Return whether the keys of a form certainly have the meaning that they seem to have.
 
-    Any four or eight bytes could be a number.
+    Numbers in binary form are not certain, because any four or eight bytes could be a number.
     """
     return bool(form.meanings) or not (form.maybe or form.name in _SEEMING)
 
 
 def _respelled_text(names: Sequence[str], respelling: RespelledKeys) -> str:
-    """Return the sentence on keys that say the same in other bytes, with the first example."""
+    """Return the sentence on keys with the same meaning and different bytes, with the first example.
+
+    Args:
+        names: the topics that were compared.
+        respelling: what was found in them, in the same order, with at least one example.
+    """
     meaning, spellings = respelling.examples[0]
     written = [
         f"{list_names([key_text(key) for key in keys])} in {name}"
@@ -117,7 +126,15 @@ def _respelled_text(names: Sequence[str], respelling: RespelledKeys) -> str:
 
 
 def _differ(mine: set[str], its: set[str]) -> bool:
-    """Return whether each topic has a form that the other lacks, and both forms write the same values."""
+    """Return whether the forms of two topics may be different bytes for the same values.
+
+    That is the case if each topic has a form that the other lacks, and different serializers write the same
+    values in these two forms; or if a registry's serializers write only one of the topics.
+
+    Args:
+        mine: names of the forms of one topic's keys; not empty.
+        its: those of the other topic; not empty.
+    """
     # A form that both topics have is written in the same way by both.
     only_mine, only_its = mine - its, its - mine
     # A registry's serializers put five bytes in front, so no key of one topic equals a key of the other.
@@ -157,7 +174,7 @@ def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVe
         )
     topics = [AuditSummary(audit) for audit in audits]
     compared = proof is not None and _convinces(proof)
-    # Rules or keys: either is enough for a "yes".
+    # Either the rules or the keys are enough for a "yes".
     explained = _all_explained(topics)
     reasons = [
         *_counts(topics),
@@ -207,7 +224,10 @@ def _convinces(proof: KeyProof) -> bool:
 
 
 def _alone(topics: Sequence[AuditSummary], proof: KeyProof | None) -> list[int | None]:
-    """Return, for each topic, how many of its keys are not in every topic; None if that was not counted."""
+    """Return, for each topic, how many of its keys are missing from at least one other topic.
+
+    An item is None if that was not counted.
+    """
     if proof is None:
         return [None] * len(topics)
     everywhere = proof.common if len(topics) == 2 else proof.everywhere
@@ -225,7 +245,7 @@ def _all_explained(topics: Sequence[AuditSummary]) -> bool:
 
 
 def _counts(topics: Sequence[AuditSummary]) -> Iterator[JoinReason]:
-    """Yield a reason on whether all topics have the same number of partitions."""
+    """Yield exactly one reason: "for" if all topics have the same partition count, else "against"."""
     names = tuple(topic.name for topic in topics)
     counts = [topic.count for topic in topics]
     if len({*counts}) == 1:
@@ -236,7 +256,15 @@ def _counts(topics: Sequence[AuditSummary]) -> Iterator[JoinReason]:
 
 
 def _rules(topics: Sequence[AuditSummary], *, convinced: bool) -> Iterator[JoinReason]:
-    """Yield a reason on whether one rule with today's count explains all topics that any rule explains."""
+    """Yield at most one reason: whether the topics with known writers have the same rule today.
+
+    Nothing is yielded if there are fewer than two such topics or their partition counts differ.
+
+    Args:
+        topics: the topics of the join.
+        convinced: whether the keys in every topic agree, and there are enough of them. Then rules that differ
+            are not a reason against the join.
+    """
     # Topics with unknown writers are left out; `_writers` yields what is open about them.
     sure = [topic for topic in topics if topic.trusted and topic.today]
     names = tuple(topic.name for topic in sure)
@@ -263,7 +291,14 @@ def _rules(topics: Sequence[AuditSummary], *, convinced: bool) -> Iterator[JoinR
 
 
 def _keys(topics: Sequence[AuditSummary], proof: KeyProof | None, *, explained: bool) -> Iterator[JoinReason]:
-    """Yield the reasons that follow from the comparison of keys."""
+    """Yield the reasons that follow from the comparison of keys; none if there is no proof.
+
+    Args:
+        topics: the topics of the join.
+        proof: what the keys say, in the order of the topics; None if they were not compared.
+        explained: whether one rule explains every record of every topic. Then it does no harm that only a
+            part of the keys was compared.
+    """
     if proof is None:
         return
     names = tuple(topic.name for topic in topics)
@@ -378,7 +413,10 @@ def _coverage(topics: Sequence[AuditSummary]) -> Iterator[JoinReason]:
 
 
 def _keyless(topics: Sequence[AuditSummary], proof: KeyProof | None) -> Iterator[JoinReason]:
-    """Yield reasons on null keys, which do not join, and empty keys, which some clients place randomly."""
+    """Yield reasons on null keys, which do not join, and empty keys, which some clients place randomly.
+
+    The reason is "open" if two topics or more have such records and not all keys were compared, else "for".
+    """
     having = [topic for topic in topics if topic.keyless and topic.keyed]
     for topic in having:
         text = (
@@ -440,6 +478,7 @@ def remedies(
         reasons: all reasons of the verdict.
         proof: what the keys say; None if they were not compared.
     """
+    # A reason "for" needs no way out, and the same code may also be one that is open or against.
     codes = {reason.code for reason in reasons if reason.weight != "for"}
     ways: list[Remedy] = []
     if codes & _PLACING:
@@ -468,7 +507,7 @@ def remedies(
 
 
 def _read(topics: Sequence[AuditSummary]) -> Iterator[Remedy]:
-    """Yield the remedy of reading everything, which settles what a sample leaves open."""
+    """Yield the remedy of reading all records, if some were not; it settles what a sample leaves open."""
     partial = [topic for topic in topics if not topic.full]
     if partial:
         records = sum(topic.records for topic in topics)
@@ -480,7 +519,13 @@ def _read(topics: Sequence[AuditSummary]) -> Iterator[Remedy]:
 def _cheapest(topics: Sequence[AuditSummary], proof: KeyProof | None) -> _Target:
     """Return the placement for which the fewest records must be rewritten.
 
-    Among equal ones it is the one with more partitions.
+    Among equal ones it is the one with more partitions, then the one whose rule belongs to an earlier
+    profile of `PROFILES`.
+
+    Args:
+        topics: the topics of the join. The rules and counts that they have today are the candidates.
+        proof: what the keys say; None if they were not compared. A topic with a key in several partitions
+            must be rewritten for any placement.
     """
     scattered = dict.fromkeys((topic.name for topic in topics), 0)
     if proof is not None:
@@ -510,7 +555,12 @@ def _cheapest(topics: Sequence[AuditSummary], proof: KeyProof | None) -> _Target
 
 
 def _anew(topic: AuditSummary, target: _Target) -> Remedy:
-    """Return the remedy of copying a topic into one with the wanted placement."""
+    """Return the remedy of copying a topic into one with the wanted placement.
+
+    Args:
+        topic: one of `target.anew`.
+        target: the wanted placement. The new topic's name is the old one's with the count added.
+    """
     name = f"{topic.name}-by-{target.partitions}"
     text = (
         f"write {topic.name} anew into a topic with {count(target.partitions, 'partition')}, placed by "
@@ -524,7 +574,11 @@ def _anew(topic: AuditSummary, target: _Target) -> Remedy:
 
 
 def _settings(topic: AuditSummary, target: _Target) -> Iterator[Remedy]:
-    """Yield the remedy of setting the topic's writers so that new records have the wanted placement."""
+    """Yield the remedy of setting the topic's writers so that new records have the wanted placement.
+
+    Nothing is yielded if they are set so already, or if none of the clients that may be the writer has a
+    known setting for it.
+    """
     wanted = target.rule
     placed = {placement(PROFILES[name], target.partitions) for name in topic.profiles}
     # If its writers are set so already, only old records are elsewhere.

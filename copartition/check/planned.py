@@ -33,6 +33,7 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
         InvalidConfigError: there are writers of fewer than two topics.
         InvalidPartitionCountError: a count is out of range.
     """
+    # A topic with several writers counts once; topics stay in the order in which they were given.
     topics = tuple(dict.fromkeys(writer.topic for writer in writers))
     checked_topics(topics)
     known_counts = counts or {}
@@ -63,6 +64,7 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
         if writer.profile is not None
         and not letters_of(writer.client).startswith(writer.profile.name.partition("-")[0])
     )
+    # In a topic with a single partition all rules agree. If the count is unknown, that is ruled out here.
     if count is None:
         assumed.append(_MANY_PARTITIONS)
     answer = answer_of(reasons)
@@ -71,7 +73,14 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
 
 
 def _counts(topics: tuple[str, ...], counts: Mapping[str, int]) -> Iterator[JoinReason]:
-    """Yield the reason that follows from the given partition counts."""
+    """Yield the one reason that follows from the given partition counts.
+
+    It is "against" if two counts differ, "for" if all topics have the same count, "open" if some are unknown.
+
+    Args:
+        topics: the topics of the join.
+        counts: topic -> partition count, of those topics whose count is known.
+    """
     text = list_names(
         [f"{topic} has {count(partitions, 'partition')}" for topic, partitions in counts.items()] or ["-"]
     )
@@ -120,7 +129,14 @@ def _rules(
 
 
 def _settings(writers: Sequence[ClientWriter], count: int | None) -> Iterator[Remedy]:
-    """Yield the changes to the rule for which the fewest writers must be changed."""
+    """Yield the changes of writers to one rule, the one that needs the fewest changes.
+
+    Nothing is yielded if no writer looks at keys, because then there is no rule to change to.
+
+    Args:
+        writers: the clients that write the topics.
+        count: the partition count that all topics share; None if they differ or are not known.
+    """
     wanted = {placement(writer.profile, count) for writer in writers if writer.profile is not None}
     ways = [_changes(writers, rule, count) for rule in sorted(wanted, key=seniority)]
     ways = [way for way in ways if way]
@@ -131,9 +147,16 @@ def _settings(writers: Sequence[ClientWriter], count: int | None) -> Iterator[Re
 
 
 def _changes(writers: Sequence[ClientWriter], rule: Placement, count: int | None) -> list[Remedy]:
-    """Return what each writer must be set to so that all follow this rule; writers that do are left out."""
+    """Return a remedy for each writer that does not follow this rule yet, in the order of writers.
+
+    Args:
+        writers: the clients that write the topics.
+        rule: the rule that all of them should follow.
+        count: the partition count that all topics share; None if they differ or are not known.
+    """
     remedies = []
     for writer in writers:
+        # The same rule over the same count: only then are equal keys at equal partition numbers.
         if writer.profile is not None and placement(writer.profile, count) == rule:
             continue
         setting = setting_for(writer.client, rule)
@@ -146,7 +169,7 @@ def _changes(writers: Sequence[ClientWriter], rule: Placement, count: int | None
 
 
 def _grow(counts: Mapping[str, int]) -> Iterator[Remedy]:
-    """Yield, for each topic with fewer partitions than another, the count to give it."""
+    """Yield, for each topic that has fewer partitions than the largest, the remedy of adding partitions."""
     most = max(counts.values(), default=0)
     for topic, partitions in counts.items():
         if partitions < most:
@@ -245,6 +268,7 @@ def plan_growth(
     for join in listed_joins:
         now, then = (tuple(of[topic] for topic in join) for of in (counts, after))
         planned.append(PlannedJoin(join, now, then, _fate(now, then)))
+    # Topics that no join connects with a topic of the plan keep their counts.
     grow = [
         MustGrow(topic, counts[topic], after[topic], needed, expected_share(counts[topic], needed))
         for group in _together(listed_joins)
@@ -265,7 +289,11 @@ def _fate(before: Sequence[int], after: Sequence[int]) -> Literal["breaks", "bro
 
 
 def _together(joins: Sequence[tuple[str, ...]]) -> list[set[str]]:
-    """Return groups of topics that joins connect, directly or through other topics."""
+    """Return groups of topics that joins connect, directly or through other topics.
+
+    >>> [sorted(group) for group in _together([("a", "b"), ("c", "d"), ("b", "e")])]
+    [['c', 'd'], ['a', 'b', 'e']]
+    """
     groups: list[set[str]] = []
     for join in joins:
         tied = [group for group in groups if not group.isdisjoint(join)]

@@ -26,9 +26,16 @@ EXAMPLES = 10
 """The most keys that are apart and kept with their bytes."""
 
 _WAITING_ROWS = 1 << 20
+"""The records of a topic that wait before they are counted, unless a quarter of its counted keys is more."""
+
 _WAITING_BYTES = 1 << 26
+"""The bytes of keys that wait at most: batches with long keys are counted earlier."""
+
 _BLOCK = 1 << 20
+"""How many keys are looked up at once in all topics, which bounds the memory that it takes."""
+
 _EVERY = np.uint64(0xFFFFFFFFFFFFFFFF)
+"""The ceiling that leaves out no key: the greatest hash."""
 
 
 class KeyPlaces(NamedTuple):
@@ -235,14 +242,14 @@ class KeyComparison:
             ].tobytes()
 
     def _limit_keys(self) -> None:
-        """Leave out keys with high hashes, in every topic, if one topic has more keys than fit."""
+        """Lower the ceiling, and drop keys above it in every topic, until no topic has more than `_most`."""
         while max(len(places.hashes) for places in self._places) > self._most:
             # Half of all hashes are dropped, and with them about half of the keys of every topic.
             self.ceiling >>= np.uint64(1)
             self._places = [places.up_to(self.ceiling) for places in self._places]
 
     def _homes_of(self, hashes: NDArray[np.uint64]) -> _Homes:
-        """Return the partitions of some keys in each topic."""
+        """Return the partitions in each topic of the keys with these hashes, which may be in any order."""
         low = np.full((len(self._places), len(hashes)), -1, np.int32)
         homes = _Homes(low, low.copy())
         for topic, places in enumerate(self._places):

@@ -136,6 +136,7 @@ def topic_table(audits: Sequence[TopicAudit]) -> Table:
             f"{audit.num_partitions:,}",
             f"{audit.coverage.read:,}",
             f"{audit.coverage.present:,}",
+            # The title of the column, "placed by", stands for the words that are removed.
             "; ".join(sorted(str(rule).removeprefix("the rule of ") for rule in AuditSummary(audit).rules))
             or "-",
             audit.certainty,

@@ -11,7 +11,7 @@ from partitioning.errors import InvalidConfigError
 
 
 class KeyApart(NamedTuple):
-    """A key that is in two topics, at different partition numbers.
+    """A key that is at different partition numbers in at least two topics.
 
     Attributes:
         key: its bytes.
@@ -86,7 +86,7 @@ class JoinReason:
 
 @dataclass(frozen=True)
 class Remedy:
-    """A way out.
+    """A change that makes a join possible, or that settles whether it is.
 
     Attributes:
         topic: the topic to be rewritten, or whose writer must be changed.

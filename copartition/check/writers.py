@@ -20,7 +20,7 @@ from partitioning.profiles import (
 
 
 class Placement(NamedTuple):
-    """A rule over a partition count, named so that equal ones place every key alike.
+    """A rule with a partition count. Equal placements put every key at the same partition.
 
     Attributes:
         hash: the hash function; "any" for a single partition.
@@ -48,13 +48,14 @@ def placement_of(writer: Writer) -> Placement:
 
 
 def rule_name(rule: Placement) -> str:
-    """Return the rule by the first profile that has it, and its hash."""
+    """Return the rule's name for reports: that of the first profile that has it, and its hash."""
+    # Several profiles may have the same rule. The first one stands for all of them.
     profile = [*PROFILES.values()][seniority(rule)]
     return f"the rule of {profile.name} ({profile.hash})"
 
 
 def seniority(rule: Placement) -> int:
-    """Return the number of the first profile that has the rule; Java's is 0."""
+    """Return the index in `PROFILES` of the first profile that has the rule; that of Java's rule is 0."""
     return next(
         number
         for number, profile in enumerate(PROFILES.values())
@@ -91,12 +92,16 @@ CLIENTS = {known.name: known.ways for known in CLIENT_NAMES.values() if known.wa
 
 
 def parse_writer(text: str) -> ClientWriter:
-    """Return a writer from TOPIC=CLIENT[,SETTING=VALUE...]; of a class with its package the last name counts.
+    """Return a writer from a text such as orders=librdkafka,partitioner=murmur2_random.
+
+    Args:
+        text: TOPIC=CLIENT[,SETTING=VALUE...]. A value may be a class with its package, of which only the
+            class name counts.
 
     Raises:
-        InvalidConfigError: the text is no such thing, or the client has no such setting or value; the message
-            proposes near ones.
-        UnknownStrategyError: no client of that name is known; the message proposes near names.
+        InvalidConfigError: the text has another form, or the client has no such setting or value; the message
+            proposes similar ones.
+        UnknownStrategyError: no client of that name is known; the message proposes similar names.
     """
     # The first "=": a topic's name has none.
     topic, separator, rest = text.partition("=")
@@ -120,6 +125,8 @@ def parse_writer(text: str) -> ClientWriter:
     for way in ways:
         if way.settings == settings:
             return ClientWriter(topic, client, settings, way.profile)
+    # No way has them. Find the first setting that is wrong by itself, because that explains more than to say
+    # that they do not go together.
     for name, value in settings.items():
         values = {way.settings[name]: None for way in ways if name in way.settings}
         if not values:
@@ -136,7 +143,15 @@ def parse_writer(text: str) -> ClientWriter:
 
 
 def _ways_of(client: str, writer: str) -> tuple[Way, ...]:
-    """Return the ways of a client by any of its names; the error for an unknown one names the writer."""
+    """Return the ways in which a client can be set to place keyed records, the default first.
+
+    Args:
+        client: any name of the client.
+        writer: the text that names it, for the error.
+
+    Raises:
+        UnknownStrategyError: no client of that name is known, or none of its settings is.
+    """
     known = known_client(client)
     if known is not None and known.ways:
         return known.ways
@@ -148,7 +163,15 @@ def _ways_of(client: str, writer: str) -> tuple[Way, ...]:
 
 
 def setting_for(client: str, wanted: Placement) -> str | None:
-    """Return how a client is set to place keyed records so; None if no setting that is known does it."""
+    """Return the settings with which a client has the wanted placement, as NAME=VALUE with spaces between.
+
+    Args:
+        client: any name of the client.
+        wanted: where its keyed records should go.
+
+    Returns:
+        The settings; "the default partitioner" if none is needed; None if no known setting does it.
+    """
     for way in _ways_of(client, client):
         if way.profile is not None and placement(way.profile, wanted.num_partitions) == wanted:
             return _settings_text(way.settings) or "the default partitioner"
@@ -156,7 +179,10 @@ def setting_for(client: str, wanted: Placement) -> str | None:
 
 
 def clients_of(profiles: Collection[str]) -> list[str]:
-    """Return clients that have one of these profiles in some setting, one of each that are set alike."""
+    """Return the clients that have one of these profiles with some setting.
+
+    Of clients with the same settings only the first one is returned.
+    """
     clients: dict[int, str] = {}
     for client, ways in CLIENTS.items():
         if any(way.profile is not None and way.profile.name in profiles for way in ways):

@@ -1,8 +1,8 @@
-"""The checks of an examined group: a table of functions for each kind, each of which looks for one fault.
+"""Run the checks of an examined group. Each check is a function that looks for one fault.
 
-A new check of consumer groups is a function in `member_checks` or `offset_checks`, a row of `_LOOKS`, and a
-table of that name in `checks.toml`; docs/doctor.md lists the checks. Share groups and Streams groups have
-tables of their own, in `share_checks` and `streams_checks`.
+To add a check of consumer groups, write a function in `member_checks` or `offset_checks`, a row of `_LOOKS`,
+and a table of the same name in `checks.toml`; docs/doctor.md lists the checks. Share and Streams groups
+have their own functions and tables, in `share_checks` and `streams_checks`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,7 +25,7 @@ from partitioning.kit.packages import read_toml
 
 
 def findings(examination: Examined, limits: Limits) -> list[Finding]:
-    """Return what every check of the group's kind sees, one finding for each, in the order of its table.
+    """Run every check of the group's kind, and return one finding for each, in the order of the TOML file.
 
     Args:
         examination: the group, from a cluster or read from a file.
@@ -36,7 +36,7 @@ def findings(examination: Examined, limits: Limits) -> list[Finding]:
 
 
 def _look(check: Check, examination: Examined, limits: Limits) -> Finding:
-    """Return what a check sees, or, with the status "unknown", what it would need.
+    """Run one check; if it cannot tell, return a finding that is "unknown" and names what is missing.
 
     Args:
         check: a check of the group's kind.
@@ -56,7 +56,7 @@ def doctor_exit_code(results: Iterable[Finding]) -> int:
 
     Checks that are not vital may stay unknown: a file never shows all that a cluster does.
     """
-    # They are gone through twice, and may come from an iterator.
+    # A list, because the findings are needed twice and may come from an iterator.
     every = list(results)
     if any(finding.status == "found" for finding in every):
         return 1
@@ -104,7 +104,7 @@ def _checks(looks: Mapping[str, Callable[[Any, Limits], Observation]], file: str
         usual = Advice(about["why"], about["action"])
         advice = {"": usual, **cases}
         title, vital = name.replace("_", " "), about.get("vital", False)
-        # A table without a function fails here, when the module is loaded, and not in somebody's report.
+        # A table without a function fails here, when the module is imported, and not later in a report.
         yield Check(title, looks[name], about["severity"], advice, vital)
 
 

@@ -1,6 +1,6 @@
-"""The command `copartition doctor`: it says on one page what is wrong with a consumer group.
+"""The command `copartition doctor`, which reports what is wrong with a group.
 
-Modules that only a run needs are imported inside `doctor`, so that `--help` and completion stay quick.
+Modules that only a run needs are imported inside `doctor`, so that `--help` and completion stay fast.
 """
 
 from __future__ import annotations
@@ -115,14 +115,16 @@ def doctor(
 
     limits = Limits(lag=lag, hot=hot, joined=joined, waiting_ms=waiting)
     wait = partial(time.sleep, interval / 1000)
-    # Before the rules of one group: what would name one, or draw its page, says nothing of all.
+    # This comes before the rules for one group. Arguments that name a group, or its page, contradict
+    # --all-groups.
     if all_groups:
         if source is not None or group is not None or html is not None:
             raise click.UsageError("--all-groups goes with no GROUP, no --group and no --html")
         ctx.exit(_report_all(examine_all(config, wait, changes), limits, output))
     if source is None:
         raise click.UsageError("name a group or a file, or give --all-groups")
-    # With a cluster named, a word that names no file is a group; "live:" says so if a file has that name.
+    # If a cluster is given, a name that is not a file's is a group's. "live:" is for a group whose name is
+    # also that of a file.
     if source.startswith("live:") or (
         config and source != "-" and not Path(source.partition("#")[0]).is_file()
     ):
@@ -141,7 +143,8 @@ def doctor(
         else:
             examination = Examination(read.state, settings=changes)
     results = findings(examination, limits)
-    # Before the text: who reads it in a pipe may close that early.
+    # The page is written before the text, because a program that reads the text from a pipe may close it
+    # early, which ends this process.
     if html is not None:
         write(doctor_html(examination, results), html)
     output.show(
@@ -156,7 +159,7 @@ def _report_all(examined: Mapping[str, Examined | SourceError], limits: Limits, 
     """Write the report on all groups of a cluster, and return the exit code.
 
     Args:
-        examined: the name of each group -> what was seen of it, or the error that kept it from being read.
+        examined: group name -> its examination, or the error with which it could not be read.
         limits: the bounds of what is still healthy, the same for all groups.
         output: the form of the report, and where it goes.
     """

@@ -1,4 +1,4 @@
-"""Examines a group: reads from a cluster, or takes from a file, everything that the checks look at."""
+"""Examine a group: collect everything that the checks look at, from a cluster or from a file."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ from partitioning.placement import coordinator_partition
 T = TypeVar("T")
 
 OFFSETS_TOPIC = "__consumer_offsets"
-"""Kafka's topic of commits: the leader of a group's partition of it is the group's coordinator."""
+"""Kafka's topic of committed offsets. The leader of a group's partition of it is the group's coordinator."""
 SHOWN = 5
-"""The most names that a sentence lists; it says how many more there are."""
+"""The most names that a sentence lists; then it says how many more there are."""
 TIMEOUTS = ("heartbeat.interval.ms", "session.timeout.ms", "max.poll.interval.ms")
 """Settings of a consumer; a group of the consumer protocol has the first two of them at its brokers."""
 
 
 @dataclass(frozen=True)
 class Offsets:
-    """Offsets of one look, by topic and partition.
+    """Holds a group's offsets at one look, by (topic, partition).
 
-    Invariant: a partition that is missing in a mapping is unknown there, or has no commit; it is never 0.
+    Invariant: if a partition is missing in a mapping, its offset is unknown, or it has no commit. A missing
+    partition never means 0.
 
     Attributes:
         committed: the offsets that the group committed, of topics that this user may see.
@@ -56,7 +57,7 @@ class Offsets:
     def lags(self) -> dict[Place, int]:
         """Records between the committed offset and the end, for partitions with both.
 
-        Negative if the commit is beyond the end, as after a topic was deleted and made anew.
+        Negative if the commit is beyond the end, for example because the topic was deleted and created again.
         """
         return {
             place: self.ends[place] - offset for place, offset in self.committed.items() if place in self.ends
@@ -64,23 +65,29 @@ class Offsets:
 
 
 class Coordinator(NamedTuple):
-    """The broker that looks after the group, and how many groups the brokers look after.
+    """Describes a group's coordinator, and how the cluster's groups are spread over coordinators.
 
-    Both numbers count only groups that this user may DESCRIBE: brokers leave the others out.
+    Only groups that this user may DESCRIBE are counted, because brokers leave out the others.
+
+    Attributes:
+        id: the id of the broker that is the group's coordinator.
+        groups: number of groups that it coordinates, this one included.
+        others: number of groups that other brokers coordinate.
+        brokers: number of brokers of the cluster.
     """
 
     id: int
-    groups: int  # of the cluster, that it looks after, this one included
-    others: int  # that other brokers look after
+    groups: int
+    others: int
     brokers: int
 
 
 @dataclass(frozen=True)
 class Examination:
-    """A group as its source shows it; None is what the source does not tell.
+    """Holds a group as its source shows it; a field is None if the source does not tell it.
 
-    It is made once and never changed, so its derived columns are computed once. Members are meant by their
-    index in `state.members`, partitions by (topic, number).
+    It never changes, so derived values are computed once. A member is its index in `state.members`, a
+    partition by (topic, number).
 
     Attributes:
         state: members, partitions and owners, at the last look.
@@ -89,15 +96,16 @@ class Examination:
         elapsed_ms: time between the looks, in milliseconds.
         members_before: the members at the first look.
         retention_ms: offsets.retention.minutes of the coordinator, in milliseconds.
-        coordinator: the broker that looks after the group.
-        settings: timeouts by name: what the user says of the consumers and, for a group of the consumer
-            protocol (KIP-848), what its brokers say.
-        own_settings: the settings of the group as they were set, for the consumer protocol; None if brokers
-            do not show them to this user.
-        waiting_ms: of the partitions with the longest lags, how long the first record after the commit has
-            waited.
-        limits: the settings of the coordinator by name; None if it does not show them to this user.
-        hidden: that the group has topics which the cluster does not show to this user; None if it shows all.
+        coordinator: the group's coordinator.
+        settings: name of a timeout -> value, as the user gave it for the consumers; for a group of the
+            consumer protocol (KIP-848) also as the brokers have it.
+        own_settings: name -> value of the group's own settings, for the consumer protocol; None if brokers do
+            not show them to this user.
+        waiting_ms: partition -> how long the first record after the commit has waited, in milliseconds; for
+            the partitions with the longest lags only.
+        limits: name -> value of the coordinator's settings; None if it does not show them to this user.
+        hidden: what is unknown because the cluster does not show all topics of the group to this user; None
+            if it shows them all.
     """
 
     state: GroupState
@@ -127,8 +135,8 @@ class Examination:
 
     @cached_property
     def owners(self) -> dict[Place, int]:
-        """The index in `state.members` of each partition's owner, -1 for none; of two, the later row's."""
-        # A place may have two rows, of which the later one stays; `owned_twice` tells of both.
+        """Partition -> index of its owner in `state.members`, -1 for none; of two owners, the later one."""
+        # A capture may have two rows for a partition. The later one wins here; `owned_twice` finds both.
         return dict(zip(self.state.places, self.state.member.tolist(), strict=True))
 
     @cached_property
@@ -138,11 +146,11 @@ class Examination:
 
     @cached_property
     def owned_twice(self) -> list[Place]:
-        """The partitions that two members have, in the order of rows.
+        """The partitions that two or more members own.
 
-        A capture that was taken during a rebalance shows such partitions, and some clients assign them.
+        A capture that was taken during a rebalance may show them, and some clients assign them so.
         """
-        # A set of rows first: a capture may print one row twice, which is no second owner.
+        # A set of rows first, because a capture may print the same row twice, which is not a second owner.
         rows = {*zip(self.state.places, self.state.member.tolist(), strict=True)}
         times = Counter(place for place, member in rows if member >= 0)
         return [place for place, owners in times.items() if owners > 1]
@@ -161,7 +169,10 @@ class Examination:
 
     @property
     def rows(self) -> list[tuple[str, int, int | None]]:
-        """Members as the page lists them: name, partitions, records that wait; None if a lag is unknown."""
+        """A row for each member: name, number of partitions, and number of records that wait in these.
+
+        The last number is None if the lag of one of the partitions is unknown.
+        """
         members = self.state.members
         ends = self.last.ends if self.last is not None else {}
         # An empty partition has no lag, whether or not an offset is committed. A partition with records and
@@ -169,7 +180,7 @@ class Examination:
         lags = {place: 0 for place, end in ends.items() if not end} | (self.lags or {})
         waiting: list[int | None] = [0] * len(members)
         for place, member in self.owners.items():
-            # None once and for all: a sum over the other partitions would look like the whole.
+            # After None it stays None, because a sum over the other partitions would look like the whole lag.
             if member >= 0 and (behind := waiting[member]) is not None:
                 waiting[member] = behind + max(lags[place], 0) if place in lags else None
         names = [member.instance_id or member.client_id or member.id for member in members]
@@ -177,7 +188,7 @@ class Examination:
 
     @property
     def came_or_went(self) -> int:
-        """The number of member ids that only one of the two looks shows; 0 for a file, which is one look.
+        """Number of member ids that only one of the two looks shows; 0 for a file, which is one look.
 
         A member that restarts counts twice: its old id is gone, and it has a new one.
         """
@@ -220,14 +231,15 @@ def examine_all(
         settings: timeouts of consumers that the user gives, for all groups.
 
     Returns:
-        The name of each group that this user may see, in the order of names -> the group at the second look,
-        or the error that kept it from being read, such as a group that no consumer is in.
+        Group name -> its examination, or the error with which it could not be read; for each group that this
+        user may see, sorted by name.
 
     Raises:
         SourceError: the cluster cannot be reached, or does not list its groups.
     """
     cluster = connect_to_all(config)
-    # librdkafka lists the groups of consumers only; brokers before 3.8 tell no types, so both are asked.
+    # Both lists are needed: librdkafka lists only groups of consumers, and brokers before 3.8 do not tell the
+    # types of groups.
     kinds = {group: kind for group, kind in cluster.group_types().items() if kind in OTHER_KINDS}
     looks: dict[str, _Look | OtherGroup | SourceError] = {
         group: _answer_or_error(
@@ -257,7 +269,7 @@ def _look_again(cluster: Cluster, group: str, kind: str, first: OtherGroup) -> K
 
 
 def _answer_or_error(ask: Callable[[], T]) -> T | SourceError:
-    """Return what `ask` returns, or the SourceError that it raises: one group must not hide the others."""
+    """Return what `ask` returns, or the SourceError that it raises: one group must not stop the others."""
     try:
         return ask()
     except SourceError as error:
@@ -265,7 +277,7 @@ def _answer_or_error(ask: Callable[[], T]) -> T | SourceError:
 
 
 class _Look(NamedTuple):
-    """A group with its offsets, at `at_s` seconds of the monotonic clock."""
+    """Holds a group and its offsets at one look, made at `at_s` in seconds of the monotonic clock."""
 
     group: LiveGroup
     offsets: Offsets
@@ -284,7 +296,7 @@ def _examine(
     """Look at a group for the second time, and ask the cluster what else the checks need."""
     name = first.group.name
     last = _look(cluster, name)
-    # Topics that no member reads any longer, but that have commits, are looked at too: see `_left_over`.
+    # Topics with commits that no member reads any more are examined, too, see `left_over_check`.
     names = {*last.group.topics, *(topic for topic, _ in last.offsets.committed)}
     topics = read_topics(cluster, names, with_racks=last.group.has_racks)
     coordinator = None if coordinators is None else coordinators.find(name)
@@ -310,14 +322,14 @@ def _examine(
 def _offsets(cluster: Cluster, group: LiveGroup) -> Offsets:
     """Return the commits of a group and the ends of the partitions that it reads or has committed."""
     committed = cluster.committed_offsets(group.name)
-    # Partitions of read topics without an owner count too: records may wait in new ones.
+    # Partitions without an owner are included, because records may wait in new partitions.
     read = {(topic, number) for topic in group.topics for number in range(cluster.counts.get(topic, 0))}
     owned = {(place.topic, place.partition) for member in group.members for place in member.owned}
     return Offsets(committed, cluster.ends(read | owned | committed.keys()))
 
 
 def _find_hidden(topics: Collection[str], config: Mapping[str, str]) -> Missing | None:
-    """Say which topics of the group the cluster does not show to this user; None if it shows them all."""
+    """Return what is unknown because these topics are hidden from this user; None if there are none."""
     if not topics:
         return None
     hidden = sorted(topics)
@@ -328,11 +340,20 @@ def _find_hidden(topics: Collection[str], config: Mapping[str, str]) -> Missing 
 
 
 class _Coordinators(NamedTuple):
-    """The brokers that look after a cluster's groups; asked for once, however many groups are examined."""
+    """Holds the coordinators of a cluster's groups. It is made once, however many groups are examined.
 
-    of_group: Mapping[str, int | None]  # None: the group's partition of `__consumer_offsets` has no leader
-    groups: Counter[int | None]  # how many groups each broker looks after, this user's view
-    settings: Mapping[int, Mapping[str, str] | None]  # of the examined groups' coordinators; None: not shown
+    Attributes:
+        of_group: group name -> id of its coordinator; None if the group's partition of `__consumer_offsets`
+            has no leader.
+        groups: broker id -> number of groups that it coordinates, of those that this user may see.
+        settings: broker id -> its settings by name, for coordinators of the examined groups; None if the
+            broker does not show them.
+        brokers: number of brokers of the cluster.
+    """
+
+    of_group: Mapping[str, int | None]
+    groups: Counter[int | None]
+    settings: Mapping[int, Mapping[str, str] | None]
     brokers: int
 
     def find(self, group: str) -> Coordinator | None:
@@ -345,20 +366,21 @@ class _Coordinators(NamedTuple):
 
 
 def _find_coordinators(cluster: Cluster, groups: Collection[str]) -> _Coordinators | None:
-    """Return who looks after these groups, and how many groups each broker looks after.
+    """Return the coordinators of these groups, and how many groups each broker coordinates.
 
     None if this user may not DESCRIBE `__consumer_offsets`, whose leaders are the coordinators, or may not
     list groups.
     """
     if OFFSETS_TOPIC not in cluster.counts:
         return None
-    # A user who may not list groups gets an error; a smaller list is not one, so the report says "may see".
+    # A user without any right to list groups gets an error. A user with rights on some groups gets a shorter
+    # list without an error, so the report says "that this user may see".
     try:
         names = {*groups, *filter(None, cluster.groups())}
     except SourceError:
         return None
     leaders = cluster.leaders(OFFSETS_TOPIC)
-    # As brokers find it: by the hash of the group's name.
+    # Brokers find the coordinator in the same way, by the hash of the group's name.
     leading = {name: leaders[coordinator_partition(name, len(leaders))] for name in names}
     of_group = {name: None if leader is None else leader.id for name, leader in leading.items()}
     own = {broker for name in groups if (broker := of_group[name]) is not None}
@@ -375,9 +397,9 @@ def _broker_settings(cluster: Cluster, broker: int) -> Mapping[str, str] | None:
 
 
 def _retention_ms(settings: Mapping[str, str] | None) -> int | None:
-    """Return a broker's `offsets.retention.minutes` in ms; None if the broker does not say.
+    """Return a broker's `offsets.retention.minutes` in ms; None if the broker does not show it.
 
-    What it is counted from depends on the group's protocol, see `checks`.
+    From when on it counts depends on the group's protocol, see `expiring_check`.
     """
     try:
         return 60_000 * int((settings or {})["offsets.retention.minutes"])
@@ -396,9 +418,9 @@ def _own_settings(cluster: Cluster, group: str) -> dict[str, str] | None:
 
 
 def _timeouts(own: Mapping[str, str]) -> dict[str, str]:
-    """Return the timeouts of a group's settings by the consumer's names.
+    """Return the timeouts among a group's settings, by the names that a consumer has for them.
 
-    `max.poll.interval.ms` is not among them, which only members know.
+    `max.poll.interval.ms` is not one of them: only members know it.
     """
     names = TIMEOUTS[:2]
     return {name: own[f"consumer.{name}"] for name in names if own.get(f"consumer.{name}")}

@@ -1,7 +1,7 @@
-"""Judge facts that every kind of group has: offsets against what is kept, times, and settings with limits.
+"""Judge facts that every kind of group has: offsets that retention deletes, waiting times, and settings.
 
-Plain mappings go in, so that consumer groups, share groups and Streams groups are judged alike. Partitions
-are (topic, number).
+The functions take plain mappings, so that consumer groups, share groups and Streams groups are judged alike.
+Partitions are (topic, number).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -48,7 +48,7 @@ def judge_kept(
     near = {}
     for place, offset in positions.items():
         start, end = starts.get(place, 0), ends.get(place, 0)
-        # A start of 0 says that nothing was ever deleted, so that all records may wait without danger.
+        # A start of 0 means that no record was ever deleted, so records may wait there without danger.
         if place not in lost and 0 < start <= offset and end - offset >= max(least, 1):
             part = (end - offset) / (end - start)
             if part > NEAR:
@@ -57,16 +57,16 @@ def judge_kept(
 
 
 def observe_deleted(kept: Retention, ground: Evidence) -> Observation:
-    """Say what retention took, or is about to take.
+    """Return the observation about records that retention has deleted, or is about to delete.
 
     Args:
-        kept: the partitions in question, see `judge_kept`. If it has lost ones, the near ones are not named:
-            records that are gone weigh more than those that may still be read.
+        kept: the affected partitions, see `judge_kept`. If it has lost ones, the near ones are not named,
+            because deleted records weigh more than those that can still be read.
         ground: the offsets that were compared.
 
     Returns:
-        A fault if a partition is lost or near, else "ok". Near partitions alone are the case "near", which
-        has an advice of its own.
+        A fault if a partition is lost or near, else "ok". If partitions are only near, it is the case "near",
+        which has its own advice.
     """
     if kept.lost:
         records = count(sum(kept.lost.values()), "record")
@@ -88,7 +88,7 @@ def observe_waiting(
     limit_ms: float,
     need_lags: Callable[[], None],
 ) -> Observation:
-    """Say which record has waited longest, and whether that is longer than the limit.
+    """Return the observation about the record that has waited longest; a fault if that is above the limit.
 
     Args:
         waiting_ms: partition -> how long its oldest waiting record has waited, in milliseconds. It holds only
@@ -110,12 +110,13 @@ def observe_waiting(
         f"the time of the first waiting record of {count(len(waiting_ms), 'partition')}",
         assumed=["records carry the time at which they were written, and clocks agree"],
     )
-    # Of two equal times the higher place wins, so that two runs over the same facts name the same one.
+    # Among equal times the highest partition is named, so that two runs with equal facts name the same one.
     longest_ms, place = max((waited_ms, place) for place, waited_ms in waiting_ms.items())
     text = f"the oldest record that is not read waits for {duration(longest_ms)}, in {first_names([place])}"
     if longest_ms > limit_ms:
         return Observation(True, text, ground)
-    # One record that waits too long is enough for a fault; "ok" speaks of all partitions, so it needs all.
+    # One record that waits too long is enough for a fault. "ok" is about all partitions: it needs the times
+    # of all of them.
     need_lags()
     _need_all_times(lags, waiting_ms)
     return Observation(False, text, ground)
@@ -130,26 +131,33 @@ def _need_all_times(lags: Mapping[Place, int], waiting_ms: Mapping[Place, int]) 
 
 
 class ClampedSetting(NamedTuple):
-    """A setting of a group that its brokers replace by their own limit (KIP-1240)."""
+    """Describes a setting of a group that its brokers replace by their own limit (KIP-1240).
+
+    Attributes:
+        name: name of the setting.
+        value: its value as it was set.
+        used: the value that brokers use instead.
+        limit: name of the broker's setting that is the limit.
+    """
 
     name: str
     value: str
-    used: str  # what counts in its place
-    limit: str  # the broker's setting that says so
+    used: str
+    limit: str
 
     def __str__(self) -> str:
         return f"{self.name}={self.value} counts as {self.used}, the brokers' {self.limit}"
 
 
 def find_clamped(settings: Mapping[str, str], limits: Mapping[str, str]) -> list[ClampedSetting]:
-    """Return the settings of a group that lie outside its brokers' limits, which count in their place.
+    """Return the settings of a group that are outside its brokers' limits; the brokers use the limit instead.
 
-    A broker refuses such a value when it is set; it comes about when the brokers' limits change later. The
-    broker then says so in its log only, and describes the value as it was set.
+    A broker refuses to set such a value. It arises if the brokers' limits change later. Then the broker tells
+    that only in its log, and still describes the value as it was set.
 
     Args:
-        settings: the group's, such as share.record.lock.duration.ms.
-        limits: the brokers' settings, such as group.share.max.record.lock.duration.ms.
+        settings: name -> value of the group's settings, such as share.record.lock.duration.ms.
+        limits: name -> value of the brokers' settings, such as group.share.max.record.lock.duration.ms.
     """
     return [found for name, value in settings.items() for found in _clamps(name, value, limits)]
 
@@ -167,8 +175,8 @@ def _clamps(name: str, value: str, limits: Mapping[str, str]) -> Iterator[Clampe
 
 
 def _limit_names(kind: str, rest: str) -> Iterable[tuple[str, str]]:
-    """Return ("min" or "max", name of the brokers' setting) for each limit of a group's setting."""
+    """Yield ("min" or "max", name of the brokers' setting) for each possible limit of a group's setting."""
     for side in ("min", "max"):
         yield side, f"group.{kind}.{side}.{rest}"
-        # Quirk: of replicas the limit's name lacks "num.": group.streams.max.standby.replicas.
+        # Quirk: the limit for replicas has no "num." in its name: group.streams.max.standby.replicas.
         yield side, f"group.{kind}.{side}.{rest.removeprefix('num.')}"

@@ -1,7 +1,7 @@
-"""The checks that share groups and Streams groups have in common: members, lag, retention and settings.
+"""Check what share groups and Streams groups have in common: members, lag, retention and settings.
 
-Each is a function of the examined group and the limits, as those of consumer groups in `member_checks` and
-`offset_checks`. Lags count records; times are milliseconds.
+Each check is a function of the examined group and the limits, as those of consumer groups in `member_checks`
+and `offset_checks`. Lags are numbers of records; times are milliseconds.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -35,18 +35,18 @@ TOOL = {"share": "kafka-share-groups.sh", "streams": "kafka-streams-groups.sh"}
 
 
 def describe_with(group: KindExamination[Any], option: str) -> str:
-    """Say how to learn what another table of Kafka's tool shows; a remedy.
+    """Return the remedy for what only another table of Kafka's tool shows.
 
     Args:
         group: the group.
-        option: of the tool, such as "--members --verbose"; "" for the table of offsets.
+        option: the tool's option for that table, such as "--members --verbose"; "" for the table of offsets.
     """
     command = " ".join(filter(None, [TOOL[group.state.protocol], "--describe --group GROUP", option]))
     return f"add a table: {command} >> FILE, or {ASK}"
 
 
 def kind_members_seen(group: KindExamination[Any]) -> str:
-    """Name the members as evidence; a group that has none, or shows none, is unknown."""
+    """Return the members as evidence; end the check as unknown if the group has none, or shows none."""
     if group.state.members is None:
         end_unknown("the source lists no members", describe_with(group, "--members --verbose"))
     # None above and () here have different remedies: another table of the tool, or a member to start.
@@ -58,13 +58,13 @@ def kind_members_seen(group: KindExamination[Any]) -> str:
 def need_number(
     group: KindExamination[Any], settings: Mapping[str, str] | None, name: str, resource: str
 ) -> int:
-    """Return the number that a setting is set to; unknown if the source does not show it.
+    """Return the value of a setting that is a number; end the check as unknown if the source lacks it.
 
     Args:
         group: the group.
-        settings: of the group or of its brokers; None if the source shows none.
+        settings: name -> value, of the group or of its brokers; None if the source shows none.
         name: the setting's name.
-        resource: of which a user needs DESCRIBE_CONFIGS to be shown the setting: "group" or "cluster".
+        resource: the resource on which a user needs DESCRIBE_CONFIGS to see it: "group" or "cluster".
     """
     value = (settings or {}).get(name, "")
     if not value.isdigit():
@@ -100,10 +100,10 @@ def came_or_went(group: KindExamination[Any]) -> int:
 
 
 def kind_state_check(group: KindExamination[Any], _: Limits) -> Observation:
-    """Look for a group that is not Stable, whose assignment is still to come, or whose members changed.
+    """Look for a group that is not Stable, or whose members changed between the two looks.
 
-    An Empty group and one that is NotReady are cases of their own. A Stable group of which members came or
-    went between the looks is a fault, too: one look would call it steady.
+    An Empty group and one that is NotReady are cases of their own. A group that is Stable at both looks is a
+    fault, too, if members joined or left in between: it rebalances again and again.
     """
     state = group.state
     status = need(
@@ -129,10 +129,10 @@ def kind_state_check(group: KindExamination[Any], _: Limits) -> Observation:
 
 
 def missing_topics_check(group: KindExamination[Any], _: Limits) -> Observation:
-    """Look for topics of the group that the cluster does not show: there are none, or this user may not.
+    """Look for topics of the group that the cluster does not show.
 
-    The source does not tell which of the two it is, so the text says only that the cluster does not show the
-    topic.
+    Either they do not exist, or this user may not see them. The source does not tell which, so neither does
+    the text.
     """
     need(group.state.topics, "the source does not show which topics there are")
     hidden = group.state.hidden
@@ -144,9 +144,12 @@ def missing_topics_check(group: KindExamination[Any], _: Limits) -> Observation:
 
 
 def kind_lags(group: KindExamination[Any]) -> dict[Place, int]:
-    """Return the lags that are known, in records; unknown if none is. A partition never written to has 0."""
+    """Return the known lags, in records; end the check as unknown if none is known.
+
+    A partition to which no record was ever written has the lag 0.
+    """
     shown = need(group.lags, "the source shows no lag", describe_with(group, ""))
-    # The known lags come last and win: an end of 0 only fills in a partition that has no lag of its own.
+    # Known lags win. An end of 0 only gives a lag to partitions that have none.
     lags = {place: 0 for place, end in group.ends.items() if not end} | shown
     if not lags:
         end_unknown("no partition has a lag that is known", AGAIN)
@@ -159,16 +162,18 @@ def _lags_seen(lags: Collection[Place]) -> str:
 
 
 def kind_lag_check(group: KindExamination[Any], limits: Limits) -> Observation:
-    """Look for partitions that lag by more than the limit; "ok" takes the lag of each that has a position.
+    """Look for partitions that lag by more than the limit.
 
-    One partition above the limit is enough for a fault. "ok" speaks of all partitions, so it is unknown if
-    the lag of one of them is. A group without members is the case "empty": nobody is there to be too slow.
+    One partition above the limit is enough for a fault. "ok" is about all partitions, so the check is unknown
+    if the lag of one of them is unknown. A group without members is the case "empty": its lag does not
+    come from slow members.
     """
     lags = kind_lags(group)
     above = [place for place, lag in lags.items() if lag > limits.lag]
     if not above:
         need_known_lags(group)
-    # A negative lag, of a position beyond the end, would hide as many records that wait elsewhere.
+    # A position beyond the end makes a negative lag. It counts as 0, or it would hide records that wait in
+    # other partitions.
     total = sum(max(lag, 0) for lag in lags.values())
     worst = max(lags, key=lags.__getitem__)
     text = f"{count(total, 'record')} wait, most in {first_names([worst])} ({max(lags[worst], 0):,})"
@@ -179,11 +184,11 @@ def kind_lag_check(group: KindExamination[Any], limits: Limits) -> Observation:
 
 
 def need_known_lags(group: KindExamination[Any]) -> None:
-    """End the check as unknown if a partition with a position, or a read one with records, has no lag."""
+    """End the check as unknown if a partition with a position or with records has no known lag."""
     lags = group.lags or {}
     starts = by_place(group.state.starts)
     dark = [place for place, offset in group.positions.items() if offset >= 0 and place not in lags]
-    # A group keeps no position of a partition of which it has done nothing yet; records in it may all wait.
+    # A group has no position in a partition of which it has processed nothing yet. All its records may wait.
     dark += [
         place
         for place, end in group.ends.items()
@@ -194,9 +199,9 @@ def need_known_lags(group: KindExamination[Any]) -> None:
 
 
 def two_looks(group: KindExamination[Any]) -> tuple[Any, Any]:
-    """Return both looks at the group, the first one first; of one look the check is unknown.
+    """Return both looks at the group, the first one first; end the check as unknown if there is only one.
 
-    A change in time cannot be told from one look: without the first one no check may say "ok".
+    A change in time cannot be seen in one look.
     """
     return need(group.first, TWO_LOOKS), group.state
 
@@ -204,23 +209,24 @@ def two_looks(group: KindExamination[Any]) -> tuple[Any, Any]:
 def waiting_twice(group: KindExamination[Any], places: Collection[Place]) -> list[Place]:
     """Return the partitions among `places` in which records waited at both looks.
 
-    A partition that was empty at the first look may just not have been polled yet, so it does not stand
-    still. One whose lag is unknown at either look is left out.
+    A partition that was empty at the first look is left out: its new records may just not be polled yet. A
+    partition whose lag is unknown at either look is left out, too.
     """
     before, after = (by_place(look.lag) for look in two_looks(group))
     return [place for place, lag in after.items() if place in places and lag > 0 and before.get(place, 0) > 0]
 
 
 def twice(group: KindExamination[Any], places: Collection[Place]) -> str:
-    """Name two looks at partitions as evidence."""
+    """Return two looks at partitions as evidence."""
     return f"{_lags_seen(places)}, in two looks {duration(group.elapsed_ms)} apart"
 
 
 def kind_trend_check(group: KindExamination[Any], limits: Limits) -> Observation:
     """Look for a lag that grew between the looks, above the limit or towards it.
 
-    Below the limit a lag counts as growing if more than half of what was written between the looks came on
-    top, and at least `limits.written` records: a group that keeps up is behind by less than that.
+    Below the limit, the lag of all partitions together counts as growing if it grew by at least
+    `limits.written` records, and by more than half of the records written between the looks. The lag of a
+    group that keeps up grows by less.
     """
     first, last = (by_place(look.lag) for look in two_looks(group))
     # A lag that only one look shows is no change: it may have been the same before.
@@ -240,13 +246,13 @@ def kind_trend_check(group: KindExamination[Any], limits: Limits) -> Observation
 
 
 def done_beyond(group: OtherGroup) -> dict[Place, int]:
-    """Return how many records beyond the position of each partition are done already, where that is known.
+    """Return how many records beyond its position each partition has processed already.
 
-    The lag of a share group leaves them out (KIP-1226), so that they are what lies between position and end
-    without the lag. A Streams group has none.
+    A share group may process later records before the one at its position. Its lag does not count them
+    (KIP-1226), so their number is end - position - lag. A Streams group has none.
 
     Returns:
-        Partition -> records, of those with a position, an end and a lag that are all known.
+        Partition -> number of records, for partitions whose position, end and lag are all known.
     """
     positions, ends = by_place(group.positions), by_place(group.ends)
     return {
@@ -257,16 +263,16 @@ def done_beyond(group: OtherGroup) -> dict[Place, int]:
 
 
 def kind_deleted_check(group: KindExamination[Any], limits: Limits) -> Observation:
-    """Look for records that retention deleted before they were done, or is about to.
+    """Look for records that retention deleted before they were processed, or is about to delete.
 
-    Partitions without a position are left out; unknown if none is left, or if the source does not show the
-    oldest records.
+    Partitions without a position are left out. The check is unknown if none is left, or if the source does
+    not show the first offsets of partitions.
     """
     starts = by_place(
         need(group.state.starts, "the source does not show the oldest records that partitions keep")
     )
     done = done_beyond(group.state)
-    # What is done beyond the position may be just what was deleted, and was read in time.
+    # Processed records beyond the position are counted as read: deleted records may be just those.
     firm = {place: offset + done.get(place, 0) for place, offset in group.positions.items() if offset >= 0}
     kept = judge_kept(firm, starts, group.ends, limits.written)
     compared = firm.keys() & starts
@@ -293,10 +299,10 @@ def kind_waiting_check(group: KindExamination[Any], limits: Limits) -> Observati
 def kind_settings_check(group: KindExamination[Any], _: Limits) -> Observation:
     """Look for settings of the group that its brokers clamp, and for too few heartbeats in a session.
 
-    A clamped setting is told before the heartbeats: brokers use another value than the one that is set, so
-    that what is set says little.
+    A clamped setting is reported first: brokers use another value than the one that was set, so a comparison
+    of the set values would mean little.
 
-    Unknown if this user is not shown the settings of the group and of its brokers.
+    The check is unknown if brokers do not show this user the settings of the group and their own.
     """
     state = group.state
     if state.settings is None or state.limits is None:
@@ -307,7 +313,7 @@ def kind_settings_check(group: KindExamination[Any], _: Limits) -> Observation:
     kind = state.protocol
     session = state.settings.get(f"{kind}.session.timeout.ms", "")
     heartbeat = state.settings.get(f"{kind}.heartbeat.interval.ms", "")
-    # A group may keep settings and no timeouts among them.
+    # The group may have settings, but not these timeouts.
     if not (session.isdigit() and heartbeat.isdigit()):
         _end_without_settings(group)
     times = f"heartbeat {duration(int(heartbeat))}, session {duration(int(session))}"
@@ -318,10 +324,10 @@ def kind_settings_check(group: KindExamination[Any], _: Limits) -> Observation:
 
 
 def _end_without_settings(group: KindExamination[Any]) -> NoReturn:
-    """End a check as unknown for want of settings, with the way to them.
+    """End a check as unknown because settings are missing, and name the remedy.
 
     Args:
-        group: one whose source is a file is told to ask the cluster; of a cluster the missing right is named.
+        group: if its source is a file, the remedy is to ask the cluster; otherwise it is the missing right.
 
     Raises:
         UnknownError: always.
@@ -336,7 +342,7 @@ def _end_without_settings(group: KindExamination[Any]) -> NoReturn:
 
 
 def seen_positions(group: KindExamination[Any]) -> Evidence:
-    """Name the positions of the group as evidence; a source without any is unknown."""
+    """Return the group's positions as evidence; end the check as unknown if the source shows none."""
     need(group.state.positions, "the source shows no offsets of the group", describe_with(group, ""))
     return evidence(f"offsets of {count(len(group.positions), 'partition')} in {group.where}")
 

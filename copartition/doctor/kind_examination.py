@@ -1,4 +1,4 @@
-"""Examines a share group or a Streams group: two looks at a cluster, or what a file keeps of one or two."""
+"""Examine a share group or a Streams group: two looks at a cluster, or one or two looks in a file."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class KindExamination(Generic[G]):
         """The time between the looks in milliseconds; 0 for one look, or if a look has no time."""
         if self.first is None or self.first.at is None or self.state.at is None:
             return 0
-        # The looks keep their own times, so that a file of two looks has the time that was between them.
+        # Each look has its own time, so a file with two looks has the time between them.
         return 1000 * (self.state.at - self.first.at).total_seconds()
 
     @property
@@ -66,10 +66,10 @@ class KindExamination(Generic[G]):
 
     @property
     def rows(self) -> list[tuple[str, int, int | None]]:
-        """Members as the page lists them: name, partitions or active tasks, and None.
+        """A row for each member: name, number of partitions or active tasks, and None.
 
-        The records that wait for one member are not known: several read a partition, or one reads several
-        topics in a task.
+        The None stands for the number of records that wait for the member. It is unknown, because several
+        members may read a partition, or a task may read several topics.
         """
         return [(self.names[member.id], _load(member), None) for member in self.members]
 

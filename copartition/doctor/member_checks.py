@@ -1,6 +1,6 @@
-"""The checks of a group's members: its state, who owns what, subscriptions, settings, its coordinator.
+"""Check a group's members: its state, owners of partitions, subscriptions, settings, and its coordinator.
 
-Each is a function of the examined group and the limits, see `checks`. Times are milliseconds.
+Each check is a function of the examined group and the limits, see `checks`. Times are milliseconds.
 """
 
 from collections import Counter
@@ -31,13 +31,14 @@ from copartition.kit.words import count, duration, list_names
 
 
 def state_check(group: Examination, _: Limits) -> Observation:
-    """Look for a group that is not Stable, or whose members changed between the looks.
+    """Look for a group that is not Stable, or whose members changed between the two looks.
 
-    Two looks at a Stable group that rebalanced in between would else be called steady.
+    A group that is Stable at both looks may have rebalanced in between.
     """
     members = count(len(group.state.members) + group.state.unlisted, "member")
     if group.last is not None and group.state.status is None:
-        # librdkafka has no names for these states of the consumer protocol; each other one has a name.
+        # librdkafka has no names for the states Assigning and Reconciling of the consumer protocol. Every
+        # other state has a name.
         text = f"the group is assigning or reconciling with {members}"
         return Observation(True, text, evidence(f"the state in {group.where}"))
     status = known_status(group)
@@ -47,7 +48,7 @@ def state_check(group: Examination, _: Limits) -> Observation:
     if changed := group.came_or_went:
         text = f"{count(changed, 'member')} came or went in {duration(group.elapsed_ms)}, so it rebalanced"
         return Observation(True, f"the group is {status} with {members}; {text}", ground)
-    # A step of a simulated run has a generation in place of a state: it is what a finished rebalance left.
+    # A snapshot of a simulated run has "generation N" instead of a state: its rebalance has ended.
     return observe(
         status != "Stable" and not status.startswith("generation "),
         f"the group is {status} with {least}{members}",
@@ -58,10 +59,10 @@ def state_check(group: Examination, _: Limits) -> Observation:
 
 
 def clients_check(group: Examination, _: Limits) -> Observation:
-    """Look for different client libraries in a group whose leader assigns.
+    """Look for different client libraries in a group whose leader computes the assignment.
 
-    In a group of the consumer protocol the coordinator assigns, so that the libraries do not matter. In any
-    other group members whose library is not seen are assumed to run one of those that are.
+    In a group of the consumer protocol the coordinator computes it, so the libraries do not matter. In other
+    groups, members whose library is unknown are assumed to run one of the known libraries.
     """
     if group.state.protocol == "consumer":
         text = "the coordinator assigns, whatever the members' client libraries are"
@@ -80,7 +81,7 @@ def clients_check(group: Examination, _: Limits) -> Observation:
 def owners_check(group: Examination, _: Limits) -> Observation:
     """Look for partitions with two owners, as in a capture that was taken during a rebalance.
 
-    Unknown if no member has a partition, which is no sign of health.
+    The check is unknown if no member has a partition.
     """
     seen = owners_seen(group)
     twice = group.owned_twice
@@ -92,14 +93,14 @@ def owners_check(group: Examination, _: Limits) -> Observation:
 def idle_check(group: Examination, _: Limits) -> Observation:
     """Look for members without a partition, listed or only counted by the source.
 
-    Three cases have an advice of their own: too few partitions, partitions enough for every member, and
-    members that come and go, whose number should not be taken for too large.
+    Three cases have their own advice: there are too few partitions; there are enough partitions for every
+    member; or members join and leave, so that their number may be wrong.
     """
     seen = owners_seen(group)
     every = zip(group.state.members, group.loads, strict=True)
     times = Counter(member.client_id or member.id for member, load in every if not load)
     names = [name if number == 1 else f"{name} ({number} members)" for name, number in times.items()]
-    # A table with a row for each partition lists no idle member; some sources at least count them.
+    # A table with one row for each partition lists no idle members, but some sources tell their number.
     idle = times.total() + group.state.unlisted
     if not idle:
         if not group.state.members_complete:
@@ -120,11 +121,11 @@ def idle_check(group: Examination, _: Limits) -> Observation:
 
 
 def _subscriptions(group: Examination) -> list[tuple[str, ...]]:
-    """Return the topics that each member subscribes to, in the order of members; all must be known.
+    """Return the topics that each member subscribes to, in the order of members.
 
     Raises:
-        UnknownError: a member's topics are not told; if the cluster hides topics of the group, that is the
-            reason that is named.
+        UnknownError: the topics of a member are unknown. If the cluster hides topics of the group, the error
+            names that as the reason.
     """
     members = group.state.members
     topics = [member.topics for member in members if member.topics is not None]
@@ -136,17 +137,17 @@ def _subscriptions(group: Examination) -> list[tuple[str, ...]]:
 
 
 def _balance(group: Examination) -> tuple[AssignmentQuality, Evidence]:
-    """Judge how even the loads are, as `assignment-diff` does, with the evidence.
+    """Judge how even the loads are, as `assignment-diff` does.
 
-    Unknown if a partition has two owners, or an owner although no member subscribes to its topic. A balance
-    that looks even is unknown, too, if the source may leave out members without partitions.
+    The check is unknown if a partition has two owners, or has an owner although no member subscribes to its
+    topic. An even balance is unknown, too, if the source may leave out members without partitions.
 
     Args:
-        group: the group. If it shows a single topic, members that tell no subscription are assumed to read
-            it.
+        group: the group. If it has a single topic, members without a known subscription are assumed to read
+            that topic.
 
     Returns:
-        The judgement, and the evidence for it with the assumptions that it rests on.
+        The judgement, and the evidence and assumptions on which it is based.
     """
     seen = [owners_seen(group)]
     assumed = []
@@ -163,29 +164,32 @@ def _balance(group: Examination) -> tuple[AssignmentQuality, Evidence]:
         if group.owned_twice:
             end_unknown("a partition has two owners", "see owners")
         end_unknown("a partition has an owner, and no member subscribes to its topic", AGAIN)
-    # A member without partitions would make the same loads uneven; what is uneven already stays so.
+    # A hidden member without partitions would make even loads uneven. Uneven loads would stay uneven.
     if is_even(balance) and not (group.state.members_complete or group.state.unlisted):
         end_unknown("the source does not show members without partitions, which would be given some", ASK)
     return balance, evidence(*seen, assumed=assumed)
 
 
 def _share(loads: Sequence[int]) -> str:
-    """Say how many partitions members have: "2 partitions a member", "1 to 3 partitions a member"."""
+    """Return how many partitions members have, such as "1 to 3 partitions a member"."""
     fewest, most = min(loads), max(loads)
     return f"{f'{fewest:,} to ' if fewest < most else ''}{count(most, 'partition')} a member"
 
 
 def _who_assigns(group: Examination) -> str:
-    """Return the case of advice by who assigns: the coordinator, a leader of Kafka Streams, or another."""
+    """Return the case of the advice, which depends on what computes the assignment.
+
+    "consumer": the coordinator; "streams": a leader of Kafka Streams; "": another leader.
+    """
     if group.state.strategy == CLASSIC_STREAMS:
         return "streams"
     return "consumer" if group.state.protocol == "consumer" else ""
 
 
 def load_check(group: Examination, _: Limits) -> Observation:
-    """Look for an assignment that another one beats in balance, by the judge that `assignment-diff` has.
+    """Look for an assignment that is less even than the best possible one, as `assignment-diff` judges it.
 
-    The advice depends on who assigns, or on partitions without an owner.
+    The advice depends on what computes the assignment, and on whether partitions have no owner.
     """
     balance, ground = _balance(group)
     loads, best = _share(balance.loads), _share(balance.best_loads)
@@ -203,8 +207,8 @@ def load_check(group: Examination, _: Limits) -> Observation:
 def spread_check(group: Examination, _: Limits) -> Observation:
     """Look for a topic of which one member has at least two partitions more than its share.
 
-    The share is the topic's partitions divided by its subscribers, rounded up. Loads may be even all the
-    same: a member with all partitions of a busy topic may have as many as the others.
+    The share is the topic's partitions divided by its subscribers, rounded up. That may happen although all
+    members have equally many partitions: one of them may have all partitions of a busy topic.
     """
     balance, ground = _balance(group)
     fullest, share = balance.topic_fullest, balance.best_topic_fullest
@@ -220,7 +224,7 @@ def subscriptions_check(group: Examination, _: Limits) -> Observation:
     # Members with unknown subscriptions cannot hide a difference between those that are known.
     common: set[str] = set.intersection(*subscribed) if subscribed else set()
     some = sorted({name for topics in subscribed for name in topics} - common)
-    # A difference that is seen stands; that there is none takes the subscriptions of every member.
+    # One difference is enough for a fault. "No difference" needs the subscriptions of every member.
     if not some:
         _subscriptions(group)
     text = f"only some members subscribe to {list_names(some, SHOWN)}"
@@ -229,16 +233,16 @@ def subscriptions_check(group: Examination, _: Limits) -> Observation:
 
 
 def static_check(group: Examination, _: Limits) -> Observation:
-    """Look for a `group.instance.id` that is there twice, moves to another member, or is missing for some.
+    """Look for a `group.instance.id` that two members have, that moves, or that only some members have.
 
-    Three faults, of which the first that is seen is told: two members have one id; an id is with another
-    member than at the first look; only some members have one. None and all are both fine.
+    There are three faults, and the first one found is reported: two members have the same id; an id belongs
+    to another member than at the first look; only some members have an id.
     """
     seen = members_seen(group)
     names = [member.instance_id for member in group.state.members if member.instance_id]
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
     before = {member.instance_id: member.id for member in group.members_before or ()}
-    # An id that the first look did not show is a new member, not one that moved.
+    # An id that the first look did not show is that of a new member; it did not move.
     moved = sorted(
         member.instance_id
         for member in group.state.members
@@ -251,7 +255,7 @@ def static_check(group: Examination, _: Limits) -> Observation:
         text = "it restarted, or two processes have that id"
         shown = list_names(moved, SHOWN)
         return Observation(True, f"between the looks {shown} got another member id: {text}", ground)
-    # A file without any id may be of a tool that does not print them; a cluster shows them if there are any.
+    # A file without any id may be the output of a tool that does not print them. A cluster shows all ids.
     if not names and group.last is None:
         end_unknown("the source shows no group.instance.id; not every capture has them")
     members = count(len(group.state.members), "member")
@@ -264,14 +268,15 @@ def static_check(group: Examination, _: Limits) -> Observation:
 
 
 def timeouts_check(group: Examination, _: Limits) -> Observation:
-    """Look for sessions too short for three heartbeats, or longer than the time between two polls.
+    """Look for a session too short for three heartbeats, or longer than the longest time between two polls.
 
-    In a classic group only the members know these; in the consumer protocol (KIP-848) the coordinator tells
-    its members the first two, out of the settings of the group, which brokers show.
+    In a classic group only members know these timeouts. In the consumer protocol (KIP-848) the coordinator
+    tells the heartbeat interval and the session timeout to its members. It takes them from the settings of
+    the group, which brokers show.
 
     Raises:
-        UnknownError: the heartbeat interval or the session timeout is not known. If only the time between
-            polls is not known, it is assumed to be above the session.
+        UnknownError: the heartbeat interval or the session timeout is unknown. If only the time between polls
+            is unknown, it is assumed to be above the session timeout.
     """
     consumer = group.state.protocol == "consumer"
     times = {name: _milliseconds(group, name) for name in TIMEOUTS}
@@ -306,9 +311,9 @@ def timeouts_check(group: Examination, _: Limits) -> Observation:
 
 
 def _milliseconds(group: Examination, name: str) -> float | None:
-    """Return a timeout in milliseconds; None if it is not known, or is no number."""
+    """Return a timeout in milliseconds; None if it is unknown, or not a number."""
     try:
-        # The user may have given the value with --set; one that is no number is as good as none.
+        # The user may have given the value with --set. A value that is not a number counts as unknown.
         return float(group.settings[name])
     except (KeyError, ValueError):
         return None
@@ -317,8 +322,8 @@ def _milliseconds(group: Examination, name: str) -> float | None:
 def converted_check(group: Examination, _: Limits) -> Observation:
     """Look for a group of the consumer protocol in which members still speak the classic one.
 
-    A group of another protocol is "ok". Unknown if no member is seen to be classic, and the source does not
-    tell the protocol of each.
+    A group of another protocol is "ok". The check is unknown if no member is known to be classic, and the
+    source does not tell the protocol of every member.
     """
     seen = members_seen(group)
     protocol = need(group.state.protocol, "the source does not show the group's protocol")
@@ -338,8 +343,8 @@ def converted_check(group: Examination, _: Limits) -> Observation:
 def limits_check(group: Examination, _: Limits) -> Observation:
     """Look for settings of a group that its brokers replace by their own limits (KIP-1240).
 
-    A broker describes such a setting as it was set, so the two have to be compared here. A classic group has
-    no settings at its brokers and is "ok".
+    A broker still describes such a setting with the value that was set, so both are compared here. A classic
+    group has no settings at its brokers and is "ok".
     """
     protocol = need(group.state.protocol, "the source does not show the group's protocol")
     if protocol != "consumer":
@@ -362,11 +367,11 @@ _BY_RACK = {"range", "sticky", "cooperative-sticky"}
 
 
 def racks_check(group: Examination, _: Limits) -> Observation:
-    """Look for a client.rack that decides nothing: neither who gets a partition nor where members fetch.
+    """Look for a client.rack that has no effect.
 
-    Racks decide in two ways. Some strategies look at them when they assign partitions; and with a
-    replica.selector.class a broker looks at them when members fetch. Only if neither holds is a rack useless,
-    and only that is a fault.
+    A rack may have two effects. Some strategies prefer members in the rack of a partition's replicas. With
+    a replica.selector.class, brokers let members fetch from a replica in their rack. It is a fault only if
+    neither is the case.
     """
     seen = members_seen(group)
     racked = sorted({member.client_id or member.id for member in group.state.members if member.rack})
@@ -393,9 +398,10 @@ def racks_check(group: Examination, _: Limits) -> Observation:
 
 
 def joined_check(group: Examination, limits: Limits) -> Observation:
-    """Look for topics that are joined by partition, and whose equal numbers are with different members.
+    """Look for topics that are joined by partition, and whose equal partition numbers have different owners.
 
-    The source must show every partition of them, unless a pair that is apart is seen: one is enough.
+    One such number is enough for a fault. To say that there is none, the source must show every partition of
+    these topics.
 
     Raises:
         UnknownError: no topics are named with --join; a topic is not in the group; a partition has two
@@ -405,7 +411,7 @@ def joined_check(group: Examination, limits: Limits) -> Observation:
     seen = owners_seen(group)
     if group.owned_twice:
         end_unknown("a partition has two owners", "see owners")
-    # Partition numbers of each topic; a topic may have more than the source shows, see `complete` below.
+    # The partition numbers of each topic that the source shows; it may not show all, see `complete` below.
     numbers = {name: {number for topic, number in group.owners if topic == name} for name in limits.joined}
     if missing := sorted(name for name, shown in numbers.items() if not shown):
         end_unknown(f"the group shows nothing of {list_names(missing)}", "see that members subscribe to it")
@@ -413,13 +419,13 @@ def joined_check(group: Examination, limits: Limits) -> Observation:
     owners = {number: {group.owners[name, number] for name in limits.joined} for number in shared}
     apart = [number for number, members in owners.items() if len(members) > 1]
     ground = evidence(seen)
-    # A pair that is apart proves the fault whatever else there is; "all together" needs every partition.
+    # One number with different owners proves the fault. "All have the same owner" needs every partition.
     if not group.state.complete and not apart:
         end_unknown("the source does not show all partitions of the topics")
     if len({len(shown) for shown in numbers.values()}) > 1 and group.state.complete:
         text = ", ".join(f"{name} {len(shown)}" for name, shown in numbers.items())
         return Observation(True, f"the topics differ in partitions: {text}", ground)
-    # Without an owner in any topic the numbers are neither together nor apart.
+    # Numbers without an owner in any of the topics prove nothing.
     free = [number for number, members in owners.items() if members == {-1}]
     if free and not apart:
         end_unknown(f"{count(len(free), 'partition number')} of the topics have no owner", "see unread")
@@ -430,10 +436,9 @@ def joined_check(group: Examination, limits: Limits) -> Observation:
 def coordinator_check(group: Examination, _: Limits) -> Observation:
     """Look for a broker with more than twice its share of the groups, and more than 20 of them.
 
-    With few groups any distribution is uneven, as names are hashed to partitions of `__consumer_offsets`.
-
-    The share is the number of groups divided by the brokers. Unknown for a file, and if this user may not
-    list groups, or may not DESCRIBE the topic whose leaders are the coordinators.
+    The share is the number of groups divided by the number of brokers. Up to 20 groups do not count, because
+    the coordinator is chosen by a hash of the group's name, so that few groups are never spread evenly. The
+    check is unknown for a file, and if this user may not list groups or not DESCRIBE `__consumer_offsets`.
     """
     broker, here, others, brokers = need(
         group.coordinator,

@@ -1,6 +1,6 @@
-"""Name what was seen of an examined group as evidence, or end a check with what is missing to know it.
+"""Name what a check has seen as evidence, or end the check as unknown and name what is missing.
 
-A check that cannot tell raises `UnknownError`: no "ok" is a default.
+A check that cannot tell raises `UnknownError`. So "ok" is never a default.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +16,7 @@ from copartition.kit.words import count, list_names
 T = TypeVar("T")
 
 Examined: TypeAlias = Examination | KindExamination[Any]
-"""A group of any kind, as it was seen."""
+"""The examination of a group of any kind."""
 
 Status: TypeAlias = Literal["ok", "found", "unknown"]
 
@@ -26,7 +26,7 @@ ASK = "ask the cluster: copartition doctor GROUP -b HOST:PORT"
 AGAIN = "run it again in a minute, when the group is Stable"
 
 TWO_LOOKS = "it takes two looks at a cluster"
-"""The text of "unknown" for a check of what changes in time, if the source is one look, as a file is."""
+"""What is missing for a check of a change in time, if the source is a single look, such as a file."""
 
 NO_MEMBERS = Missing("the group has no member", "start a member, and run it again")
 
@@ -37,30 +37,39 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 
 class Limits(NamedTuple):
-    """The bounds of what is still healthy; they come from the command's options."""
+    """Holds the bounds of what is still healthy; they come from the command's options.
 
-    lag: int = 10_000  # records, of one partition
-    hot: float = 0.5  # the largest share of the new records that one partition may get
-    written: int = 1_000  # fewer new records say nothing of hot partitions
-    joined: tuple[str, ...] = ()  # topics that are joined partition by partition
-    waiting_ms: float = 600_000  # how long a record may wait until it is read
+    Attributes:
+        lag: the largest healthy lag of a partition, in records.
+        hot: the largest healthy share of the new records that one partition gets.
+        written: number of new records below which shares and changes of lag are not judged.
+        joined: the topics that are joined partition by partition.
+        waiting_ms: the longest healthy time for which a record waits until it is read, in milliseconds.
+    """
+
+    lag: int = 10_000
+    hot: float = 0.5
+    written: int = 1_000
+    joined: tuple[str, ...] = ()
+    waiting_ms: float = 600_000
 
 
 class Advice(NamedTuple):
-    """One entry of `checks.toml`: why a finding matters, and what to do; a sentence or two each."""
+    """Holds an advice of `checks.toml`: why a finding matters, and what to do, one or two sentences each."""
 
     why: str
     action: str
 
 
 class Observation(NamedTuple):
-    """The result of a check that could tell.
+    """Holds the result of a check that could tell whether something is wrong.
 
     Attributes:
         found: True if something is wrong.
-        text: what is seen, a clause without a full stop.
-        ground: the sources it was read from, and what is assumed.
-        case: names the advice that fits, a table inside the check's in `checks.toml`; "": the usual advice.
+        text: what was seen, a clause without a full stop.
+        ground: the sources that it was read from, and what is assumed.
+        case: the name of the advice that fits, a table inside the check's table in `checks.toml`; "" for the
+            usual advice.
     """
 
     found: bool
@@ -70,25 +79,33 @@ class Observation(NamedTuple):
 
 
 class Check(NamedTuple):
-    """A check: its function, how bad a finding is, and the advice for each case ("": the usual advice)."""
+    """Describes a check.
 
-    name: str  # as reports and docs/doctor.md have it, with blanks
-    look: Callable[[Any, Limits], Observation]  # of an examination of the kind that the check is for
+    Attributes:
+        name: its name in reports and in docs/doctor.md, with blanks.
+        look: its function; it takes an examination of the kind of group that the check is for.
+        severity: how bad it is if the check finds something.
+        advice: case -> advice; "" is the usual advice.
+        vital: whether a group is not called healthy if this check is unknown.
+    """
+
+    name: str
+    look: Callable[[Any, Limits], Observation]
     severity: Severity
     advice: Mapping[str, Advice]
-    vital: bool = False  # a group of which this is unknown is not called healthy
+    vital: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The answer of one check for one group.
+    """Holds the answer of one check about one group.
 
-    Invariant: `found` is False if `ground` is `Missing`; what is not seen is neither wrong nor fine.
+    Invariant: `found` is False if `ground` is `Missing`.
 
     Attributes:
         check: the check.
-        ground: the evidence, or what is missing: then the status is "unknown".
-        text: what is seen, or what is not known, a clause without a full stop.
+        ground: the evidence; or what is missing, and then the status is "unknown".
+        text: what was seen, or what is unknown, a clause without a full stop.
         found: True if something is wrong.
         case: see `Observation.case`.
 
@@ -103,7 +120,7 @@ class Finding:
     case: str = ""
 
     def __post_init__(self) -> None:
-        # A fault of the program, not of the group: a check that saw something has to say where.
+        # This would be a bug of a check: one that finds something must name where it was seen.
         if self.found and isinstance(self.ground, Missing):
             raise ValueError(f"{self.check.name} is found without evidence: {self.ground}")
 
@@ -119,7 +136,7 @@ class Finding:
 
 
 class UnknownError(Exception):
-    """Raised by a check if its source does not tell what it needs; `_look` turns it into "unknown"."""
+    """The source does not tell what a check needs; `checks._look` turns it into a finding "unknown"."""
 
     def __init__(self, missing: Missing) -> None:
         super().__init__(missing.what)
@@ -140,42 +157,42 @@ def end_unknown(what: str, remedy: str = ASK) -> NoReturn:
 
 
 def need(value: T | None, what: str, remedy: str = ASK) -> T:
-    """Return the value if there is one; else the check ends as unknown (see `end_unknown`).
+    """Return the value; end the check as unknown if it is None (see `end_unknown`).
 
-    Only None is "no value": 0 and an empty mapping are answers.
+    0 and an empty mapping are values.
     """
-    # Not by truth: a lag of 0 is known.
+    # `is None` and not falsehood: a lag of 0 is known.
     if value is None:
         end_unknown(what, remedy)
     return value
 
 
 def need_visible(group: Examination) -> None:
-    """See that the cluster shows this user all topics of the group: else the check is unknown.
+    """End the check as unknown if the cluster hides topics of the group from this user.
 
-    A broker leaves out commits of topics that a user may not DESCRIBE, without an error. So a group whose
-    topics are hidden looks like one that has committed nothing and lags nowhere.
+    A broker leaves out the commits of topics that a user may not DESCRIBE, without an error. So a group whose
+    topics are hidden looks like a group without commits and without lag.
     """
     if group.hidden is not None:
         raise UnknownError(group.hidden)
 
 
 def first_names(partitions: Iterable[Place]) -> str:
-    """Return partitions as orders-0, orders-1 and so on, sorted, the first `SHOWN`."""
+    """Return the first `SHOWN` partitions, sorted, as in "orders-0, orders-1", and the number of the rest."""
     return list_names([f"{topic}-{number}" for topic, number in sorted(partitions)], SHOWN)
 
 
 def observe(bad: object, fault: str, ok: str, ground: Evidence, case: str = "") -> Observation:
-    """Return an observation: the clause `fault` if `bad` is truthy, else the clause `ok`.
+    """Return an observation with the clause `fault` if `bad` is truthy, otherwise with the clause `ok`.
 
     Args:
-        bad: the faults that were seen, or their number, or a condition.
-        fault: what is seen if there are any; it may be written for some even if there are none.
-        ok: what is seen if there are none.
-        ground: the evidence for either.
+        bad: the faults, their number, or a condition.
+        fault: what was seen if something is wrong.
+        ok: what was seen if nothing is wrong.
+        ground: the evidence in both cases.
         case: the case of the fault, see `Observation.case`.
     """
-    # Only a fault has cases, so "ok" shows the usual advice.
+    # Only a fault has a case. An "ok" has the usual advice.
     return Observation(True, fault, ground, case) if bad else Observation(False, ok, ground)
 
 
@@ -185,26 +202,26 @@ def evidence(*seen: str, assumed: Iterable[str] = ()) -> Evidence:
 
 
 def observe_nobody(group: Examined, text: str) -> Observation:
-    """Return the fault of a group without members, in the case "empty", which has an advice of its own.
+    """Return the fault of a group without members: the case "empty", which has its own advice.
 
     Args:
-        group: a group of which the source says that it has no member.
-        text: what follows from that, a clause.
+        group: a group that has no members, by its source.
+        text: the consequence, a clause.
     """
     return Observation(True, text, evidence(f"members in {group.where}: none"), "empty")
 
 
 def members_seen(group: Examination) -> str:
-    """Name the members as evidence; a group that has none, or shows none, is unknown."""
+    """Return the members as evidence; end the check as unknown if the group has none, or shows none."""
     if not group.state.members:
-        # A table without owners does not tell an empty group from one in a rebalance.
+        # A table without owners may be that of an empty group or of one in a rebalance.
         gone = group.state.status == "Empty" or group.last is not None
         raise UnknownError(NO_MEMBERS if gone else Missing("the source shows no member", ASK))
     return f"{count(len(group.state.members), 'member')} in {group.where}"
 
 
 def owners_seen(group: Examination) -> str:
-    """Name the owners of partitions as evidence; a group in which no partition has an owner is unknown."""
+    """Return the owners of partitions as evidence; end the check as unknown if no partition has one."""
     members_seen(group)
     if not group.owned:
         end_unknown(
@@ -214,7 +231,7 @@ def owners_seen(group: Examination) -> str:
 
 
 def known_status(group: Examination) -> str:
-    """Return the state of the group by Kafka's name; unknown if the source does not tell it."""
+    """Return Kafka's name for the state of the group; end the check as unknown if the source lacks it."""
     state = "add a table: kafka-consumer-groups.sh --describe --state --group GROUP >> FILE, or "
     return need(
         group.state.status,

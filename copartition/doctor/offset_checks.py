@@ -1,7 +1,7 @@
-"""The checks of a group's offsets: partitions that nobody reads, lags, commits and what became of them.
+"""Check a group's offsets: partitions without a reader, lags, and committed offsets.
 
-Each is a function of the examined group and the limits, see `checks`. Lags count records; times are
-milliseconds.
+Each check is a function of the examined group and the limits, see `checks`. Lags are in records; times
+are milliseconds.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -32,13 +32,13 @@ from copartition.kit.words import count, duration, list_names
 
 
 def unread_check(group: Examination, _: Limits) -> Observation:
-    """Look for partitions that no member has, of topics that members read.
+    """Look for partitions without an owner, of topics that members read.
 
-    New partitions are a case of their own: no member has to be started, and records may be skipped there.
+    New partitions are a case of their own. There no member has to be started, but records may be skipped.
     """
     if not group.state.members:
         if group.last is None:
-            known_status(group)  # a table without owners may show a rebalance
+            known_status(group)  # without the state, a table without owners may show a rebalance
         text = f"no member is there, so nobody reads {count(len(group.owners), 'partition')}"
         return observe_nobody(group, text)
     topics = group.read_topics
@@ -48,7 +48,8 @@ def unread_check(group: Examination, _: Limits) -> Observation:
         if not (group.state.complete and group.owned):
             end_unknown("the source does not show partitions without an owner and a commit")
         if group.last is not None and group.state.status != "Stable":
-            # A member that was killed is listed as an owner until its session ends.
+            # "Every partition has an owner" is not enough: a member that was killed is listed as an owner
+            # until its session ends.
             end_unknown("the group is not Stable, so who reads is not settled", AGAIN)
         text = f"every partition of {count(len(topics), 'topic')} has a reader"
         return Observation(False, text, evidence(owners_seen(group), "the partition counts of its topics"))
@@ -61,9 +62,14 @@ def unread_check(group: Examination, _: Limits) -> Observation:
 
 
 def _look_new(group: Examination, free: Collection[Place]) -> bool:
-    """Return whether partitions without an owner look new: above all owned ones of a topic, never committed.
+    """Return whether all these partitions look as if they were added to their topics just now.
 
-    An old partition that lost its owner has a lower number than others, or a commit.
+    A new partition has a higher number than every owned partition of its topic, and no commit. An old
+    partition that lost its owner has a commit, or a lower number than others.
+
+    Args:
+        group: the group.
+        free: partitions without an owner.
     """
     highest = dict(group.owned)  # ascending, so the last one stays
     known = {*(group.lags or {}), *(() if group.last is None else group.last.committed)}
@@ -71,7 +77,7 @@ def _look_new(group: Examination, free: Collection[Place]) -> bool:
 
 
 def _records_in(group: Examination, places: Collection[Place]) -> str:
-    """Say how many records are in these partitions, and how many come a second; "" if a look lacks an end."""
+    """Return a clause on how many records these partitions have and get each second; "" if unknown."""
     if group.first is None or group.last is None or not all(place in group.last.ends for place in places):
         return ""
     records = sum(group.last.ends[place] for place in places)
@@ -90,7 +96,7 @@ def left_over_check(group: Examination, _: Limits) -> Observation:
     waiting = sum(max(lag, 0) for (topic, _), lag in (group.lags or {}).items() if topic in left)
     assumed = []
     if any(member.topics is None for member in group.state.members):
-        # A member that tells no subscription may read a topic of which it has no partition just now.
+        # A member without a known subscription may read a topic of which it has no partition now.
         assumed.append("members subscribe only to topics that they have partitions of")
     if not left:
         need_visible(group)
@@ -105,7 +111,7 @@ def left_over_check(group: Examination, _: Limits) -> Observation:
 
 
 def _offsets_seen(group: Examination, places: Collection[Place]) -> str:
-    """Name offsets of partitions as evidence."""
+    """Return the offsets of these partitions as evidence."""
     if not places:
         return "the offsets of the group: none is committed"
     what = "lag in the source of" if group.last is None else "commits and ends of"
@@ -113,7 +119,10 @@ def _offsets_seen(group: Examination, places: Collection[Place]) -> str:
 
 
 def _lags(group: Examination) -> dict[Place, int]:
-    """Return the lags that are known, in records; unknown if none is. An empty partition lags by 0."""
+    """Return the known lags, in records; end the check as unknown if none is known.
+
+    A partition with an owner and without records has the lag 0.
+    """
     if group.last is None:
         describe = "capture kafka-consumer-groups.sh --describe without --members, or "
         return need(group.lags, "the source shows no lag", describe + ASK)
@@ -129,13 +138,15 @@ def _lags(group: Examination) -> dict[Place, int]:
 
 
 def _need_all_lags(group: Examination, lags: Collection[Place]) -> None:
-    """End the check as unknown if a partition with an owner has no known lag: else it would be "ok" unseen.
+    """End the check as unknown if the lag of a partition with an owner is unknown.
+
+    Checks call this before they say "ok" about all partitions.
 
     Args:
         group: the group.
         lags: the partitions whose lag is known.
     """
-    # Of a partition without an owner nobody expects a lag.
+    # Partitions without an owner are not needed: `unread_check` reports them.
     dark = {*group.owned} - {*lags}
     if not dark:
         return
@@ -153,19 +164,21 @@ def _need_all_lags(group: Examination, lags: Collection[Place]) -> None:
 def lag_check(group: Examination, limits: Limits) -> Observation:
     """Look for partitions that lag by more than the limit.
 
-    "ok" takes the lag of each partition that has an owner. Three cases have an advice of their own:
-    all these partitions have no owner; there are as many members as partitions; and the rest.
+    "ok" needs the lag of every partition that has an owner. Three cases have their own advice: none of the
+    lagging partitions has an owner; there are as many members as partitions; and all others.
     """
     lags = _lags(group)
     worst = max(lags, key=lags.__getitem__)
     above = [place for place, lag in lags.items() if lag > limits.lag]
     if not above:
         _need_all_lags(group, lags)
-    # A commit beyond the end has a negative lag, which would hide as many records that wait elsewhere.
+    # A commit beyond the end makes a negative lag. It counts as 0, or it would hide records that wait in
+    # other partitions.
     total = sum(max(lag, 0) for lag in lags.values())
     waiting = f"{count(total, 'record')} wait, most in {first_names([worst])} ({max(lags[worst], 0):,})"
     text = waiting if total else f"no record waits in {count(len(lags), 'partition')}"
-    # With a member for each partition, another member would be idle: the advice must not be to add one.
+    # If there is a member for each partition already, a further one would be idle: the advice must not be
+    # to add members.
     full = len(group.state.members) + group.state.unlisted >= len(group.owners)
     case = "unread" if {*above} & {*group.owned} == set() else "full" if full else ""
     return Observation(
@@ -177,11 +190,11 @@ def lag_check(group: Examination, limits: Limits) -> Observation:
 
 
 def beyond_the_end_check(group: Examination, _: Limits) -> Observation:
-    """Look for commits above the end of their partition, as after a topic was made anew."""
+    """Look for commits beyond the end of their partition, as after a topic was deleted and created again."""
     lags = _lags(group)
     beyond = [place for place, lag in lags.items() if lag < 0]
     if not beyond:
-        # A cluster shows which partitions have no commit: these cannot be beyond their end.
+        # A cluster shows which partitions have no commit. These cannot have one beyond the end.
         clear = {*lags} if group.last is None else {*lags} | group.last.ends.keys() - group.last.committed
         _need_all_lags(group, clear)
     text = f"the commit is beyond the end of {first_names(beyond)}"
@@ -189,7 +202,7 @@ def beyond_the_end_check(group: Examination, _: Limits) -> Observation:
 
 
 def _looks(group: Examination) -> tuple[Offsets, Offsets]:
-    """Return both looks at a cluster, the first one first; of a file the check is unknown."""
+    """Return both looks at a cluster, the first one first; end the check as unknown for a file."""
     return need(group.first, TWO_LOOKS), need(group.last, TWO_LOOKS)
 
 
@@ -200,14 +213,15 @@ def _twice(group: Examination, places: Collection[Place], **assumed: Iterable[st
 
 
 def trend_check(group: Examination, limits: Limits) -> Observation:
-    """Look for a lag above the limit that grew between the looks, and for one on its way there.
+    """Look for a lag above the limit that grew between the looks, and for one that grows towards the limit.
 
-    Below the limit a lag counts as growing if at least `limits.written` records came on top, and more than
-    half of what was written. A group that keeps up is behind by what is written between two of its commits,
-    which is less if it commits at least twice between the looks.
+    Below the limit, the lag of all partitions together counts as growing if it grew by at least
+    `limits.written` records, and by more than half of the records written between the looks. The lag of a
+    group that keeps up changes by at most what is written between two of its commits. That is less than half
+    if it commits at least twice between the looks, which is assumed.
     """
     before, after = (look.lags for look in _looks(group))
-    # A partition whose first commit came between the looks has no lag before, so no change.
+    # A partition whose first commit came between the looks has no earlier lag to compare with.
     change = {place: lag - before[place] for place, lag in after.items() if place in before}
     growing = [place for place, more in change.items() if more > 0 and after[place] > limits.lag]
     if not growing:
@@ -232,11 +246,11 @@ def _records_between(group: Examination, places: Iterable[Place]) -> int:
 
 
 def _time_left(group: Examination, change: Mapping[Place, int], limits: Limits) -> str:
-    """Say when the first partition passes the limit if its lag grows on like this; a clause.
+    """Return a clause on when the first partition exceeds the limit if lags go on growing at this rate.
 
     Args:
-        group: the group.
-        change: by how much the lag of each partition grew; no lag is above the limit.
+        group: the group; none of its lags is above the limit yet.
+        change: partition -> by how much its lag grew between the looks.
         limits: the limits.
     """
     lags = _looks(group)[1].lags
@@ -246,10 +260,10 @@ def _time_left(group: Examination, change: Mapping[Place, int], limits: Limits) 
 
 
 def deleted_check(group: Examination, limits: Limits) -> Observation:
-    """Look for commits below the oldest record that is kept, and for lags of nearly all that is kept."""
+    """Look for commits whose next records retention has deleted, or is about to delete."""
     last = need(group.last, "the source does not show the oldest records that partitions keep")
     need_visible(group)
-    # A commit beyond the end is of a topic that was made anew: see `beyond the end`.
+    # A commit beyond the end is that of a deleted topic; `beyond_the_end_check` reports it.
     committed = {
         place: offset for place, offset in last.committed.items() if offset <= last.ends.get(place, offset)
     }
@@ -274,14 +288,15 @@ def waiting_check(group: Examination, limits: Limits) -> Observation:
 
 
 def standstill_check(group: Examination, _: Limits) -> Observation:
-    """Look for partitions with an owner where records wait and nothing was committed between the looks.
+    """Look for partitions with an owner in which records wait, and nothing was committed between the looks.
 
-    A partition without an owner stands still too, but no member is stuck there: see `unread`, `left over`.
+    A partition without an owner stands still, too, but there no member is stuck: see `unread_check` and
+    `left_over_check`.
     """
     first, last = _looks(group)
     members_seen(group)
     owned = {*group.owned}
-    # Records at both looks: a partition that was empty at the first one may just not have been polled yet.
+    # Records must wait at both looks: those that are new at the second one may just not be polled yet.
     waiting = [place for place, lag in last.lags.items() if lag > 0 and first.lags.get(place, 0) > 0]
     still = [place for place in waiting if place in owned and first.committed[place] == last.committed[place]]
     if not still:
@@ -297,7 +312,7 @@ def standstill_check(group: Examination, _: Limits) -> Observation:
 
 
 def _with_owners(group: Examination, places: Collection[Place]) -> Iterator[str]:
-    """Yield a clause for each owner: its partitions, its name and its host, to find the process by."""
+    """Yield a clause for each owner with its partitions, its name and its host, so that it can be found."""
     by_owner: dict[int, list[Place]] = {}
     for place in sorted(places):
         by_owner.setdefault(group.owners[place], []).append(place)
@@ -310,7 +325,8 @@ def _with_owners(group: Examination, places: Collection[Place]) -> Iterator[str]
 def hot_partition_check(group: Examination, limits: Limits) -> Observation:
     """Look for a partition that got more than `limits.hot` of the records written between the looks.
 
-    Below `limits.written` new records, or four partitions, such a share may be chance: the check is unknown.
+    With fewer than `limits.written` new records, or fewer than four partitions, such a share may be chance.
+    Then the check is unknown.
     """
     first, last = _looks(group)
     fresh = {place: end - first.ends[place] for place, end in last.ends.items() if place in first.ends}
@@ -337,12 +353,12 @@ def uncommitted_check(group: Examination, _: Limits) -> Observation:
 
 
 def expiring_check(group: Examination, _: Limits) -> Observation:
-    """Look for offsets that a broker will delete, because no member is there.
+    """Look for committed offsets that a broker will delete because the group has no members.
 
-    Offsets of topics that members subscribe to do not expire (KIP-211). Those of a classic group without
-    members expire so long after the group became empty, those of a group of the consumer protocol (KIP-848)
-    so long after each was committed: a coordinator has one `offsetExpirationCondition` for each kind of
-    group.
+    Offsets of topics that members subscribe to do not expire (KIP-211). The time until offsets expire
+    (`offsets.retention.minutes`) begins when a classic group becomes empty. For a group of the consumer
+    protocol (KIP-848) it begins when each offset is committed. A coordinator has one
+    `offsetExpirationCondition` for each kind of group.
     """
     if group.state.members:
         topics = group.read_topics
@@ -361,5 +377,5 @@ def expiring_check(group: Examination, _: Limits) -> Observation:
 
 
 def _retention_remedy(group: Examination) -> str:
-    """Say how to learn when offsets expire."""
+    """Return the remedy for an unknown time after which offsets expire."""
     return ASK if group.last is None else "give this user DESCRIBE_CONFIGS on the cluster"

@@ -1,4 +1,4 @@
-"""The report on all groups of a cluster: a row for each group, the worst first; text and JSON."""
+"""Report on all groups of a cluster as text and JSON: a row for each group, the worst first."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class ExaminedGroup(NamedTuple):
-    """A group of the cluster with the findings of all checks.
+    """Holds a group of the cluster with the findings of all checks.
 
     Attributes:
-        name: its name in the cluster.
-        examination: what was seen of it.
-        findings: one for each check, in the order of `CHECKS`.
+        name: the group's name in the cluster.
+        examination: the group as it was seen.
+        findings: one for each check of the group's kind, in the order of its table.
     """
 
     name: str
@@ -33,20 +33,20 @@ class ExaminedGroup(NamedTuple):
 
     @property
     def faults(self) -> list[Finding]:
-        """The findings that found something, the most severe first, else in the order of the checks."""
+        """The findings of faults, the most severe first; equally severe ones in the order of the checks."""
         found = (finding for finding in self.findings if finding.status == "found")
         return sorted(found, key=lambda finding: SEVERITIES.index(finding.check.severity))
 
     @property
     def unknown(self) -> int:
-        """The number of checks whose answer is unknown."""
+        """Number of checks whose answer is unknown."""
         return sum(finding.status == "unknown" for finding in self.findings)
 
 
 def worst_first(groups: Sequence[ExaminedGroup]) -> list[ExaminedGroup]:
-    """Return the groups by the severity of their worst fault, then the number of faults, then the name.
+    """Return the groups sorted by the severity of their worst fault, then by number of faults, then by name.
 
-    Unknown checks do not count: what is not known is not worse than what is.
+    Unknown checks do not count.
 
     Args:
         groups: in any order.
@@ -54,7 +54,7 @@ def worst_first(groups: Sequence[ExaminedGroup]) -> list[ExaminedGroup]:
 
     def rank(group: ExaminedGroup) -> tuple[int, int, str]:
         faults = group.faults
-        # `faults` begins with the worst; a group without any comes after the mildest.
+        # `faults` begins with the worst one. A group without faults comes last.
         severity = SEVERITIES.index(faults[0].check.severity) if faults else len(SEVERITIES)
         return severity, -len(faults), group.name
 
@@ -65,17 +65,17 @@ def overview_exit_code(groups: Sequence[ExaminedGroup], unread: Mapping[str, Sou
     """Return 1 if a check of any group found something, else 2 if one could not tell, else 0.
 
     Args:
-        groups: those that were read.
-        unread: the name of each group that was not -> why; one of them is enough for a 2. So is a cluster
-            that shows no group: brokers leave out groups that a user may not DESCRIBE, without an error.
+        groups: the groups that were read. If there are none, the code is 2: brokers leave out groups that a
+            user may not DESCRIBE, without an error.
+        unread: name of each group that could not be read -> the error; if there are any, the code is 2.
     """
-    # 1 is worse than 2, though the smaller number: something found counts more than something unknown.
+    # The codes are compared by their meaning: a fault (1) counts more than something unknown (2).
     codes = {doctor_exit_code(group.findings) for group in groups} | ({2} if unread else set())
     return 1 if 1 in codes else max(codes, default=2)
 
 
 def overview_json(groups: Sequence[ExaminedGroup], unread: Mapping[str, SourceError]) -> str:
-    """Return the JSON document: the report of each group as for one alone, and why others were not read.
+    """Return the JSON document: the report on each group, and why groups could not be read.
 
     Args:
         groups: the groups in the order of the report.

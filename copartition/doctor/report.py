@@ -1,7 +1,8 @@
-"""The report on what is wrong with a group: text, JSON, a page, and the text format of Prometheus.
+"""Report what is wrong with a group, as text, JSON, an HTML page, or in the text format of Prometheus.
 
-All four are made of the same two values: the examination (what was seen) and its findings, one for each
-check, in the order of `CHECKS`. A finding without evidence is "unknown" in each, never left out, never "ok".
+All four are made from the same two values: the examination (what was seen) and its findings, one for each
+check of the group's kind, in order. A finding without evidence is "unknown" in all of them; it is never left
+out and never "ok".
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ FORMAT_VERSION = "1.0"
 """Version of the JSON document: a minor version adds fields and renames none."""
 
 MOST_MEMBERS = 100
-"""The most members that the page lists: the ones with the most partitions. The others are only counted."""
+"""The most members that the page lists: those with the most partitions. The others are only counted."""
 
 _STYLES = {"ok": "green", "found": "yellow", "unknown": "dim"}
 """Style of a check's row on a terminal, by `Finding.status`."""
@@ -54,7 +55,7 @@ def doctor_document(examination: Examined, results: Sequence[Finding]) -> dict[s
     Returns:
         Values that JSON has. Keys of `lag` are sorted by topic, then by partition number.
     """
-    # The usual advice stands with "ok" and "unknown" too, so that every row has the same fields.
+    # Rows that are "ok" or "unknown" have the usual advice, so that every row has the same fields.
     rows = [
         {
             "check": finding.check.name,
@@ -77,7 +78,7 @@ def doctor_document(examination: Examined, results: Sequence[Finding]) -> dict[s
         "strategy": examination.state.strategy,
         "elapsed_ms": round(examination.elapsed_ms) if examination.first else None,
         "checks": rows,
-        # null is not {}: the source tells no lag at all, or it tells that no partition has a known one.
+        # null means that the source tells no lags at all; {} means that no partition has a known lag.
         "lag": None
         if lags is None
         else {f"{topic}-{number}": lags[topic, number] for topic, number in sorted(lags)},
@@ -87,12 +88,12 @@ def doctor_document(examination: Examined, results: Sequence[Finding]) -> dict[s
 
 
 def print_doctor(examination: Examined, results: Sequence[Finding], console: Console) -> None:
-    """Print every check, then why each finding matters and what to do, then what would show the unknown.
+    """Print every check, then why each finding matters and what to do, then how to learn what is unknown.
 
     Args:
         examination: the group as it was seen; its warnings and assumptions are printed too.
         results: the findings of all checks, in the order of the table.
-        console: where to print; without a terminal it has no width, so long cells are bounded here.
+        console: where to print.
     """
     from copartition.kit.grid import cell, note, table  # noqa: PLC0415 - JSON does without rich
 
@@ -101,7 +102,8 @@ def print_doctor(examination: Examined, results: Sequence[Finding], console: Con
     head = examination.state.name or "group", count(len(bad), "finding"), f"{unknown} unknown"
     console.print(cell("   ".join(head), "bold"))
     listing = table(["CHECK", "RESULT", "SEEN", "READ FROM"])
-    # Without a bound one long cell would push the last column out of sight in a pipe, which has no width.
+    # Output to a pipe has no width. Without these bounds, one long cell would move the last column far to the
+    # right.
     listing.columns[2].max_width, listing.columns[3].max_width = 60, 40
     for finding in results:
         word = finding.check.severity if finding.status == "found" else finding.status
@@ -137,9 +139,9 @@ def ways_to_know(results: Sequence[Finding]) -> dict[str, list[str]]:
 
 
 def doctor_assumptions(examination: Examined, results: Sequence[Finding]) -> list[str]:
-    """Return what is taken for granted, each sentence once: first by the source, then by checks.
+    """Return the assumptions as sentences, each once: first those of the source, then those of checks.
 
-    A sentence of checks ends with their names in brackets, so that readers see which answers rest on it.
+    An assumption of checks ends with their names in brackets, so that readers see which answers depend on it.
     """
     own: dict[str, list[str]] = {}
     for finding in results:
@@ -149,7 +151,7 @@ def doctor_assumptions(examination: Examined, results: Sequence[Finding]) -> lis
 
 
 def doctor_html(examination: Examined, results: Sequence[Finding]) -> str:
-    """Return a page (HTML): what is wrong and what to do, the load of the members, every check.
+    """Return an HTML page: what is wrong and what to do, the load of the members, and every check.
 
     Args:
         examination: the group as it was seen.
@@ -167,7 +169,7 @@ def doctor_html(examination: Examined, results: Sequence[Finding]) -> str:
 
     rows = examination.rows
     names = without_ids({name: name for name, _, _ in rows})
-    # By load, then by what waits, then by name, so that the same facts give the same page.
+    # Sorted by partitions, then by records that wait, then by name, so that equal facts make equal pages.
     heaviest = sorted(rows, key=lambda row: (-row[1], -(row[2] or 0), row[0]))
     shown = heaviest[:MOST_MEMBERS]
     return render(
@@ -207,7 +209,7 @@ def doctor_metrics(groups: Sequence[tuple[Examined, Sequence[Finding]]], unread:
         for examination, _ in groups
         for (topic, number), lag in sorted((examination.lags or {}).items())
     ]
-    # Without a sample of its own, a group that stopped being readable would look as if it had got well.
+    # A group that cannot be read any more has no other samples. Without this one it would look healthy.
     missing = [({"group": name}, 1) for name in unread]
     return (
         _gauge("found", "1 where the check found something, 0 where not; none if unknown.", decided)
@@ -217,18 +219,18 @@ def doctor_metrics(groups: Sequence[tuple[Examined, Sequence[Finding]]], unread:
     )
 
 
-# The format takes a backslash, a quote or a newline in a label's value only behind a backslash. A group's
-# name may have any of them, and a scraper would misread the whole file.
+# In a label's value the format needs a backslash before a backslash, a quote and a newline. Names of groups
+# may contain any of these; without the escapes a scraper would misread the whole text.
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 def _gauge(name: str, text: str, samples: Sequence[tuple[Mapping[str, str], int]]) -> str:
-    """Return one gauge: its help and type, then a line for each sample of (labels, value).
+    """Return the lines of one gauge: its help, its type, and one line for each sample.
 
     Args:
-        name: what follows `copartition_doctor_` in the name of the gauge.
-        text: the help, on one line.
-        samples: labels by name, and the value; none leaves help and type alone.
+        name: the rest of the gauge's name, after `copartition_doctor_`.
+        text: its help, on one line.
+        samples: the samples, each as (label name -> value, value of the sample).
     """
     full = f"copartition_doctor_{name}"
     lines = [f"# HELP {full} {text}", f"# TYPE {full} gauge"]

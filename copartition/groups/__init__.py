@@ -1,7 +1,7 @@
 """Read a group from any source: snapshots, records, captured text, live groups, steps of simulations.
 
-Every reader returns a `GroupState` of `assignors.state`, and for KIP-848 the target beside it. No question is
-answered here.
+Every reader returns a `GroupState` of `assignors.state`; for a KIP-848 group also its target assignment. This
+package only reads: what is wrong with a group, or changes in it, is answered by other packages.
 """
 
 from typing import TYPE_CHECKING

@@ -128,8 +128,8 @@ def read_any_source(
     """Return the group of any kind that a source names.
 
     Args:
-        name: as for `read_source`; also the output of kafka-share-groups or kafka-streams-groups, and a
-            snapshot of such a group, or several of them, one a line, of which the first and last one count.
+        name: as for `read_source`; also the output of kafka-share-groups or kafka-streams-groups, or a file
+            of snapshots of such a group, one a line. Only the first and the last snapshot count.
         config: librdkafka settings for `live:GROUP`.
         group: which group of a file that holds several.
 

@@ -1,4 +1,4 @@
-"""Values of partitions, by place or by topic: JSON has no pairs as keys, so documents have two levels."""
+"""Convert values of partitions between (topic, number) as the key and the two levels that JSON needs."""
 
 from collections.abc import Mapping
 from typing import TypeAlias, TypeVar
@@ -10,7 +10,7 @@ Place: TypeAlias = tuple[str, int]
 
 
 def by_place(numbers: Mapping[str, Mapping[int, T]] | None) -> dict[Place, T]:
-    """Return numbers by (topic, partition), sorted; {} for None.
+    """Return (topic, partition) -> value, sorted; {} for None.
 
     >>> by_place({"orders": {1: 7, 0: 5}})
     {('orders', 0): 5, ('orders', 1): 7}
@@ -20,10 +20,7 @@ def by_place(numbers: Mapping[str, Mapping[int, T]] | None) -> dict[Place, T]:
 
 
 def by_topic(places: Mapping[Place, T]) -> dict[str, dict[int, T]]:
-    """Return the values of partitions by topic, then by number; the inverse of `by_place`.
-
-    Both levels are sorted, in whatever order the places come.
-    """
+    """Return topic -> partition number -> value, both levels sorted; the inverse of `by_place`."""
     found: dict[str, dict[int, T]] = {}
     for (topic, number), value in sorted(places.items(), key=lambda item: item[0]):
         found.setdefault(topic, {})[number] = value

@@ -21,7 +21,11 @@ _REMOTE = {"uniform": "uniform", "broker-range": "range"}
 
 
 def is_remote(strategies: tuple[str, ...]) -> bool:
-    """Return whether a list is the broker's one strategy: the consumer protocol."""
+    """Return whether these strategies need the consumer protocol, in which the broker assigns.
+
+    Args:
+        strategies: those that `plan_migration` accepts. A strategy of the broker is the only one in its list.
+    """
     return not get_assignor(strategies[0]).protocols
 
 

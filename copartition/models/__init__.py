@@ -1,4 +1,4 @@
-"""Models with settings to choose: a producer's batching and delivery, a share group's lock and members."""
+"""Model what settings do: a producer's batching and delivery, a share group's lock and number of members."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,7 @@
-"""`copartition model`: computes what settings of producers and share groups do."""
+"""The commands `copartition model ...`, which compute what settings of producers and share groups do.
+
+Modules that only a run needs are imported inside the functions, so that `--help` stays fast.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from copartition.shell.options import Decorator
 
 PRODUCERS: tuple[Client, ...] = ("java", "librdkafka")
-"""Clients whose producers are modelled."""
+"""The clients whose producers are modelled, in the order in which results are shown."""
 
 
 @click.group(cls=QuietGroup, context_settings=HELP)
@@ -128,6 +131,7 @@ def batching(
     from copartition.models.producer.tuning import tune_producer  # noqa: PLC0415
     from copartition.models.record_stream import chance_stream, read_stream  # noqa: PLC0415
 
+    # The records are recorded ones from a file, or random ones.
     stream: RecordStream
     if source is not None:
         stream = read_stream(source)
@@ -135,7 +139,7 @@ def batching(
         assert rate is not None
         assert value_bytes is not None
         stream = chance_stream(rate, value_bytes, key_bytes, limit_ms=limit, seed=seed)
-    # Clients are in the order of `PRODUCERS`, whatever the order of the options.
+    # Clients are tried in the order of `PRODUCERS`, whatever the order of the options.
     tunings = [
         tune_producer(
             stream.times_ms,
@@ -160,7 +164,12 @@ def batching(
 
 
 def _share_option(name: str, text: str) -> Decorator:
-    """Return an option that is a share of requests, 0 to 1, 0 by default."""
+    """Return a command line option that is a share of requests, from 0 to 1 and 0 by default.
+
+    Args:
+        name: name of the option, with dashes.
+        text: its help.
+    """
     return click.option(name, type=FiniteRange(0, 1), default=0.0, metavar="SHARE", help=text)
 
 
@@ -244,6 +253,7 @@ def delivery(
     faults = Faults(
         refused=refused, request_lost=request_lost, ack_lost=ack_lost, leader_changes=leader_changes
     )
+    # The followers leave the in-sync replicas at once, so that the next change of leader is an unclean one.
     if unclean is not None:
         faults = replace(faults, followers_gone_ms=unclean, replica_lag_time_max_ms=0.0)
     times = {"interval_ms": interval, "round_trip_ms": round_trip, "replication_ms": replication}
@@ -258,9 +268,13 @@ def delivery(
 
 
 def _special_record(text: str, option: str) -> tuple[int, float | Ending]:
-    """Return a value OFFSET=KIND as an offset and what is special about its record.
+    """Return the offset and the kind of a value OFFSET=KIND of the option --poison.
 
-    A KIND that is a number is the milliseconds that a member takes for the record.
+    A kind is "release", "reject", "crash", or the time in milliseconds that a member takes for the record.
+
+    Args:
+        text: the value.
+        option: name of the option, for the message.
 
     Raises:
         BadParameter: the value has another form.
@@ -273,10 +287,10 @@ def _special_record(text: str, option: str) -> tuple[int, float | Ending]:
 
 
 def _by_offset(records: Iterable[tuple[int, float | Ending]]) -> dict[int, float | Ending]:
-    """Return the special records by offset.
+    """Return offset -> kind of the special records.
 
     Raises:
-        BadParameter: a record is given twice in different ways.
+        BadParameter: a record is given twice with different kinds.
     """
     special: dict[int, float | Ending] = {}
     for offset, kind in records:

@@ -1,4 +1,4 @@
-"""Keep the events of a model in the order of time: the clock and the queue that drive every model."""
+"""Hold the clock and the queue of events that drive every model."""
 
 from collections.abc import Callable
 from heapq import heappop, heappush
@@ -6,10 +6,13 @@ from itertools import count
 
 
 class EventQueue:
-    """Events that will happen, and the clock in milliseconds, which never goes back.
+    """Holds the events that are planned, and the clock, which never goes back.
 
-    Events of one time happen in the order in which they were planned. A counter sees to that, since a heap
-    does not keep the order of equal entries.
+    Attributes:
+        now: the time in milliseconds from the beginning of the run.
+        _heap: the planned events, each as (time, number, function); a heap, the next event first.
+        _turn: numbers events in the order in which they are planned. Events with equal times happen in that
+            order, which a heap alone would not keep.
     """
 
     def __init__(self) -> None:
@@ -21,7 +24,7 @@ class EventQueue:
         return bool(self._heap)
 
     def at(self, time: float, event: Callable[[], object]) -> None:
-        """Plan an event at a time in milliseconds."""
+        """Plan an event at a time in milliseconds, which must not be before `now`."""
         heappush(self._heap, (time, next(self._turn), event))
 
     def is_due(self, time: float) -> bool:
@@ -29,6 +32,6 @@ class EventQueue:
         return bool(self._heap) and self._heap[0][0] <= time
 
     def let_next_happen(self) -> None:
-        """Move the clock to the next event, and let it happen."""
+        """Set the clock to the time of the next event, and call the event; it may plan further ones."""
         self.now, _, event = heappop(self._heap)
         event()

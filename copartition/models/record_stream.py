@@ -36,13 +36,22 @@ _LIMITS = 20
 
 @dataclass(frozen=True, slots=True)
 class RecordStream:
-    """Records in the order of their times, as columns of shape (n,)."""
+    """Holds records in the order of their times, as columns of shape (n,).
 
-    times_ms: NDArray[np.float64]  # when each record is sent, from 0 on
-    value_bytes: NDArray[np.int64]  # bytes of each value
-    key_bytes: NDArray[np.int64]  # bytes of each key, -1 for null
-    keys: list[bytes | None] | None = None  # None if they are not known
-    partitions: NDArray[np.int64] | None = None  # -1 if the producer chose; None if they are not known
+    Attributes:
+        times_ms: when each record is sent, in milliseconds from the first one.
+        value_bytes: bytes of each value.
+        key_bytes: bytes of each key; -1 for null.
+        keys: the keys; None if they are not known.
+        partitions: the partition of each record, -1 if the producer chose it; None if they are not known.
+        assumed: the assumptions about the records, as sentences.
+    """
+
+    times_ms: NDArray[np.float64]
+    value_bytes: NDArray[np.int64]
+    key_bytes: NDArray[np.int64]
+    keys: list[bytes | None] | None = None
+    partitions: NDArray[np.int64] | None = None
     assumed: tuple[str, ...] = ()
 
     def place_keys(self, partitions: int, client: str, seed: int) -> NDArray[np.int64]:
@@ -136,6 +145,7 @@ def read_stream(path: str | Path) -> RecordStream:
     keys = None
     key_bytes = np.full(len(rows), -1)
     if "key" in rows[0]:
+        # csv.DictReader gives None for a cell that is missing at the end of a row.
         if short := [place for place, row in enumerate(rows, 2) if row["key"] is None]:
             raise SourceError(f"{path}: row {short[0]} has no key; leave it empty for null, after its comma")
         # CSV has no null, so an empty cell means null; an empty key cannot be given.

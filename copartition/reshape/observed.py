@@ -79,8 +79,8 @@ class KeySample:
 
     def add(self, records: Records) -> None:
         """Count gaps of a batch and keep some of its keys."""
-        # Two rows in a row of one partition: what lies between their offsets is no record. It is the marker
-        # of a transaction, an aborted record, or one that compaction took away.
+        # Offsets between two consecutive records of a partition hold no record to read: they are markers of
+        # transactions, aborted records, or records that compaction has removed.
         along = (np.diff(records.partition) == 0) & (np.diff(records.offset) > 0)
         near = along & (np.diff(records.offset) < _NEAR)
         self.gaps += int((np.diff(records.offset)[near] - 1).sum())

@@ -176,6 +176,7 @@ def _other_group(cluster: Cluster, name: str, kind: str, topic: str) -> ReadingG
     positions = (group.positions or {}).get(topic, {})
     if not positions and topic not in (group.topics or {}):
         return None
-    # Unlike a lag from commits it is the coordinator's own count: records that are done out of order are out.
+    # The coordinator counts these lags itself. Unlike a lag from commits, they leave out records that were
+    # processed out of order.
     lags = None if group.lag is None else group.lag.get(topic)
     return ReadingGroup(name, kind, None, positions, None if lags is None else sum(lags.values()))

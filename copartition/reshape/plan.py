@@ -139,7 +139,8 @@ def plan_reshape(
     copy = Copy(topic.records, copy_rate or ASSUMED_RATE, copy_rate is None, topic.written_per_s, unread)
     assumed = tuple(_assumptions(topic, profile, copy, pace))
     ground = Evidence((_read_words(topic), *_seen_words(topic)), assumed)
-    # What is read is judged first: it does not depend on the rule, and is told also where that is not known.
+    # These reasons come from the topic and its groups. They do not depend on the rule, so they are given even
+    # if the rule is unknown.
     chosen = profile or _usual_profile(summary)
     reasons = [*_about_topic(topic, target, partitions, ground), *_about_groups(topic, target, ground)]
     reasons += [Reason("unseen", "open", missing.what, missing) for missing in topic.missing]

@@ -69,7 +69,7 @@ def switch_table(groups: Sequence[GroupSwitch], written: Sequence[str]) -> Table
 def print_switch(
     groups: Sequence[GroupSwitch], target: str, written: Sequence[str], console: Console
 ) -> None:
-    """Print where every group is and goes on.
+    """Print for each group what it has not read yet in the old topic, and where it continues in the new one.
 
     Args:
         groups: the groups.

@@ -48,7 +48,7 @@ class EndLook(NamedTuple):
 
 
 def why_not_still(first: EndLook, second: EndLook) -> str | None:
-    """Return what shows that writers still write, a sentence; None if they stand still.
+    """Return a sentence on what shows that writers are still active; None if nothing shows it.
 
     >>> look = EndLook({0: (0, 10)}, {0: 10})
     >>> why_not_still(look, look), why_not_still(look, EndLook({0: (0, 12)}, {0: 12}))
@@ -67,7 +67,7 @@ def why_not_still(first: EndLook, second: EndLook) -> str | None:
             f"writers still write: {count(sum(written.values()), 'record')} came to {where} {names} "
             "between two looks"
         )
-    # Before it ends nobody knows whether its records count, so no position can be moved past them.
+    # Until a transaction ends, nobody knows whether its records count. So no position can be moved past them.
     if second.open_offsets:
         names = list_names([str(place) for place in second.open_offsets], _NAMED)
         where = "partition" if len(second.open_offsets) == 1 else "partitions"

@@ -201,6 +201,7 @@ def _error_text(error: BaseException, path: str, *, verbose: bool) -> str:
 
         for line in "".join(traceback.format_exception(error)).rstrip().split("\n"):
             click.echo(visible(line), err=True)
+    # Messages of the library name its arguments; the user of a command knows them as flags.
     text = name_flags(str(error))
     return text if expected else f"{error!r}; this is a bug, run it with -v and report it"
 
@@ -215,7 +216,12 @@ def name_flags(text: str) -> str:
 
 
 def complain(ctx: click.Context, what: str) -> None:
-    """Print one line on stderr that begins with the command's name; invisible characters are escaped."""
+    """Print one line on stderr; invisible characters are escaped.
+
+    Args:
+        ctx: the command's context, with whose name the line begins.
+        what: the text, without a line break.
+    """
     click.echo(f"{ctx.command_path}: {visible(what)}", err=True)
 
 
@@ -247,7 +253,8 @@ def write(text: str, out: str | None = None, *, painted: bool = False) -> None:
         if sys.stdout is None:
             raise click.ClickException("standard output is closed")
         encoding = sys.stdout.encoding
-        text = text.encode(encoding, "backslashreplace").decode(encoding)  # it may not be UTF-8
+        # If the encoding lacks a character, such as ASCII a "→", the report has an escape and not an error.
+        text = text.encode(encoding, "backslashreplace").decode(encoding)
         click.echo(text, nl=False, color=True)  # colours are decided already; click would drop them in a pipe
         return
     try:
@@ -320,7 +327,7 @@ class Output(NamedTuple):
     out: str | None = None
 
     def write(self, text: str) -> None:
-        """Write a finished report as it is."""
+        """Write a finished report; only invisible characters are changed, see the function `write`."""
         write(text, self.out)
 
     def paint(self, draw: Callable[[Console], None]) -> None:
@@ -330,6 +337,7 @@ class Output(NamedTuple):
         """
         from rich.console import Console  # noqa: PLC0415 - JSON, help and completion do without it
 
+        # A file gets colours only with --color always; for standard output None lets rich decide.
         terminal = {"always": True, "never": False}.get(self.color, None if self.out is None else False)
         screen = sys.stdout if self.out is None else None
         # rich decides about colours from the file that it writes to. That is a buffer here, so a probe on the
@@ -351,7 +359,12 @@ class Output(NamedTuple):
         write(text, self.out, painted=True)
 
     def show(self, draw: Callable[[Console], None], **texts: Callable[[], str]) -> None:
-        """Write a report in its form: `texts[form]()` if there is such a text, else what `draw` prints."""
+        """Write a report in its form.
+
+        Args:
+            draw: prints the report to a console, for the form "text" and any other that `texts` lacks.
+            texts: form -> function that returns the report. Only that of the wanted form is called.
+        """
         if self.form in texts:
             self.write(texts[self.form]())
         else:

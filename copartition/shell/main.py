@@ -87,6 +87,7 @@ class _Verbs(QuietGroup):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the commands under their headings, all in columns of one width."""
+        # click would align each section by itself; all names are padded to one width, so the texts line up.
         longest = max(len(name) for commands in SECTIONS.values() for name in commands)
         for heading, commands in SECTIONS.items():
             with formatter.section(heading):
@@ -128,6 +129,7 @@ def help(ctx: click.Context, words: tuple[str, ...]) -> None:  # noqa: A001 - th
 
     Exit code: 0 it is shown; 2 there is no such command.
     """
+    # The group itself answers, so the help is the same as that of --help, errors included.
     assert ctx.parent is not None
     ctx.parent.command.main([*words, "--help"], prog_name=ctx.parent.info_name)
 

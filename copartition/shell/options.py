@@ -45,6 +45,7 @@ class ClientChoice(click.Choice[str]):
         """Return the client that a name stands for; raise BadParameter if it stands for none of them."""
         from partitioning.profiles import known_client  # noqa: PLC0415 - help does without
 
+        # An unknown name goes to click as it is, so that the usage error shows what the user wrote.
         known = known_client(value)
         client = None if known is None else known.client
         return super().convert(client or value, param, ctx)
@@ -67,6 +68,7 @@ def one_argument(
     def decorate(command: Command) -> Command:
         @wraps(command)
         def with_argument(*args: Any, **values: Any) -> None:
+            # click passes the values of all options as keywords; those of other options stay as they are.
             own = {parameter: values.pop(parameter) for parameter in parameters if parameter in values}
             command(*args, **{name: build(**own)}, **values)
 
@@ -257,12 +259,25 @@ def time_option(name: str, text: str, *names: str, default: str | None = None) -
 
 
 def partitions_option(text: str, most: int, *, required: bool = False) -> Decorator:
-    """Return the option -n, the partition count of a topic, from 1 to `most`."""
+    """Return the option -n, the partition count of a topic, which a command gets as `partitions`.
+
+    Args:
+        text: the option's text in help.
+        most: the largest count; the least is 1.
+        required: whether the option must be given.
+    """
     return click.option("-n", "--partitions", type=click.IntRange(1, most), required=required, help=text)
 
 
 def count_option(name: str, text: str, default: int | None = None, *, least: int = 1) -> Decorator:
-    """Return an option whose value is an integer of at least `least`; help shows the default."""
+    """Return an option whose value is an integer; help shows the default.
+
+    Args:
+        name: the long name, such as "--seed".
+        text: the option's text in help.
+        default: the value without the option; None for no default.
+        least: the least value.
+    """
     return click.option(
         name, type=click.IntRange(least), default=default, show_default=default is not None, help=text
     )
@@ -395,12 +410,20 @@ def _pattern(ctx: click.Context, option: click.Parameter, text: str | None) -> P
 
 
 def topics_option(text: str) -> Decorator:
-    """Return the option --topic TOPIC=N, got as `topics`, a tuple of (topic, partition count)."""
+    """Return the repeatable option --topic TOPIC=N, which a command gets as `topics`.
+
+    That is a tuple of (topic, partition count) in the order of the command line; a topic may be in it twice.
+    """
     return repeated_option("--topic", "topics", read=_topic_count, metavar="TOPIC=N", text=text)
 
 
 def grow_option(text: str, name: str = "grow") -> Decorator:
-    """Return the option --grow TOPIC=N, got as `name`, a dict of partition counts by topic."""
+    """Return the repeatable option --grow TOPIC=N, which a command gets as a dict topic -> partition count.
+
+    Args:
+        text: the option's text in help.
+        name: the argument of the command.
+    """
     return repeated_option("--grow", name, read=_topic_count, build=dict, metavar="TOPIC=N", text=text)
 
 
@@ -412,6 +435,7 @@ def members_option(*names: str, id_: str, text: str) -> Decorator:
         id_: the placeholder for a member's id in help, such as "CLIENT".
         text: the option's text in help.
     """
+    # `_new_member` reads this form for all commands; only the word for the id differs.
     metavar = f"{id_}[:INSTANCE][@TOPIC,..]"
     return repeated_option(*names, read=_new_member, metavar=metavar, text=text)
 
@@ -422,7 +446,7 @@ def _topic_count(text: str, option: str) -> tuple[str, int]:
     Raises:
         click.BadParameter: the text has another form; the message names `option`.
     """
-    # The last "=" counts, so that an error shows a wrong topic name whole.
+    # The last "=" counts, so that the error shows the whole name if a topic's name contains "=".
     topic, _, digits = text.rpartition("=")
     count = parse_number(digits, MAX_GROUP_PARTITIONS)
     if not topic or count is None:
@@ -469,7 +493,12 @@ def split_topics(text: str, whole: str, option: str) -> tuple[str, ...]:
 
 
 def _build_pace(**values: Any) -> object:
-    """Return the `Pace` with the options that were given, and its defaults for the others."""
+    """Return the `Pace` with the options that were given, and its own defaults for the others.
+
+    Args:
+        values: name of the field of `Pace` -> value; None if the option was not given.
+    """
+    # `Pace` alone has the defaults, so options that were not given must not reach it, not even as None.
     given = {name: value for name, value in values.items() if value is not None}
     return build_lazily("copartition.deploys.pace", "Pace")(**given)
 

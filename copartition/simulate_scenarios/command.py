@@ -1,4 +1,7 @@
-"""`copartition simulate`: runs scenarios, compares records with the model, and replays logs."""
+"""The command `copartition simulate`: it runs scenarios, compares records with the model, and replays logs.
+
+Modules that only a run needs are imported inside the functions, so that `--help` stays fast.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +38,13 @@ if TYPE_CHECKING:
     from copartition.simulation.inputs.scenario import CapturedScenario
 
 _RECORD = ".ndjson"
-"""The ending of a record's name, which distinguishes it from a scenario and a capture."""
+"""The suffix of a record's file name, by which a record is distinguished from a scenario and a capture."""
 _SHOWN = 100
-"""The most characters that are shown of a line that differs."""
+"""The most characters of a differing line that are shown."""
 
 
 class ScenarioInputs(NamedTuple):
-    """The options about scenarios that `simulate` and `size` share.
+    """Holds the options about scenarios that `simulate` and `size` have in common.
 
     Attributes:
         assignors: the strategies to run each scenario with; if empty, its own.
@@ -141,7 +144,7 @@ def _build_inputs(
     grow: dict[str, int],
     **others: Any,
 ) -> ScenarioInputs:
-    """Return the `ScenarioInputs` of the options, with what happens in the words of `parse_happening`."""
+    """Return the `ScenarioInputs` of the options; what happens is put in the words of `parse_happening`."""
     happenings = (
         *deploys,
         *(f"add {members}" for members in joins),
@@ -276,16 +279,17 @@ def simulate(
         output.show(partial(print_ready, rows), json=partial(dump, rows))
     else:
         captured = inputs.read(plans)
+        # Several scenarios of one group share assumptions; each sentence is printed once.
         for text in dict.fromkeys(text for _, assumed in captured for text in assumed):
             complain(ctx, f"assumed: {text}")
         ctx.exit(_report(captured, runs, output, html, answers=inputs.are_captures(plans)))
 
 
 def _find(plan: str) -> Path:
-    """Return the file that is meant: the one at this path, or the ready scenario with this name.
+    """Return the file of a scenario that the user names by its path, or by the name of a ready one.
 
     Raises:
-        ScenarioError: there is neither; the message names ready scenarios of a similar name.
+        ScenarioError: there is neither; the message names ready scenarios with similar names.
     """
     # Help and completion do without these.
     from pathlib import Path  # noqa: PLC0415
@@ -309,10 +313,10 @@ def _report(
     *,
     answers: bool,
 ) -> int:
-    """Run all scenarios, then write the report; so an error leaves no half of a report. Return the exit code.
+    """Run all scenarios, write the report, and return the exit code.
 
-    The exit code is 1 if something of a captured group stops, and 2 if that is unknown for a group or the
-    user interrupted the runs.
+    The report is written after the last run, so that an error leaves no half of a report. The exit code is 1
+    if something of a captured group stops, and 2 if that is unknown, or if the user interrupted the runs.
 
     Args:
         captured: the scenarios, in the order in which they are shown.
@@ -331,6 +335,7 @@ def _report(
         from copartition.simulate_scenarios.page import simulation_html  # noqa: PLC0415 - needs the extra "report"
     if runs is not None and output.form == "ndjson":
         raise click.UsageError("-o ndjson is the log of one seed; leave --runs out")
+    # With several assignors each scenario stands there more than once, so its name alone is not unique.
     several, interrupted = len({scenario.assignor for scenario, _ in captured}) > 1, False
     plans: list[Runs] = []
     stops: list[Stops | Missing] = []
@@ -338,7 +343,7 @@ def _report(
     for base in captured:
         name = base.scenario.name + (f" with {base.scenario.assignor}" if several else "")
         if runs is None:
-            # The bar covers a single run, for its clock: a large group takes many seconds.
+            # A progress bar even for a single run, because a large group takes many seconds.
             results += track(
                 map(run, [base.scenario]), f"{base.scenario.name} with {base.scenario.assignor}", 1
             )
@@ -348,6 +353,7 @@ def _report(
             plans.append(plan)
             results.append(result)
             stops += [stopped] if stopped is not None else []
+            # Fewer runs mean that the user pressed Ctrl-C. What has been run is still reported.
             if interrupted := len(plan.summaries) < runs:
                 break
     if html is not None:
@@ -368,10 +374,19 @@ def _report(
 def _run_seeds(
     base: CapturedScenario, name: str, runs: int, *, answers: bool
 ) -> tuple[Runs, SimulationResult, Stops | None]:
-    """Return the figures of every seed, the first run of a scenario, and what a captured group stops.
+    """Run a scenario with several seeds.
 
-    A bar on the terminal shows the progress. Ctrl-C leaves out the runs that are not made yet, and says so.
-    Only the first run is kept whole; of the others only the figures are kept.
+    A bar on the terminal shows the progress. After Ctrl-C the remaining runs are left out, and a message says
+    so. Only the first run is kept whole; of the others only the figures are kept.
+
+    Args:
+        base: the scenario with its assumptions.
+        name: its name in the report.
+        runs: number of seeds.
+        answers: whether the scenario is of a captured group, so that what stops is computed.
+
+    Returns:
+        The figures of every run, the first run, and what stops; None for the last if not `answers`.
     """
     from copartition.deploys.stops import measure, run_phases, sum_up_stops  # noqa: PLC0415 - only this command
     from copartition.simulation import Runs, simulate_seeds  # noqa: PLC0415 - as above
@@ -383,6 +398,7 @@ def _run_seeds(
     else:
         results = simulate_seeds(scenario, range(scenario.seed, scenario.seed + runs))
     tracked = track(results, what := f"{scenario.name} with {scenario.assignor}", runs)
+    # Ctrl-C during the first run ends the command, because there is nothing to report yet.
     first = next(tracked)
     summaries, figures = [first.summary], [measure(first)] if answers else []
     try:
@@ -391,13 +407,16 @@ def _run_seeds(
             summaries.append(result.summary)
     except KeyboardInterrupt:
         complain(click.get_current_context(), f"interrupted: {what} has {len(summaries):,} of {runs:,} runs")
-        # The last run may have been interrupted between its two kinds of figures.
+        # The last run may have been interrupted after `figures` was extended and before `summaries` was.
         figures = figures[: len(summaries)]
     return Runs(scenario, summaries), first, sum_up_stops(base, name, figures) if answers else None
 
 
 def _compare_log(log: BinaryIO) -> int:
-    """Run a log again, and return the exit code: 0 if it is the same, 1 after printing where it differs."""
+    """Run again what a log records, and return the exit code: 0 if it is the same, 1 if it differs.
+
+    The first difference is printed.
+    """
     from copartition.simulation.outcome.log import replay  # noqa: PLC0415 - only this command needs it
 
     difference = replay(iter(partial(log.readline, MAX_FILE_BYTES), b""))  # not every file has lines

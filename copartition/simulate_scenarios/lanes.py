@@ -1,12 +1,12 @@
-"""Draw partitions as lanes over time: what each was doing, and which consumers read it.
+"""Draw partitions as lanes over time: the phases of each, and the consumers that read it.
 
-If that takes few enough rectangles, each is exact, and neighbouring lanes with the same course share one.
-Otherwise the picture becomes a grid with fewer lanes and, if that is still too much, with coarser time. So
-the size of a page stays bounded, however large the group and however long the run.
+If few enough rectangles are needed, each is exact, and neighbouring lanes that are equal share one. Otherwise
+the picture becomes a grid with fewer lanes and, if that is still too much, with coarser time. So the size of
+a page is bounded, however large the group is and however long the run.
 
-There are three index spaces. A partition's flat index counts the partitions of all topics, in the order of
-`Timeline.first`. A rank is its place from the top of the picture. A lane is a rank or, in a grid, a group of
-neighbouring ranks. Times are milliseconds of the run; positions and sizes are pixels of the page.
+There are three index spaces. A partition's *flat index* counts the partitions of all topics, in the order of
+`Timeline.first`. Its *rank* is its place from the top of the picture. A *lane* is a rank or, in a grid, a
+group of neighbouring ranks. Times are milliseconds of the run; positions and sizes are pixels of the page.
 """
 
 from __future__ import annotations
@@ -25,10 +25,14 @@ from copartition.simulation.outcome.timeline import PHASE_NAMES
 
 
 class Rectangles(NamedTuple):
-    """Rectangles as columns: first and last lane, beginning and end, and one of the rows they were made from.
+    """Holds rectangles as columns of shape (blocks,).
 
-    All columns have shape (blocks,). The lane `bottom` is included; `row` is an index into the merged
-    columns.
+    Attributes:
+        top: the first lane.
+        bottom: the last lane, included.
+        start: the beginning in ms, or the first column of a grid.
+        end: the end in ms, or the column after the last one.
+        row: the index of one of the rows that the rectangle was made from.
     """
 
     top: NDArray[np.int64]
@@ -49,25 +53,24 @@ def merge(
     end: NDArray[np.float64],
     *same: NDArray[np.integer],
 ) -> Rectangles:
-    """Return neighbouring lanes with the same times, and with the same values in `same`, as one block.
+    """Merge rows of neighbouring lanes with equal times and equal values of `same` into rectangles.
 
-    Two times count as the same if they lie in the same multiple of `grain`. `lane`, `start`, `end` and the
-    columns of `same` have shape (rows,).
+    Times count as equal if they are in the same multiple of `grain`. All columns have shape (rows,).
 
     Args:
-        grain: the length of time that counts as nothing, above 0.
+        grain: the length of time that is too short to be seen, above 0.
         lane: the lane of each row.
         start: when each row begins.
         end: when each row ends.
-        same: whole numbers of each row that must be equal within a block.
+        same: columns of whole numbers that must be equal within a rectangle.
     """
     alike = (np.floor(start / grain), np.floor(end / grain), *same)
-    # The last key counts most, so equal rows come together, in the order of their lanes.
+    # lexsort sorts by its last key first. So rows that are alike come together, in the order of their lanes.
     order = np.lexsort((lane, *alike))
     joins = np.diff(lane[order]) == 1
     for column in alike:
         joins &= np.diff(column[order]) == 0
-    # `reduceat` does not accept empty columns.
+    # `reduceat` below does not accept empty columns.
     if len(order) == 0:
         return Rectangles(lane, lane, start, end, order)
     opens = np.flatnonzero(np.append(True, ~joins))
@@ -82,10 +85,13 @@ def merge(
 
 
 def merged_cells(label: NDArray[np.int64]) -> Rectangles:
-    """Return equal neighbouring cells as blocks, without zeros; times are columns, rows are flat indices.
+    """Merge equal neighbouring cells of a grid into rectangles; cells with 0 are left out.
 
     Args:
         label: the value of each cell, shape (lanes, columns); 0 for an empty cell.
+
+    Returns:
+        Rectangles whose times are columns of the grid, and whose `row` is a flat index into `label`.
     """
     lanes, columns = label.shape
     opens = np.ones(label.shape, np.bool_)
@@ -113,20 +119,21 @@ def coverage(
     end: NDArray[np.float64],
     shape: tuple[int, int],
 ) -> NDArray[np.float64]:
-    """Return how many of these stretches are under way, on average over each cell of a grid.
+    """Return how many stretches of time are under way in each cell of a grid, on average over the cell.
 
     Args:
         window: the time that the grid shows.
         lane: the lane of each stretch in the grid, shape (stretches,).
         start: when each begins; one outside the window counts from its edge.
         end: when each ends; may be infinite.
-        shape: the grid's lanes and columns.
+        shape: number of lanes and columns of the grid.
 
     Returns:
-        Averages of that shape.
+        Averages, float64 of that shape.
     """
     lanes, columns = shape
-    # One extra column takes what goes beyond the last one; it is cut off at the end.
+    # The differences between neighbouring cells are added up first, and their running sum is the average. One
+    # extra column takes the differences behind the last column; it is cut off at the end.
     total = np.zeros(lanes * (columns + 1))
     for at, sign in ((start, 1.0), (end, -1.0)):
         place = window.x(at) * (columns / WIDTH)
@@ -142,13 +149,13 @@ def coverage(
 GRID_LANES = 60
 """The most lanes of a grid."""
 _COLUMNS = 512
-"""The columns of a grid before it is made coarser; a power of two, because it is halved."""
+"""Number of columns of a grid before it is made coarser; a power of two, because it is halved."""
 _FEWEST_COLUMNS = 8
-"""The columns below which a grid is not made coarser."""
+"""Number of columns at which a grid is not made coarser any more."""
 _THINNEST = 0.7
 """The least width of a rectangle, in pixels."""
 _HAIRLINE = 0.3
-"""The least width of computing; it is small, because computing must not hide the phases next to it."""
+"""The least width of the phase "computing", in pixels; it must not hide the phases next to it."""
 _FLATTEST = 0.5
 """The least height of an exact rectangle, in pixels."""
 _SEEN = 2.0
@@ -165,25 +172,27 @@ PHASES = (Phase.COMPUTING, Phase.HANDOVER, Phase.PAUSED, Phase.UNNOTICED)
 
 
 class Shape(NamedTuple):
-    """A rectangle as an SVG path, and the text of its tooltip."""
+    """Holds a rectangle as an SVG path, and the text of its tooltip."""
 
     path: str
     hint: str
 
 
 class Strip(NamedTuple):
-    """Layers over the same lanes, each with the shapes of one style, and a caption that explains a lane."""
+    """Holds layers over the same lanes, as style -> shapes, and a caption that explains a lane."""
 
     layers: dict[str, list[Shape]]
     caption: str
 
 
 class Lanes:
-    """A timeline as lanes, in which the partitions of one consumer are neighbours.
+    """Draws a timeline as lanes, in which the partitions of one consumer are neighbours.
 
-    `_order` has the flat index of each rank, and `_rank` the rank of each flat index. `born` has the time in
-    milliseconds at which each partition began to exist, infinite if it never did. None of them changes after
-    construction.
+    Attributes:
+        timeline: the phases of all partitions.
+        born: when each partition began to exist, in ms, by flat index; infinite if it never did.
+        _order: the flat index of each rank.
+        _rank: the rank of each flat index.
     """
 
     def __init__(self, timeline: Timeline, height: float) -> None:
@@ -322,7 +331,7 @@ class Lanes:
             columns = label.shape[1]
             if len(blocks.row) <= most or columns == _FEWEST_COLUMNS:
                 break
-            # Half the columns.
+            # Pairs of neighbouring columns become one, which has their mean.
             halves = (grid.reshape(*grid.shape[:-1], -1, 2) for grid in (existing, standing))
             existing, standing = (pairs.mean(axis=-1) for pairs in halves)
         example = self._examples(window, rows, grid_lane[rows], label.shape)
@@ -334,8 +343,7 @@ class Lanes:
             because = f", for example: {life.causes[cause_here]}" if cause_here >= 0 else ""
             style = PHASE_NAMES[PHASES[phase]]
             begins, ends = (window.at(column * WIDTH / columns) for column in (since, until))
-            # This is the share in the whole block, which may differ from that in its first cell within one
-            # depth.
+            # The mean over the whole block. Its cells have the same depth, but their shares may still differ.
             average = standing[:, *area].sum() / existing[area].sum()
             # Rank r is in lane r * lanes // count, so lane k begins at k * count / lanes, rounded up.
             first, after = (-(-lane * self._count // lanes) for lane in (top, bottom + 1))

@@ -1,10 +1,10 @@
 """Learn from a record how long a rebalance takes besides waiting, so that the user need not give it.
 
-A record shows for how long the coordinator named no owner of partitions that moved. The model without costs
-shows how much of that is waiting: for heartbeats, for the barrier, for sessions. The rest is the members'
-work between learning of a rebalance and joining it: the present batch and the revoke callback. A record does
-not separate these two, and does not show at all what comes after the assignment. Only classic groups are
-used: under KIP-848 heartbeats decide how long a rebalance takes, however long a revoke takes.
+A record shows for how long moved partitions had no owner. A simulation without costs shows how much of it is
+waiting: for heartbeats, for the barrier, for sessions. The rest is the work of members before they rejoin:
+they finish the present batch and run the revoke callback. A record does not show these two separately, and it
+does not show at all what members do after the assignment. Only classic groups are used, because in a KIP-848
+group heartbeats decide how long a rebalance takes, even if a revoke takes long.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,22 +24,22 @@ from copartition.simulation.inputs.file import with_settings
 LEAST = 3
 """The fewest rebalances from which a cost is learned; with two, a single one would be half of the result."""
 MOST = 12
-"""The most rebalances that are used, the last ones, so that a long record takes only seconds."""
+"""The most rebalances that are used, the last ones of a record, so that a long record takes only seconds."""
 SEEDS = range(5)
-"""The seeds of each rebalance's runs, whose heartbeats are at other places of their interval."""
+"""The seeds with which each rebalance is simulated. Each seed begins at another moment of heartbeats."""
 HIDDEN = "assign_ms, first_fetch_ms and partition_ms"
 """The costs of what members do after the assignment, which a record does not show."""
 
 
 def learn_costs(path: str | PathLike[str], pace: Pace) -> tuple[Pace, tuple[str, ...]]:
-    """Return the pace with the costs that the record teaches, and a sentence that says from what.
+    """Return the pace with the cost `revoke_ms` as the record shows it, and sentences on how it was learned.
 
-    A cost that the user has given is not learned. `poll_ms` and `network_ms` are not changed: they count as
-    waiting, so that only what they do not explain is learned.
+    If the user has given that cost, nothing is learned. `poll_ms` and `network_ms` are not changed. They
+    count as waiting, so only the time that they do not explain is learned.
 
     Args:
         path: the record.
-        pace: how fast a deploy goes, and the settings and costs that the model of the record also has.
+        pace: how fast a deploy goes, and the settings and costs with which the record is simulated.
 
     Raises:
         SourceError: the file is not a record.
@@ -56,7 +56,8 @@ def learn_costs(path: str | PathLike[str], pace: Pace) -> tuple[Pace, tuple[str,
     strategy = str(strategies.pop()) if len(strategies) == 1 else ""
     if not strategy:
         why = "the record does not name one assignor"
-    # In such a group the next owner learns at its own heartbeat, every 5 s, whether a revoke took 1 s or 4.
+    # In a group of the consumer protocol the next owner learns at its own heartbeat, every 5 s, that a revoke
+    # has ended. So a record does not show whether that took 1 s or 4 s.
     elif not get_assignor(strategy).protocols:
         why = "in a group of the consumer protocol the next heartbeat hides what a revoke takes"
     elif len(taught) < LEAST:
@@ -65,8 +66,8 @@ def learn_costs(path: str | PathLike[str], pace: Pace) -> tuple[Pace, tuple[str,
         return pace, (f"{why}, so what a rebalance takes is not learned from it (--set revoke_ms=500)",)
     measured = [(bounds.least + (bounds.most or 0.0)) / 2 for _, bounds in taught]
     learned_ms, errors = _fit([episode for episode, _ in taught], strategy, pace.changes, measured)
-    # A cost within twice the standard error of the mean may be chance. Also, looks that are a second apart
-    # bound each rebalance only to a second, within which the mean may be wrong in one direction.
+    # A cost within twice the standard error of the mean may be chance. Also, if looks are a second apart, the
+    # length of each rebalance is known only to a second, and the mean may be wrong by as much.
     looks_ms = fmean((bounds.most or 0.0) - bounds.least for _, bounds in taught) / 2
     doubt_ms = max(2 * stdev(errors) / sqrt(len(errors)), looks_ms)
     of = f"learned from {count(len(taught), 'rebalance')} of the record, within {duration(doubt_ms)}"
@@ -81,11 +82,19 @@ def learn_costs(path: str | PathLike[str], pace: Pace) -> tuple[Pace, tuple[str,
 def _fit(
     taught: Sequence[Episode], strategy: str, changes: Mapping[str, str], measured: Sequence[float]
 ) -> tuple[float, list[float]]:
-    """Return the cost at which the model takes as long as the record on average, and each rebalance's error.
+    """Return the cost with which simulated rebalances take as long as recorded ones on average.
 
-    Both are milliseconds; the cost is at least 0. Three runs of the model are enough, because its length
-    grows nearly linearly with the cost.
+    Args:
+        taught: the rebalances.
+        strategy: the strategy of the group.
+        changes: settings and costs of the simulation.
+        measured: how long each rebalance took by the record, in ms.
+
+    Returns:
+        The cost in ms, 0 or more; and for each rebalance the recorded length minus the simulated one, in ms.
     """
+    # The length of a rebalance grows nearly linearly with the cost, so three steps of the secant method are
+    # enough.
     goal = fmean(measured)
 
     def lengths(revoke_ms: float) -> list[float]:
@@ -101,13 +110,14 @@ def _fit(
 
     low, said = 0.0, lengths(0.0)
     cost = goal - fmean(said)
-    # The waiting alone takes as long as the record.
+    # The waiting alone explains the recorded length.
     if cost <= 0:
         return 0.0, [was - model for was, model in zip(measured, said, strict=True)]
     for _ in range(2):
         before, low_mean = low, fmean(said)
         said, low = lengths(cost), cost
         slope = (fmean(said) - low_mean) / (cost - before) if cost != before else 1.0
-        # With a slope near 0 the next cost would be far away; that happens if no member waits for the revoke.
+        # If no member waits for a revoke, the slope is near 0, and the next cost would be far away. So the
+        # slope is bounded.
         cost = max(cost + (goal - fmean(said)) / max(slope, 0.5), 0.0)
     return cost, [was - model for was, model in zip(measured, said, strict=True)]

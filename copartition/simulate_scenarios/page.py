@@ -1,4 +1,4 @@
-"""Draw a page with runs side by side over one time axis: marks of events, curves of the group, lanes.
+"""Draw an HTML page with runs over one time axis: marks of events, curves of the group, and lanes.
 
 Times are milliseconds of the run; positions and sizes are pixels of the page, whose width is `WIDTH`.
 """
@@ -24,7 +24,7 @@ _NAMED = 24
 
 def consumer_styles(results: Sequence[SimulationResult]) -> dict[str, str]:
     """Return the colour and shade of every consumer, the same in all runs."""
-    # The order is that in which the runs have them, so that a consumer has one colour on the whole page.
+    # Consumers of all runs are numbered together, so that a consumer has the same colour on the whole page.
     names = dict.fromkeys(name for result in results for name in result.timeline.consumers)
     return {
         name: f"c{number % COLOURS} shade-{number // COLOURS % SHADES}" for number, name in enumerate(names)
@@ -58,7 +58,15 @@ _LINES = 40
 
 
 class Mark(NamedTuple):
-    """A line at a moment; `row` is the row of its label, None if there is no room for one."""
+    """Holds a line at a moment, with its tooltip and its label.
+
+    Attributes:
+        x: the place of the line.
+        hint: its tooltip.
+        label: its label.
+        label_x: the left end of the label.
+        row: the line of text in which the label stands, from 0; None if there is no room for it.
+    """
 
     x: float
     hint: str
@@ -68,7 +76,7 @@ class Mark(NamedTuple):
 
 
 def events(log: Sequence[LogEntry]) -> list[LogEntry]:
-    """Return the events that were done to the group, in the order of time."""
+    """Return the events that came from outside of the group, in the order of time."""
     return sorted((entry for entry in log if entry.from_outside), key=lambda entry: entry.at_ms)
 
 
@@ -80,7 +88,7 @@ def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
         window: the time that is shown; events outside it have no mark.
     """
     groups: list[list[LogEntry]] = []
-    # With this the first event opens a group, even one at the left border.
+    # This start value makes the first event open a group, even an event at the left border.
     beginning = -_NEAR
     for entry in happened:
         if not window.start <= entry.at_ms <= window.end:
@@ -108,7 +116,7 @@ def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
 
 
 def _label(group: list[LogEntry]) -> str:
-    """Return the text next to a mark."""
+    """Return the label of a mark for one or more events."""
     first = _event_text(group[0], longest=_LONGEST)
     if len(group) == 1:
         return first
@@ -139,10 +147,16 @@ _SPOT = 10
 
 
 class Curve(NamedTuple):
-    """A closed area under a curve, and the stretches of it with a tooltip each."""
+    """Holds the area under a curve, and its stretches that have a tooltip each.
+
+    Attributes:
+        area: the area as an SVG path.
+        spots: the beginning (in pixels) and the tooltip of each stretch.
+        spot_width: the width of each stretch in pixels.
+    """
 
     area: str
-    spots: tuple[tuple[int, str], ...]  # where each begins, in pixels, and its tooltip
+    spots: tuple[tuple[int, str], ...]
     spot_width: int
 
 
@@ -165,7 +179,8 @@ def reading(timeline: Timeline, born: NDArray[np.float64], window: Window, heigh
         # The pauses that have begun minus those that have ended; sorted times need no pairs.
         return 1 - (started - ended) / np.maximum(existing, 1)
 
-    # The share falls when a pause begins, so it is lowest then or at the beginning of the pixel.
+    # The share falls only when a pause begins. So the lowest share in a pixel is that at its beginning, or at
+    # the beginning of a pause in it.
     lowest = share(_edges(window, timeline.end.max())[:-1])
     # Each moment is used once, because many pauses begin together.
     moments = opens[np.diff(opens, prepend=-1.0) > 0]
@@ -240,7 +255,7 @@ _SECOND_READERS = 300
 
 
 class Heights(NamedTuple):
-    """The places of the strips of a panel, and their heights, in pixels from its top."""
+    """Holds the heights of a panel's strips, and their places (`..._y`) in pixels from the panel's top."""
 
     curve: float = 34.0
     lanes: float = 120.0
@@ -259,24 +274,39 @@ HEIGHTS = Heights()
 
 
 class Panel(NamedTuple):
-    """One run over one stretch of time."""
+    """Holds the picture of one run over a stretch of time.
 
-    title: str  # the words that identify the run
-    facts: str  # what happened in this stretch of time
-    label: str  # a description of the picture, for people who do not see it
-    marks: tuple[Mark, ...]  # events
-    crowded: bool  # whether there are too many marks for lines
-    reading: Curve  # share of the partitions that is read
-    existing: str  # partitions from their first moment on, as an SVG path
-    phases: Strip  # partitions that stand still
+    Attributes:
+        title: the words that identify the run.
+        facts: what happened in this stretch of time, in a few words.
+        label: a description of the picture, for people who do not see it.
+        marks: the events.
+        crowded: whether there are too many marks to draw them as lines.
+        reading: the share of the partitions that is read.
+        existing: the partitions from their first moment on, as an SVG path.
+        phases: the partitions that stand still.
+        readers: the consumers that read each partition.
+        second_readers: the partitions with two readers.
+        lag: the number of records that the group is behind; None if there is no load.
+        most_lag: the number of records at the top of the curve of the lag.
+    """
+
+    title: str
+    facts: str
+    label: str
+    marks: tuple[Mark, ...]
+    crowded: bool
+    reading: Curve
+    existing: str
+    phases: Strip
     readers: Strip
-    second_readers: tuple[Shape, ...]  # partitions with two readers
-    lag: Curve | None  # records behind; None without a load
-    most_lag: float  # the number of records at the top of the lag's curve
+    second_readers: tuple[Shape, ...]
+    lag: Curve | None
+    most_lag: float
 
 
 class Chart(NamedTuple):
-    """Panels over one time axis; `name` identifies the chart on its page."""
+    """Holds panels over one time axis; `name` identifies the chart on its page."""
 
     name: str
     title: str
@@ -318,10 +348,10 @@ def run_title(result: SimulationResult, results: Sequence[SimulationResult]) -> 
 def busiest_disturbance(results: Sequence[SimulationResult]) -> Window | None:
     """Return the time around the event that stops the most, over all runs; None if no event stops anything.
 
-    The window begins a little before the event and ends a little after the last thing that follows from it.
-    These are the pauses and rebalances that begin before the next event, and also follow-up rebalances after
-    it. The return of a consumer counts as no event, and neither does a follow-up rebalance. What an event
-    stops is the length of the pauses after it, summed over partitions and runs.
+    An event stops the pauses that begin after it and before the next event, summed over partitions and runs.
+    The return of a consumer is not an event here. The window begins a little before the event. It ends a
+    little after the last of these pauses and of the rebalances that begin in that time, with their follow-up
+    rebalances.
 
     Args:
         results: runs of one scenario.

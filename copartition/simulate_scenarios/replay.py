@@ -1,6 +1,7 @@
-"""Compare a record of a group with the model: the owners after each event, and the time without an owner.
+"""Compare a record of a group with simulations: the owners after each event, and the time without an owner.
 
-Steps are numbered from 0 on. Times that end with `_ms` are milliseconds, all others are seconds since 1970.
+Steps are numbered from 0 on. Names that end with `_ms` are milliseconds; all other times are seconds since
+1970. "The model" is the simulation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,27 +42,35 @@ from partitioning.errors import SourceError
 CAUSES = frozenset({ChangeKind.JOINED, ChangeKind.LEFT, ChangeKind.RESTARTED, ChangeKind.GREW})
 """Changes that make a group rebalance; they become events of a scenario."""
 HEARTBEATS_MS = 60_000
-"""The span from which a random time is added to the quiet time before a record.
+"""Up to this many milliseconds, drawn at random, are added to the quiet time before a record.
 
-It covers many heartbeats, because they may have come at any time, and a record does not show them.
+A record does not show when heartbeats came. The span covers many of their intervals, so that simulated runs
+begin at all moments of an interval.
 """
 NAMING_NOBODY = (Phase.PAUSED, Phase.COMPUTING)
 """Phases in which the coordinator names no owner of a partition.
 
-In the other phases it names a member that it does not miss yet, or one that has just got the partition.
+In the other phases it names an owner: one that it has not noticed to be gone, or one that has just got the
+partition.
 """
 
 
 class NamedStep(NamedTuple):
-    """A step of a record, with the stable names of its members."""
+    """Holds a step of a record, with names of its members that stay the same from step to step.
+
+    Attributes:
+        step: the step.
+        names: the names of its members, in their order.
+        changes: the changes since the step before.
+    """
 
     step: Step
-    names: Sequence[str]  # the names of its members, in their order
-    changes: Sequence[GroupChange]  # what changed since the step before
+    names: Sequence[str]
+    changes: Sequence[GroupChange]
 
     @property
     def settled(self) -> bool:
-        """True if the owners are known and every partition has one; also if the group is empty."""
+        """True if the group is Stable and every partition has an owner, or if the group is empty."""
         state = self.step.state
         if not state.members:
             return state.status == "Empty"
@@ -76,14 +85,19 @@ class NamedStep(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """A stretch of a record from one settled step to the next."""
+    """Holds a stretch of a record from one settled step to the next.
 
-    first: int  # the number of the settled step before
-    steps: Sequence[NamedStep]  # from that step to the settled step after
+    Attributes:
+        first: number of the settled step at its beginning.
+        steps: the steps from that one to the settled one at its end, both included.
+    """
+
+    first: int
+    steps: Sequence[NamedStep]
 
     @property
     def last(self) -> int:
-        """The number of the step after."""
+        """Number of the settled step at the end."""
         return self.first + len(self.steps) - 1
 
     @property
@@ -93,14 +107,14 @@ class Episode:
 
     @property
     def causes(self) -> tuple[GroupChange, ...]:
-        """Members that came and went, and topics that grew."""
+        """The causes of rebalances: members that joined, left or restarted, and topics that grew."""
         return tuple(change for change in self.changes if change.kind in CAUSES)
 
     def plan_members(self, assignor: str) -> GroupState:
         """Return the assignment that the strategy makes for the members after the episode.
 
-        The members own what they owned before. A member that is new or has a new id owns nothing, unless it
-        is static: it keeps its partitions across a restart (KIP-345).
+        Before it, members own the partitions that they owned before the episode. A member that is new, or has
+        a new id, owns none. But a static member keeps its partitions across a restart (KIP-345).
         """
         before, after = self.steps[0], self.steps[-1]
         new = {cause.name for cause in self.causes if cause.kind in {ChangeKind.JOINED, ChangeKind.RESTARTED}}
@@ -111,10 +125,10 @@ class Episode:
         }
         had = before.owners
         state = after.step.state
-        # New partitions, free ones, and those of members that are gone or came back with a new id have no
-        # owner.
+        # -1, no owner: for new partitions, free ones, and those of members that left or have a new id.
         member = [place.get(had.get(partition) or "", -1) for partition in state.places]
-        # In this state `plan` does not compute what the group's own assignor would have moved anyway.
+        # The state tells `plan` that the group is in a rebalance, so that it does not compute which moves the
+        # group's own assignor would make without one.
         rebalancing = replace(state, member=np.array(member, np.int32), status="PreparingRebalance")
         return plan(rebalancing, assignor)
 
@@ -131,7 +145,8 @@ class Episode:
             A scenario whose first event comes at 0 ms.
         """
         random = np.random.default_rng(seed)
-        # A look begins before its answer comes, so the times of two looks may overlap; their order is known.
+        # A look takes some time, so drawn times of two looks may be in the wrong order. Their order is known:
+        # each time is at least the one before.
         drawn = np.maximum.accumulate([_drawn_ms(step.step, random) for step in self.steps]).tolist()
         at_ms = dict(enumerate(drawn, self.first))
         causes = self.causes
@@ -208,7 +223,7 @@ class Episode:
 
 
 def _drawn_ms(step: Step, random: np.random.Generator) -> float:
-    """Return a random time at which the state of a step may have come about, in milliseconds since 1970.
+    """Return a random time at which the change to a step's state may have happened, in ms since 1970.
 
     Args:
         step: the step; the first one of a record has no look before it, so it has its own time.
@@ -218,7 +233,7 @@ def _drawn_ms(step: Step, random: np.random.Generator) -> float:
 
 
 def _event(cause: GroupChange, at_ms: float, consumers: dict[str, Consumer], step: Step) -> Event:
-    """Return a cause as an event at `at_ms` milliseconds of the run.
+    """Return the scenario's event for a cause.
 
     A member that restarted is away for half of the time between two looks.
 
@@ -242,7 +257,7 @@ def _event(cause: GroupChange, at_ms: float, consumers: dict[str, Consumer], ste
 
 
 def see(steps: Sequence[Step]) -> list[NamedStep]:
-    """Return the steps of a record with names and changes, in their order."""
+    """Return the steps of a record, in order, with names of members and with changes."""
     names, watch = Names(), Watch()
     return [NamedStep(step, names.of(step.state.members), watch.see(step)) for step in steps]
 
@@ -270,11 +285,11 @@ def state_owners(state: GroupState, names: Sequence[str]) -> dict[tuple[str, int
 
 
 SEEDS = 20
-"""The runs of each event: a record does not show where heartbeats are in their intervals."""
+"""Number of runs of each event, because a record does not show when heartbeats came."""
 
 
 class Differing(NamedTuple):
-    """Partitions whose owner differs from the model's; None means no owner."""
+    """Holds partitions whose recorded owner differs from that of the model; None means no owner."""
 
     recorded: str | None
     model: str | None
@@ -282,14 +297,14 @@ class Differing(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """A time in milliseconds, as bounded by looks; `most` is None if it began before the record."""
+    """Holds bounds of a length of time in ms, by looks; `most` is None if it began before the record."""
 
     least: float
     most: float | None
 
 
 class TimeRange(NamedTuple):
-    """A time in milliseconds in the model: the shortest, the median and the longest of its runs."""
+    """Holds a length of time in ms in the model: the shortest, the median and the longest of its runs."""
 
     least: float
     middle: float
@@ -298,20 +313,29 @@ class TimeRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EpisodeComparison:
-    """An episode compared with the model."""
+    """Holds an episode compared with the model.
 
-    first: int  # the number of the step before
-    last: int  # the number of the step after
-    causes: tuple[GroupChange, ...]  # members that came or went, and topics that grew; empty if unknown
-    partitions: int  # the number of partitions that the group has after
-    differing: tuple[Differing, ...]  # partitions whose owner differs from the model's
-    # The longest time for which a moved partition had no owner; None if none moved.
+    Attributes:
+        first: number of the step at its beginning.
+        last: number of the step at its end.
+        causes: the changes that made the group rebalance; empty if the record shows none.
+        partitions: number of partitions of the group at the end.
+        differing: the partitions whose owner differs from that of the model.
+        recorded: the longest time for which a moved partition had no owner; None if none moved.
+        predicted: the same time in the model; None if the record shows no cause.
+    """
+
+    first: int
+    last: int
+    causes: tuple[GroupChange, ...]
+    partitions: int
+    differing: tuple[Differing, ...]
     recorded: Bounds | None
-    predicted: TimeRange | None  # the same time in the model; None if the record shows no cause
+    predicted: TimeRange | None
 
     @property
     def in_time(self) -> bool | None:
-        """True if a run of the model is within what the looks show; None if there is nothing to compare."""
+        """True if the model's range overlaps the recorded bounds; None if there is nothing to compare."""
         if self.recorded is None or self.predicted is None:
             return None
         ends = float("inf") if self.recorded.most is None else self.recorded.most
@@ -320,16 +344,27 @@ class EpisodeComparison:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replay:
-    """A record compared with the model."""
+    """Holds a record compared with the model.
 
-    group: str | None  # the name of the group, if the record shows it
-    assignor: str  # the assignor of the model
-    runs: int  # the number of runs of the model for each event
-    steps: int  # the number of steps of the record
-    seconds: float  # from its first step to its last
-    compared: tuple[EpisodeComparison, ...]  # each event, in the order of time
-    assumed: tuple[str, ...]  # what the record does not show
-    warnings: tuple[str, ...]  # parts of the record that are missing, or were left out
+    Attributes:
+        group: name of the group; None if the record does not show it.
+        assignor: the strategy of the model.
+        runs: number of runs of the model for each event.
+        steps: number of steps of the record.
+        seconds: the time from its first to its last step.
+        compared: the episodes, in the order of time.
+        assumed: sentences on what the record does not show and was assumed.
+        warnings: sentences on parts of the record that are missing, or were left out.
+    """
+
+    group: str | None
+    assignor: str
+    runs: int
+    steps: int
+    seconds: float
+    compared: tuple[EpisodeComparison, ...]
+    assumed: tuple[str, ...]
+    warnings: tuple[str, ...]
 
     @property
     def agrees(self) -> bool:
@@ -370,7 +405,7 @@ def replay_record(
     assumed: dict[str, None] = {}
     compared = []
     for episode in episodes(named_steps):
-        # An empty group has no member to get partitions.
+        # Nothing can be assigned in a group without members.
         planned = episode.plan_members(strategy) if episode.steps[-1].names else episode.steps[-1].step.state
         assumed |= dict.fromkeys(planned.assumed)
         compared.append(_compare(episode, planned, strategy, changes, seeds))
@@ -390,10 +425,10 @@ def replay_record(
 
 
 def _check_whole(path: str | PathLike[str], steps: Sequence[Step]) -> None:
-    """Raise `SourceError` if lines are missing or out of order, as far as their times show.
+    """Raise `SourceError` if the times of a record show that lines are missing or out of order.
 
-    A record without its beginning, or two records in one file, would be compared with events that never
-    happened.
+    Otherwise a record without its beginning, or two records in one file, would be compared with events that
+    never happened.
     """
     if steps[0].since is not None:
         raise SourceError(f"{path}: line 1 has a time `since`, so the record's beginning is missing")

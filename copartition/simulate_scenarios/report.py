@@ -1,7 +1,7 @@
-"""Report simulated runs: the words that all reports share, and the JSON; for a terminal see `report_text`.
+"""Report simulated runs as JSON, and hold the words that all reports share; `report_text` prints them.
 
-Keys of the JSON are snake_case and stable: a minor version adds keys and never renames any. The JSON contains
-no time of day and no path, so equal inputs give equal bytes.
+Keys of the JSON are in snake_case and stable: a minor version adds keys and never renames any. The JSON
+contains no time of day and no path, so equal inputs give equal bytes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,9 +24,9 @@ WORDS = read_toml(__package__, "words.toml")
 
 
 def titles(scenarios: Sequence[Scenario]) -> tuple[str, list[tuple[str, ...]]]:
-    """Return what scenarios have in common, and for each what distinguishes it from the others.
+    """Return the part of the title that scenarios have in common, and for each the part that differs.
 
-    What distinguishes it is a name, an assignor, or both.
+    The differing part is the name, the assignor, or both.
 
     Args:
         scenarios: one or more.
@@ -60,9 +60,9 @@ def outage_rows(result: SimulationResult) -> list[Outage]:
     shown = [outages[number] for number in sorted(longest[:CAUSES])]
     rest = [outages[number] for number in longest[CAUSES:]]
     lasted = {f"{name}_ms": sum(phases(outage)[name] for outage in rest) for name in PHASE_NAMES.values()}
-    # Without a load none of them is known, so their sum is not either.
+    # If there is no load, the time of catching up is unknown for all of them, and so is the sum.
     behind = [outage.catch_up_ms for outage in rest if outage.catch_up_ms is not None]
-    # Their partitions are not added up, because one partition may have stood still for several causes.
+    # Partitions are not added up, because one partition may have stood still for several causes.
     others = Outage(f"{len(rest):,} other causes", 0, **lasted, catch_up_ms=sum(behind) if behind else None)
     return [*shown, others]
 
@@ -88,7 +88,7 @@ _NO_LOAD = "the scenario has no load"
 
 
 def simulation_json(results: Sequence[SimulationResult], stops: Sequence[Stops | Missing] = ()) -> str:
-    """Return every run: assumptions, summary, outages by cause, rebalances, records by partition.
+    """Return every run as JSON: assumptions, summary, outages by cause, rebalances, records by partition.
 
     Args:
         results: in the order in which they are shown.
@@ -102,7 +102,7 @@ def simulation_json(results: Sequence[SimulationResult], stops: Sequence[Stops |
 
 
 def runs_json(plans: Sequence[Runs], stops: Sequence[Stops | Missing] = ()) -> str:
-    """Return every scenario: median and 95th percentile of each figure, and the summary of each seed.
+    """Return every scenario as JSON: median and 95th percentile of each figure, and each seed's summary.
 
     Args:
         plans: the runs of each scenario.
@@ -138,7 +138,7 @@ def _json_stops(stops: Sequence[Stops | Missing], scenarios: Sequence[object]) -
 
 
 def _json_run(result: SimulationResult) -> dict[str, Any]:
-    """Return a run as plain values of JSON; times are milliseconds."""
+    """Return a run as values for JSON, by field; times are milliseconds."""
     return {
         **_json_scenario(result.scenario, result.warnings),
         "summary": _json_figures(asdict(result.summary)),
@@ -157,7 +157,7 @@ def _json_run(result: SimulationResult) -> dict[str, Any]:
 
 
 def _json_scenario(scenario: Scenario, warnings: Sequence[str]) -> dict[str, Any]:
-    """Return a scenario as plain values of JSON."""
+    """Return a scenario as values for JSON, by field."""
     return {
         "scenario": scenario.name,
         "assignor": scenario.assignor,
@@ -169,8 +169,8 @@ def _json_scenario(scenario: Scenario, warnings: Sequence[str]) -> dict[str, Any
 
 
 def _json_figures(figures: Mapping[str, float | None]) -> dict[str, Any]:
-    """Return figures, with null if one is infinite or unknown, and the reason of each null."""
-    # JSON has no infinity. Each figure that is null for that, or was None before, gets its reason.
+    """Return figures for JSON, with `null_because`: the reason for each figure that is null."""
+    # A figure becomes null because JSON has no infinity, or because it is unknown (None).
     numbers = finite(figures)
     because = {
         name: _NO_LOAD if figures[name] is None else _NEVER[name]

@@ -37,14 +37,14 @@ _SUMS = f"{UNIT}; the longest is of one partition"
 
 
 class _Column(NamedTuple):
-    """A scenario in the comparison.
+    """Holds the column of a scenario in the comparison.
 
     Attributes:
-        name: what distinguishes it from the others, see `titles`.
+        name: the parts of its title that differ from other columns, see `titles`.
         scenario: the scenario.
-        figures: the words for each of `_FIGURES`; None if it is not known.
-        warnings: warnings of the scenario, one sentence each.
-        heading: a further line of the title; empty for none.
+        figures: name of each of `_FIGURES` -> its text; None if the figure is not known.
+        warnings: warnings of the scenario, as sentences.
+        heading: a further line of the title; "" for none.
     """
 
     name: tuple[str, ...]
@@ -145,7 +145,7 @@ def _percentiles(name: tuple[str, ...], runs: Runs) -> _Column:
     Each figure is its median and its 95th percentile, side by side.
     """
     middle, high = _figures(runs.percentile(50)), _figures(runs.percentile(95))
-    # The second number is aligned within its cell, so that those of all rows stand in one column.
+    # The second number is padded within its cell, so that the second numbers of all rows line up.
     widest = max(len(value) for value in high.values() if value is not None)
     figures = {
         figure: None if value is None else f"{value}  {high[figure]:>{widest}}"
@@ -163,6 +163,7 @@ def _compare(title: str, columns: Sequence[_Column], console: Console) -> None:
         console: where to print; its width decides how many columns stand side by side.
     """
     console.print(cell(title, "bold"))
+    # What the user needs in order to read the figures comes before the table.
     for kind in PURPOSES:
         texts_by_scenario = _by_scenario(columns, partial(_purpose, kind))
         for whom, texts in texts_by_scenario.items():

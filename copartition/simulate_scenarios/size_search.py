@@ -1,6 +1,6 @@
-"""The fewest consumers with which no partition is ever further behind than a bound.
+"""Search for the fewest consumers with which no partition is ever further behind than a bound.
 
-Lags in time are milliseconds that a record waits, other lags are records.
+A lag in time (`lag_ms`) is how many milliseconds a record waits; any other lag is a number of records.
 """
 
 import math
@@ -18,17 +18,17 @@ from partitioning.errors import ScenarioError
 
 @dataclass(frozen=True, slots=True, order=True)
 class SizeTrial:
-    """A number of consumers that was tried, in the worst of the runs that were made; fewer come first.
+    """Holds the figures for a number of consumers, from the worst of its runs; sorted by that number.
 
     Attributes:
-        consumers: how many there are at the start.
-        lag_ms: the longest that a record waits until it is processed, if consumers work on what they have
-            fetched of one partition after another; infinite if a partition never catches up or a consumer
-            has more to read than it can process.
+        consumers: number of consumers at the start.
+        lag_ms: the longest time that a record waits until it is processed. It assumes that a consumer handles
+            its fetched records of one partition after another. Infinite if a partition never catches up, or a
+            consumer gets more records than it can process.
         lag: the most records that the group was behind.
         recovery_ms: the longest time until a partition was no further behind than before its outage.
         fits: whether `lag_ms` is within the bound.
-        why: what the longest pause or the shortage is due to; empty if there is neither.
+        why: the cause of the longest pause or of the shortage; "" if there is neither.
     """
 
     consumers: int
@@ -41,15 +41,16 @@ class SizeTrial:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The number of consumers that a scenario takes, and what was tried to find it.
+    """Holds the result of a search for the number of consumers that a scenario needs.
 
     Attributes:
-        scenario: what was run, with the consumers that it names.
+        scenario: the scenario, with its own number of consumers.
         max_lag_ms: the bound.
-        runs: how many seeds; a number of consumers fits if the bound holds with each.
-        trials: what was tried, fewer consumers first; a number is left out if its neighbour ruled it out.
-        assumed: what was taken for granted of the group that the scenario was made of.
-        finished: False if somebody ended the search before its answer.
+        runs: number of seeds. A number of consumers fits if the bound holds with each seed.
+        trials: the numbers of consumers that were tried, ascending; numbers that a neighbour ruled out are
+            missing.
+        assumed: the assumptions about the captured group from which the scenario was made, as sentences.
+        finished: False if the user interrupted the search before it had an answer.
     """
 
     scenario: Scenario
@@ -61,17 +62,17 @@ class Size:
 
     @property
     def fewest(self) -> int | None:
-        """The fewest consumers that fit and of which one more fits, too; None if no number is known to."""
+        """The lowest number of consumers that fits and whose next number fits, too; None if there is none."""
         if not self.finished or not self.trials or not self.trials[-1].fits:
             return None
-        # Where only the last one fits, it is the greatest number that was to be tried.
+        # If only the last trial fits, it is the highest number that can be tried and has no next one.
         return self.trials[-2 if len(self.trials) > 1 and self.trials[-2].fits else -1].consumers
 
     @property
     def partitions_needed(self) -> dict[str, int]:
-        """Topics of which one partition gets more than any consumer can process, and the partitions needed.
+        """Topic -> partitions that it needs, if one of its partitions gets more than a consumer can process.
 
-        The keys of the hottest partition are taken to spread evenly over the new ones.
+        The keys of the hottest partition are assumed to spread evenly over the new partitions.
         """
         capacity, rates = _largest_capacity(self.scenario), self.scenario.rates
         return {
@@ -82,15 +83,15 @@ class Size:
 
     @property
     def autoscaler(self) -> dict[str, int] | None:
-        """Settings of KEDA's Kafka scaler that add consumers only beyond the bound.
+        """Settings of KEDA's Kafka scaler that add consumers only if the bound is exceeded.
 
-        What deploys and crashes cost is within it, and an autoscaler that answers them with more consumers
-        makes more rebalances. None if no number of consumers fits.
+        The lag of deploys and crashes is within the bound. An autoscaler that added consumers for them would
+        cause more rebalances. None if no number of consumers fits.
         """
         if self.fewest is None:
             return None
         rates = self.scenario.rates.values()
-        # The records that come within the bound: if more wait, somebody waits for too long.
+        # As many records arrive within the bound. If more than these wait, one of them waits for too long.
         lag = sum(float(rate.sum()) for rate in rates) * self.max_lag_ms / 1_000
         return {
             "minReplicaCount": self.fewest,
@@ -100,7 +101,7 @@ class Size:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Advice if no number of consumers fits, and settings that are hardly meant in the scenario."""
+        """Sentences on settings of the scenario that look like mistakes, and advice if no number fits."""
         warnings = list(self.scenario.warnings)
         if self.finished and self.fewest is None and not self.partitions_needed:
             warnings.append(
@@ -113,23 +114,33 @@ def size(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Size:
     """Return the fewest consumers with which no record waits longer than the bound.
 
     Args:
-        scenario: its load says what comes and what a consumer can process, its events what has to be
-            endured: a deployment, a crash. Consumers whom events name stay; others are like the last one.
-        max_lag_ms: the greatest age of an unprocessed record in any partition.
-        runs: how many seeds each number of consumers is tried with.
+        scenario: its load says how many records arrive and how many a consumer can process. Its events, such
+            as a deploy or a crash, happen in every run. Consumers that events name always stay; further ones
+            are like the last consumer.
+        max_lag_ms: the bound: the highest age of an unprocessed record in any partition, in milliseconds.
+        runs: number of seeds with which each number of consumers is tried.
 
     Raises:
-        ScenarioError: the scenario has no load or no capacity, or changes the number of consumers itself; the
-            bound is no length of time.
+        ScenarioError: the scenario has no load or no capacity, or changes the number of consumers itself; or
+            the bound is not a length of time.
     """
     return Size(scenario, max_lag_ms, runs, tuple(sorted(size_trials(scenario, max_lag_ms, runs))))
 
 
 def size_trials(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Iterator[SizeTrial]:
-    """Yield what `size` tries, until two numbers of consumers that follow each other fit.
+    """Yield the trials of `size`, until two consecutive numbers of consumers fit.
 
-    More consumers mean more rebalances in a deploy, and one that fits alone does so by chance. So a number
-    between two is tried at all only if the next one fits: if that does not, neither of the two is the answer.
+    More consumers mean more rebalances in a deploy, so a number may fit by chance although the next one does
+    not. Therefore the answer is a number whose next one fits, too. If a number does not fit, neither it nor
+    the one before it is the answer, so the latter need not be tried.
+
+    Args:
+        scenario: as in `size`.
+        max_lag_ms: as in `size`.
+        runs: as in `size`.
+
+    Raises:
+        ScenarioError: as in `size`.
     """
     if not 0 <= max_lag_ms < math.inf or runs < 1:
         raise ScenarioError(
@@ -138,10 +149,10 @@ def size_trials(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Iterat
     numbers, seeds = numbers_to_try(scenario), [*range(scenario.seed, scenario.seed + runs)]
     last = numbers[-1] if numbers else 0
     fits: dict[int, bool] = {}
-    # Of each number below `lowest` it is known that it, or the next one, does not fit.
+    # Invariant: for each number below `lowest`, either it or the next number is known not to fit.
     lowest = numbers.start
     while lowest in numbers:
-        # The greater of the two first: if it does not fit, it rules out both of them.
+        # The higher of the two is tried first: if it does not fit, both are ruled out.
         consumers = next(number for number in (min(lowest + 1, last), lowest) if number not in fits)
         trial = size_trial(with_consumers(scenario, consumers), max_lag_ms, seeds)
         yield trial
@@ -153,10 +164,10 @@ def size_trials(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Iterat
 
 
 def numbers_to_try(scenario: Scenario) -> range:
-    """Return the numbers of consumers to try, in rising order.
+    """Return the numbers of consumers to try, ascending.
 
-    They begin with the fewest consumers that can process what comes, and no fewer than events name; they end
-    with one consumer for each partition.
+    The lowest one is the number of consumers that can process the arriving records, or the number that events
+    name if that is higher. The highest one is one consumer for each partition.
 
     Raises:
         ScenarioError: an event sets the number of consumers, or the scenario has no load, capacity or
@@ -171,17 +182,17 @@ def numbers_to_try(scenario: Scenario) -> range:
     if _largest_capacity(scenario) == math.inf:
         raise ScenarioError("one consumer can process everything; give load.capacity, records a second")
     arriving = sum(float(rates[topic.name][: topic.partitions].sum()) for topic in scenario.topics)
-    # With fewer the lag grows without end, whatever else happens.
+    # With fewer consumers the lag would grow without end.
     fewest = max(1, len(_names_in_events(scenario)), math.ceil(arriving / _largest_capacity(scenario)))
     return range(fewest, max(sum(counts.values()), len(_names_in_events(scenario))) + 1)
 
 
 def with_consumers(scenario: Scenario, consumers: int) -> Scenario:
-    """Return the scenario with so many consumers at the start, among them those whom events name.
+    """Return the scenario with another number of consumers at the start; those that events name stay.
 
     Args:
-        scenario: new consumers are like its last one, under names that it does not use.
-        consumers: at least as many as events name.
+        scenario: the scenario. New consumers are like its last one, with names that it does not use.
+        consumers: the number, at least as high as the number of consumers that events name.
     """
     present, named = scenario.consumers, _names_in_events(scenario)
     if consumers > len(present):
@@ -191,19 +202,22 @@ def with_consumers(scenario: Scenario, consumers: int) -> Scenario:
             scenario, consumers=(*present, *newcomers(consumers - len(present), present[-1], names, {}))
         )
     others = [consumer.name for consumer in present if consumer.name not in named]
-    # Named consumers come first: an event about one that is gone could not happen.
+    # Consumers that events name are kept first, because an event about a missing consumer cannot happen.
     kept = named.union(others[: consumers - len(named)])
     return replace(scenario, consumers=tuple(consumer for consumer in present if consumer.name in kept))
 
 
 def _names_in_events(scenario: Scenario) -> set[str]:
-    """Return the names of the consumers at the start that an event names, and that must therefore stay."""
+    """Return the names of consumers at the start that events name, which must stay for that reason."""
     names = {event.consumer for event in scenario.events if isinstance(event, ByName)}
     return names.intersection(consumer.name for consumer in scenario.consumers)
 
 
 def _largest_capacity(scenario: Scenario) -> float:
-    """Return the records a second that the quickest consumer can process; infinite without a limit."""
+    """Return how many records a second the fastest consumer can process; infinite if it has no limit.
+
+    ScenarioError if the scenario has no load or no consumers.
+    """
     if scenario.load is None:
         raise ScenarioError("without a load there is no lag; give load.rate and load.capacity")
     if not scenario.consumers:
@@ -212,18 +226,18 @@ def _largest_capacity(scenario: Scenario) -> float:
 
 
 def size_trial(scenario: Scenario, max_lag_ms: float, seeds: list[int]) -> SizeTrial:
-    """Return the worst of the runs of a scenario as it is; the first run beyond the bound ends the trial.
+    """Return the worst of the runs of a scenario; the first run that exceeds the bound ends the trial.
 
     Args:
-        scenario: with the number of consumers that is tried.
+        scenario: the scenario, with the number of consumers that is tried.
         max_lag_ms: the bound.
-        seeds: one for each run. The seed that breaks the bound moves to the front: of the next number, too,
-            it is likely to be the one that does.
+        seeds: one for each run; changed here. A seed that exceeds the bound moves to the front, because it
+            will probably exceed it with the next number, too, and so end that trial early.
     """
     worst: SizeTrial | None = None
     for place, result in enumerate(simulate_seeds(scenario, tuple(seeds))):
         trial = _trial(result, max_lag_ms)
-        # The worst run decides, as the bound must hold whatever the scenario does.
+        # The worst run decides, because the bound must hold with every seed.
         if worst is None or trial.lag_ms > worst.lag_ms:
             worst = trial
         if not worst.fits:
@@ -234,9 +248,10 @@ def size_trial(scenario: Scenario, max_lag_ms: float, seeds: list[int]) -> SizeT
 
 
 def _trial(result: SimulationResult, max_lag_ms: float) -> SizeTrial:
-    """Return one run as a trial, by its records' waits.
+    """Return the trial of a single run.
 
-    An overload at the start or at the end makes the wait infinite, however short the run is.
+    If the load is above the capacity at the start or at the end, the wait is infinite: it would grow without
+    end in a longer run.
     """
     records, summary = result.records, result.summary
     assert records is not None

@@ -198,7 +198,7 @@ class GroupChange:
     after: str | int | None = None
     source: str | None = None  # who had the partitions, None for no owner
     target: str | None = None  # who has them now, None for no owner
-    partitions: PartitionList = field(default_factory=lambda: NOTHING)  # the ones that moved, or tasks
+    partitions: PartitionList = field(default_factory=lambda: NOTHING)  # what moved; of Streams, tasks
     role: str | None = None  # what a share or Streams member has, of `ROLES`
     least_s: float | None = None  # how long at least they had no owner, or the group was not settled
     # How long at most, as looks show no more; None if it began before the first.

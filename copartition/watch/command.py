@@ -68,10 +68,10 @@ def watch(
     from copartition.groups.snapshot import read_record, record_line  # noqa: PLC0415
     from copartition.watch.report import WatchReport, trouble_text  # noqa: PLC0415 - help does without
 
-    # A coordinator that is asked more often than that is asked for nothing.
+    # More frequent looks would load the coordinator and show nothing new.
     if interval_ms < _SHORTEST_MS:
         raise click.BadParameter(f"it is at least {_SHORTEST_MS:.0f}ms", param_hint="--interval")
-    # One report for both: a record is told as the watch was that wrote it.
+    # A record that is replayed and a live watch have the same report.
     report = WatchReport(form)
     if group.lower().endswith(_SUFFIX) and not config:
         if record is not None or for_ms is not None or count is not None:

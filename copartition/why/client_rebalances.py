@@ -1,6 +1,6 @@
 """Find the rebalances of a group in the logs of its clients, and the causes that their lines name.
 
-The generations that members joined are the rebalances, if no coordinator's log was read.
+This is used if no coordinator's log was read. Then each generation that members joined is a rebalance.
 """
 
 import re
@@ -15,13 +15,16 @@ _JOINS = {Kind.MEMBER_JOINED, Kind.MEMBER_EPOCH}
 
 
 def by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
-    """Yield rebalances by the generations that clients joined.
+    """Yield a rebalance for each generation that clients joined.
 
-    What clients say between the last join of a generation and the last join of the next one is the reason for
-    the next one. If the logs name a cause after the last generation, one more rebalance is yielded, without a
-    generation.
+    The window of a generation is the lines after the last join of the generation before, up to its own last
+    join. The causes that these lines name are the causes of its rebalance. If the logs name a cause after the
+    last generation, one more rebalance is yielded, without a generation.
+
+    Args:
+        evidence: the statements of clients about one group, in order of time.
     """
-    last: dict[int, int] = {}  # of each generation, where the last client joins it
+    last: dict[int, int] = {}  # generation -> index of the statement of its last join
     reached: set[tuple[str, int]] = set()
     # Only a client's first join of a generation counts: a line that another logger repeats later would move
     # the end of the window, and causes of the next rebalance would fall into this one.
@@ -39,14 +42,14 @@ def by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
     order = sorted(last.items(), key=lambda item: item[1])
     ends = [until for _, until in order[1:]] + [len(evidence)]
     for (generation, until), next_until in zip(order, ends, strict=False):
-        # A second member, or a second logger, says late that it joined a generation that is past.
+        # Joins of other generations are left out: a second logger may repeat one that is long past.
         window = [
             statement
             for statement in evidence[since : until + 1]
             if statement.kind not in _REACHED or statement.generation in {None, generation}
         ]
-        # An assignment may arrive after the next rebalance has begun, so it is looked for up to its last
-        # join.
+        # An assignment may arrive after the next rebalance has begun. So it is looked for up to the last join
+        # of the next generation.
         synced = [
             statement.line.at
             for statement in evidence[since:next_until]
@@ -54,7 +57,8 @@ def by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
             and statement.generation == generation
             and statement.line.at is not None
         ]
-        # A member that leaves and joins again makes two generations, of which it joins the second.
+        # A member that leaves and joins again makes two generations, and joins only the second one. So a
+        # missing number is a rebalance of its own, whose cause is the leave.
         skipped = 0 if reached_generation is None else generation - reached_generation - 1
         if skipped > 0 and (back := _back_again(window)):
             yield _made_by(window[:back], here, generation - 1 if skipped == 1 else None)
@@ -62,7 +66,7 @@ def by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
         made = _made_by(window, here, generation)
         yield replace(made, ended=max(synced, default=None))
         since, reached_generation = until + 1, generation
-    # What came after the last generation has no logged end.
+    # The lines after the last generation may be about a rebalance whose end is not in the logs.
     rest = [statement for statement in evidence[since:] if statement.kind not in _REACHED]
     made = _made_by(rest, here, None)
     if made.cause is not Cause.UNKNOWN or any(map(_follows, rest)):
@@ -70,12 +74,12 @@ def by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
 
 
 def _made_by(window: Sequence[Evidence], here: set[str], generation: int | None) -> Rebalance:
-    """Return the rebalance that made a generation, by what clients said until they had joined it.
+    """Return the rebalance that made a generation.
 
     Args:
-        window: what they said, at least one statement if there is a generation.
-        here: the clients that are in the group; it is kept up to date.
-        generation: the number; None if no line has it.
+        window: the statements of clients in the generation's window; at least one if `generation` is given.
+        here: names of the clients that are in the group; changed by their joins and leaves.
+        generation: the generation; None if no line names it.
     """
     cause, first = _first_cause(window, here)
     follows = next(filter(_follows, window), None)
@@ -84,7 +88,8 @@ def _made_by(window: Sequence[Evidence], here: set[str], generation: int | None)
     timed = [statement for statement in window if statement.line.at is not None]
     began = [statement.line.at for statement in timed if statement.kind in _BEGINS]
     joined = [join.line.at for join in joins if join.line.at is not None]
-    # Without a line of its beginning, how long a member took to join is unknown; an epoch has no such time.
+    # How long members took to join is known only if a line tells the beginning of the rebalance. With the
+    # consumer protocol there is no such time.
     known = began and joined
     reason = first if first is not None and first.kind not in _JOINS else follows if first is None else None
     return Rebalance(
@@ -100,7 +105,7 @@ def _made_by(window: Sequence[Evidence], here: set[str], generation: int | None)
 
 
 def _back_again(window: Sequence[Evidence]) -> int | None:
-    """Return where a client that left in a window begins to join again; None if none does both."""
+    """Return the index in a window at which a client that has left begins to join again; None for none."""
     gone: dict[str, float | None] = {}
     for place, statement in enumerate(window):
         who, at = _who(statement), statement.line.at
@@ -108,7 +113,8 @@ def _back_again(window: Sequence[Evidence]) -> int | None:
             gone.setdefault(who, at)
         elif statement.kind is Kind.REJOINING and who in gone:
             left = gone[who]
-            # What it says as it leaves is no return: "consumer pro-actively leaving the group".
+            # A client that leaves also says that it must rejoin, "consumer pro-actively leaving the group".
+            # That line comes at once and has a text; it is not the return.
             if not statement.text or (at is not None and left is not None and at - left > 1.0):
                 return place
     return None
@@ -121,14 +127,16 @@ _BEGINS = {Kind.REJOINING, Kind.BEHIND, Kind.LEFT, Kind.POLL, Kind.EXPIRED, Kind
 
 
 def _who(statement: Evidence) -> str:
-    """Return the client that says something; its file if its lines do not name it."""
+    """Return the name of the client that made a statement; the name of its file if no line names it."""
     return statement.client or statement.line.file
 
 
 def _first_cause(window: Sequence[Evidence], here: set[str]) -> tuple[Cause, Evidence | None]:
-    """Return the first cause among what clients said, and the statement; UNKNOWN and None if there is none.
+    """Return the first cause that clients name, and the statement; UNKNOWN and None if they name none.
 
-    `here` are the clients that are in the group; it is kept up to date.
+    Args:
+        window: the statements of clients in a generation's window.
+        here: names of the clients that are in the group; changed by their joins and leaves.
     """
     first: tuple[Cause, Evidence | None] = (Cause.UNKNOWN, None)
     for statement in window:
@@ -140,9 +148,10 @@ def _first_cause(window: Sequence[Evidence], here: set[str]) -> tuple[Cause, Evi
         elif cause in {Cause.LEFT, Cause.POLL, Cause.EXPIRED}:
             here.discard(_who(statement))
         elif cause is Cause.JOINED:
-            cause = None  # its join tells the same
+            cause = None  # the line of its join is counted instead
         elif _follows(statement) or (statement.kind is Kind.REVOKING and _HAS_SOME.search(statement.text)):
-            here.add(_who(statement))  # only a member hears that, or has partitions to give back
+            # Only a member is told that its group rebalances, or has partitions to give back.
+            here.add(_who(statement))
         if first[1] is None and cause is not None:
             first = (cause, statement)
     return first
@@ -155,12 +164,12 @@ _FOLLOWS = re.compile(r"is (?:already )?rebalancing|rebalance in|another rebalan
 
 
 def _follows(statement: Evidence) -> bool:
-    """Return whether a member says that its group rebalances, which others caused."""
+    """Return whether a client says that it joins again because its group rebalances already."""
     return statement.kind is Kind.REJOINING and follows(statement.text)
 
 
 def follows(reason: str) -> bool:
-    """Return whether the words of a client say that others caused a rebalance."""
+    """Return whether the words of a client say that another member caused a rebalance."""
     return _FOLLOWS.search(reason) is not None
 
 
@@ -187,7 +196,7 @@ def client_cause(statement: Evidence) -> Cause | None:
         return _BY_KIND[statement.kind]
     if statement.kind not in {Kind.LEFT, Kind.REJOINING}:
         return None
-    # A client that leaves causes a rebalance for whatever reason; one that joins again may only follow
-    # others.
+    # A client that leaves causes a rebalance, whatever its reason is. One that joins again may only follow a
+    # rebalance of others, so it needs a reason that names a cause.
     named = next((cause for pattern, cause in _CLIENT_REASONS if pattern.search(statement.text)), None)
     return named if statement.kind is Kind.REJOINING else named or Cause.LEFT

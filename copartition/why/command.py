@@ -13,10 +13,10 @@ from copartition.shell.options import group_option, html_option, output_options,
 
 
 class _LogOrGroup(click.Path):
-    """The type of an argument that is a file that exists, `-`, or live:GROUP."""
+    """Accepts an argument that is an existing file, `-`, or live:GROUP."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the argument as it was given; a path that is no readable file is refused."""
+        """Return the argument unchanged; click refuses a path that is not a readable file."""
         return value if value.startswith("live:") else super().convert(value, param, ctx)
 
 
@@ -123,6 +123,6 @@ def why(
     output.show(partial(print_why, answers, unread, full=full), json=partial(why_json, answers, unread))
     if any(group.rebalances or any(other.finding for other in group.others) for group in groups):
         ctx.exit(1)
-    # Lines of a group that were not understood may hold a rebalance, so that "none" is not known.
+    # A line of a group that was not understood may be about a rebalance, so "no rebalance" is not certain.
     if unread is not None:
         ctx.exit(2)

@@ -1,7 +1,7 @@
-"""Cures: settings that would have avoided rebalances and their price, tried in a scenario of the logs.
+"""Find settings that would have avoided rebalances, with their price, and simulate what they change.
 
-Times that end with `_s` are seconds, those with `_ms` milliseconds. A number of rebalances that a cure leaves
-is always computed by the simulation, or said to be unknown.
+A *cure* is such a setting. How many rebalances it leaves is computed by a simulation of what the logs show,
+or is reported as unknown. Names that end with `_s` are seconds, those with `_ms` milliseconds.
 """
 
 import re
@@ -26,19 +26,20 @@ from partitioning.kit.packages import read_toml
 DEFAULT_HEARTBEAT_S = 3.0
 """The default of heartbeat.interval.ms of a classic member, in seconds."""
 LONGEST_RESTART_S = 300.0
-"""The longest restart in seconds: members that were away for longer did not just restart."""
+"""Seconds that a restart takes at most: a member that was away for longer did not just restart."""
 
 
 class Cure(NamedTuple):
-    """A change that avoids rebalances of one cause.
+    """Describes a change that avoids rebalances of one cause.
 
     Attributes:
-        cause: the cause; None for restarts, which have two causes: a member leaves, and joins again.
-        rebalances: how many of the log's rebalances have this cause; a restart has two.
-        do: what to do, in a few words.
-        advice: what to do, at length.
-        price: what that costs.
-        simulated: how many rebalances it leaves, computed; None if that is not computed.
+        cause: the cause; None for restarts, which have two causes: a member leaves, and it joins again.
+        rebalances: number of rebalances in the logs with this cause; a restart counts as two.
+        do: the change in a few words, for the verdict.
+        advice: the change in a sentence.
+        price: the disadvantage of the change.
+        simulated: a sentence on how many rebalances are left in a simulation, or why that is unknown; None
+            if the cure is not simulated.
     """
 
     cause: Cause | None
@@ -54,11 +55,11 @@ _CURES = read_toml(__package__, "cures.toml")
 
 
 def cures(history: GroupHistory, logged: CapturedScenario | str) -> list[Cure]:
-    """Return what would have avoided this group's rebalances, the cure that avoids most first.
+    """Return the cures for this group's rebalances, the one that avoids most rebalances first.
 
     Args:
-        history: the group.
-        logged: its scenario, or why there is none, see `scenario_or_why_not`.
+        history: the group's history.
+        logged: the scenario of what happened to it, or why there is none, as `scenario_or_why_not` returns.
 
     Returns:
         At most one cure for restarts, and one for each cause that the group had and `cures.toml` has advice
@@ -68,7 +69,7 @@ def cures(history: GroupHistory, logged: CapturedScenario | str) -> list[Cure]:
 
 
 def _all_cures(history: GroupHistory, logged: CapturedScenario | str) -> Iterator[Cure]:
-    """Yield the cures in the order of `cures.toml`, after the one for restarts."""
+    """Yield the cure for restarts, then the others in the order of `cures.toml`; arguments as in `cures`."""
     counts = Counter(rebalance.cause for rebalance in history.rebalances)
     settings = Settings() if isinstance(logged, str) else logged.scenario.settings
     name, session_ms = session_of(history, settings)
@@ -98,7 +99,7 @@ def _all_cures(history: GroupHistory, logged: CapturedScenario | str) -> Iterato
                 "back" if revived else "gone" if cause is Cause.TOPICS and _lost_topics(history) else "advice"
             )
             advice = about[which].replace("session.timeout.ms", name)
-            # A new assignment of a share group waits for nobody.
+            # Some cures have another price in a share group, in which no member waits for a new assignment.
             price = about.get(f"{history.protocol}_price", about["price"])
             do = about["do"] if which == "advice" else about.get(f"{which}_do", about["do"])
             yield Cure(cause, counts[cause], do, advice, price, answer)
@@ -116,10 +117,11 @@ def _lost_topics(history: GroupHistory) -> bool:
 
 
 def _longer_polls(history: GroupHistory, logged: CapturedScenario | str) -> str:
-    """Return what a max.poll.interval.ms above the longest time between two polls leaves.
+    """Return a sentence on how many rebalances a longer max.poll.interval.ms leaves.
 
-    That time is known only if a log shows that a member that polled too late joined again; else the answer
-    says that it is unknown. The setting is rounded up to the next full second, and is one second longer.
+    The setting must be above the longest time between two polls. That time is known only if the logs show
+    that a member that polled too late joined again; otherwise the sentence says that it is unknown. The
+    setting is that time, rounded up to a full second, and one second more.
     """
     events = () if isinstance(logged, str) else logged.scenario.events
     polls = [
@@ -138,28 +140,28 @@ def _longer_polls(history: GroupHistory, logged: CapturedScenario | str) -> str:
 
 
 QUIET_MS = 1000.0
-"""The time from the beginning of a run to its first event."""
+"""Milliseconds from the beginning of a run to its first event."""
 DEFAULT_AWAY_MS = 1000.0
-"""The time that a member is away if the logs show only that it came back."""
+"""Milliseconds that a member is away if the logs show only that it came back."""
 
 
 _UNKNOWN = "how many rebalances that leaves is unknown"
 MOST_SIMULATED = 500
-"""The most rebalances of a log that is simulated; more take longer than reading the log."""
+"""Logs with more rebalances are not simulated, because that would take longer than reading them."""
 _PARTITIONS = 12
-"""The partitions of the one topic if none is named: rebalances depend on members."""
+"""Partitions of the simulated topic if none is named; rebalances depend on members, not on this number."""
 
 
 def scenario_or_why_not(
     history: GroupHistory, topics: Mapping[str, int], assignor: str | None, changes: Mapping[str, str]
 ) -> CapturedScenario | str:
-    """Return the scenario as `scenario_of` does, or as text why there is none.
+    """Return the scenario as `scenario_of` does, or a sentence that says why there is none.
 
     Args:
-        history: the group.
-        topics: the partitions of each topic; if it is empty, one topic of `_PARTITIONS` is taken.
-        assignor: the group's; None: what the logs name.
-        changes: settings that are not Kafka's defaults.
+        history: the group's history.
+        topics: topic -> its number of partitions; if it is empty, one topic of `_PARTITIONS` is taken.
+        assignor: the group's strategy; None: the one that the logs name.
+        changes: settings that are not Kafka's defaults, by name.
     """
     if history.protocol == "consumer":
         return "the simulation of the consumer protocol counts other epochs than its coordinator logs"
@@ -176,15 +178,15 @@ def scenario_or_why_not(
 def simulate_cure(
     history: GroupHistory, logged: CapturedScenario | str, changes: Mapping[str, str], *, static: bool
 ) -> str:
-    """Return how many rebalances a cure leaves, by the simulation of the logs, or why that is unknown.
+    """Return a sentence on how many rebalances a cure leaves in a simulation, or why that is unknown.
 
-    Both scenarios run, as they were logged and with the cure: the text has both numbers beside the number
-    that the log shows, so that a reader sees how near the simulation comes to the log.
+    The scenario is simulated as it was logged and with the cure. The sentence has both numbers and the number
+    in the logs, so that a reader sees how close the simulation comes to the logs.
 
     Args:
-        history: the group.
-        logged: its scenario, or why there is none.
-        changes: settings of the cure.
+        history: the group's history.
+        logged: the scenario of what happened to it, or why there is none.
+        changes: the settings of the cure, by name.
         static: whether the cure makes every member static.
     """
     if isinstance(logged, str):
@@ -192,8 +194,8 @@ def simulate_cure(
     try:
         cured = with_settings(logged.scenario, changes)
         cured = with_static(cured, static=True) if static else cured
-        # The log's own scenario runs, too: the log and the simulation may count differently, and only two
-        # runs of the simulation can be compared.
+        # The logged scenario is simulated, too. The logs and the simulation may count rebalances differently,
+        # so only two simulations can be compared.
         before, after = (len(simulate(scenario).rebalances) for scenario in (logged.scenario, cured))
     except CopartitionError as error:
         return f"{_UNKNOWN}: {error}"
@@ -202,7 +204,7 @@ def simulate_cure(
 
 
 class _MemberEvent(NamedTuple):
-    """One event of a member, `at_ms` milliseconds since 1970."""
+    """An event of a member: when it happened (ms since 1970), what it was, and the member's name."""
 
     at_ms: float
     cause: Cause
@@ -215,20 +217,21 @@ def scenario_of(
     assignor: str | None = None,
     changes: Mapping[str, str] | None = None,
 ) -> CapturedScenario:
-    """Return what happened to the group's members, as events of a scenario.
+    """Return a scenario in which the same happens to the group's members as in the logs.
 
-    The run begins `QUIET_MS` before the first event. An event that a coordinator notices late (a crash, a
-    slow poll) is moved to when it must have begun.
+    The run begins `QUIET_MS` before the first event. A coordinator notices some events late (a crash, a slow
+    poll). The scenario has them at the time at which they must have begun.
 
     Args:
-        history: the group.
-        topics: how many partitions each topic has, as logs do not tell.
-        assignor: the group's; None: what the logs name.
-        changes: settings that are not Kafka's defaults, see `with_settings`, as logs do not tell.
+        history: the group's history.
+        topics: topic -> its number of partitions, which logs do not tell.
+        assignor: the group's strategy; None: the one that the logs name.
+        changes: settings that are not Kafka's defaults, by name, which logs do not tell; see `with_settings`.
 
     Raises:
-        ScenarioError: a setting that does not exist, or cannot be.
-        SourceError: no topic is given, the logs name no assignor, or no time, or the timeouts cannot be.
+        ScenarioError: a setting does not exist, or has an impossible value.
+        SourceError: no topic is given, the logs name no assignor or no event with a time, or the events
+            cannot have happened with these timeouts.
     """
     if not topics:
         raise SourceError(f"{history.name}: logs do not show partition counts; give `topics`")
@@ -239,7 +242,8 @@ def scenario_of(
     happened = _member_events(history)
     if not happened:
         raise SourceError(f"{history.name}: the logs show no member that joins or leaves at a known time")
-    # Settings are changed in a scenario; the real one cannot be made before they are known.
+    # `with_settings` needs a scenario, and the final one cannot be made before its settings are known. So the
+    # changes are read into an empty scenario first.
     settings = with_settings(Scenario((Topic("any", 1),), ()), changes or {}).settings
     session = session_of(history, settings)
     _check_fits(happened, settings, session)
@@ -256,10 +260,10 @@ def scenario_of(
     # Only a static member comes back under a new member id without a rebalance (KIP-345).
     static = {member for _, what, member, *_ in history.others if what == REPLACED and member}
     consumers = {member: Consumer(member, static=member in static) for _, _, member in happened}
-    # An expired session or a late poll began one timeout before the coordinator's line.
+    # A crash or a slow poll began one timeout before the coordinator's line.
     early = [(at - _before(cause, settings, session[1]), cause, member) for at, cause, member in happened]
     zero = min(at for at, _, _ in early) - QUIET_MS
-    # From the end, so that what stays in the dictionary is the first event of each member.
+    # Built from the last event to the first, so that the first event of each member is what remains.
     first = {member: cause for _, cause, member in reversed(happened)}
     events = [
         _event(cause, at - zero, consumers[member], _back_ms(happened, place), settings)
@@ -284,14 +288,11 @@ def scenario_of(
 _EVENTS = {Cause.JOINED, Cause.LEFT, Cause.EXPIRED, Cause.POLL}
 """The causes that are events of a scenario."""
 _LEFT_OUT = {*Cause} - _EVENTS - {Cause.REPLACED, Cause.FOLLOW_UP}
-"""The causes of which logs do not tell enough for an event; the scenario says that it leaves them out."""
+"""The causes that cannot become events, because logs tell too little; the scenario names them as left out."""
 
 
 def _member_events(history: GroupHistory) -> list[_MemberEvent]:
-    """Return the members that came and went, in the order of time.
-
-    A rebalance without a time or without a member gives no event.
-    """
+    """Return when members joined and left, in order of time; rebalances without these are skipped."""
     rows = [
         _MemberEvent(1000 * rebalance.began, cause, member)
         for rebalance in history.rebalances
@@ -309,7 +310,7 @@ def _member_events(history: GroupHistory) -> list[_MemberEvent]:
 
 
 def session_of(history: GroupHistory, settings: Settings) -> tuple[str, float]:
-    """Return the setting that decides how long a silent member stays in the group, and its value in ms."""
+    """Return the name and value (ms) of the setting for how long a silent member stays in the group."""
     if history.protocol in {"consumer", "share", "streams"}:
         # The broker's setting for each kind of group; the default is the same for all of them.
         name = f"group.{history.protocol}.session.timeout.ms"
@@ -318,9 +319,15 @@ def session_of(history: GroupHistory, settings: Settings) -> tuple[str, float]:
 
 
 def _check_fits(happened: Sequence[_MemberEvent], settings: Settings, session: tuple[str, float]) -> None:
-    """Raise if a member cannot have been silent for so long, as it had just shown a sign of life.
+    """Raise SourceError if a timeout is longer than the time since the member's last event.
 
-    Without this check the scenario would have a crash before the member's own join.
+    The timeout must have been shorter in reality. Without this check the scenario would have a member's crash
+    before its own join.
+
+    Args:
+        happened: the events, in order of time.
+        settings: the settings of the scenario.
+        session: name and value (ms) of the setting of the session, see `session_of`.
     """
     limits = {
         Cause.EXPIRED: session,
@@ -346,9 +353,13 @@ def _before(cause: Cause, settings: Settings, session_ms: float) -> float:
 
 
 def _comes_back(happened: Sequence[_MemberEvent], place: int) -> bool:
-    """Return whether this event is the join of a member that had polled too late and polls again.
+    """Return whether an event is the join of a member that returns after a slow poll.
 
-    The event of its slow poll includes that join; with an event of its own the member would join twice.
+    The event `SlowPoll` includes that return. With an event for the join the member would join twice.
+
+    Args:
+        happened: the events, in order of time.
+        place: the index of the event.
     """
     _, cause, member = happened[place]
     before = [row.cause for row in happened[:place] if row.member == member]
@@ -356,9 +367,11 @@ def _comes_back(happened: Sequence[_MemberEvent], place: int) -> bool:
 
 
 def _back_ms(happened: Sequence[_MemberEvent], place: int) -> float | None:
-    """Return how many milliseconds after this event its member joins again.
+    """Return how many milliseconds after an event its member joins again; None if its next event is no join.
 
-    None if something else happens to the member next, or nothing does.
+    Args:
+        happened: the events, in order of time.
+        place: the index of the event.
     """
     at, _, member = happened[place]
     later = (row for row in happened[place + 1 :] if row.member == member)
@@ -369,7 +382,15 @@ def _back_ms(happened: Sequence[_MemberEvent], place: int) -> float | None:
 def _event(
     cause: Cause, at_ms: float, consumer: Consumer, back_ms: float | None, settings: Settings
 ) -> Event:
-    """Return the event of a cause, `at_ms` milliseconds after the run began."""
+    """Return the scenario's event for a cause.
+
+    Args:
+        cause: one of `_EVENTS`, or REPLACED.
+        at_ms: milliseconds from the beginning of the run.
+        consumer: the member.
+        back_ms: milliseconds until the member joins again; None if it does not.
+        settings: the settings of the scenario.
+    """
     if cause is Cause.JOINED:
         return Join(at_ms, consumer)
     if cause is Cause.EXPIRED:
@@ -378,5 +399,5 @@ def _event(
         return Restart(at_ms, consumer.name, DEFAULT_AWAY_MS)
     if cause is Cause.POLL and back_ms is not None:
         return SlowPoll(at_ms, consumer.name, settings.max_poll_interval_ms + back_ms)
-    # A member that left, or one that polled too late and never joined again: for the group both are the same.
+    # A member that polled too late and never joined again is the same for the group as one that left.
     return Leave(at_ms, consumer.name)

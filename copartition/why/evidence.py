@@ -1,7 +1,8 @@
-"""Read lines of logs as evidence on groups, by the messages of brokers and four clients.
+"""Read the lines of logs as statements about groups.
 
-`unpack.py` takes a line apart, `messages.py` finds what a program said, and this module says which group,
-member and generation it is about.
+`unpack.py` takes a line out of its wrappers, and `messages.py` finds a program's message in it. This module
+finds out which group, member and generation the message is about. Messages of brokers and of four clients are
+known.
 """
 
 import codecs
@@ -24,19 +25,19 @@ from copartition.why.unpack import is_dated, stamp_of, unpack
 from partitioning.errors import SourceError
 
 LONGEST_LINE = 1 << 16
-"""The bytes of a line that are read; what follows counts as another line."""
+"""The most bytes of a line; the rest of a longer line is read as another line."""
 MOST_EVIDENCE = 1_000_000
-"""The most lines that say something: all are kept, some hundred bytes each, to put them in order."""
+"""The most statements: all are kept in memory, some hundred bytes each, so that they can be sorted."""
 
 
 class Line(NamedTuple):
-    """A line of a log.
+    """Names a line of a log, with its time.
 
     Attributes:
-        file: its path.
-        number: from 1.
-        at: when it was written, seconds since 1970, see `unpack.py`; None if it has no time.
-        zoned: whether the line says in which zone its time is. If not, the time was taken for UTC.
+        file: the path of the log.
+        number: the number of the line, from 1.
+        at: when it was written, in seconds since 1970, see `unpack.py`; None if it has no time.
+        zoned: whether the line names the time zone. If not, its time is taken as UTC.
     """
 
     file: str
@@ -46,32 +47,32 @@ class Line(NamedTuple):
 
 
 class Kind(StrEnum):
-    """The statement of a line. Brokers only make the first ones, clients only the last ones."""
+    """Names what a line states. The first kinds come from brokers only, the last ones from clients only."""
 
     PREPARING = auto()
     """A classic group's rebalance begins; `text` is the coordinator's reason."""
     STABILIZED = auto()
-    """All have joined; `text` is how many, if the line has it (since Kafka 2.7)."""
+    """All members have joined; `text` is their number, if the line has it (since Kafka 2.7)."""
     ASSIGNED = auto()
-    """The leader's assignment has come."""
+    """The coordinator has the leader's assignment."""
     EMPTIED = auto()
-    """The group has no member any more."""
+    """The group has no members any more."""
     EPOCH = auto()
     """A group has a new epoch; `text` is the hash of its topics' metadata, if the line has it."""
     TARGET = auto()
-    """The broker has assigned for an epoch; `assignor` did it."""
+    """The broker has computed the assignment of an epoch, with the strategy `assignor`."""
     METADATA = auto()
-    """The subscribed topics have changed: partitions, or which topics match; `text` is how, if known."""
+    """The subscribed topics or their partitions have changed; `text` says how, if that is known."""
     SUBSCRIPTION = auto()
-    """A member subscribes to other topics."""
+    """A member subscribes to other topics than before."""
     SETTINGS = auto()
-    """A Streams group is assigned by other settings, such as another number of standby tasks."""
+    """A Streams group is assigned with other settings, such as another number of standby tasks."""
     STALE = auto()
     """A member of a Streams group has an older topology than the group."""
     STUCK = auto()
-    """A rebalance could not end, as no member joined again."""
+    """A rebalance could not end, because no member joined again."""
     KEPT = auto()
-    """A member of another protocol came, and the group kept its own; `text` is why."""
+    """A member of another protocol joined, and the group kept its own protocol; `text` says why."""
     CONVERTED = auto()
     """The group has another protocol from now on."""
     LOADED = auto()
@@ -79,58 +80,59 @@ class Kind(StrEnum):
     JOINED = auto()
     """A member has joined."""
     LEFT = auto()
-    """A member has left the group; `text` is why, if the line has it."""
+    """A member has left the group; `text` says why, if the line has it."""
     EXPIRED = auto()
-    """A member's session has expired, by the broker's words or by the answer that its client got."""
+    """A member's session has expired; the broker says so, or the client learns it from an answer."""
     LATE = auto()
     """A member did not rejoin or sync within the rebalance timeout."""
     REPLACED = auto()
     """A static member is back under a new member id (KIP-345)."""
     FENCED = auto()
-    """Another process has the member's `group.instance.id`."""
+    """Another process uses the member's `group.instance.id`."""
     POLL = auto()
     """The application did not poll within `max.poll.interval.ms`."""
     MISMATCH = auto()
-    """A member has no assignor that all others have."""
+    """A member was refused, because it lists no assignor that all others list, too."""
     COORDINATOR = auto()
     """A client has lost its coordinator, or has another one now."""
     COMMIT = auto()
     """A commit was refused, because the member was no longer in the group or a rebalance was under way."""
     LOST = auto()
-    """A client gave its partitions up, because it was no longer in the group."""
+    """A client gave up its partitions, because it was no longer in the group."""
     REJOINING = auto()
-    """A client joins again; `text` is why."""
+    """A client joins again; `text` says why."""
     BEHIND = auto()
-    """A worker of Kafka Connect joins again, as it has not read the config topic as far as its leader."""
+    """A worker of Kafka Connect joins again, as it has read less of the config topic than its leader."""
     REVOKING = auto()
-    """A client gives partitions back before it joins again: it was a member; `text` begins with them."""
+    """A client revokes partitions before it joins again, so it was a member; `text` begins with them."""
     SUBSCRIBED = auto()
-    """A client's topics are others; `text` is from how many to how many. It is kept for `METADATA`."""
+    """A client has other topics than before; `text` has both numbers, which the next `METADATA` line gets."""
     MEMBER_JOINED = auto()
-    """A client's JoinGroup was answered."""
+    """A client has the answer to its JoinGroup."""
     MEMBER_SYNCED = auto()
-    """A client has its assignment."""
+    """A client has its assignment, by the answer to its SyncGroup."""
     MEMBER_EPOCH = auto()
     """A client has reached an epoch (KIP-848)."""
 
 
 class Evidence(NamedTuple):
-    """The statement of one line.
+    """Holds the statement of one line about a group; fields that neither it nor its file tells are None.
 
     Attributes:
-        kind: what the line says.
+        kind: what the line states.
         line: the line.
-        group: the group that it is about; None if the line does not tell and its file names several.
-        member: the member id, as far as the line has it.
-        client: `client.id` or `group.instance.id`; None if the line has only the member id.
+        group: name of the group.
+        member: the member id.
+        client: the `client.id` or `group.instance.id`.
         generation: the generation, or the epoch (KIP-848).
-        text: see `Kind`.
-        assignor: the strategy, if the line has it.
-        broker: whether a broker wrote it.
-        protocol: the kind of group whose words these are: "classic", "consumer", "share", "streams", or
-            "modern" for those that all but classic ones share; None if a client's line does not tell.
-        handle: the client that wrote it, as its file tells clients apart; later lines of one often name
-            neither its group nor its member id nor its generation.
+        text: further words of the line, see `Kind`; "" if there are none.
+        assignor: name of the strategy.
+        broker: whether a broker wrote the line; otherwise a client did.
+        protocol: the kind of group: "classic", "consumer", "share" or "streams". "modern" if the line's words
+            are the same for all but classic groups.
+        handle: a name that tells apart the clients that write into the same file. Later lines of a client
+            often name neither group nor member id nor generation; these are known from earlier lines with
+            the same handle.
     """
 
     kind: Kind
@@ -147,13 +149,13 @@ class Evidence(NamedTuple):
 
 
 class Unread(NamedTuple):
-    """Lines that speak of groups in words that no message here has.
+    """Counts the lines that are about groups but were not understood.
 
     Attributes:
-        number: how many there are.
-        line: the place of the first one.
+        number: number of these lines.
+        line: the first one of them.
         text: the text of the first one.
-        program: the client whose words these are, one that is not read here; None if that is unknown.
+        program: the client that wrote it, if that is one whose logs are not read; None if it is unknown.
     """
 
     number: int
@@ -164,13 +166,13 @@ class Unread(NamedTuple):
 
 @dataclass(slots=True)
 class Reading:
-    """The evidence of several logs.
+    """Holds the statements of several logs.
 
     Attributes:
-        statements: what lines say, file by file, in the order in which they were written.
-        unread: lines of groups that were not understood; None if there are none.
-        newest_first: the files whose last line is the oldest.
-        groups: the names of all groups, those that were not asked for, too.
+        statements: the statements, file by file, and in each file in the order in which they were written.
+        unread: the lines about groups that were not understood; None if there are none.
+        newest_first: paths of the files that begin with their newest line.
+        groups: names of all groups in the logs, even those that were not asked for.
     """
 
     statements: list[Evidence] = field(default_factory=list)
@@ -180,9 +182,9 @@ class Reading:
 
 
 HINTS = tuple(b'roup|eartbeat| exceeded|FencedInstance| has changed| poll |ommit |MESSAGE":['.split(b"|"))
-"""Parts of lines, searched in gigabytes: each line that has a message has one."""
+"""Parts of lines. Every line with a message has at least one of them, so other lines are skipped fast."""
 _TEXT_HINTS = [hint.decode() for hint in HINTS]
-"""The same for what was taken out of a line's wrapper."""
+"""The same parts as text, for texts that were taken out of a line's wrapper."""
 WORDS = frozenset(
     b"group generation epoch rebalance rebalancing rebalancing; re-balance balancing member members joins "
     b"joined re-joining rejoining left leave session fenced newly previously failed failed: failing "
@@ -190,27 +192,28 @@ WORDS = frozenset(
     b"configurations changed protocols coordinator subscribed heartbeat static exceeded wait share "
     b"partitions expired metadata subscription local instance Group".split()
 )
-"""Words between blanks, one of them in each message: a line without any is not taken apart."""
+"""Words, separated by blanks. Every message has at least one of them; a line without any is skipped."""
 _MARKS = (
     *(b"FENCED_INSTANCE_ID", b"FencedInstanceId", b"InconsistentGroupProtocol", b"(Re-)joining"),
     # journald writes a message with colours as a list of its bytes.
     *(b"topic has changed", b"heartbeat errored", b'MESSAGE":['),
 )
-"""Words that are messages themselves, whatever stands around them."""
+"""Parts of lines that may be a message even if the line has none of `WORDS`."""
 
 
 def _may_speak(raw: bytes) -> bool:
-    """Return whether a line may have a message or be one of a client that is not read."""
-    # Looking for a few parts in the bytes of a line is quick; only lines that have one are split into words.
+    """Return whether a line may be a message, or the line of a client whose logs are not read."""
+    # Searching a line's bytes for a few parts is fast; only lines with one of them are split into words.
     if not any(hint in raw for hint in HINTS):
         return False
     return not WORDS.isdisjoint(raw.split()) or any(mark in raw for mark in _MARKS)
 
 
 def _is_mute(raw: bytes) -> bool:
-    """Return whether a Java client's line has neither the first letters of a message nor words of a group."""
-    # Nearly every line of such a client names its group: to unpack all of them takes minutes for a gigabyte.
-    # Ten letters are enough, as none of them is one that a collector escapes.
+    """Return whether a Java client's line has neither a message's first letters nor words about a group."""
+    # Nearly every line of a Java client names its group in its prefix. To unpack all of them would take
+    # minutes for a gigabyte. The first ten letters of a message are found in any wrapper, because none of
+    # them is a character that JSON escapes.
     if b", groupId=" not in raw or b"Group " in raw or any(start in raw for start in _java_starts()):
         return False
     return not concerns_a_group(raw.decode(errors="replace"))
@@ -218,21 +221,21 @@ def _is_mute(raw: bytes) -> bool:
 
 @cache
 def _java_starts() -> tuple[bytes, ...]:
-    """Return how messages of Java's clients begin, each once."""
+    """Return the first ten letters of each message of Java's clients, each beginning once."""
     return tuple({message.start[:10].encode() for message in messages()["java"]})
 
 
 def read_evidence(paths: Sequence[str], group: str | None = None) -> Reading:
-    """Return what several logs say; `-` is standard input, gzip and UTF-16 are recognized.
+    """Return the statements of several logs; files in gzip and UTF-16 are recognized.
 
-    A line that names no group is of the only group that its client names in that file.
+    A line that names no group belongs to the group that its client names in the same file, if that is one.
 
     Args:
-        paths: the logs.
-        group: a group; what is said of others is left out.
+        paths: paths of the logs; "-" is standard input.
+        group: the only group whose statements are kept; None for all groups.
 
     Raises:
-        SourceError: a file cannot be read, its compressed data are broken, or too many lines say something.
+        SourceError: a file cannot be read, its compressed data are broken, or it has too many statements.
     """
     reading = Reading()
     for path in paths:
@@ -240,7 +243,7 @@ def read_evidence(paths: Sequence[str], group: str | None = None) -> Reading:
         try:
             with _open(path) as file:
                 before = b""
-                # Each read has a bound: a file without ends of lines would be read into memory as a whole.
+                # Each read has a bound: a file without line ends would be read into memory as a whole.
                 for number, raw in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
                     if _may_speak(raw) and not _is_mute(raw):
                         log.add(number, raw, before)
@@ -261,10 +264,10 @@ def read_evidence(paths: Sequence[str], group: str | None = None) -> Reading:
 
 @contextmanager
 def _open(path: str) -> Iterator[IO[bytes]]:
-    """Return the bytes of a file or of standard input in UTF-8, unpacked if they are gzip; the end closes it.
+    """Open a file or standard input, and yield its bytes in UTF-8; a file is closed at the end.
 
-    Gzip is told by its first two bytes, not by the name, so that standard input may be packed, too; UTF-16,
-    which PowerShell writes, by its mark.
+    Gzip is recognized by its first two bytes and not by the file's name, so standard input may be compressed,
+    too. UTF-16, which PowerShell writes, is recognized by its byte order mark.
     """
     with ExitStack() as stack:
         file = sys.stdin.buffer if path == "-" else stack.enter_context(open(path, "rb"))  # noqa: PTH123
@@ -278,35 +281,50 @@ def _open(path: str) -> Iterator[IO[bytes]]:
 
 
 _MOST_SHOWN = 300
-"""The characters of an unread line that are kept to be shown."""
+"""The most characters of a line that was not understood that are kept to be shown."""
 
 
 class _Log:
-    """One log that is read: what its lines say, and which clients and groups it names."""
+    """Collects the statements of one log while it is read.
+
+    Attributes:
+        path: path of the log.
+        group: the only group whose statements are kept; None for all.
+        statements: the statements so far, in the order of the file.
+        groups: handle of a client -> the groups that it has named.
+        unread: the lines about groups that were not understood so far; None if there are none.
+    """
 
     def __init__(self, path: str, group: str | None) -> None:
         self.path = path
         self.group = group
         self.statements: list[Evidence] = []
-        self.groups: dict[str, set[str]] = defaultdict(set)  # that a client names, by its handle
+        self.groups: dict[str, set[str]] = defaultdict(set)
         self.unread: Unread | None = None
 
     def add(self, number: int, raw: bytes, before: bytes) -> None:
-        """Read a line; `before` is the line before it, which may have its time."""
+        """Add the statements of a line.
+
+        Args:
+            number: the number of the line.
+            raw: its bytes.
+            before: the line before, which may have the time of this one.
+        """
         for record in unpack(raw):
-            # A wrapper has many texts, such as a host's name; most of them cannot have a message.
+            # A wrapper has many texts, such as the name of a host. Most of them cannot be a message.
             texts = [text for text in record.texts if any(hint in text for hint in _TEXT_HINTS)]
             said = next(filter(None, map(_say, texts)), None)
             if said is not None:
                 at = stamp_of(record, said.text, said.match.start, before)
                 self._keep(said, Line(self.path, number, at and at.at, at is None or at.zoned))
                 continue
-            # A line without a message may still name the group of its client, which later lines do not name.
+            # A line without a message may still name the group of its client; later lines may not name it.
             for text in record.texts:
                 if quoted := _ANY_GROUP.search(text):
                     self.groups[_librdkafka_handle(text)].add(quoted["group"])
             last = record.texts[-1]
-            # Java's prefix is no stranger's; to look for all strangers takes longer than to read the line.
+            # A line with Java's prefix is of no other client. The search for all other clients would take
+            # longer than reading the line.
             program = None if ", groupId=" in last else stranger(last)
             if program or any(map(concerns_a_group, texts)):
                 shown = last[:_MOST_SHOWN]
@@ -314,16 +332,22 @@ class _Log:
                 self.unread = first._replace(number=first.number + 1)
 
     def _keep(self, said: "_Saying", line: Line) -> None:
-        """Keep what a line says, if it may be of the group that is asked for."""
+        """Add a statement, unless it is about another group than the one that is asked for.
+
+        Args:
+            said: the message.
+            line: the line.
+        """
         fields = said.match.fields
         kind = Kind(said.match.kind)
         text = fields.get("text") or ""
-        # Coordinators of the new protocol have one message for both. Its reason has a time limit ("within ...
-        # ms") if the member did not give its partitions back in time.
+        # Coordinators of the consumer protocol have one message for an expired session and for a member that
+        # did not revoke its partitions in time. In the second case its reason has a limit ("within ... ms").
         if kind is Kind.EXPIRED and "within" in text:
             kind = Kind.LATE
         group = fields.get("group") or said.group
-        # The name is noted even if the line is left out: it shows whether the client has one group only.
+        # The group's name is noted even if the line is left out. It shows whether the client has only one
+        # group, see `_Voices`.
         if group is not None:
             self.groups[said.handle].add(group)
             if self.group not in {None, group}:
@@ -346,9 +370,9 @@ class _Log:
         )
 
     def close(self, reading: Reading) -> None:
-        """Add what the log says to a reading, in the order in which it was written."""
+        """Add the log's statements to a reading, in the order in which they were written."""
         reading.groups.update(*self.groups.values())
-        # First of all: the two steps below need lines in the order in which they were written.
+        # The order is corrected first, because the steps below need it.
         if _newest_first(self.statements):
             self.statements.reverse()
             reading.newest_first.append(self.path)
@@ -360,7 +384,7 @@ class _Log:
 
 @dataclass(slots=True)
 class _Voice:
-    """One client that writes into a log, and what its earlier lines said of it."""
+    """Holds what the earlier lines of one client have named; `text` is that of its last SUBSCRIBED line."""
 
     member: str | None = None
     generation: int | None = None
@@ -368,17 +392,25 @@ class _Voice:
 
 
 class _Voices:
-    """The clients of one log: they complete what their lines leave out."""
+    """Completes the statements of clients with what their earlier lines have named.
+
+    Attributes:
+        only: handle of a client -> its group, for clients that name a single group in the whole log.
+        voices: handle of a client -> what its earlier lines have named.
+    """
 
     def __init__(self, groups: dict[str, set[str]]) -> None:
-        # A client with several groups completes no line: which of them it means would be a guess.
+        # For a client with several groups no line is completed: which of them it means would be a guess.
         self.only = {handle: min(names) for handle, names in groups.items() if len(names) == 1}
         self.voices: dict[str, _Voice] = defaultdict(_Voice)
 
     def complete(self, statement: Evidence) -> Evidence | None:
-        """Return a statement with the group, member and generation that its client named before.
+        """Return a statement with the group, member and generation that its client has named before.
 
-        None if the statement is only kept for a later one.
+        Call it for all statements of the log in the order in which they were written.
+
+        Returns:
+            None for a statement that is only kept for a later one (SUBSCRIBED).
         """
         if statement.broker:
             return statement
@@ -387,7 +419,7 @@ class _Voices:
             voice.text = statement.text
             return None
         voice.member = statement.member or voice.member
-        # The answer to SyncGroup names no generation: it is that of the JoinGroup before it.
+        # The line about the answer to SyncGroup names no generation. It is that of the JoinGroup before it.
         synced = statement.kind is Kind.MEMBER_SYNCED
         generation = statement.generation or (voice.generation if synced else None)
         voice.generation = statement.generation or voice.generation
@@ -400,21 +432,22 @@ class _Voices:
 
 
 _DAY_S = 86_400.0
-"""The seconds of a day. Times below it are times of day without a date."""
+"""Seconds of a day. A time below it is a time of day without a date."""
 
 
 def _newest_first(statements: Sequence[Evidence]) -> bool:
-    """Return whether a log begins with its last line, as exports of collectors do.
+    """Return whether a log begins with its newest line, as exports of log collectors often do.
 
-    Times tell; without them generations that fall, or an assignment that comes right before its join.
+    The times of lines show it. If there are none, falling generations show it, and assignments that come
+    right before their joins.
     """
     times = [statement.line.at for statement in statements if statement.line.at is not None]
     if times:
         steps = [later - earlier for earlier, later in pairwise(times)]
-        # A time of day without a date that falls by more than half a day goes on after midnight.
+        # Without dates, a step back by more than half a day is a step forward over midnight.
         if not is_dated(max(times)):
             steps = [step - _DAY_S * round(step / _DAY_S) for step in steps]
-        # Most steps decide, not the first one: lines of several threads may be a little out of order.
+        # The majority of steps decides, because lines of several threads may be a little out of order.
         return sum(step < 0 for step in steps) > sum(step > 0 for step in steps)
     joined, synced = Kind.MEMBER_JOINED, Kind.MEMBER_SYNCED
     order = 0
@@ -428,14 +461,14 @@ def _newest_first(statements: Sequence[Evidence]) -> bool:
 
 
 def _next_days(statements: Sequence[Evidence]) -> Iterator[Evidence]:
-    """Yield statements whose times of day, without a date, go on after midnight."""
+    """Yield the statements; if their times have no dates, a day is added at each midnight."""
     days, last = 0.0, 0.0
     for statement in statements:
         line = statement.line
         if line.at is None or line.at >= _DAY_S:
             yield statement
             continue
-        # A smaller step back is no midnight: lines of several threads may be a little out of order.
+        # Only a large step back is a midnight: lines of several threads may be a little out of order.
         if line.at < last - _DAY_S / 2:
             days += _DAY_S
         last = line.at
@@ -443,7 +476,7 @@ def _next_days(statements: Sequence[Evidence]) -> Iterator[Evidence]:
 
 
 class _Saying(NamedTuple):
-    """A message that a text has, and who wrote it."""
+    """Holds a message that was found in a text, and the client or broker that wrote it; see `Evidence`."""
 
     match: Match
     text: str
@@ -459,17 +492,17 @@ _JAVA_PREFIX = re.compile(
     r"(?:instanceId=(?>(?P<instance>.+?)(?=, clientId=)), )?"
     r"clientId=(?>(?P<client>.+?)(?=, groupId=)), groupId=(?>(?P<group>.+?)(?=\](?:\s|$)))\]\s*+"
 )
-"""What a Java client writes before each message: its program, static member, client and group."""
+"""The prefix that a Java client writes before each message: its program, static member, client and group."""
 _ANY_GROUP = re.compile(r'Group "(?P<group>[^"]++)"')
 _BROKER = ("classic", "consumer", "modern", "share", "streams")
 """The tables of `patterns.toml` with the messages of brokers, in the order in which they are tried."""
 
 
 def _say(text: str) -> _Saying | None:
-    """Return what a text says; None if it has no message.
+    """Return the message in a text; None if it has none.
 
-    A text is tried as the writer's whose mark it has: Java's prefix, librdkafka's thread, a broker's words;
-    any other may be of a Python client.
+    The writer is recognized first: a Java client by its prefix, librdkafka by its thread, a broker by its
+    messages. Any other text may be of a Python client.
     """
     if "groupId=" in text and (prefix := _java_prefix(text)) is not None:
         match = find("java", text, prefix.end())
@@ -493,7 +526,7 @@ def _say(text: str) -> _Saying | None:
 
 
 def _java_prefix(text: str) -> re.Match[str] | None:
-    """Return the match of the prefix with which a Java client begins its message."""
+    """Return the match of a Java client's prefix in a text; None if there is none."""
     # The pattern is tried at one bracket only, so that a line full of brackets takes no longer than others.
     place = text.find("clientId=")
     if (instance := text.find("instanceId=", 0, place)) >= 0:
@@ -503,9 +536,9 @@ def _java_prefix(text: str) -> re.Match[str] | None:
 
 
 def _librdkafka_handle(text: str) -> str:
-    """Return the name that librdkafka gives a client's handle, such as app#consumer-1; "" if it is not there.
+    """Return librdkafka's name of a client instance in a text, such as app#consumer-1; "" if there is none.
 
-    A client id may have blanks, so it begins behind the sign that separates it from what stands before.
+    A client id may contain blanks. So it is taken from the last separator before it: "|", "[" or ": ".
     """
     place = text.find("#consumer-")
     if place < 0:

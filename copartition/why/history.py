@@ -1,6 +1,6 @@
-"""Hold what logs show of a group: its rebalances with their causes, what else befell it, who came back.
+"""Hold the history of a group: its rebalances with their causes, other events, and members that came back.
 
-Times are seconds since 1970, lengths of time seconds.
+Times are seconds since 1970, and lengths of time are seconds.
 """
 
 import re
@@ -15,16 +15,16 @@ from copartition.why.evidence import Line
 
 OFFSETS_TOPIC = "__consumer_offsets"
 UNNAMED = "a group without a name"
-"""The name of the only group if no line names it."""
+"""The name that is shown for a group if no line names any group."""
 REPLACED = "static member back, no rebalance"
 CUT_OFF = "its beginning is not in these logs"
-"""The reason of a rebalance of which the logs have only the end."""
+"""The reason of a rebalance whose beginning is not in the logs."""
 ONLY_CLIENTS = "only clients' logs: what other members did is not known"
-"""Assumed of a group of which no broker's line was read."""
+"""The assumption about a group of which only clients' logs were read."""
 
 
 class Cause(StrEnum):
-    """The cause of a rebalance."""
+    """Names the cause of a rebalance; the value is the text that reports show."""
 
     JOINED = "joined"
     LEFT = "left"
@@ -48,22 +48,23 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rebalance:
-    """A rebalance, as far as logs tell; times are seconds since 1970.
+    """Holds what logs tell about a rebalance. Times are seconds since 1970; what is not logged is None.
 
     Attributes:
-        generation: the generation, or the epoch of a KIP-848 group, that it made; None: not logged.
+        generation: the generation, or the epoch of a KIP-848 group, that it made; None if it is not logged.
         cause: why it began.
-        member: who caused it: `group.instance.id`, else `client.id`, else the member id.
-        reason: the words of the log.
+        member: the member that caused it: its `group.instance.id`, else its `client.id`, else its member id.
+            None if it is unknown, or if no member caused it.
+        reason: the words of the log about the cause.
         line: the line that has these words.
         began: when it began.
         joined: when all members had joined; None for KIP-848 groups, which do not wait for that.
-        ended: when the assignment was there; None if another rebalance began before, or the log ends.
-        members: how many there were then.
-        assignor: which one assigned.
-        also: who else came or went meanwhile, and how.
-        leader: which member led a classic group then, as far as `__consumer_offsets` says.
-        names: who the members were then, as it says.
+        ended: when the assignment was known. None also if another rebalance began before that.
+        members: number of members at the end.
+        assignor: name of the strategy.
+        also: further members that joined or left during it, each with its cause.
+        leader: name of the leader of a classic group; only `__consumer_offsets` tells it.
+        names: names of all members at the end; only `__consumer_offsets` tells them.
 
     >>> line = Line("server.log", 7)
     >>> rebalance = Rebalance(3, Cause.JOINED, "app-1", "", line, began=100.0, joined=103.0, ended=103.5)
@@ -87,35 +88,36 @@ class Rebalance:
 
     @property
     def join_s(self) -> float | None:
-        """The seconds that the coordinator waited for members to join; None if unknown."""
+        """Seconds that the coordinator waited for members to join; None if unknown."""
         return _seconds(self.began, self.joined)
 
     @property
     def sync_s(self) -> float | None:
-        """The seconds that the members then waited for the assignment; None if unknown.
+        """Seconds that the members waited for the assignment after the join; None if unknown.
 
-        Under KIP-848 members do not join first, so the time counts from the beginning on.
+        In a KIP-848 group members do not join first. There the time counts from the beginning of the
+        rebalance.
         """
         return _seconds(self.joined if self.joined is not None else self.began, self.ended)
 
 
 def _seconds(since: float | None, until: float | None) -> float | None:
-    """Return the seconds from one time to another; None if one is unknown, or if they are in the wrong order.
+    """Return the seconds from one time to another; None if one is unknown, or the second is before the first.
 
-    Lines of two machines whose clocks differ may be in the wrong order, and tell no length of time then.
+    Two machines' clocks may differ, so that their lines are in the wrong order and tell no length of time.
     """
     return None if since is None or until is None or until < since else until - since
 
 
 class Other(NamedTuple):
-    """An event that is no rebalance, and worth a line.
+    """Describes an event of a group that is not a rebalance.
 
     Attributes:
-        at: when, seconds since 1970.
-        what: what happened.
+        at: when it happened, in seconds since 1970; None if unknown.
+        what: what happened, in words.
         member: the member that it happened to; None if the line does not name it.
-        line: the line that says so.
-        finding: whether it is a fault after which the logs show no rebalance.
+        line: the line that tells it.
+        finding: whether it is a fault, which makes the command's exit code 1.
     """
 
     at: float | None
@@ -127,15 +129,15 @@ class Other(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GroupHistory:
-    """The history of a group, as far as logs show it.
+    """Holds what logs show of a group.
 
     Attributes:
-        name: its id.
-        protocol: "classic", "consumer" (KIP-848), "share" (KIP-932) or "streams" (KIP-1071), the last one if
-            the group changed it; None if the logs do not tell.
-        rebalances: in order.
-        others: what was no rebalance.
-        assumed: what the logs do not tell, and was taken for granted.
+        name: the group's id.
+        protocol: "classic", "consumer" (KIP-848), "share" (KIP-932) or "streams" (KIP-1071). If the group
+            changed its protocol, the last one. None if the logs do not tell it.
+        rebalances: its rebalances, in order of time.
+        others: its events that are not rebalances, in order.
+        assumed: sentences on what the logs do not tell and was assumed.
     """
 
     name: str
@@ -146,11 +148,11 @@ class GroupHistory:
 
 
 _UUID = re.compile(r"^[A-Za-z0-9_+/-]{22}$")
-"""A member id of KIP-848: a UUID in base64, which says nothing of the client."""
+"""Pattern of a member id of KIP-848: a UUID in base64, which does not contain the client's name."""
 
 
 def name_of(member: str | None) -> str | None:
-    """Return the `group.instance.id` or `client.id` in a member id; an id of another form as it is.
+    """Return the `group.instance.id` or `client.id` in a member id; a member id of another form unchanged.
 
     >>> name_of("billing-1-6fd0b3a5-3ec5-4b52-8a6a-3f3c1cd5e0a4")
     'billing-1'
@@ -162,13 +164,13 @@ _DEFAULT_NAME = re.compile(
     r"rdkafka|sarama|kgo|kafkajs|kafka-node-client|console-consumer|consumer-(?:.+-)?\d+"
     r"|(?:aiokafka|kafka-python)-[\d.]+(?:dev\d*)?"
 )
-"""The names that client libraries give to a member without a `client.id` of its own."""
+"""Pattern of the names that client libraries give to a member without a `client.id`."""
 
 
 def is_default_name(name: str | None) -> bool:
-    """Return whether a name is what a client library calls each of its members that gets no name.
+    """Return whether a name is the one that a client library gives to a member without a `client.id`.
 
-    Members of one such name may be of many processes, so that it does not tell who came back.
+    Members of many processes may have the same such name, so it does not tell which process came back.
 
     >>> is_default_name("rdkafka"), is_default_name("consumer-billing-1"), is_default_name("billing-1")
     (True, True, False)
@@ -177,13 +179,13 @@ def is_default_name(name: str | None) -> bool:
 
 
 class Return(NamedTuple):
-    """A member that was gone from the group and joined again.
+    """Describes a member that was not in the group for a while and joined again.
 
     Attributes:
-        member: its name.
-        away_s: seconds from its leave, or from the end of its session, until it joined.
-        closed: whether it left by itself. If not, its session expired, and a group's log does not tell a
-            process that was paused from one that crashed and was started again.
+        member: the member's name.
+        away_s: seconds from its leave, or from the end of its session, until it joined again.
+        closed: whether it left by itself. If not, its session expired: then it was paused, or it crashed and
+            was started again, which logs of a group do not tell apart.
     """
 
     member: str
@@ -192,14 +194,14 @@ class Return(NamedTuple):
 
 
 def returns(rebalances: Sequence[Rebalance]) -> list[Return]:
-    """Return the members that closed or fell silent and came back, in the order in which they did.
+    """Return the members that left or fell silent and joined again, in the order of their returns.
 
-    A name that several members have at a time tells nothing, and neither does one that a client library
-    gives, so their comings and goings are left out. A member of a KIP-848 group that comes back under the
-    same member id was no other process.
+    A name is left out if several members have it at the same time, or if a client library gave it: then it
+    does not tell which member returned. A member of a KIP-848 group that returns with the same member id is
+    left out, too, because it is the same process.
 
     Args:
-        rebalances: of one group, in order.
+        rebalances: the rebalances of one group, in order of time.
 
     >>> line = Line("server.log", 7)
     >>> left = Rebalance(4, Cause.LEFT, "app-1", "", line, began=10.0)
@@ -214,7 +216,7 @@ def returns(rebalances: Sequence[Rebalance]) -> list[Return]:
             if member is None or rebalance.began is None or is_default_name(member):
                 continue
             if cause is Cause.JOINED:
-                # Above 1 another member has the same name, so which of them came back is unknown.
+                # With a count above 1 another member has the same name, so it is unknown which one returned.
                 here[member] += 1
                 since, closed = gone.pop(member, (None, False))
                 if since is not None and here[member] == 1 and not _UUID.match(member):
@@ -222,7 +224,7 @@ def returns(rebalances: Sequence[Rebalance]) -> list[Return]:
             elif cause in {Cause.LEFT, Cause.EXPIRED, Cause.POLL}:
                 here[member] = max(0, here[member] - 1)
                 gone.pop(member, None)
-                # A member that polled too late is the same process when it comes back: that is no restart.
+                # A member that polled too late is the same process when it returns, so that is not a restart.
                 if cause is not Cause.POLL:
                     gone[member] = rebalance.began, cause is Cause.LEFT
     return back

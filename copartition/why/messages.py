@@ -1,8 +1,8 @@
 """Compile the messages of `patterns.toml` and find them in texts.
 
-A message is a regular expression that begins with plain words. It is tried only where these words stand, and
-each part of it takes what it takes for good, so that the time for a text grows with its length and no faster,
-whatever is in it.
+A message becomes a regular expression that begins with plain words. It is tried only at places where a text
+has these words. All its parts are atomic: they never give back characters that they have matched. So the time
+for a text grows no faster than its length, even for a text that was made to be slow.
 """
 
 import re
@@ -13,29 +13,29 @@ from typing import NamedTuple
 from partitioning.kit.packages import read_toml
 
 MOST_PLACES = 8
-"""The places of a text in which a message is tried: a text may repeat its first words for ever."""
+"""The most places of a text at which one message is tried; a text may repeat its first words very often."""
 ANYWHERE = "{...}"
-"""The beginning of a message that may stand behind other words of the same program."""
+"""Marks a message that may stand behind other words of the same program; the template begins with it."""
 _TOKEN = re.compile(r"\{(?P<field>\w*+)\}|(?P<begin>\{\?)|(?P<end>\?\})")
-"""A field, {name} or {} for one that is not kept, or one end of a part that may be missing: {? and ?}."""
+"""A token of a template: {name} is a field, {} one that is not kept, {? and ?} enclose an optional part."""
 _MEMBER = re.compile(r"\w++\(memberId=([^,)]++)")
-"""A member as Java and Scala print it, with all that they know of it."""
+"""A member object as Java and Scala print it, with its attributes; the member id is captured."""
 _LOGGER = re.compile(r" \((?:kafka|org\.apache)\.[^()\s]++\)")
-"""The logger's name as log4j's usual layout writes it behind a message."""
+"""The name of a logger, which log4j's usual layout writes behind a message."""
 
 
 _ENDS = ".,;:)]}>\"'*`"
-"""Signs that a wrapper, a sentence or Markdown puts behind the last word of a message."""
+"""Characters that a wrapper, a sentence or Markdown may put behind the last word of a message."""
 
 
 class Message(NamedTuple):
-    """A message of a program.
+    """Holds a compiled message of a program.
 
     Attributes:
-        start: the words with which it begins.
+        start: the plain words with which it begins.
         anywhere: whether other words may stand before it.
-        kind: the name of what it says, a `Kind` of `evidence.py`.
-        pattern: the whole message; its named groups are the fields.
+        kind: the name of the `Kind` (in `evidence.py`) that it states.
+        pattern: the regular expression of the whole message; its named groups are the fields.
     """
 
     start: str
@@ -45,7 +45,7 @@ class Message(NamedTuple):
 
 
 class Match(NamedTuple):
-    """A message that a text has: what it says, where it begins, and its fields."""
+    """Holds a message found in a text: the name of its `Kind`, the index where it begins, and its fields."""
 
     kind: str
     start: int
@@ -54,10 +54,10 @@ class Match(NamedTuple):
 
 @cache
 def messages() -> dict[str, tuple[Message, ...]]:
-    """Return the messages of each program, in the order in which they are tried."""
+    """Return program -> its messages, in the order in which they are tried."""
     tables = read_toml(__package__, "patterns.toml")
     fields = tables.pop("fields")
-    # These two tables hold no messages, but words that tell lines of groups that are not read.
+    # These two tables have no messages. They have words of lines about groups that are not understood.
     del tables["strangers"], tables["unread"]
     return {
         program: tuple(
@@ -69,22 +69,22 @@ def messages() -> dict[str, tuple[Message, ...]]:
 
 @cache
 def _unread() -> dict[str, re.Pattern[str]]:
-    """Return what tells lines that are not read: the patterns of [unread], those of [strangers] by name."""
+    """Return the patterns of the tables [unread] and [strangers], by name."""
     tables = read_toml(__package__, "patterns.toml")
     unread = {name: re.compile(words, re.IGNORECASE) for name, words in tables["unread"].items()}
     return unread | {name: re.compile(words) for name, words in tables["strangers"].items()}
 
 
 def stranger(text: str) -> str | None:
-    """Return the client whose words a text has, of those whose logs are not read; None if it has none."""
+    """Return the client that wrote a text, if it is one whose logs are not read; None otherwise."""
     patterns = [(name, words) for name, words in _unread().items() if name not in {"concerns", "harmless"}]
     return next((name for name, words in patterns if words.search(text)), None)
 
 
 def concerns_a_group(text: str) -> bool:
-    """Return whether a text without a message speaks of a group that changes."""
+    """Return whether a text, in which no message was found, is about a change of a group."""
     lowered = text.lower()
-    # Plain searches come first, as they take a tenth of the pattern's time.
+    # Plain searches come first, because they take a tenth of the pattern's time.
     if "group" not in lowered or not any(part in lowered for part in _CONCERNING):
         return False
     patterns = _unread()
@@ -92,14 +92,19 @@ def concerns_a_group(text: str) -> bool:
 
 
 _CONCERNING = ("balanc", "join", "failed", "fenced", "expired", "left", "leav", "generation", "evict")
-"""Parts of words, one of them in each text that the pattern `concerns` of `patterns.toml` matches."""
+"""Parts of words. Every text that the pattern `concerns` of `patterns.toml` matches has at least one."""
 
 
 def _message(kind: str, template: str, fields: Mapping[str, str]) -> Message:
-    """Return a message of the file, compiled.
+    """Return a compiled message.
+
+    Args:
+        kind: the name of its `Kind`.
+        template: the message as `patterns.toml` has it.
+        fields: name of a field -> its regular expression.
 
     Raises:
-        ValueError: it does not begin with plain words, by which it could be found quickly.
+        ValueError: the template does not begin with plain words, which are needed to find it fast.
     """
     plain = template.removeprefix(ANYWHERE)
     start = _TOKEN.split(plain, maxsplit=1)[0]
@@ -109,10 +114,10 @@ def _message(kind: str, template: str, fields: Mapping[str, str]) -> Message:
 
 
 def _pieces(template: str, fields: Mapping[str, str]) -> Iterator[str]:
-    """Yield the regular expressions of a message's parts.
+    """Yield the regular expressions of a template's parts, in order.
 
-    A field ends where the words that may follow it begin: the next plain words, and those of each part before
-    them that may be missing. It never gives back what it took.
+    A field without an expression of its own ends where the words that may follow it begin: the next plain
+    words, or those of an optional part before them. All expressions are atomic.
     """
     place = 0
     for token in _TOKEN.finditer(template):
@@ -123,7 +128,7 @@ def _pieces(template: str, fields: Mapping[str, str]) -> Iterator[str]:
             continue
         name = token["field"]
         ends = "|".join(re.escape(words) for words in _following(template, place))
-        # A text that nothing follows goes on to the end; any other field of the file is the same anywhere.
+        # Fields have their own expressions. Only `text` does not if words follow it: then it must end there.
         if name in fields and not (name == "text" and ends):
             yield fields[name]
         else:
@@ -133,9 +138,9 @@ def _pieces(template: str, fields: Mapping[str, str]) -> Iterator[str]:
 
 
 def _following(template: str, place: int) -> Iterator[str]:
-    """Yield the plain words that may follow a place of a message.
+    """Yield the plain words that may follow a place in a template.
 
-    First come those of the parts that may be missing, then the words that are always there, if there are any.
+    These are the first words of the optional parts there, then the words that must follow, if there are any.
     """
     while place < len(template):
         token = _TOKEN.search(template, place)
@@ -143,11 +148,11 @@ def _following(template: str, place: int) -> Iterator[str]:
         if words:
             yield words
             return
-        assert token is not None  # there are words, or a token is here
+        assert token is not None  # without words a token begins here, as the template has not ended
         place = token.end()
         if token["begin"]:
             inside = _TOKEN.search(template, place)
-            assert inside is not None  # its own end, at least
+            assert inside is not None  # an optional part has an end
             yield template[place : inside.start()]
             place = template.index("?}", place) + 2
         elif not token["end"]:
@@ -155,23 +160,23 @@ def _following(template: str, place: int) -> Iterator[str]:
 
 
 def find(program: str, text: str, place: int | None = None) -> Match | None:
-    """Return the first message of a program that is in a text; None if none is.
+    """Return the first message of a program that a text contains; None if it contains none.
 
     Args:
-        program: its name in `patterns.toml`.
+        program: name of the program in `patterns.toml`.
         text: the text.
-        place: the index at which a message must begin, unless it may stand anywhere; None: it may begin
-            behind any other word.
+        place: the index at which a message must begin, unless it may stand anywhere. None: it may begin at
+            any word.
     """
     for start, anywhere, kind, pattern in messages()[program]:
-        # A plain search finds the first words, so that the pattern is tried only where a message can begin.
-        # At a known place there is nothing to search: most lines of a client are none of these messages.
+        # A plain search for the first words finds the places at which the pattern is tried. At a known place
+        # no search is needed, which is fast for the many lines of a client that are none of these messages.
         known = place is not None and not anywhere
         at = text.find(start, place or 0) if not known or text.startswith(start, place) else -1
         for _ in range(MOST_PLACES):
             if at < 0 or (place is not None and at > place and not anywhere):
                 break
-            # A message that begins in the middle of a word is none: "(Re-)joining" in "pre(Re-)joining".
+            # A message does not begin in the middle of a word, as "(Re-)joining" does in "pre(Re-)joining".
             if (anywhere or not at or not text[at - 1].isalnum()) and (match := pattern.match(text, at)):
                 return Match(
                     kind, at, {name: _tidy(name, value) for name, value in match.groupdict().items()}
@@ -181,7 +186,12 @@ def find(program: str, text: str, place: int | None = None) -> Match | None:
 
 
 def _tidy(name: str, value: str | None) -> str | None:
-    """Return a field without what stands behind it, such as a logger's name or a full stop."""
+    """Return a field's value without what a wrapper added behind it, such as a logger's name or a full stop.
+
+    Args:
+        name: name of the field.
+        value: the matched text; None if the field's optional part is missing.
+    """
     if value is None:
         return None
     if name == "member":

@@ -1,7 +1,7 @@
-"""Records of `__consumer_offsets` on a group: each generation that was written, and its commits in brief.
+"""Read the history of a group from `__consumer_offsets`: its generations, and a summary of its commits.
 
-The layouts are those of Kafka's `group-coordinator/src/main/resources/common/message`. The topic is
-compacted: a record that a later one replaces may be gone, so what is missing here is unknown.
+The records have the layouts of Kafka's `group-coordinator/src/main/resources/common/message`. The topic is
+compacted, so a record that was replaced by a later one may be gone. What it said is unknown.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,15 +18,20 @@ from partitioning.errors import BrokerUnreachableError, ProtocolError
 from partitioning.placement import coordinator_partition
 
 _SILENCE_S = 20.0
-"""The seconds without any record after which the partition counts as one that does not answer."""
+"""Seconds without any record after which the broker counts as one that does not answer."""
 _COMMITS, _CLASSIC, _EPOCH, _MEMBER = (0, 1), 2, 3, 5  # versions of keys
 _UNKNOWN = "what compaction removed from the topic is unknown, and so is how members that are gone left"
 
 
 class TopicRecord(NamedTuple):
-    """A record of the topic; None as its value deletes what the key names.
+    """Holds a record of the topic.
 
-    `offset` counts in its partition, `at_ms` are milliseconds since 1970.
+    Attributes:
+        partition: the partition that has it.
+        offset: its offset there.
+        at_ms: its timestamp, in milliseconds since 1970.
+        key: its key.
+        value: its value; None if the record deletes what the key names.
     """
 
     partition: int
@@ -37,7 +42,7 @@ class TopicRecord(NamedTuple):
 
 
 def read_topic(group: str, config: Mapping[str, str]) -> Iterator[TopicRecord]:
-    """Yield the records of the partition that keeps a group, without aborted transactions.
+    """Yield the committed records of the partition that keeps a group, in order, up to its end.
 
     The topic is only read: no offset is committed, and no group is joined.
 
@@ -69,8 +74,8 @@ def read_topic(group: str, config: Mapping[str, str]) -> Iterator[TopicRecord]:
             if (error := message.error()) is None:
                 at_ms = message.timestamp()[1]
                 yield TopicRecord(number, message.offset() or 0, at_ms, message.key() or b"", message.value())
-            # librdkafka tells the end of the partition as an error. Without it, a partition that was read to
-            # its end would look like one that does not answer.
+            # librdkafka reports the end of the partition as an error. Otherwise, a partition that was read to
+            # its end would look like one whose broker does not answer.
             elif error.code() == KafkaError._PARTITION_EOF:
                 return
             else:
@@ -79,28 +84,38 @@ def read_topic(group: str, config: Mapping[str, str]) -> Iterator[TopicRecord]:
 
 
 class _History:
-    """The records of a group that were read until now, in the form of a `GroupHistory`.
+    """Collects the history of a group while its records are read.
 
-    `topic_history` owns it and adds each record once, in the order of offsets.
+    `topic_history` owns it and adds each record once, in order of offsets.
+
+    Attributes:
+        rebalances: the rebalances so far.
+        others: other events so far.
+        commits: partition -> its committed offsets so far, in order; None for an offset that was deleted.
+        lines: partition -> the place of its last commit.
+        members: member id -> name, of the current members of a group of the consumer protocol.
+        before: the members of the last generation, as in `generation`; None before the first one.
+        whole: whether the records so far have no gap in their offsets, so that compaction has removed none.
     """
 
     def __init__(self) -> None:
         self.rebalances: list[Rebalance] = []
         self.others: list[Other] = []
-        self.commits: dict[str, list[int | None]] = {}  # by partition; None if the offset was deleted
-        self.lines: dict[str, Line] = {}  # where the last commit of a partition is
-        self.members: dict[str, str] = {}  # of the consumer protocol: names by member id
-        self.before: dict[str, str] | None = None  # of the generation before; None: not read
-        self.whole = True  # whether compaction removed no record until now
+        self.commits: dict[str, list[int | None]] = {}
+        self.lines: dict[str, Line] = {}
+        self.members: dict[str, str] = {}
+        self.before: dict[str, str] | None = None
+        self.whole = True
 
     def generation(self, rebalance: Rebalance, members: Mapping[str, str]) -> None:
-        """Add a rebalance: say who is new in the group that was written, and who is gone.
+        """Add a rebalance, with the members that are new in its generation and those that are gone.
 
         Args:
-            rebalance: the rebalance, with neither cause nor members.
-            members: names of the members, by what stays of a member: its instance id, else its member id.
+            rebalance: the rebalance, without cause and members.
+            members: instance id of a static member, or member id of another one -> the member's name.
         """
-        # All of generation 1 joined in it; how those of the first one that compaction left came is unknown.
+        # All members of generation 1 are new. But if compaction has removed generations, it is unknown
+        # which members of the first remaining one are new, so none counts as new.
         first: Mapping[str, str] = {} if self.whole or rebalance.generation == 1 else members
         before = first if self.before is None else self.before
         moved: list[tuple[Cause, str | None]] = [
@@ -110,7 +125,7 @@ class _History:
         (cause, member), *also = sorted(moved, key=str) or [(Cause.UNKNOWN, None)]
         self.before = dict(members)
         if not before and not members:
-            return  # a coordinator writes a new group before anybody is in it
+            return  # a coordinator writes a new group before it has members
         names = tuple(sorted(members.values()))
         self.rebalances.append(
             replace(rebalance, cause=cause, member=member, also=tuple(also), members=len(names), names=names)
@@ -118,24 +133,24 @@ class _History:
 
 
 def topic_history(group: str, records: Iterable[TopicRecord]) -> GroupHistory:
-    """Return what records say of a group, in the order in which they were written.
+    """Return the history of a group by the records of its partition.
 
     Args:
         group: the group's id.
-        records: the records of its partition, see `read_topic`; those of other groups are skipped.
+        records: the records, in the order of offsets, see `read_topic`; those of other groups are skipped.
 
     Returns:
-        Its rebalances and, as others, deletions and the commits of each partition. Causes are JOINED, GONE or
-        UNKNOWN: the topic does not tell a leave from a crash.
+        The group's rebalances and, as other events, deletions and a summary of each partition's commits.
+        Causes are JOINED, GONE or UNKNOWN: the topic does not tell a leave from a crash.
 
     Raises:
-        ProtocolError: a record of the group that is cut, or of a version that is not read here.
+        ProtocolError: a record of the group is cut, or has a version that is not known here.
     """
-    # Each key begins with its version in two bytes; then comes the group's id behind its length.
+    # Each key begins with its version in two bytes. The group's id follows, with its length before it.
     own = len(group.encode()).to_bytes(2) + group.encode()
     history = _History()
     for number, (partition, offset, at_ms, key, value) in enumerate(records):
-        # Compaction leaves gaps in the offsets: from the first gap on, records may be missing.
+        # Compaction leaves gaps in the offsets. After the first gap, records may be missing.
         history.whole = history.whole and offset == number
         if key.startswith(own, 2):
             line = Line(f"{OFFSETS_TOPIC}-{partition}", offset)
@@ -145,7 +160,8 @@ def topic_history(group: str, records: Iterable[TopicRecord]) -> GroupHistory:
             _add(history, int.from_bytes(key[:2]), rest, content, line, at_ms / 1000)
     for place, commits in sorted(history.commits.items()):
         history.others.append(Other(None, _brief(place, commits), None, history.lines[place]))
-    # A classic group is written when a rebalance has ended, an epoch when one begins.
+    # A classic group is written when a rebalance has ended, a new epoch when a rebalance begins. So only a
+    # classic group's rebalances have an end.
     last = history.rebalances[-1:]
     protocol = ("consumer" if last[0].ended is None else "classic") if last else None
     return GroupHistory(group, protocol, tuple(history.rebalances), tuple(history.others), (_UNKNOWN,))
@@ -154,15 +170,15 @@ def topic_history(group: str, records: Iterable[TopicRecord]) -> GroupHistory:
 def _add(
     history: _History, kind: int, key: AnswerReader, value: AnswerReader | None, line: Line, at: float
 ) -> None:
-    """Add one record of the group; kinds that say nothing of members or commits are skipped.
+    """Add one record of the group; records about other things than members and commits are skipped.
 
     Args:
-        history: what was read before.
-        kind: the version of the key, which names the kind of record.
+        history: the history so far; changed here.
+        kind: the version of the key, which tells the kind of record.
         key: the rest of the key, after the group's id.
-        value: the value; None if the record deletes.
+        value: the value; None if the record deletes what the key names.
         line: the place of the record.
-        at: when it was written, seconds since 1970.
+        at: when it was written, in seconds since 1970.
     """
     if kind in _COMMITS:
         place = f"{key.string()}-{key.int32()}"
@@ -174,7 +190,7 @@ def _add(
             history.members[member] = _member_name(value)
     elif kind in {_CLASSIC, _EPOCH} and value is None:
         history.others.append(Other(at, "the group was deleted, or changed its protocol", None, line))
-        # Nobody is left of a group that was deleted, so all members that come after it are new.
+        # A deleted group has no members left, so all later members are new.
         history.before = {}
     elif kind == _CLASSIC and value is not None:
         history.generation(*_classic(value, Rebalance(None, Cause.UNKNOWN, None, "", line, None, ended=at)))
@@ -184,7 +200,7 @@ def _add(
 
 
 def _version(value: AnswerReader, most: int) -> int:
-    """Return the version of a value, 0 to `most`; any other raises `ProtocolError`."""
+    """Return the version of a value, its first field; ProtocolError if it is not 0 .. `most`."""
     version = value.int16()
     if not 0 <= version <= most:
         raise ProtocolError(f"{OFFSETS_TOPIC}: a value has version {version}; up to {most} are read here")
@@ -192,15 +208,23 @@ def _version(value: AnswerReader, most: int) -> int:
 
 
 def _read_offset(value: AnswerReader) -> int:
-    """Return the offset that a commit has."""
-    _version(value, 4)  # the offset comes first in all of them
+    """Return the offset in the value of a commit."""
+    _version(value, 4)  # in all of these versions the offset is the next field
     return value.int64()
 
 
 def _classic(value: AnswerReader, rebalance: Rebalance) -> tuple[Rebalance, dict[str, str]]:
-    """Return the generation, and the names of its members by what stays when a static one restarts.
+    """Return a classic group's rebalance with its generation, and the names of its members.
 
-    Fields are read in the order of their layout; some are skipped, as each begins where the one before ends.
+    Fields must be read in the order of their layout, because each begins where the one before ends. So some
+    are read and ignored.
+
+    Args:
+        value: the value of the record.
+        rebalance: the rebalance without the fields of the value.
+
+    Returns:
+        The rebalance; and instance id of a static member, or member id of another one -> the member's name.
     """
     version = _version(value, 3)
     value.string()  # the type of the protocol
@@ -220,14 +244,19 @@ def _classic(value: AnswerReader, rebalance: Rebalance) -> tuple[Rebalance, dict
 
 
 def _member_name(value: AnswerReader) -> str:
-    """Return the `group.instance.id` of a member, else its `client.id`."""
+    """Return the `group.instance.id` in the value of a KIP-848 member, or else its `client.id`."""
     _version(value, 0)
     instance, _, client = value.compact(), value.compact(), value.text()
     return instance or client
 
 
 def _brief(place: str, offsets: Sequence[int | None]) -> str:
-    """Return the commits of a partition in a line; None stands for an offset that was deleted."""
+    """Return a summary of a partition's commits in one line.
+
+    Args:
+        place: the partition as text.
+        offsets: the committed offsets in order; None for an offset that was deleted.
+    """
     commits = [offset for offset in offsets if offset is not None]
     steps = [after - one for one, after in pairwise(offsets) if one is not None and after is not None]
     span = f", first {commits[0]:,}, last {commits[-1]:,}" if commits else ""

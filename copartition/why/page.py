@@ -1,4 +1,4 @@
-"""Draw rebalances as a page: a lane for each member over time, and what the text report says."""
+"""Draw rebalances as an HTML page: a lane for each member over time, and the content of the text report."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -22,39 +22,39 @@ from copartition.why.report import (
 )
 
 MOST_ROWS, MOST_LANES, MOST_OTHERS = 200, 40, 20
-"""The most rebalances of a group (the last ones), members and other events that are shown."""
+"""The most rebalances of a group (the last ones), members and other events that the page shows."""
 _MARKS = 4
-"""The most marks of the axis, which must fit on a phone."""
+"""The most marks of the axis; more would overlap on a phone."""
 _PHONE = WIDTH / 350
-"""The pixels of an axis that are one on a phone."""
+"""Number of pixels of the drawing that become one pixel on a phone of 350 pixels."""
 
 
 class Lane(NamedTuple):
-    """A member: when it was in the group, in seconds since 1970, and what it did in which rebalance.
+    """Holds a member's lane: when it was in the group, and the rebalances that it had a part in.
 
     Attributes:
-        name: the member; None for the lane of what no member caused.
-        stays: when it was there, as (from, until), in order.
-        marks: the rebalances that it had a part in, each with what it did.
+        name: the member; None for the lane of causes without a member.
+        stays: when it was in the group, as (from, until) in seconds since 1970, in order.
+        marks: the rebalances in which it joined or left, each with how.
     """
 
-    name: str | None  # None of what no member caused
+    name: str | None
     stays: Sequence[tuple[float, float]]
     marks: Sequence[tuple[Rebalance, Cause]]
 
 
 class Picture(NamedTuple):
-    """Members as lanes over time; some rebalances with their generation.
+    """Holds the picture of a group: lanes of members over time, and rebalances across them.
 
-    `window` and positions are in the units of `copartition.kit.page`: milliseconds, and pixels of a page.
+    `window` has milliseconds and positions have pixels of the page, the units of `copartition.kit.page`.
 
     Attributes:
         window: the time from a little before the first rebalance to a little after the last.
         lanes: the members, in the order in which they first did something; at most `MOST_LANES`.
         rebalances: all rebalances that have a time.
-        generations: the numbers that have room on the axis.
-        ticks: the marks of the axis, with their time in words.
-        left_out: how many members have no lane.
+        generations: the numbers of generations for which the axis has room.
+        ticks: the marks of the axis, with their times as text.
+        left_out: number of members without a lane.
     """
 
     window: Window
@@ -62,22 +62,22 @@ class Picture(NamedTuple):
     rebalances: Sequence[Rebalance]
     generations: Sequence[Tick]
     ticks: Sequence[Tick]
-    left_out: int  # members without a lane
+    left_out: int
 
 
 def why_html(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]]) -> str:
-    """Return a page of the groups' rebalances; the last ones of a group that has many.
+    """Return an HTML page about several groups, with the last `MOST_ROWS` rebalances of each.
 
     Args:
-        groups: each with its cures.
+        groups: the groups' histories, each with its cures.
     """
     return render("why/page.html.j2", sections=[_section(*group) for group in groups], moment=moment)
 
 
 def _section(history: GroupHistory, cures: Sequence[Cure]) -> dict[str, object]:
-    """Return what the page says of one group, by the names of the template.
+    """Return the values of the template for one group, by name.
 
-    The page has at most `MOST_ROWS` rebalances and `MOST_OTHERS` other events, the last ones of each.
+    They have at most `MOST_ROWS` rebalances and `MOST_OTHERS` other events, the last ones of each.
     """
     shown = history.rebalances[-MOST_ROWS:]
     titles = [*(title.lower() or "meanwhile" for title in COLUMNS), "line of the log"]
@@ -99,15 +99,16 @@ def _section(history: GroupHistory, cures: Sequence[Cure]) -> dict[str, object]:
 
 
 def picture_of(rebalances: Sequence[Rebalance]) -> Picture | None:
-    """Return who was in the group when, and what began each rebalance; None if no time is known.
+    """Return the picture of a group's rebalances; None if no rebalance has a time.
 
-    A member that leaves before it joins was there from the beginning; one without a leave in the logs stays.
+    A member whose first event is a leave was in the group from the beginning. A member that is not seen to
+    leave stays until the end.
     """
     timed = [(rebalance, rebalance.began) for rebalance in rebalances if rebalance.began is not None]
     if not timed:
         return None
     first, last = timed[0][1], max(rebalance.ended or rebalance.joined or began for rebalance, began in timed)
-    # Marks at both ends stay whole, and a window of one moment has a width.
+    # A margin, so that marks at both ends are not cut, and a window of a single moment has a width.
     margin = max(last - first, 1) / 40
     window = Window(1000 * (first - margin), 1000 * (last + margin))
     marks: dict[str | None, list[tuple[Rebalance, Cause]]] = defaultdict(list)
@@ -116,10 +117,10 @@ def picture_of(rebalances: Sequence[Rebalance]) -> Picture | None:
         for cause, member in events_of(rebalance):
             marks[member].append((rebalance, cause))
             steps[member].append((began, 1 if cause is Cause.JOINED else -(cause in GOES)))
-        # A rebalance without members ends the stay of all, also of those whose leave no line shows.
+        # A rebalance without members ends the stay of all members, even if no line shows their leaves.
         for row in steps.values() if rebalance.members == 0 else ():
             row.append((began, -inf))
-    # What no member caused comes first, then members with most marks: these lanes are never cut.
+    # If there are too many lanes, the lane without a member and the members with most marks are kept.
     drawn = sorted(marks, key=lambda name: (name is not None, -len(marks[name])))[:MOST_LANES]
     names = without_ids({name: name for name in drawn if name is not None})
     ends = window.start / 1000, window.end / 1000
@@ -138,14 +139,14 @@ def picture_of(rebalances: Sequence[Rebalance]) -> Picture | None:
 
 
 def _stays(steps: Sequence[tuple[float, float]], start: float, end: float) -> Iterator[tuple[float, float]]:
-    """Yield when members of a name were in the group, as (from, until) in seconds since 1970.
+    """Yield when members of one name were in the group, as (from, until) in seconds since 1970.
 
     Args:
-        steps: moments, each with how many members of the name there are more from then on; -inf empties it.
+        steps: moments, each with the change of the number of members with that name; -inf sets it to 0.
         start: the beginning of the picture.
-        end: its end.
+        end: the end of the picture.
     """
-    # A first step that is no join shows that a member was there before the picture begins.
+    # If the first step is not a join, a member was there before the picture begins.
     here, since = (0.0, None) if steps[0][1] > 0 else (1.0, start)
     for at, step in (*steps, (end, -inf)):
         here = max(0.0, here + step)
@@ -157,11 +158,11 @@ def _stays(steps: Sequence[tuple[float, float]], start: float, end: float) -> It
 
 
 def _generations(window: Window, timed: Sequence[tuple[Rebalance, float]]) -> Iterator[Tick]:
-    """Yield the generations that have room for their number on a phone, too."""
+    """Yield the generations whose numbers do not overlap, even on a phone."""
     free = 0.0
     for rebalance, began in timed:
         x, text = float(window.x(1000 * began)), str(rebalance.generation or "")
-        # A number that has no room is left out: two numbers over each other cannot be read.
+        # A number without room is left out, because overlapping numbers cannot be read.
         half = _PHONE * LETTER * (len(text) + 1) / 2
         if text and x - half >= free:
             yield Tick(x, text)
@@ -169,11 +170,14 @@ def _generations(window: Window, timed: Sequence[tuple[Rebalance, float]]) -> It
 
 
 def moment(seconds: float, span_s: float = 0) -> str:
-    """Return a time of day; on an axis of more than a day with the date, of less than ten seconds exactly.
+    """Return a time as text, as exactly as an axis needs it.
+
+    That is the time of day; with the date on an axis of more than a day, and with milliseconds on an axis of
+    less than ten seconds.
 
     Args:
-        seconds: since 1970.
-        span_s: the length of the axis; 0 for a time that stands alone.
+        seconds: the time in seconds since 1970.
+        span_s: length of the axis in seconds; 0 for a time that is not on an axis.
 
     >>> moment(0.25), moment(0.25, span_s=5)
     ('00:00:00', '00:00:00.250')
@@ -184,5 +188,5 @@ def moment(seconds: float, span_s: float = 0) -> str:
             return at.strftime("%b %d %H:%M")
         return at.strftime("%H:%M:%S") + (f".{at.microsecond // 1000:03d}" if 0 < span_s < 10 else "")
 
-    # Rounded first, as `write` cuts digits off: 0.2999999 would become .299.
+    # Rounded first, because `write` cuts digits off: 0.2999999 would become .299.
     return utc(round(seconds, 3), write)

@@ -1,8 +1,9 @@
-"""Find the rebalances of each group in logs: when each began, why, by whom, and how long its phases took.
+"""Find the rebalances of each group in logs: when each began, its cause and member, and its phases.
 
-A broker's log is the spine if there is one, as the coordinator writes down every rebalance; clients then
-say what it could not know, such as an application that did not poll. Without it, the generations that members
-joined are the rebalances (`client_rebalances`). Times are seconds since 1970, lengths of time seconds.
+If there is a log of the group's coordinator, the rebalances are those of that log, because a coordinator logs
+every rebalance. Clients' logs then add what the coordinator cannot know, such as an application that did not
+poll. Without it, each generation that members joined is a rebalance (`client_rebalances`). Times are seconds
+since 1970, and lengths of time are seconds.
 """
 
 import re
@@ -32,23 +33,26 @@ from copartition.why.unpack import is_dated
 from partitioning.kit.packages import read_toml
 
 NEAR_S = 15.0
-"""The time that a client's line and its coordinator's may be apart: clocks differ, messages take time."""
+"""Seconds by which the lines of a client and of the coordinator about the same event may be apart.
+
+Their clocks differ, and a message between them takes time.
+"""
 
 
 def histories(reading: Reading) -> list[GroupHistory]:
-    """Return what logs show of each group, by name.
+    """Return the history of each group in the logs.
 
-    Lines that name no group belong to the only group that is named; if several are named, such lines are left
-    out, and `GroupHistory.assumed` says so.
+    Lines that name no group belong to the group that the logs name, if that is only one. If they name several
+    groups, such lines are left out, and `GroupHistory.assumed` says so.
 
     Args:
-        reading: what lines say, file by file, see `read_evidence`.
+        reading: the statements of the logs, see `read_evidence`.
 
     Returns:
         A history for each group that a line names, in the natural order of names.
     """
-    # `reading.groups` also has the groups that --group leaves out. So a line without a name is not given to
-    # the group that was asked for while the file names others.
+    # `reading.groups` also has the groups that --group leaves out. With --group, too, a line without a group
+    # may be about any group that the logs name, so it counts only if there is no other.
     only = None if len(reading.groups) > 1 else next(iter(reading.groups), UNNAMED)
     by_group: dict[str, list[Evidence]] = defaultdict(list)
     for statement in reading.statements:
@@ -63,13 +67,18 @@ def histories(reading: Reading) -> list[GroupHistory]:
 
 
 def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> GroupHistory:
-    """Return the history of one group; `assumed` is what was taken for granted of all groups.
+    """Return the history of one group.
 
-    If every line has a time, lines of all files are put in the order of time; else they stay as they are.
+    If every line has a time, lines of all files are sorted by time; otherwise they stay in their order.
+
+    Args:
+        group: the group's name.
+        evidence: the statements about the group, file by file.
+        assumed: the assumptions about all groups.
     """
     assumed = [*assumed]
-    # Lines of several files can be put in order by their times only. A line without a time would be sorted to
-    # 1970, before its own cause, and so would a time of day among lines that have a date.
+    # Lines can be sorted only if all have times of the same kind. A line without a time, or with only a time
+    # of day, would be sorted to 1970, before its own cause.
     times = [statement.line.at for statement in evidence]
     if not all(statement.line.zoned for statement in evidence):
         assumed.append("times without a zone are UTC")
@@ -86,7 +95,7 @@ def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> Gr
     broker = [statement for statement in evidence if statement.broker]
     clients = [statement for statement in evidence if not statement.broker]
     # A coordinator sees every rebalance of its group, a client only those that it takes part in. So clients'
-    # lines make rebalances only if the coordinator's make none; else they only add what it cannot know.
+    # lines are counted as rebalances only if a coordinator's show none. Otherwise they only add details.
     rebalances = _by_broker(evidence)
     if not rebalances:
         rebalances = list(by_clients(clients))
@@ -100,7 +109,7 @@ def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> Gr
             for client in clients
             if (cause := client_cause(client)) is not None and client.line.at is not None
         ]
-        hints.sort(key=lambda hint: hint[2])  # so that a rebalance looks only at those near to it
+        hints.sort(key=lambda hint: hint[2])  # sorted, so that each rebalance finds those near to it fast
         rebalances = [_with_hint(_with_names(rebalance, names, assignors), hints) for rebalance in rebalances]
     if not broker and clients:
         assumed.append(ONLY_CLIENTS)
@@ -109,9 +118,10 @@ def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> Gr
 
 
 def _protocol(evidence: Sequence[Evidence]) -> str | None:
-    """Return the kind of group that lines are about, the last one that they name; None if they name none.
+    """Return the last kind of group that lines name; None if they name none.
 
-    Words of share groups that consumer groups have, too, count as these only if no line says otherwise.
+    Words that consumer, share and Streams groups have in common count as those of a consumer group if no line
+    names the kind exactly.
     """
     named = [statement.protocol for statement in evidence if statement.protocol]
     # The last one counts: a group may change its protocol in the middle of the logs.
@@ -128,12 +138,12 @@ _CLASSIC_KINDS = {Kind.MEMBER_JOINED, Kind.MEMBER_SYNCED, Kind.REJOINING}
 
 
 def _by_broker(evidence: Sequence[Evidence]) -> list[Rebalance]:
-    """Return the rebalances in the log of a coordinator, of whatever kinds the group was, in order."""
+    """Return the rebalances in the log of a coordinator, in order; the group may have changed its kind."""
     broker = [statement for statement in evidence if statement.broker]
     classic = [statement for statement in broker if statement.protocol == "classic"]
     modern = [statement for statement in broker if statement.protocol != "classic"]
-    # Each kind is read by its own rules, then all are put in the order of their lines again. Times do not
-    # help: several may be equal, and some lines have none.
+    # Each kind has its own rules. Afterwards the rebalances are sorted by their lines again. Times cannot be
+    # used for that: some are equal, and some lines have none.
     place = {statement.line: place for place, statement in enumerate(broker)}
     return sorted(
         (*_classic(classic), *_consumer(modern)), key=lambda rebalance: place.get(rebalance.line, 0)
@@ -148,9 +158,9 @@ _REASONS = [
 
 
 def _cause(reason: str) -> tuple[Cause, str | None]:
-    """Return the cause that a coordinator's reason names, and the member id in it.
+    """Return the cause and the member id in a coordinator's reason for a rebalance.
 
-    The cause is UNKNOWN if no pattern of `reasons.toml` fits; the member id is None if there is none.
+    The cause is UNKNOWN if no pattern of `reasons.toml` matches. The member id is None if there is none.
     """
     for pattern, cause, member in _REASONS:
         if match := re.search(pattern, reason):
@@ -170,10 +180,10 @@ _COMINGS = {
 
 
 def _classic(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
-    """Yield rebalances by the log of a classic group's coordinator.
+    """Yield the rebalances in the log of a classic group's coordinator.
 
-    A rebalance lasts from its PREPARING line to the line of its assignment, or to the next PREPARING line. A
-    log that begins in the middle of one has only its end.
+    A rebalance lasts from its PREPARING line to the line of its assignment, or to the next PREPARING line. If
+    the log begins in the middle of a rebalance, only the end of that one is known.
     """
     log = _ClassicLog()
     for statement in evidence:
@@ -183,36 +193,43 @@ def _classic(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
 
 
 class _ClassicLog:
-    """The lines of a classic group's coordinator that were read until now."""
+    """Follows the log of a classic group's coordinator line by line.
+
+    Attributes:
+        now: the rebalance that is under way; None between rebalances.
+        causer: the member id in its reason; None if there is none.
+        ended: the generation of the last rebalance that has ended; None before the first one.
+        before: the statements about members that joined or left since then.
+        reasons: member id -> how the member left.
+    """
 
     def __init__(self) -> None:
-        self.now: Rebalance | None = None  # the one that is under way
-        self.causer: str | None = None  # the member id in its reason
-        self.ended: int | None = None  # the generation of the last one that has ended
-        self.before: list[Evidence] = []  # who came and went since then
-        self.reasons: dict[str, Cause] = {}  # how members left, by member id
+        self.now: Rebalance | None = None
+        self.causer: str | None = None
+        self.ended: int | None = None
+        self.before: list[Evidence] = []
+        self.reasons: dict[str, Cause] = {}
 
     def read(self, statement: Evidence) -> Iterator[Rebalance]:
-        """Read a line; yield a rebalance that has ended."""
+        """Read the next statement, and yield the rebalance that it ends, if it ends one."""
         if statement.kind is Kind.LEFT and statement.member:
-            # Only this line says why the member left; the reason of the rebalance says no more than that it
-            # left.
+            # Only this line says why the member left. The reason of the rebalance says only that it left.
             self.reasons[statement.member] = client_cause(statement) or Cause.LEFT
         if statement.kind is Kind.PREPARING:
-            # A new beginning before the end of the last one: another rebalance has overtaken it.
+            # A new rebalance begins before the last one has ended: it has replaced it.
             if self.now is not None:
                 yield self.now
             cause, self.causer = _cause(statement.text)
             self.now = _begin(statement, cause, self.causer, self.reasons)
-            # The coordinator notes that a member has failed before it prepares, once for each that has.
+            # The coordinator logs the expired sessions before the rebalance that they cause, one line each.
             self._go_on([earlier for earlier in self.before if earlier.kind is Kind.EXPIRED])
         elif statement.kind in _COMINGS and (self.now is None or self.now.joined is not None):
-            # Once all have joined, who comes or goes causes the next rebalance, whose first line names it.
+            # A member that joins or leaves after all have joined causes the next rebalance.
             self.before.append(statement)
         elif self.now is not None:
             self._go_on([statement])
-        # An end without a beginning: the log begins in the middle of this rebalance. A second end of the
-        # generation that has ended is no other rebalance.
+        # An end without a beginning: the log begins in the middle of this rebalance. But a second line about
+        # the end of the same generation is not another rebalance.
         elif statement.kind in _ENDS and statement.generation != self.ended:
             self.now, self.causer = _cut_off(statement), None
             self._go_on([*self.before, statement])
@@ -221,7 +238,7 @@ class _ClassicLog:
             self.ended, self.now = self.now.generation, None
 
     def _go_on(self, statements: Sequence[Evidence]) -> None:
-        """Add lines to the rebalance that is under way."""
+        """Add statements to the rebalance that is under way, if there is one, and empty `before`."""
         for statement in statements:
             if self.now is not None:
                 self.now = _add_line(self.now, statement, self.causer, self.reasons)
@@ -229,11 +246,14 @@ class _ClassicLog:
 
 
 _ENDS = {Kind.STABILIZED, Kind.ASSIGNED, Kind.EMPTIED}
-"""Statements of a coordinator that come after the beginning of a rebalance."""
+"""Statements of a coordinator about the end of a rebalance, or of one of its phases."""
 
 
 def _cut_off(statement: Evidence) -> Rebalance:
-    """Return a rebalance of which only the end is logged: in generation 1 all members joined."""
+    """Return a rebalance of which only the end is logged.
+
+    In generation 1 its cause is known: all members are new. Otherwise it is unknown.
+    """
     cause = (
         Cause.JOINED if statement.generation == 1 and statement.kind is not Kind.EMPTIED else Cause.UNKNOWN
     )
@@ -241,10 +261,15 @@ def _cut_off(statement: Evidence) -> Rebalance:
 
 
 def _begin(statement: Evidence, cause: Cause, member: str | None, reasons: Mapping[str, Cause]) -> Rebalance:
-    """Return a rebalance by its first line, with the cause and member id that its reason names.
+    """Return the rebalance that a PREPARING line begins.
 
-    The line has the generation that ends: the rebalance makes the next one. `reasons` are how members left,
-    by member id.
+    The line has the generation that ends; the rebalance makes the next one.
+
+    Args:
+        statement: the line's statement.
+        cause: the cause that its reason names.
+        member: the member id in its reason; None if there is none.
+        reasons: member id -> how the member left.
     """
     cause = reasons.get(member or "", cause) if cause is Cause.LEFT else cause
     generation = (statement.generation or 0) + 1
@@ -257,10 +282,10 @@ def _add_line(
     """Return a rebalance with one more line of its coordinator.
 
     Args:
-        now: the rebalance until now.
+        now: the rebalance so far.
         statement: the line's statement.
-        causer: the member id of who caused it.
-        reasons: how members left, by member id.
+        causer: the member id of the member that caused it; None if unknown.
+        reasons: member id -> how the member left.
     """
     at = statement.line.at
     if statement.kind is Kind.STABILIZED:
@@ -268,7 +293,7 @@ def _add_line(
         return replace(now, joined=at, members=members, generation=statement.generation or now.generation)
     if statement.kind in {Kind.ASSIGNED, Kind.EMPTIED}:
         return replace(now, ended=at, members=0 if statement.kind is Kind.EMPTIED else now.members)
-    # The causer stands in `cause` already; in `also` the same event would be counted twice.
+    # The event of the causing member is in `cause` already. In `also` it would be counted twice.
     if statement.kind not in _COMINGS or statement.member == causer:
         return now
     who = statement.client or name_of(statement.member)
@@ -277,17 +302,18 @@ def _add_line(
         if statement.kind is Kind.LEFT and statement.member
         else _COMINGS[statement.kind]
     )
-    # A process that crashed comes back as a new member while its old one is still waited for.
+    # A process that crashed and restarted joins as a new member, and that rebalance waits for its old member.
+    # When the old one's session expires, it is clear that this was a crash and not a new process.
     if (who, now.cause, cause) == (now.member, Cause.JOINED, Cause.EXPIRED) and not is_default_name(who):
         return replace(now, cause=Cause.CRASHED)
     return replace(now, also=(*now.also, (cause, who)))
 
 
 def _consumer(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
-    """Yield new epochs by the log of the coordinator of a consumer, share or Streams group.
+    """Yield the new epochs in the log of the coordinator of a consumer, share or Streams group.
 
-    What members did since the epoch before is the cause of an epoch: the first is `cause`, the others are
-    `also`. An epoch lasts until the target of the same epoch is there.
+    The events since the epoch before are the causes of an epoch: the first one is `cause`, the others are in
+    `also`. A rebalance lasts from the line of the new epoch to the line of its target assignment.
     """
     pending: list[tuple[Cause, str | None, str]] = []
     now: Rebalance | None = None
@@ -304,10 +330,10 @@ def _consumer(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
                 (causes[statement.kind], statement.client or name_of(statement.member), statement.text)
             )
         elif statement.kind is Kind.EPOCH and statement.generation is not None:
-            # The target of the epoch before never came: the next epoch has overtaken it.
+            # The target assignment of the epoch before was not logged: the next epoch has replaced it.
             if now is not None:
                 yield now
-            # No line tells that topics have changed, but the hash of their metadata has another value.
+            # If no line tells that topics have changed, the hash of their metadata shows it.
             if not pending and hash_before is not None and statement.text and statement.text != hash_before:
                 pending.append((Cause.TOPICS, None, "the hash of its topics' metadata has changed"))
             cause, member, reason = pending[0] if pending else (Cause.UNKNOWN, None, "")
@@ -332,18 +358,18 @@ _OPEN: dict[Cause, frozenset[Cause]] = {
     Cause.LEFT: frozenset({Cause.POLL, Cause.FENCED}),
     Cause.UNKNOWN: frozenset({Cause.TOPICS, Cause.SUBSCRIPTION, Cause.FOLLOW_UP}),
 }
-"""Causes that a coordinator's words leave open, and what the client's own log may say instead."""
+"""Cause by a coordinator's log -> the more exact causes that the client's own log may name instead."""
 
 
 def _with_names(
     rebalance: Rebalance, names: Mapping[str, str], assignors: Mapping[int | None, str | None]
 ) -> Rebalance:
-    """Return a rebalance with what clients' logs name.
+    """Return a rebalance with the names of members and of the assignor that clients' logs have.
 
     Args:
-        rebalance: by the coordinator's log.
-        names: client ids by member id, as a member id of KIP-848 says nothing of the client.
-        assignors: by generation.
+        rebalance: the rebalance by the coordinator's log.
+        names: member id -> client id. A member id of KIP-848 does not contain the client's name.
+        assignors: generation -> name of the strategy.
     """
     also = tuple((cause, names.get(member or "", member)) for cause, member in rebalance.also)
     member = names.get(rebalance.member or "", rebalance.member)
@@ -352,17 +378,21 @@ def _with_names(
 
 
 def _with_hint(rebalance: Rebalance, hints: Sequence[tuple[Evidence, Cause, float]]) -> Rebalance:
-    """Return a rebalance with the cause that the client's own log names, if the coordinator's leaves it open.
+    """Return a rebalance with the more exact cause that the client's own log names, if there is one.
 
-    A hint is a client's line with the cause that it names, and when it was written; hints are in the order of
-    their times. Only a hint of the member that caused the rebalance counts, no further than `NEAR_S` from its
-    beginning; the nearest one decides.
+    Only lines of the member that caused the rebalance count, at most `NEAR_S` away from its beginning. The
+    nearest one decides.
+
+    Args:
+        rebalance: the rebalance by the coordinator's log.
+        hints: statements of clients that name a cause, each with the cause and its time, sorted by time.
     """
     possible = _OPEN.get(rebalance.cause)
     if possible is None or rebalance.began is None:
         return rebalance
     began = rebalance.began
-    # A second more than is asked for: sums of times are rounded.
+    # A range that is a second longer on both sides, because sums of times are rounded. The exact distance is
+    # checked below.
     first = bisect_left(hints, began - NEAR_S - 1, key=itemgetter(2))
     end = bisect_right(hints, began + NEAR_S + 1, key=itemgetter(2))
     near = [
@@ -380,16 +410,18 @@ def _with_hint(rebalance: Rebalance, hints: Sequence[tuple[Evidence, Cause, floa
 
 _WORDS = read_toml(__package__, "words.toml")
 _OTHERS: dict[str, str] = {Kind.REPLACED: REPLACED, **_WORDS["others"]}
-"""Statements that form no rebalance, in words."""
+"""Statements that are not rebalances, in the words that follow the member's name."""
 _GONE: dict[str, str] = _WORDS["gone"]
-"""Statements of a broker that a rebalance follows, in words for logs that do not have it."""
+"""Statements of a broker that cause a rebalance, in words for logs in which that rebalance is missing."""
 _FINDINGS = {*_OTHERS, *_GONE} - {Kind.REPLACED, Kind.LOADED, Kind.CONVERTED}
 
 
 def _others(evidence: Sequence[Evidence], *, shown: bool) -> Iterator[Other]:
-    """Yield what was no rebalance; of many equal ones in a row the first.
+    """Yield the events that are not rebalances; of several equal ones in a row only the first.
 
-    `shown` says whether the logs show rebalances: if they do, who came and went is in them.
+    Args:
+        evidence: the statements about one group, in order.
+        shown: whether the logs show rebalances. If not, members that joined or left are yielded, too.
     """
     words = _OTHERS if shown else _OTHERS | _GONE
     rows = [statement for statement in evidence if statement.kind in words]

@@ -1,6 +1,6 @@
-"""Report on rebalances as text and as JSON; `page.py` draws the same as a page.
+"""Report on rebalances as text and as JSON; `page.py` has the same as an HTML page.
 
-All tell the same; text and page leave out the earliest rebalances of a group that has many.
+JSON has all rebalances. Text and page leave out the earliest ones of a group that has many.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION = "1.0"
 MOST_SHOWN = 40
-"""The most rebalances of a group that are shown without --all; they are the last ones."""
+"""The most rebalances of a group that the text shows without --all: the last ones."""
 
 COLUMNS = {
     "GEN": "number",
@@ -44,15 +44,15 @@ COLUMNS = {
     "MEMBERS": "number",
     "": "list",
 }
-"""The columns of a rebalance's row, with the kind of each; the last one lists who else came or went."""
+"""Column of the table -> how its cells are laid out; the last lists further members that joined or left."""
 
 
 def why_json(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]], unread: Unread | None = None) -> str:
-    """Return all that is known, for programs; lengths of time are milliseconds, and unknown ones null.
+    """Return the whole answer as JSON; lengths of time are milliseconds, and unknown ones are null.
 
     Args:
-        groups: each with its cures.
-        unread: lines of groups that were not understood.
+        groups: the groups' histories, each with its cures.
+        unread: the lines about groups that were not understood; None if there are none.
     """
     return dump(
         {
@@ -65,7 +65,7 @@ def why_json(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]], unread: Unre
 
 
 def _group(history: GroupHistory, cures: Sequence[Cure]) -> dict[str, Any]:
-    """Return a group as plain values of JSON."""
+    """Return a group as values for JSON, by field."""
     return {
         "name": history.name,
         "verdict": verdict(history, cures),
@@ -82,7 +82,7 @@ def _group(history: GroupHistory, cures: Sequence[Cure]) -> dict[str, Any]:
 
 
 def _rebalance(rebalance: Rebalance) -> dict[str, Any]:
-    """Return a rebalance as plain values of JSON; lengths of time are milliseconds."""
+    """Return a rebalance as values for JSON, by field; lengths of time are milliseconds."""
     return {
         "generation": rebalance.generation,
         "began": _json_time(rebalance.began),
@@ -98,7 +98,7 @@ def _rebalance(rebalance: Rebalance) -> dict[str, Any]:
 
 
 def _json_time(at: float | None) -> str | None:
-    """Return a time in UTC, or as much of it as is known; None if nothing is."""
+    """Return a time as text in UTC; without the date or year if these are unknown; None if all is unknown."""
     return None if at is None else utc_time(at) if is_dated(at) else moment_of(at)
 
 
@@ -109,18 +109,18 @@ def print_why(
     *,
     full: bool,
 ) -> None:
-    """Print for each group its verdict, a line for each rebalance, then what avoids them.
+    """Print for each group its verdict, a table of its rebalances, other events, cures and notes.
 
     Args:
-        groups: each with its cures.
-        unread: lines of groups that were not understood.
-        console: where to.
-        full: whether all rebalances and all other events are shown, not only the last ones.
+        groups: the groups' histories, each with its cures.
+        unread: the lines about groups that were not understood; None if there are none.
+        console: where to print.
+        full: whether all rebalances and other events are printed, not only the last ones.
     """
     from copartition.kit.grid import Grid, GridColumn, cell, note  # noqa: PLC0415 - JSON does without rich
 
     columns = [GridColumn(*item) for item in COLUMNS.items()]
-    # With one group this would repeat its own verdict.
+    # A verdict of all groups; with one group it would repeat that group's own.
     if len(groups) > 1:
         console.print(cell(verdict_of_all(groups), "bold"))
         console.print()
@@ -135,7 +135,7 @@ def print_why(
         if causes:
             shown = history.rebalances if full else history.rebalances[-MOST_SHOWN:]
             console.print(Grid(columns, [rebalance_row(rebalance) for rebalance in shown], full=full))
-            # A table that is cut must say so, or its first row looks like the first rebalance.
+            # A cut table must say so. Otherwise its first row looks like the first rebalance.
             if hidden := len(history.rebalances) - len(shown):
                 console.print(note(f"{count(hidden, 'earlier rebalance')} not shown: --all"))
         for text, style in _below(history, cures, full=full):
@@ -145,7 +145,7 @@ def print_why(
 
 
 def _below(history: GroupHistory, cures: Sequence[Cure], *, full: bool) -> Iterator[tuple[str, str]]:
-    """Yield the lines below a group's table, each with its style."""
+    """Yield the lines below a group's table, each as (text, style): other events, cures and notes."""
     for text in describe_others(history.others if full else history.others[-5:]):
         yield text, "dim"
     for cure in cures:
@@ -164,21 +164,21 @@ PROTOCOLS = {
 }
 """The kinds of groups, in words."""
 _BECAUSE: dict[str, str] = read_toml(__package__, "words.toml")["because"]
-"""Causes in words; the others are not known."""
+"""Causes in words, with the members' names for {who}; a missing cause is one that is not known."""
 
 GOES = {Cause.LEFT, Cause.GONE, Cause.EXPIRED, Cause.POLL, Cause.LATE}
-"""Causes after which a member is in the group no more."""
+"""Causes after which the member is no longer in the group."""
 
 
 def verdict(history: GroupHistory, cures: Sequence[Cure]) -> str:
     """Return one sentence: how many rebalances in which time, the cause of most of them, and what to do.
 
-    Without a rebalance it is about the first fault that the logs show, or says that they show none.
+    If there are no rebalances, it is about the first fault that the logs show, or says that they show none.
 
     Args:
-        history: the group.
-        cures: what avoids its rebalances, see `copartition.why.cures.cures`. If one of them is for the cause
-            that the sentence names, the sentence names it, too.
+        history: the group's history.
+        cures: the cures for its rebalances, see `copartition.why.cures.cures`. The sentence ends with the one
+            for the cause that it names, if there is one.
     """
     name = visible(history.name)
     shown = history.rebalances
@@ -192,14 +192,15 @@ def verdict(history: GroupHistory, cures: Sequence[Cure]) -> str:
     head = f"{name}: {rebalances_in_time(history)}"
     counts = Counter(cause for cause, _ in _causes_to_blame(shown))
     restarts = next((cure for cure in cures if cure.cause is None), None)
-    # Of causes that are as frequent, one that something can be done about comes first.
+    # Among equally frequent causes, "joined" comes last, because nothing can be done about it.
     ranked = sorted(counts, key=lambda cause: (counts[cause], cause is not Cause.JOINED), reverse=True)
-    # A restart has two causes, a leave and a join. Counted by cause, it would look half as frequent as it is.
+    # A restart has two causes, a leave and a join. Counted by cause, restarts would look half as frequent as
+    # they are.
     if restarts is not None and restarts.rebalances >= counts[ranked[0]]:
         return f"{head}, {restarts.rebalances} because members restarted: {restarts.do}"
     parts = []
-    # If most causes are unknown, the sentence says so first: else it would put the rebalances down to the
-    # most frequent of the known ones.
+    # If most causes are unknown, the sentence says so first. Otherwise the most frequent known cause would be
+    # blamed for all rebalances.
     if ranked[0] not in _BECAUSE:
         parts.append(f"{_part(counts[ranked[0]], len(shown))}for a reason that these logs do not show")
     if (cause := next((cause for cause in ranked if cause in _BECAUSE), None)) is not None:
@@ -211,21 +212,21 @@ def verdict(history: GroupHistory, cures: Sequence[Cure]) -> str:
 
 
 def _causes_to_blame(rebalances: Sequence[Rebalance]) -> Iterator[tuple[Cause, str | None]]:
-    """Yield the cause of each rebalance and its member; a return is put down to why the member had gone."""
+    """Yield the cause and the member of each rebalance; for the return of a member, why it had been gone."""
     gone: dict[str | None, Cause] = {}
     for rebalance in rebalances:
         cause, member = rebalance.cause, rebalance.member
         if cause is Cause.JOINED and member in gone:
             cause = gone.pop(member)
-        # Members under a client library's default name cannot be told apart, so a join is not put down to why
-        # another one of them had gone.
+        # Members with a client library's default name cannot be told apart. So the join of one of them is not
+        # taken for the return of another one.
         elif cause in {Cause.POLL, Cause.EXPIRED, Cause.LATE} and member and not is_default_name(member):
             gone[member] = cause
         yield cause, member
 
 
 def _part(number: int, all_: int) -> str:
-    """Return the words for a part of all rebalances: none for the only one, "all" for all of several.
+    """Return the words for `number` of all rebalances: none for the only one, "all" for all of several.
 
     >>> _part(1, 1), _part(3, 3), _part(2, 3)
     ('', 'all ', '2 ')
@@ -234,7 +235,7 @@ def _part(number: int, all_: int) -> str:
 
 
 def _names(members: Sequence[str | None]) -> str:
-    """Return the names of members, up to two, or how many there are.
+    """Return the names of up to two members, or else how many there are; None is a member without a name.
 
     >>> _names(["pod-0", "pod-1"]), _names(["pod-0", "pod-1", "pod-2"]), _names([None])
     ('pod-0 and pod-1', '3 members', 'a member')
@@ -248,9 +249,10 @@ def _names(members: Sequence[str | None]) -> str:
 def verdict_of_all(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]]) -> str:
     """Return one sentence on several groups: how many rebalances, and the verdict on the one with most.
 
+    If there are no rebalances, the sentence names up to five groups in which a member had a fault.
+
     Args:
-        groups: two or more, each with its cures. Without any rebalance the sentence names up to five groups
-            in which a member had a fault.
+        groups: two or more histories, each with its cures.
     """
     total = sum(len(history.rebalances) for history, _ in groups)
     faulty = [
@@ -264,9 +266,9 @@ def verdict_of_all(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]]) -> str
 
 
 def describe_unread(unread: Unread) -> str:
-    """Return a sentence on lines of groups that were not understood, with the first one.
+    """Return a sentence about the lines that were not understood, with the first one.
 
-    A long line is cut to 120 characters; signs that could control a terminal are shown as escapes.
+    A long line is cut to 120 characters. Characters that could control a terminal are shown as escapes.
     """
     speak = "line speaks" if unread.number == 1 else "lines speak"
     text = visible(unread.text if len(unread.text) <= 120 else f"{unread.text[:118]}..")
@@ -277,7 +279,7 @@ def describe_unread(unread: Unread) -> str:
 
 
 def describe_others(others: Sequence[Other]) -> list[str]:
-    """Return a line for each event that was no rebalance: its time if that is known, the member, and what."""
+    """Return a line for each event: its time and the member, if these are known, and what happened."""
     return [
         "  ".join(filter(None, (moment_of(at), visible(member or ""), what)))
         for at, what, member, *_ in others
@@ -285,20 +287,17 @@ def describe_others(others: Sequence[Other]) -> list[str]:
 
 
 def head_of(history: GroupHistory, between: str = "   ") -> str:
-    """Return the group's protocol, and how many rebalances in which time.
-
-    `between` stands between the two.
-    """
+    """Return the group's protocol and its number of rebalances in which time, joined by `between`."""
     return between.join(filter(None, (PROTOCOLS.get(history.protocol or ""), rebalances_in_time(history))))
 
 
 def rebalances_in_time(history: GroupHistory) -> str:
-    """Return how many rebalances there were, and from the beginning of the first to the end of the last.
+    """Return how many rebalances there were, and the time from the first to the last.
 
     The time is left out if there is only one rebalance, or if no time is known.
     """
-    # Any known time counts: of the first rebalance the logs may have only the end, of the last only the
-    # beginning.
+    # Any known time counts, because the logs may have only the end of the first rebalance, or only the
+    # beginning of the last one.
     times = [
         at
         for rebalance in history.rebalances
@@ -308,19 +307,18 @@ def rebalances_in_time(history: GroupHistory) -> str:
     span = (
         f" in {duration(1000 * (max(times) - min(times)))}" if len(history.rebalances) > 1 and times else ""
     )
-    # In a share group nobody stops reading, so "rebalance" would say too much.
+    # In a share group no member stops reading, so "rebalance" would say too much.
     noun = "new assignment" if history.protocol == "share" else "rebalance"
     return f"{count(len(history.rebalances), noun)}{span}"
 
 
 def rebalance_row(rebalance: Rebalance) -> tuple[str, ...]:
-    """Return the cells of a rebalance, in the order of `COLUMNS`.
+    """Return the cells of a rebalance's row, in the order of `COLUMNS`.
 
-    An unknown length of time is "unknown", any other unknown cell is empty.
+    The cell of an unknown length of time is "unknown"; other unknown cells are empty.
     """
     also = ", ".join(f"{member or 'a member'} {cause.value}" for cause, member in rebalance.also)
-    # Only `__consumer_offsets` tells the names of all members. It has no words for the cause, so these stand
-    # in their place.
+    # Only `__consumer_offsets` tells the names of all members; they are added to the last cell.
     if rebalance.names:
         led = f", leader {rebalance.leader}" if rebalance.leader else ""
         also += f"{'; ' * bool(also)}{rebalance.assignor or 'assignor unknown'}{led}"
@@ -338,7 +336,7 @@ def rebalance_row(rebalance: Rebalance) -> tuple[str, ...]:
 
 
 def notes_of(history: GroupHistory) -> list[str]:
-    """Return what the answer rests on, a sentence each: assumptions, late polls, and what "unknown" means."""
+    """Return sentences on what the answer is based on: assumptions, late polls, and what "unknown" means."""
     notes = [f"assumed: {text}" for text in history.assumed]
     if late := _count_waits(history):
         notes.append(
@@ -346,7 +344,8 @@ def notes_of(history: GroupHistory) -> list[str]:
             "default of heartbeat.interval.ms, within which a member that polls joins again: a member polled "
             "late, or its heartbeats are rarer"
         )
-    # "unknown" has three reasons, each with another way to the answer, so each has a note of its own.
+    # A cause may be unknown for three reasons. Each has its own note, because the user can find the cause in
+    # another way.
     unknown = [rebalance for rebalance in history.rebalances if rebalance.cause is Cause.UNKNOWN]
     if any(rebalance.reason == CUT_OFF for rebalance in unknown):
         notes.append(
@@ -365,8 +364,8 @@ def notes_of(history: GroupHistory) -> list[str]:
             "unknown: the member joined again and its client gave no reason (KIP-800; Java does); that "
             "client's own log may tell"
         )
-    # A default name that came and went looks like one member that restarted. Several members may share it, so
-    # the note says that this is not known.
+    # A default name that joined and left looks like a member that restarted. But several members may have it,
+    # so the note says that this is unknown.
     came, went = (
         {
             member
@@ -394,21 +393,21 @@ def notes_of(history: GroupHistory) -> list[str]:
 
 
 def events_of(rebalance: Rebalance) -> tuple[tuple[Cause, str | None], ...]:
-    """Return who came and went in a rebalance, and how; its own cause is the first."""
+    """Return the causes of a rebalance with their members: its own cause first, then those in `also`."""
     return ((rebalance.cause, rebalance.member), *rebalance.also)
 
 
 def _count_waits(history: GroupHistory) -> int:
-    """Return how many rebalances waited for a member that was there and joined late.
+    """Return how many rebalances waited for a living member that joined late.
 
-    Those are left out that waited for another reason: a group that was empty waits
-    group.initial.rebalance.delay.ms, an only member waits for nobody, a member that expired was gone.
+    Rebalances that waited for another reason do not count. An empty group waits for
+    group.initial.rebalance.delay.ms, a single member waits for no other, and an expired member was gone.
     """
     waited = 0
     empty = False
     for rebalance in history.rebalances:
-        # Each condition takes away one other reason to wait. A client's log is left out, as it shows how long
-        # that client waited, not how long the coordinator did. If as many joined as there are members, the
+        # Each condition excludes another reason to wait. Clients' logs are excluded, because they show how
+        # long a client waited, not how long the coordinator did. If as many members joined as there are, the
         # group was empty before.
         causes = [cause for cause, _ in events_of(rebalance)]
         waited += (
@@ -425,7 +424,7 @@ def _count_waits(history: GroupHistory) -> int:
 
 
 def _length(seconds: float | None) -> str:
-    """Return a length of time in words; "unknown" if it is None."""
+    """Return a length of time in seconds as text; "unknown" if it is None."""
     return "unknown" if seconds is None else duration(1000 * seconds)
 
 

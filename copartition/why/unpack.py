@@ -1,9 +1,9 @@
-r"""Take a line of a log apart: the texts that its wrappers hold, and when it was written.
+r"""Take the texts of a log's line out of its wrappers, and find the time when it was written.
 
-Programs write a message; container runtimes, collectors and people wrap it: JSON inside JSON, CSV, syslog,
-journald, colours, a time and a pod's name before it, a host's name behind it. A line becomes `Record`s, whose
-texts are as the program wrote them. Fields of a record are told by what is in them, not by their names, as
-each wrapper has names of its own.
+Programs write a message. Container runtimes, collectors and people wrap it, in JSON inside JSON, CSV, syslog,
+journald or colours, with a time and a pod's name before it, or a host's name behind it. A line becomes one or
+more `Record`s, whose texts are as the program wrote them. A field of a record is recognized by its content,
+not by its name, because each wrapper has other names.
 
 Times are seconds since 1970, in UTC. A time whose date is unknown has the year 1970 (only the time of day is
 known) or 1972 (day and month are known, too); see `moment_of`.
@@ -21,7 +21,7 @@ from copartition.kit.words import utc
 
 
 class Record(NamedTuple):
-    """The content of one line, or of one of several events that a line holds.
+    """Holds the content of a line, or of one event of a line that has several.
 
     Attributes:
         header: the text around a JSON object, such as syslog's or a pod's name; "" if there is none.
@@ -35,10 +35,10 @@ class Record(NamedTuple):
 
 
 MOST_DEPTH = 4
-"""The wrappers inside each other that are opened: a runtime's, a collector's, an export's and a logger's."""
+"""The most wrappers inside each other that are opened, such as a runtime's, a collector's and a logger's."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*+[A-Za-z]|\\u001b\[[0-9;:]*+[A-Za-z]|\\x1b\[[0-9;:]*+[A-Za-z]")
-"""A colour of a terminal: as it is, as JSON escapes it, and as Python does."""
+"""Pattern of a terminal's colour: the control sequence itself, or as JSON or Python escape it."""
 _OBJECT = re.compile(r'[{\[]\s*+(?:\{\s*+)?"')
 """The beginning of a JSON object with a key, or of a list whose first item is such an object or a string."""
 _QUOTED = re.compile(r'(?<==)"((?:[^"\\]++|\\.)*+)"')
@@ -47,7 +47,7 @@ _DECODER = json.JSONDecoder()
 
 
 def unpack(raw: bytes) -> Iterator[Record]:
-    r"""Yield the records of a line; bytes that are no UTF-8 are shown as escapes.
+    r"""Yield the records of a line; bytes that are not UTF-8 become escapes.
 
     >>> [record.texts for record in unpack(b'{"log":"{\\"message\\":\\"(Re-)joining group a\\"}"}\n')]
     [('(Re-)joining group a', 'message=(Re-)joining group a')]
@@ -58,19 +58,26 @@ def unpack(raw: bytes) -> Iterator[Record]:
 
 
 def _records(text: str, header: str, depth: int) -> Iterator[Record]:
-    """Yield the records of a text; `header` is what stood around it, `depth` how many wrappers are opened."""
-    # A text that begins with a quote is tried as CSV below: braces in it belong to one of its fields.
+    """Yield the records of a text.
+
+    Args:
+        text: the text.
+        header: the text around it in the wrappers that are opened already.
+        depth: how many more wrappers may be opened.
+    """
+    # A text that begins with a quote is tried as CSV below: its braces belong to one of its fields.
     if depth and (place := _OBJECT.search(text)) is not None and not text.startswith('"'):
         try:
             value, end = _DECODER.raw_decode(text, place.start())
         except (ValueError, RecursionError):
-            pass  # a cut line, or braces of another language: it is read as text below
+            pass  # a cut line, or braces that are not JSON: the line is read as text below
         else:
             around = f"{header} {text[: place.start()]} {text[end:]}".strip()
             for event in _events(value):
                 yield from _of_event(event, around, depth - 1)
             return
-    # CSV doubles quotes; a text with a backslash before a single one is of another kind, such as cut JSON.
+    # CSV doubles a quote inside a field. A backslash before a single quote is another format, such as cut
+    # JSON.
     quoted = text.startswith('"') or ',"' in text
     if depth and quoted and ('\\"' not in text or '\\""' in text):
         try:
@@ -80,18 +87,18 @@ def _records(text: str, header: str, depth: int) -> Iterator[Record]:
         if len(fields) > 1:
             yield from _of_event(fields, header, depth - 1)
             return
-    # A cut JSON object, logfmt and a pasted string of a program keep backslashes before their quotes.
+    # A cut JSON object, logfmt and a string pasted from a program still have backslashes before quotes.
     values = [_unescape(value) for value in _QUOTED.findall(text)] if '="' in text else []
     yield Record(header, (*values, _unescape(text)))
 
 
 def _unescape(text: str) -> str:
-    """Return a text without the backslashes before its quotes, and without escaped ends of lines."""
+    """Return a text without backslashes before its quotes, and with blanks for escaped line ends."""
     return text.replace("\\n", " ").replace('\\"', '"') if "\\" in text else text
 
 
 def _events(value: Any) -> Iterator[Any]:
-    """Yield the events of a JSON value: the members of a list of objects, wherever it is; else the value."""
+    """Yield the events of a JSON value: the objects of each list of objects in it, or else the value."""
     if isinstance(value, list):
         for item in value:
             yield from _events(item)
@@ -108,19 +115,25 @@ def _events(value: Any) -> Iterator[Any]:
 
 
 def _of_event(event: Any, header: str, depth: int) -> Iterator[Record]:
-    """Yield the record of one event; a string in it that is JSON itself is opened, too."""
+    """Yield the records of one event; a string in it that contains JSON is opened, too.
+
+    Args:
+        event: a JSON object, a list of strings (a row of CSV), or another value.
+        header: the text around it.
+        depth: how many more wrappers may be opened.
+    """
     texts: list[str] = []
     numbers: list[tuple[str, float]] = []
     for key, value in _leaves(event, ""):
         if isinstance(value, str):
             texts.append(_COLOUR.sub("", value).rstrip("\r\n"))
-        # True and False are integers for Python, and no times.
+        # True and False are integers in Python, but not times.
         elif isinstance(value, int | float) and not isinstance(value, bool):
             numbers.append((key, value))
     packed = [text for text in texts if depth and _OBJECT.search(text)]
     plain = tuple(text for text in texts if text not in packed)
-    # The other strings and numbers go along with each opened string: the time of the event is often one of
-    # them.
+    # Each record of an opened string gets the event's other strings and numbers as well, because the time of
+    # the event is often one of them.
     for text in packed:
         for record in _records(text, header, depth):
             yield Record(record.header, record.texts + plain, record.numbers + tuple(numbers))
@@ -131,35 +144,36 @@ def _of_event(event: Any, header: str, depth: int) -> Iterator[Record]:
 
 
 def pairs(event: dict[str, Any]) -> str:
-    """Return the plain fields of an event as one text, key=value, for messages that are fields themselves."""
+    """Return the fields of an event as one text of "key=value" words, for messages that consist of fields."""
     return " ".join(f"{key}={value}" for key, value in _leaves(event, "") if value is not None)
 
 
 def _leaves(value: Any, key: str) -> Iterator[tuple[str, Any]]:
-    """Yield the values of a JSON value that hold no others, each with its key."""
+    """Yield (key, value) of each value inside a JSON value that is neither a list nor an object."""
     if isinstance(value, dict):
         for name, item in value.items():
             yield from _leaves(item, name)
     elif isinstance(value, list):
-        # journald writes a message with colours as a list of its bytes.
+        # journald writes a message that has colours as a list of its bytes.
         if len(value) > 8 and all(isinstance(item, int) and 0 <= item < 256 for item in value):
             yield key, bytes(value).decode(errors="backslashreplace")
         else:
             for item in value:
                 yield from _leaves(item, key)
     else:
-        # JSON may escape half of a pair of surrogates. No name of Kafka's has one, and no file can hold one,
-        # so it stays an escape, as bytes do that are no UTF-8.
+        # A JSON escape may be half of a surrogate pair, which cannot be written to a file. It stays as it is,
+        # like bytes that are not UTF-8.
         yield key, value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
 
 class Stamp(NamedTuple):
-    """A time that a line has.
+    """Holds a time that was found in a line.
 
     Attributes:
         at: seconds since 1970.
-        zoned: whether the line says in which zone it is; if not, it was taken for UTC.
-        worth: how much of the time is known, 3 with a zone, 2 with a date, 1 without a year, 0 of a day only.
+        zoned: whether the line names the time zone; if not, the time is taken as UTC.
+        worth: how much of the time is known: 3 with a zone, 2 with a date, 1 with a date without its year, 0
+            with only the time of day.
     """
 
     at: float
@@ -186,55 +200,56 @@ _STAMPS = re.compile(
     rf"|(?<!:)(?P<clock>{_CLOCK})(?![\d:]))"
 )
 _HEADER = 300
-"""The characters of a line in which its time may stand; later ones are a message's own."""
+"""Number of characters at the start of a line in which its time is searched; later ones are the message's."""
 _LARGEST_EPOCH = 1e20
-"""Above every time since 1970, in nanoseconds, too."""
+"""A number above every time since 1970 in nanoseconds."""
 _TIMES = re.compile(r"time|stamp|\bts\b|date|epoch|instant|created|^@?t$", re.IGNORECASE)
-"""Keys of numbers that are times."""
+"""Pattern of keys whose numbers are times."""
 
 
 def stamp_of(record: Record, text: str, start: int, before: bytes) -> Stamp | None:
-    """Return the time of a message: of all times in its record the one that tells most; None without one.
+    """Return the time of a message: the most complete of all times in its record; None if it has none.
 
-    A time may stand before or behind the message, around the JSON object, or be a field of its own.
+    A time may stand before the message, around the JSON object, or in a field of its own.
 
     Args:
         record: the record.
         text: the text of the record that has the message.
-        start: where the message begins in it.
-        before: the line before, which counts if it begins with a time, and if the record has none.
+        start: the index in the text at which the message begins.
+        before: the line before. Its time counts if it begins with one and the record has none.
     """
     found = [*_stamps(text[:start][:_HEADER]), *_stamps(record.header[:_HEADER])]
-    # A field that is a time holds nothing else, so it is short. A time within a longer text may be that of
+    # Only a short field can be a time and nothing else. A time within a longer text may be the time of
     # something else.
     fields = (other for other in record.texts if other is not text and len(other) < 40)
     found += filter(None, map(_whole_stamp, fields))
-    # No time has so many digits, and Python writes no integer of hundreds of digits as a float.
+    # Larger numbers are not times, and Python cannot format an integer of hundreds of digits as a float.
     small = ((key, number) for key, number in record.numbers if abs(number) < _LARGEST_EPOCH)
     numbers = {key: stamp for key, number in small if (stamp := _epoch(f"{number:.6f}"))}
-    # If several numbers could be times, only their keys tell; a collector's own time is after the event's.
+    # If several numbers could be times, those count whose keys say so. The earliest is the event's own: a
+    # collector adds its own time later.
     timed = [stamp for key, stamp in numbers.items() if len(numbers) == 1 or _TIMES.search(key)]
     found += [min(timed)] if timed else []
     if not any(stamp.worth for stamp in found):
         match = _STAMPS.match(before[:_HEADER].decode(errors="replace").lstrip(" \"'>*[("))
         found += [stamp] if match and (stamp := _stamp(match)) and (stamp.worth or not found) else []
-    # The time that tells most; of several such ones, one that has a fraction of a second.
+    # The most complete time; among equal ones, one with a fraction of a second.
     return max(found, key=lambda stamp: (stamp.worth, stamp.at % 1 > 0), default=None)
 
 
 def _stamps(text: str) -> list[Stamp]:
-    """Return the times in a text, in their order."""
+    """Return the times in a text, in order."""
     return [stamp for match in _STAMPS.finditer(text) if (stamp := _stamp(match)) is not None]
 
 
 def _whole_stamp(text: str) -> Stamp | None:
-    """Return the time that a text is, without anything else; None if it is no time."""
+    """Return the time of a text that consists of a time only; None for any other text."""
     match = _STAMPS.fullmatch(text.strip().strip("[]"))
     return None if match is None else _stamp(match)
 
 
 def _stamp(match: re.Match[str]) -> Stamp | None:
-    """Return the time of a match of `_STAMPS`; None if there is no such time, as on the 31st of February."""
+    """Return the time of a match of `_STAMPS`; None if it is ambiguous, or does not exist (31 February)."""
     if match["epoch"]:
         return _epoch(match["epoch"])
     if match["date"]:
@@ -250,18 +265,17 @@ def _stamp(match: re.Match[str]) -> Stamp | None:
         hours, minutes, seconds = match["clock"].replace(",", ".").split(":")
         return Stamp(3600 * int(hours) + 60 * int(minutes) + float(seconds), True, 0)
     if match["between"] == "/" and int(match["day"]) <= 12 and int(match["month"]) <= 12:
-        return None  # 05/06/2026 is a day in May or in June: no time is better than a wrong one
+        return None  # 05/06/2026 may be in May or in June: no time is better than a wrong one
     return _stamp_in_words(match["words"], match["between"] == ".")
 
 
 def _epoch(digits: str) -> Stamp | None:
-    """Return the time of a count of seconds, or of thousandths, millionths or billionths, since 1970.
+    """Return the time of a number of seconds, ms, µs or ns since 1970; None if it is not in 2001 to 2099.
 
-    None if that is not between 2001 and 2100.
+    The number of digits tells the unit.
     """
     whole, _, part = digits.partition(".")
-    # From September 2001 on, seconds have ten digits and each smaller unit has three more, so that the number
-    # of digits tells the unit.
+    # From September 2001 on, seconds since 1970 have ten digits, and each smaller unit has three more.
     scale = {10: 1, 13: 1_000, 16: 1_000_000, 19: 1_000_000_000}.get(len(whole))
     if scale is None:
         return None
@@ -271,7 +285,7 @@ def _epoch(digits: str) -> Stamp | None:
 
 @lru_cache(maxsize=4096)
 def _iso(digits: str, zone: str) -> float | None:
-    """Return the time of 14 digits of date and time, and a zone that may be empty."""
+    """Return the time of 14 digits (YYYYMMDDhhmmss) in a zone, "" for UTC; None if there is no such time."""
     try:
         return datetime.fromisoformat(f"{digits[:8]}T{digits[8:]}{zone or 'Z'}").timestamp()
     except ValueError:
@@ -280,18 +294,23 @@ def _iso(digits: str, zone: str) -> float | None:
 
 @lru_cache(maxsize=4096)
 def _stamp_in_words(text: str, day_first: bool) -> Stamp | None:
-    """Return the time of a text that names the month, or has its numbers in an order of its own."""
+    """Return the time of a text that dateutil can read, such as one with a month's name; None if none.
+
+    Args:
+        text: a text that matches `words` of `_STAMPS`.
+        day_first: whether the day comes before the month if both are numbers.
+    """
     from dateutil import parser  # noqa: PLC0415 - few logs have such times
 
-    # dateutil takes neither Kibana's sign nor the colon of web servers between date and time.
+    # dateutil reads neither Kibana's "@" between date and time nor the colon of web servers there.
     plain = re.sub(
         r"(?<=\d{4}):", " ", text.replace("@", " ").replace("/", " " if text[3:4].isalpha() else "/")
     )
-    # 1972 stands for an unknown year: it is a leap year, so that 29 February is a day of it.
+    # 1972 stands for an unknown year. It is a leap year, so 29 February exists.
     try:
         at = parser.parse(plain, default=datetime(1972, 1, 1), dayfirst=day_first)  # noqa: DTZ001 - set below
         zoned = at.tzinfo is not None
-        # A zone of more than a day is refused only here.
+        # Only here a zone of more than a day raises an error.
         seconds = (at if zoned else at.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
@@ -300,16 +319,16 @@ def _stamp_in_words(text: str, day_first: bool) -> Stamp | None:
 
 
 DATED = datetime(1973, 1, 1, tzinfo=UTC).timestamp()
-"""Earlier times have no date, or no year."""
+"""Earlier times are those without a date, or without a year."""
 
 
 def is_dated(at: float) -> bool:
-    """Return whether the date of a time is known, with its year."""
+    """Return whether a time (seconds since 1970) has a known date and year."""
     return at >= DATED
 
 
 def moment_of(at: float | None) -> str:
-    """Return a time as text, no more of it than is known; "" if nothing is.
+    """Return a time as text in UTC, without the date or year if these are unknown; "" for None.
 
     >>> moment_of(1_740_787_201.5), moment_of(66_359_374.0), moment_of(41_375.0), moment_of(None)
     ('2025-03-01 00:00:01', '02-08 01:09:34', '11:29:35', '')

@@ -246,7 +246,7 @@ def why_failed(producer: Any, error: KafkaError) -> KafkaError:
     if error.name() != "_STATE":
         return error
     try:
-        # This fails with the reason of the failure, and begins no transaction.
+        # The transaction has failed, so this call cannot succeed. Its error has the reason of the failure.
         producer.begin_transaction()
     except confluent_kafka.KafkaException as failed:
         error = failed.args[0]

@@ -44,7 +44,7 @@ def string_hashes(texts: Sequence[str]) -> NDArray[np.int32]:
         sizes = np.fromiter(map(len, texts), np.int64, len(texts))
         units = np.frombuffer(joined.encode(), dtype=np.uint8).astype(np.uint16)
     else:
-        # Code units, not characters: what is beyond U+FFFF counts twice.
+        # Java hashes code units, not characters: a character beyond U+FFFF is two of them.
         sizes = np.array([len(utf16_key(text)) // 2 for text in texts])
         units = np.frombuffer(utf16_key(joined), dtype=">u2").astype(np.uint16)
     return hash_units(units, bounds(sizes))
@@ -86,6 +86,7 @@ def topic_partition_hashes(topic_hashes: ArrayLike, partitions: ArrayLike) -> ND
 
 def uuid_hash(value: uuid.UUID) -> int:
     """Return `org.apache.kafka.common.Uuid.hashCode`, a signed 32-bit number."""
+    # The two 64-bit halves are combined, then the two halves of that. Higher bits are cut off at the end.
     half = (value.int >> 64) ^ value.int
     return _to_signed((half >> 32) ^ half, 32)
 
@@ -100,7 +101,11 @@ def spread(hashes: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def spread_hash(key: Key) -> int:
-    """Return a key's hash code as `HashMap` uses it."""
+    """Return `HashMap.hash` of a key, `h ^ (h >>> 16)` of its hash code, a signed 32-bit number.
+
+    Args:
+        key: any of the keys of `Key`; an int is an Integer, whose hash code is its value.
+    """
     if isinstance(key, str):
         code = known_string_hash(key)
     elif isinstance(key, TopicPartition):
@@ -118,7 +123,14 @@ def spread_hash(key: Key) -> int:
 
 
 def rank(key: Key) -> Rank:
-    """Return the sort key of a key among keys with the same hash."""
+    """Return the sort key of a key among keys with the same hash, in the order of Java's `compareTo`.
+
+    Args:
+        key: any of the keys of `Key`.
+
+    Returns:
+        () if the key's class cannot be compared in Java. A tree of such keys has no order, see `TreeBin`.
+    """
     if isinstance(key, str):
         return (utf16_key(key),)
     if isinstance(key, uuid.UUID):

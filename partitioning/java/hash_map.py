@@ -134,34 +134,44 @@ class HashTable(Generic[H]):
         return key in self._hashes
 
     def __iter__(self) -> Iterator[H]:
-        """Yield the keys in the order in which Java iterates over them."""
+        """Yield the keys in the order in which Java iterates over them.
+
+        Raises:
+            TreeBinError: a tree has compared two keys that nothing orders.
+        """
         if self._has_ties:
             raise TreeBinError(
                 "keys with one hash met in a bin of a Java HashMap that was a red-black tree: Java orders by "
                 "System.identityHashCode there, which no two runs of a JVM have alike; change the names"
             )
         bins = self._bins
-        # Java looks at every bin; where most are empty, the others are sorted instead.
+        # Java visits every bin. If most bins are empty, it is faster to sort those that are not.
         for index in range(self._length) if self._length < 4 * len(bins) else sorted(bins):
             yield from bins.get(index, ())
 
     def add(self, value: H) -> None:
-        """`HashMap.put` or `HashSet.add`."""
+        """Add a key as `HashMap.put` or `HashSet.add`; do nothing if it is there already.
+
+        A new key comes last in its bin. The table doubles after that, if it exceeds its threshold.
+        """
         if value not in self._hashes:
             self._put(value, head=False)
             if len(self._hashes) > self._threshold:
                 self._double()
 
     def add_first(self, key: H) -> None:
-        """`HashMap.computeIfAbsent`: grows before it looks, and puts a new key first in its bin."""
+        """Add a key as `HashMap.computeIfAbsent`, which puts a new key first in its bin.
+
+        The table doubles before that, even if the key is there already.
+        """
         if len(self._hashes) > self._threshold:
             self._double()
         if key not in self._hashes:
             self._put(key, head=True)
 
     def discard(self, value: H) -> None:
-        """`HashMap.remove` or `HashSet.remove`."""
-        # The table never shrinks, so a key that goes changes nothing in other bins.
+        """Remove a key as `HashMap.remove` or `HashSet.remove`; do nothing if it is not there."""
+        # The table never shrinks, so a removal changes no other bin.
         spread = self._hashes.pop(value, None)
         if spread is None:
             return
@@ -177,7 +187,7 @@ class HashTable(Generic[H]):
                 self._bins[index] = rest
 
     def state(self) -> Hashable:
-        """Return everything that its order depends on, now and after later calls."""
+        """Return a value that is equal for two tables if they iterate alike, now and after the same calls."""
         bins = [
             (index, content.state() if isinstance(content, TreeBin) else tuple(content))
             for index, content in sorted(self._bins.items())
@@ -185,9 +195,14 @@ class HashTable(Generic[H]):
         return self._length, tuple(bins)
 
     def _put(self, key: H, *, head: bool) -> None:
-        """Put a key that is not there yet into its bin, first or last.
+        """Put a key that is not there yet into its bin.
 
-        A bin that becomes crowded turns into a tree, or makes a short table double.
+        A bin that becomes crowded turns into a tree. In a table shorter than `SHORTEST_WITH_TREES` it makes
+        the table double instead.
+
+        Args:
+            key: the new key.
+            head: whether it comes first in its bin, otherwise last. A tree ignores this.
         """
         spread = self._hashes[key] = self._hash_of(key)
         index = spread & (self._length - 1)
@@ -196,7 +211,7 @@ class HashTable(Generic[H]):
             self._bins[index] = [key]
         elif isinstance(content, list):
             content.insert(0 if head else len(content), key)
-            # `computeIfAbsent` counts the new key, `put` those before it.
+            # Quirk: `computeIfAbsent` counts the new key, too, but `put` only the keys before it.
             if len(content) > TREEIFY - head:
                 if self._length < SHORTEST_WITH_TREES:
                     self._double()
@@ -207,16 +222,13 @@ class HashTable(Generic[H]):
             self._has_ties |= content.has_ties
 
     def _tree(self, keys: Iterable[H]) -> TreeBin[H]:
-        """Return a tree of these keys, which are in the order of the list that it replaces."""
+        """Return a tree of these keys, which come in the order of the list that the tree replaces."""
         tree = TreeBin({key: self._hashes[key] for key in keys}, self._rank_of)
         self._has_ties |= tree.has_ties
         return tree
 
     def _double(self) -> None:
-        """Double the table: the next bit of the hash splits each bin in two.
-
-        Keys keep their order in both halves.
-        """
+        """Double the table; the next bit of the hash splits each bin in two, which keep the keys' order."""
         hashes, bit = self._hashes, self._length
         self._length *= 2
         self._threshold = threshold(self._length)
@@ -224,7 +236,7 @@ class HashTable(Generic[H]):
         for index, content in self._bins.items():
             if len(content) == 1:
                 (key,) = content
-                # Most bins hold one key: to split them is the bulk of the work.
+                # A shortcut for bins with one key, which most bins are.
                 bins[index + (hashes[key] & bit)] = content
                 continue
             low: list[H] = []
@@ -237,25 +249,26 @@ class HashTable(Generic[H]):
                 if isinstance(content, list) or len(keys) <= UNTREEIFY:
                     bins[where] = keys
                 else:
-                    # A tree that was not split stays as it is, shape included; a part of it is built anew,
-                    # which may change its order.
+                    # If all keys of a tree go the same way, Java keeps the tree with its shape. Otherwise it
+                    # builds a new tree of each part, which may change the order.
                     bins[where] = content if len(keys) == len(content) else self._tree(keys)
         self._bins = bins
 
 
 class HashMap(HashTable[K], MutableMapping[K, V]):
-    """`java.util.HashMap`; keys are texts, integers, UUIDs or `TopicPartition`s.
+    """Models `java.util.HashMap`; keys are texts, integers, UUIDs or `TopicPartition`s.
 
-    Java cannot compare partitions. Where two share a hash, and a bin so crowded that it is a tree, it orders
-    by `System.identityHashCode`, which every run of a JVM has anew. Such a map has no order, so it can be
-    filled and asked, but not iterated over.
+    Java cannot compare `TopicPartition`s. If two of them have the same hash in a bin that is a tree, Java
+    orders them by `System.identityHashCode`, which differs between runs of a JVM. Such a map has no order. It
+    can be changed and looked up, but not iterated over.
 
     Args:
-        entries: `new HashMap(map)`: what it holds to begin with.
-        capacity: `new HashMap(capacity)`, and then `putAll` where there are entries.
+        entries: the entries at the start, as in `new HashMap(map)`.
+        capacity: as in `new HashMap(capacity)`, followed by `putAll` of the entries. None: the capacity that
+            Java chooses for the entries.
 
     Raises:
-        TreeBinError: on iteration, if the order is nobody's.
+        TreeBinError: on iteration, if the map has no order.
     """
 
     def __init__(self, entries: Mapping[K, V] | None = None, *, capacity: int | None = None) -> None:
@@ -269,17 +282,20 @@ class HashMap(HashTable[K], MutableMapping[K, V]):
         return self._values[key]
 
     def __setitem__(self, key: K, value: V) -> None:
-        """`put`."""
+        """Set the value of a key as `put`; a new key comes last in its bin."""
         self.add(key)
         self._values[key] = value
 
     def __delitem__(self, key: K) -> None:
-        """`remove`."""
+        """Remove a key as `remove`; KeyError if it is not there."""
         del self._values[key]
         self.discard(key)
 
     def compute_if_absent(self, key: K, make: Callable[[], V]) -> V:
-        """`computeIfAbsent`, which puts a new key first in its bin where `put` puts it last."""
+        """Return the value of a key; if it has none, set the one that `make()` returns (`computeIfAbsent`).
+
+        A new key comes first in its bin, while `put` puts it last.
+        """
         self.add_first(key)
         if key not in self._values:
             self._values[key] = make()
@@ -287,11 +303,13 @@ class HashMap(HashTable[K], MutableMapping[K, V]):
 
 
 class HashSet(HashTable[K], MutableSet[K]):
-    """`java.util.HashSet`, with keys as in `HashMap`.
+    """Models `java.util.HashSet`; keys are as in `HashMap`.
 
     Args:
-        elements: `new HashSet(collection)`: what it holds to begin with, in this order, repeats included.
-        capacity: `new HashSet(capacity)`, and then `addAll` where there are elements.
+        elements: the elements at the start, as in `new HashSet(collection)`: in the order of the collection,
+            whose size with repeats decides the capacity.
+        capacity: as in `new HashSet(capacity)`, followed by `addAll` of the elements. None: the capacity that
+            Java chooses for the collection.
 
     Raises:
         TreeBinError: on iteration, as in `HashMap`.
@@ -311,28 +329,31 @@ def hash_map_order(
     capacity: int = DEFAULT_LENGTH,
     keys: Sequence[str] | NDArray[np.int64] | None = None,
 ) -> NDArray[np.intp]:
-    """In which order a `HashMap` or `HashSet` iterates over keys that were put one after the other.
+    """Return the order in which a `HashMap` or `HashSet` iterates over keys that were added one by one.
 
-    `hashes` are the `hashCode` of distinct keys in the order they were put; an integer's is its value.
-    `capacity` is the argument of `new HashMap(capacity)`; 16 is what `new HashMap()` has. `keys` are the keys
-    where Java can compare them: strings, or int64 of shape (n, k) with rows that compare as they do.
+    Args:
+        hashes: the `hashCode` of each key, in the order in which the keys are added; the keys are distinct.
+            That of an Integer is its value.
+        capacity: the argument of `new HashMap(capacity)`; 16 for `new HashMap()`.
+        keys: the keys, if Java can compare them: strings, or int64 of shape (n, k) whose rows compare like
+            the keys. None if it cannot.
 
     Returns:
-        intp array of shape (n,): positions in `hashes`, in iteration order.
+        intp of shape (n,): positions in `hashes`, in iteration order.
 
     Raises:
-        TreeBinError: the order is nobody's, as in `HashMap`.
+        TreeBinError: Java itself has no fixed order, as in `HashMap`.
     """
     signed = np.asarray(hashes, dtype=np.int32)
     if len(signed) < 2:
         return np.arange(len(signed))
-    # Keys arrive one after the other and the table doubles on the way. A bin must not become crowded in any
-    # of these tables, else a tree or an early doubling decides, and keys go one by one.
+    # Keys are added one after the other, and the table doubles on the way. If a bin becomes crowded in any of
+    # these tables, Java makes a tree of it or doubles the table early: then keys must be added one by one.
     mixed = spread(signed)
     length = table_length(capacity)
     while True:
         most = threshold(length)
-        # The key that passes the threshold still meets this table.
+        # The key with which the table exceeds the threshold is added before the table doubles.
         buckets = mixed[: most + 1] & np.int32(length - 1)
         if len(buckets) > TREEIFY and np.bincount(buckets).max() > TREEIFY:
             return _order_with_trees(mixed, capacity, keys)
@@ -347,7 +368,15 @@ def hash_map_order(
 def _order_with_trees(
     mixed: NDArray[np.int32], capacity: int, keys: Sequence[str] | NDArray[np.int64] | None
 ) -> NDArray[np.intp]:
-    """Return the order where a bin is so crowded that the table grows for it or has a tree: key by key."""
+    """Return the same order as `hash_map_order`, by adding the keys to a model of the map one by one.
+
+    This is needed if a bin becomes so crowded that the table doubles early or has a tree.
+
+    Args:
+        mixed: `HashMap.hash` of each key.
+        capacity: as in `hash_map_order`.
+        keys: as in `hash_map_order`.
+    """
 
     def rank_of(row: int) -> Rank:
         key = () if keys is None else keys[row]

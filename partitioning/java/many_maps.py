@@ -1,7 +1,10 @@
-"""In which order many Java HashMaps or HashSets give back what was put into them, all at once.
+"""Compute the order in which many Java HashMaps or HashSets iterate, for all of them at once.
 
-Arithmetic holds while no map gets so crowded that Java builds trees in it. `iteration_order` tells which maps
-may have been; with `map_order`, ask `crowded_maps`. `sizes` computes how long the tables become.
+The arithmetic is right unless a bin of a map becomes so crowded that Java builds a tree. `iteration_order`
+returns the maps in which that may have happened; users of `map_order` call `crowded_maps`. Those maps must be
+solved one by one. `grown_lengths` and `hash_set_lengths` of `hash_map` compute the lengths of the tables.
+
+In these functions a *table* is one map's table, by its index. A *row* is one key of a table.
 """
 
 from typing import NamedTuple
@@ -14,9 +17,11 @@ from partitioning.kit.columns import range_numbers, sort_positions
 
 
 class Order(NamedTuple):
-    """The order of many tables' entries, table after table; `rows` None: they are in order as they are.
+    """Holds the order of many tables' rows.
 
-    Java may have built trees in bins of the `crowded` tables; their part of `rows` may be wrong.
+    Attributes:
+        rows: indices of the rows, table after table, in iteration order; None if the rows are in that order.
+        crowded: the tables in which Java may have built a tree. Their part of `rows` may be wrong.
     """
 
     rows: NDArray[np.intp] | None
@@ -30,18 +35,23 @@ def iteration_order(
     first: NDArray[np.int64],
     last: NDArray[np.int64],
 ) -> Order:
-    """Return the order in which tables give back their entries.
+    """Return the order in which tables iterate over keys that were only added, each last in its bin.
 
-    Table i has `sizes[i]` rows (1 or more) from `starts[i]`, in the order the entries were added at the tail.
-    Its length is `first[i]` to begin with and `last[i]` in the end. `hashes` are the rows' `spread` hash
-    codes.
+    Args:
+        starts: the first row of each table; table i has the rows from `starts[i]` on.
+        sizes: number of rows of each table, 1 or more; its rows are in the order in which keys were added.
+        hashes: `HashMap.hash` of each row's key, see `spread`.
+        first: length of each table at the start, a power of two.
+        last: length of each table at the end.
+
+    Returns:
+        The order, and the tables for which it may be wrong.
     """
     none = np.empty(0, np.intp)
     several = (sizes > 1).nonzero()[0]
     if len(several) == 0:
         return Order(None, none)
-    # Tables with one entry have no order to find. If most are such, the others are picked out and solved
-    # alone.
+    # Tables with one row need no work. If most tables are such, only the others are solved.
     if 2 * len(several) < len(sizes):
         picked = range_numbers(starts[several], sizes[several])
         some = sizes[several]
@@ -51,9 +61,10 @@ def iteration_order(
             rows = np.arange(len(hashes))
             rows[picked] = picked[inner.rows]
         return Order(rows, several[inner.crowded])
-    # Inside a bin, entries stay in the order of their coming: a stable sort by bin is the order of iteration.
+    # In a bin, keys stay in the order in which they were added. So a stable sort by bin is the iteration
+    # order.
     bucket = hashes & ((last - 1).astype(np.int32)).repeat(sizes)
-    # Tables whose bins rise already keep their rows, as tables of partition numbers in order mostly do.
+    # Tables whose rows are sorted by bin already need no sort. Ascending partition numbers mostly are.
     changed = _tables_where(bucket[1:] < bucket[:-1], starts)
     rows = None
     if 2 * len(changed) > len(sizes):
@@ -68,7 +79,7 @@ def iteration_order(
     crowded = _find_crowded(bucket if rows is None else bucket[rows], starts, TREEIFY)
     growing = ((first < last) & (sizes > TREEIFY)).nonzero()[0]
     if len(growing):
-        # Numbers in a row fill one bin after the other.
+        # Consecutive numbers go into consecutive bins, so no bin is crowded while such a table grows.
         leaping = np.zeros(len(sizes), np.bool_)
         leaping[_tables_where(hashes[1:] != hashes[:-1] + 1, starts)] = True
         growing = growing[leaping[growing]]
@@ -85,11 +96,15 @@ def iteration_order(
 def map_order(
     maps: NDArray[np.integer], hashes: NDArray[np.int32], lengths: NDArray[np.int64]
 ) -> NDArray[np.intp]:
-    """Return positions of keys in the order in which maps give them back, map after map.
+    """Return the positions of keys in the order in which their maps iterate, map after map.
 
-    `maps` is the map of each key. Keys that end up in one bin stay as they are; so the last one that
-    `computeIfAbsent` brought comes first. `hashes` are `spread` hash codes; `lengths` are those of the table
-    of each key's map in the end, 1 if a map's keys are in order.
+    Keys of the same bin keep their order. So if keys were added by `computeIfAbsent`, which puts a new key
+    first, give the keys in reverse order.
+
+    Args:
+        maps: the map of each key.
+        hashes: `HashMap.hash` of each key, see `spread`.
+        lengths: for each key, the length of its map's table at the end; 1 if the map's keys keep their order.
     """
     return sort_positions(maps, hashes & (lengths - 1))
 
@@ -97,15 +112,18 @@ def map_order(
 def crowded_maps(
     maps: NDArray[np.integer], hashes: NDArray[np.int32], lengths: NDArray[np.int64]
 ) -> NDArray[np.intp]:
-    """Return the maps in which Java may have built trees, however long their tables were to begin with.
+    """Return the maps in which Java may have built a tree, whatever the lengths of their tables at the start.
 
-    `maps` is the map of each key that was ever in one, keys in the order in which they came; `hashes` are
-    `spread` hash codes; `lengths` are those of each map's table in the end.
+    Args:
+        maps: the map of each key that was ever in one, in the order in which the keys were added.
+        hashes: `HashMap.hash` of each key, see `spread`.
+        lengths: the length of each map's table at the end.
     """
-    # Keys that share a bin of a longer table share one of a short table.
+    # Keys that share a bin of a long table also share a bin of a short one, whose index is the last bits of
+    # theirs. The shortest table that matters has `TREEIFY` bins.
     bins = np.bincount(maps * TREEIFY + (hashes & (TREEIFY - 1)), minlength=len(lengths) * TREEIFY)
     bins = bins.reshape(-1, TREEIFY)
-    # A bin of the shortest table with fewer than eight keys stays below eight in every longer one, too.
+    # If no bin of this table has eight keys, no bin of a longer table has.
     suspects = np.flatnonzero((bins >= TREEIFY).any(axis=1))
     if len(suspects) == 0:
         return suspects
@@ -116,7 +134,7 @@ def crowded_maps(
         hashes[maps.argsort(kind="stable")],
         np.full(len(suspects), TREEIFY),
         lengths[suspects] * 2,
-        TREEIFY - 1,  # `computeIfAbsent` counts the new key
+        TREEIFY - 1,  # one less, because `computeIfAbsent` counts the new key, too
     )
     return suspects[crowded]
 
@@ -129,12 +147,22 @@ def _crowded_while_growing(
     last: NDArray[np.int64],
     most: int,
 ) -> NDArray[np.bool_]:
-    """Return which tables had, before they had their last length, a bin with more than `most` entries."""
+    """Return which tables had a bin with more than `most` keys at a length before their last one.
+
+    Args:
+        starts: as in `iteration_order`.
+        sizes: as in `iteration_order`.
+        hashes: as in `iteration_order`.
+        first: length of each table at the start.
+        last: length of each table at the end.
+        most: number of keys that a bin may have without becoming crowded.
+    """
     crowded = np.zeros(len(sizes), np.bool_)
-    length = TREEIFY  # a shorter table has grown before a bin is crowded
+    length = TREEIFY  # a shorter table grows before it has enough keys for a crowded bin
     while length < last.max(initial=0):
         tables = ((first <= length) & (length < last) & (sizes > most)).nonzero()[0]
-        prefix = np.minimum(sizes[tables], threshold(length) + 2)  # it grows after that
+        # Only the keys that are added before the table grows beyond this length.
+        prefix = np.minimum(sizes[tables], threshold(length) + 2)
         bins = (np.arange(len(tables)) * length).repeat(prefix)
         bins += hashes[range_numbers(starts[tables], prefix)] & (length - 1)
         full = (np.bincount(bins) > most).nonzero()[0]
@@ -144,8 +172,13 @@ def _crowded_while_growing(
 
 
 def _tables_where(between: NDArray[np.bool_], starts: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return the tables in which something holds between a row and the next one."""
-    # What stands between the last row of a table and the first of the next one says nothing.
+    """Return the tables in which a condition holds between at least one row and the next one.
+
+    Args:
+        between: for each row but the last, whether it holds between that row and the next; changed here.
+        starts: the first row of each table.
+    """
+    # Ignore the condition between the last row of a table and the first row of the next table.
     between[starts[1:] - 1] = False
     if not between.any():
         return np.empty(0, np.intp)
@@ -153,15 +186,20 @@ def _tables_where(between: NDArray[np.bool_], starts: NDArray[np.integer]) -> ND
 
 
 def _find_crowded(bucket: NDArray[np.integer], starts: NDArray[np.integer], most: int) -> NDArray[np.bool_]:
-    """Return which tables have a bin with more than `most` entries.
+    """Return which tables have a bin with more than `most` keys.
 
-    Rows are sorted by bucket in each table.
+    Args:
+        bucket: the bin of each row; the rows of a table are sorted by it.
+        starts: the first row of each table.
+        most: number of keys that a bin may have.
     """
     crowded = np.zeros(len(starts), np.bool_)
-    # Rows are sorted by bin: if the row `most` places later has the same bin, so have all between.
+    # As rows are sorted by bin, a row and the one `most` places later are in the same bin only if all rows
+    # between them are, too.
     together = (bucket[most:] == bucket[:-most]).nonzero()[0]
     if len(together):
         table = starts.searchsorted(together, side="right")
+        # Both rows must be of the same table: neighbouring tables may have equal bin numbers.
         same = table == starts.searchsorted(together + most, side="right")
         crowded[table[same] - 1] = True
     return crowded

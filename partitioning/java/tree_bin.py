@@ -1,8 +1,8 @@
-"""A crowded bin of a Java HashMap.
+"""Models a crowded bin of a Java HashMap, which is a red-black tree (`HashMap.TreeNode`).
 
-A bin that gets too many keys becomes a red-black tree. Its nodes also form a list, over which the map
-iterates: a new node is listed right after its parent in the tree, and the root always comes first. So the
-list has Java's order only if the tree has Java's shape, and that takes the same red-black tree.
+The nodes of the tree also form a list, over which the map iterates. A new node comes into the list right
+after its parent in the tree, and the root is always the first one. So the list has Java's order only if the
+tree has Java's shape. Therefore every rotation of Java's tree is made here, too.
 """
 
 from __future__ import annotations
@@ -17,15 +17,20 @@ H = TypeVar("H", bound="Hashable")
 
 
 class TreeBin(Generic[H]):
-    """A bin that is a tree; `has_ties` says whether keys met that nothing orders.
+    """Keeps the keys of a crowded bin in Java's order.
 
-    `hashes` are of what was in the bin before, in its order: each key's hash as `HashMap` uses it,
-    `h ^ (h >>> 16)`, signed. `rank_of` orders keys with the same hash.
+    The tree is sorted by hash, and by rank among equal hashes.
+
+    Args:
+        hashes: the keys that were in the bin, in its order, each with `HashMap.hash`, a signed number.
+        rank_of: returns the sort key among keys with the same hash.
 
     Attributes:
-        _nodes: each key's node.
+        has_ties: whether two keys were compared that have the same hash and the same rank. From then on the
+            order is not Java's, because Java's own differs from run to run.
+        _nodes: key -> its node.
         _first: head of the list over which the map iterates.
-        _root: root of the tree. Between calls it is also `_first`.
+        _root: root of the tree. Between calls it is always equal to `_first`.
     """
 
     def __init__(self, hashes: Mapping[H, int], rank_of: Callable[[H], Rank]) -> None:
@@ -37,7 +42,7 @@ class TreeBin(Generic[H]):
         last = None
         for key, spread in hashes.items():
             node = self._nodes[key] = _Node(key, spread, rank_of(key))
-            # Java links the list in its old order and inserts into the tree one by one, in `treeify`.
+            # As `treeify`: the list keeps the old order of the bin, and keys go into the tree one by one.
             self._attach(node)
             self._list(node, last)
             last = node
@@ -50,22 +55,32 @@ class TreeBin(Generic[H]):
         return (node.key for node in self._in_list_order())
 
     def state(self) -> Hashable:
-        """Return everything that its order depends on, now and later."""
+        """Return a value that is equal for two bins if they iterate alike, now and after the same calls."""
         return tuple((node.key, node.red, node.parent and node.parent.key) for node in self._in_list_order())
 
     def add(self, key: H, spread: int) -> None:
-        """Puts a new key, with its hash."""
+        """Add a key that is not there yet (`putTreeVal`).
+
+        Args:
+            key: the new key.
+            spread: its `HashMap.hash`, a signed number.
+        """
         node = self._nodes[key] = _Node(key, spread, self._rank_of(key))
         self._list(node, self._attach(node))
         self._root_first()
 
     def remove(self, key: H) -> list[H] | None:
-        """Takes a key out; returns the bin as a plain list where the tree has become too small."""
+        """Remove a key that is there (`removeTreeNode`).
+
+        Returns:
+            The remaining keys as a list, in order, if the tree has become too small: the bin is a list from
+            then on, and this object must not be used any more. None if the bin stays a tree.
+        """
         node = self._nodes.pop(key)
         self._unlist(node)
         root = self._root
         assert root is not None
-        # Java's test for a tree that is too small; it depends on the tree's shape, not on its size.
+        # Quirk: Java tests the shape of the tree before the removal, not its size.
         if root.right is None or root.left is None or root.left.left is None:
             return list(self)
         self._detach(node)
@@ -73,7 +88,7 @@ class TreeBin(Generic[H]):
         return None
 
     def _root_first(self) -> None:
-        """Move the root to the front of the list (`moveRootToFront`)."""
+        """Move the root to the front of the list (`moveRootToFront`), after rotations may have changed it."""
         root = self._root
         if root is not None and self._first is not root:
             self._unlist(root)
@@ -87,7 +102,7 @@ class TreeBin(Generic[H]):
             node = node.next
 
     def _list(self, node: _Node[H], before: _Node[H] | None) -> None:
-        """Lists the node right after another one, or first."""
+        """Insert a node into the list, right after another one; first if that is None."""
         if before is None:
             after, self._first = self._first, node
         else:
@@ -106,7 +121,11 @@ class TreeBin(Generic[H]):
             node.next.previous = node.previous
 
     def _attach(self, node: _Node[H]) -> _Node[H] | None:
-        """Puts the node below the leaf where it belongs, which is returned, and rebalances."""
+        """Insert a node into the tree below the node where it belongs, and rebalance; return that node.
+
+        That is its parent at the time of the insertion, as Java uses it for the list. Rotations may give the
+        node another parent after that. None if the tree was empty.
+        """
         parent, below, is_left = None, self._root, False
         while below is not None:
             parent = below
@@ -123,25 +142,31 @@ class TreeBin(Generic[H]):
         return parent
 
     def _precedes(self, node: _Node[H], other: _Node[H]) -> bool:
-        """Return whether a node goes to the left of another; a tie is noted."""
+        """Return whether a node belongs to the left of another one; set `has_ties` if nothing orders them."""
         if node.hash != other.hash:
             return node.hash < other.hash
-        # Java asks `System.identityHashCode` here (`tieBreakOrder`), which no two runs have alike.
+        # For equal ranks Java compares `System.identityHashCode` (`tieBreakOrder`), which differs from run to
+        # run.
         self.has_ties |= node.rank == other.rank
         return node.rank < other.rank
 
     def _paint_after_insertion(self, node: _Node[H]) -> None:
-        """Restore the colours above a new red node: no red node has a red parent, and the root is black."""
+        """Restore the rules of the tree after a red node was inserted (`balanceInsertion`).
+
+        The rules are: no red node has a red parent, and the root is black.
+        """
         while (parent := node.parent) is not None and parent.red:
             above = parent.parent
             assert above is not None  # a red node is not the root
             left = parent is above.left
             uncle = above.right if left else above.left
+            # A red uncle: colours are exchanged, and the grandparent may now break the rule one level up.
             if uncle is not None and uncle.red:
                 parent.red = uncle.red = False
                 above.red = True
                 node = above
                 continue
+            # An inner grandchild is rotated to the outside first, so that one more rotation ends the loop.
             if node is (parent.right if left else parent.left):
                 self._rotate(parent, left=left)
                 parent = node
@@ -152,7 +177,8 @@ class TreeBin(Generic[H]):
         self._root.red = False
 
     def _detach(self, node: _Node[H]) -> None:
-        """Take a node out of the tree, and restore the colours; the list stays as it is."""
+        """Remove a node from the tree, and restore the tree's rules; the list is not changed."""
+        # A node with two children first changes places with its successor, which has at most one child.
         if node.left is not None and node.right is not None:
             self._swap_with_successor(node)
         child = node.left if node.left is not None else node.right
@@ -161,13 +187,17 @@ class TreeBin(Generic[H]):
             if not node.red:
                 self._paint_after_removal(child)
         else:
-            # The node stands for the missing leaf while the tree is balanced, and goes then.
+            # As in Java, a node without children stays in its place while the tree is rebalanced around it,
+            # and is removed after that.
             if not node.red:
                 self._paint_after_removal(node)
             self._replace(node, None)
 
     def _swap_with_successor(self, node: _Node[H]) -> None:
-        """Exchanges the node with the next higher one, which has no left child, colours included."""
+        """Exchange a node with two children and its successor, which has no left child, with their colours.
+
+        The nodes change places and not their keys, because the list refers to nodes.
+        """
         assert node.right is not None
         low = node.right
         while low.left is not None:
@@ -181,6 +211,7 @@ class TreeBin(Generic[H]):
         low.left = left
         assert left is not None
         left.parent = low
+        # The successor may be the node's own right child: then it becomes the node's parent.
         if low is right:
             low.right, node.parent = node, low
         else:
@@ -189,7 +220,7 @@ class TreeBin(Generic[H]):
             above.left, node.parent = node, above
 
     def _replace(self, node: _Node[H], other: _Node[H] | None) -> None:
-        """Put another node, or none, in a node's place below its parent."""
+        """Make the parent of a node refer to another node instead, or to none; the root changes likewise."""
         parent = node.parent
         if other is not None:
             other.parent = parent
@@ -201,17 +232,23 @@ class TreeBin(Generic[H]):
             parent.right = other
 
     def _paint_after_removal(self, node: _Node[H]) -> None:
-        """Restores the number of black nodes on the paths through `node`, which lack one."""
+        """Restore the rules of the tree after a black node was removed (`balanceDeletion`).
+
+        Every path from the root down must have the same number of black nodes. Those through `node` lack one.
+        """
         while (parent := node.parent) is not None and not node.red:
             left = parent.left is node
             sibling = parent.right if left else parent.left
             assert sibling is not None
+            # A red sibling is rotated above the parent, so that the next steps have a black one.
             if sibling.red:
                 sibling.red, parent.red = False, True
                 self._rotate(parent, left=left)
                 sibling = parent.right if left else parent.left
                 assert sibling is not None
             near, far = (sibling.left, sibling.right) if left else (sibling.right, sibling.left)
+            # With no red child the sibling becomes red, and the parent's paths lack a black node instead. If
+            # only the near child is red, a rotation makes it the sibling, and the far child is red then.
             if far is None or not far.red:
                 if near is None or not near.red:
                     sibling.red = True
@@ -227,7 +264,14 @@ class TreeBin(Generic[H]):
         node.red = False
 
     def _rotate(self, node: _Node[H], *, left: bool) -> None:
-        """Turns the node down to the left or right; its child on the other side takes its place."""
+        """Rotate a node down to the left or right (`rotateLeft`, `rotateRight`).
+
+        Its child on the other side takes its place, and gives its own inner child to the node.
+
+        Args:
+            node: a node that has a child on the other side.
+            left: whether to rotate to the left.
+        """
         child = node.right if left else node.left
         assert child is not None
         inner = child.left if left else child.right
@@ -243,18 +287,18 @@ class TreeBin(Generic[H]):
 
 @dataclass(slots=True, eq=False)
 class _Node(Generic[H]):
-    """A key in a tree.
+    """Holds a key of a tree, with its neighbours in the tree and in the list.
 
     Attributes:
-        key: the key itself.
-        hash: the key's hash as `HashMap` uses it, signed; orders the tree first.
-        rank: orders keys with the same hash.
-        red: colour; a missing child counts as black.
+        key: the key.
+        hash: `HashMap.hash` of the key, a signed number; the tree is sorted by it.
+        rank: the sort key among keys with the same hash.
+        red: whether the node is red; a missing child counts as black.
         parent: the node above; None for the root.
-        left: subtree of smaller keys.
-        right: subtree of greater keys.
-        previous: neighbour in the list of iteration.
-        next: neighbour in the list of iteration.
+        left: root of the subtree of lower keys; None if there is none.
+        right: root of the subtree of higher keys; None if there is none.
+        previous: the node before this one in the list; None for the first.
+        next: the node after this one in the list; None for the last.
     """
 
     key: H

@@ -1,8 +1,9 @@
 """Reads the values of YAML, TOML and JSON texts, and refuses texts that would exhaust memory or the stack.
 
-The libraries that read these formats take what they are given: PyYAML's C code overflows the stack on nested
-brackets, `tomllib` takes memory by the square of a key's parts, and both pass on whatever Python raises for a
-number or a date that is none. So a text is bounded before it is read, and each fault becomes a ValueError.
+The libraries that read these formats have no such bounds. PyYAML's C code overflows the stack on nested
+brackets. The memory of a TOML reader can grow with the square of the number of parts of a key. And they raise
+whatever exception Python raises for an impossible number or date. So a text is checked before it is read, and
+every fault becomes a ValueError.
 """
 
 import re
@@ -17,23 +18,27 @@ with needs("reading JSON or YAML", "cli"):
 
 
 MAX_SLOW_BYTES = 2**19
-"""Bytes of a YAML or TOML file; JSON is read a hundred times faster and may be longer."""
+"""The most bytes of a YAML or TOML file. JSON is read a hundred times faster and may be longer."""
 _MAX_DEPTH = 20
-"""A scenario has four levels."""
+"""The most levels of nesting of a YAML file; a scenario has four."""
 _MAX_JSON_DEPTH = 100
-"""JSON of other tools has a dozen levels; writing or comparing many more would exhaust Python's stack."""
+"""The most levels of nesting of a JSON text.
+
+JSON of other tools has a dozen. To write or compare many more levels would exhaust Python's stack.
+"""
 _MAX_VALUES = 100_000
-"""Values of a YAML file, repeats by aliases included."""
+"""The most values of a YAML file, where an alias counts as many values as it repeats."""
 _LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
 
 
 def decode_json(text: str | bytes) -> Any:
-    """Return the value that a JSON text says.
+    """Return the value of a JSON text.
 
-    ValueError if the text is no JSON (NaN and Infinity are none), or has more than `_MAX_JSON_DEPTH` levels.
+    Raises:
+        ValueError: the text is not JSON (NaN and Infinity are not), or is nested too deeply.
     """
     value = _decode(msgspec.json.decode, text)
-    # Only lists and objects have values inside, so a level of anything else ends the walk.
+    # Go down level by level without recursion. Only lists and objects have values inside.
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(_MAX_JSON_DEPTH):
         children = (item.values() if isinstance(item, dict) else item for item in level)
@@ -44,7 +49,7 @@ def decode_json(text: str | bytes) -> Any:
 
 
 def decode_toml(text: str) -> Any:
-    """Return the value that a TOML text says; ValueError if the text is no TOML."""
+    """Return the value of a TOML text; ValueError if the text is not TOML."""
     if key := _LONG_KEY.search(text):
         line = text.count("\n", 0, key.start()) + 1
         raise ValueError(f"line {line}: a key of more than 100 parts, {key[0][:40]!r}...")
@@ -52,9 +57,11 @@ def decode_toml(text: str) -> Any:
 
 
 def decode_yaml(text: str) -> Any:
-    """Return the value that a YAML text says.
+    """Return the value of a YAML text.
 
-    ValueError for other text, ModuleNotFoundError without PyYAML.
+    Raises:
+        ValueError: the text is not YAML, has a key twice, or exceeds a bound; the message names the line.
+        ModuleNotFoundError: PyYAML is not installed.
     """
     import yaml  # noqa: PLC0415 - an optional package
 
@@ -62,7 +69,7 @@ def decode_yaml(text: str) -> Any:
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
     class Loader(base):  # type: ignore[misc]
-        """Says where a value is that cannot be made, and where a key is for the second time."""
+        """Names the line of a value that cannot be read, and of a key that is there for the second time."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             names = set()
@@ -77,7 +84,8 @@ def decode_yaml(text: str) -> Any:
         def construct_object(self, node: Any, deep: bool = False) -> Any:
             try:
                 value = super().construct_object(node, deep)
-                # Raises OverflowError for more than 64 bits, as JSON's and TOML's readers do.
+                # `to_bytes` raises OverflowError for more than 64 bits, which the readers of JSON and TOML
+                # refuse, too.
                 if isinstance(value, int):
                     value.to_bytes(8, signed=value < 0)
             except yaml.YAMLError:
@@ -100,7 +108,18 @@ def decode_yaml(text: str) -> Any:
 
 
 def _check_size(yaml: Any, loader: Any, text: str) -> None:
-    """Read the events of a YAML text, which takes no stack, and refuse what would take too much as a tree."""
+    """Refuse a YAML text with too many levels or values, or too long a value, before it becomes a tree.
+
+    The text is read as a stream of events, which needs no stack.
+
+    Args:
+        yaml: the module PyYAML.
+        loader: the loader class that reads the events.
+        text: the YAML text.
+
+    Raises:
+        MarkedYAMLError: a bound is exceeded.
+    """
     sizes: dict[str, int] = {}
     unfinished: list[tuple[str | None, int]] = []
     values = 0
@@ -110,8 +129,7 @@ def _check_size(yaml: Any, loader: Any, text: str) -> None:
             if anchor is not None:
                 sizes[anchor] = values - before
             continue
-        # An alias counts as many values as what it repeats: nine lines with ten aliases each can be 10**9
-        # values.
+        # An alias counts as many values as it repeats: nine lines with ten aliases each can be 10**9 values.
         if isinstance(event, yaml.AliasEvent):
             values += sizes.get(event.anchor, 1)
         elif isinstance(event, yaml.NodeEvent):
@@ -131,10 +149,10 @@ def _check_size(yaml: Any, loader: Any, text: str) -> None:
 
 
 def _decode(decode: Callable[..., Any], text: str | bytes) -> Any:
-    """Return what msgspec reads; each of its errors becomes a ValueError, as all callers expect."""
+    """Return the value that one of msgspec's decoders reads; ValueError for every fault of the text."""
     try:
         return decode(text)
-    # JSON nests as deep as Python's stack allows; there is no earlier sign of it.
+    # msgspec has no limit on nesting but Python's stack.
     except RecursionError:
         raise ValueError("the values are nested too deeply") from None
     except (msgspec.MsgspecError, OverflowError) as error:

@@ -1,52 +1,59 @@
-"""Bounds on input: Kafka's own limits, and limits that spare the machine's memory.
+"""Bounds on input: Kafka's own limits, and limits that protect the machine's memory.
 
-Numbers and texts come from files, captures and command lines, so each is bounded before anything is made of
-it. The bounds are far above what a cluster can hold: no real group meets them.
+Numbers and texts come from files, captures and command lines, so each is checked before memory is allocated
+for it. Our own bounds are far above what a cluster can hold: no real group reaches them.
 """
 
 from collections.abc import Callable
 
 from partitioning.topic_partition import MAX_PARTITIONS
 
-# Limits of Kafka first; then those that are ours.
+# Kafka's limits come first, our own from `MAX_GROUP_PARTITIONS` on.
 MAX_PARTITION = MAX_PARTITIONS - 1
 """The highest partition number: numbers start at 0 and counts are 32-bit integers."""
 
 MAX_TOPIC_NAME = 249
-"""Characters of a topic name; a broker creates none that is longer."""
+"""The most characters of a topic name; a broker refuses to create a topic with a longer one."""
 
 MAX_ID = 32_767
-"""Bytes of a member, instance or client id: a string's length travels as a 16-bit integer."""
+"""The most bytes of a member, instance or client id: Kafka has a string's length in a signed 16-bit field."""
 
 MAX_OFFSET = 2**63 - 1
 """The highest offset, and so the highest lag."""
 
 MAX_GROUP_PARTITIONS = 2**24
-"""Partitions of all topics of a group: eight times what a KRaft cluster is built for. An assignor takes up to
-100 bytes for each, so this is some 2 GB."""
+"""The most partitions of all topics of a group together: eight times what a KRaft cluster is built for.
+
+An assignor takes up to 100 bytes for each partition, so this is some 2 GB.
+"""
 
 MAX_GROUP_MEMBERS = 2**20
-"""Members of a group. An assignor takes up to 1,200 bytes for each; a coordinator gives up far earlier."""
+"""The most members of a group, each up to 1,200 bytes for an assignor; a coordinator fails far earlier."""
 
 MAX_SCENARIO_EVENTS = 2**20
-"""Events of a scenario; an event that concerns every consumer counts once for each."""
+"""The most events of a scenario; an event that concerns every consumer counts once for each of them."""
 
 MAX_SCENARIO_LOOKS = 2**20
-"""Bound on the looks at the group of a scenario's conditions, or of one autoscaler: a look a second for
-twelve days."""
+"""The most looks at the group by a scenario's conditions or by one autoscaler: every second for 12 days."""
 
 MAX_RUNS = 100_000
-"""Seeds of one scenario, whose figures are held at once."""
+"""The most runs (seeds) of one scenario, whose figures are all held in memory."""
 
 MAX_REPORT_WIDTH = 10_000
-"""Columns of a text report."""
+"""The most columns of characters of a text report."""
 
 MAX_FILE_BYTES = 2**28
-"""Bytes of a file that is read as a whole; a snapshot of the largest group is smaller."""
+"""The most bytes of a file that is read as a whole; a snapshot of the largest group is smaller."""
 
 
 def check_partitions(count: int, error: Callable[[str], Exception], where: str) -> None:
-    """Raise an `error` for more partitions than a group may have."""
+    """Raise an error if a group has more than `MAX_GROUP_PARTITIONS` partitions.
+
+    Args:
+        count: the number of partitions.
+        error: makes the exception from its message.
+        where: what has the partitions, the first words of the message.
+    """
     if count > MAX_GROUP_PARTITIONS:
         raise error(
             f"{where} has {count:,} partitions; {MAX_GROUP_PARTITIONS:,} are the most that are worked on"
@@ -54,14 +61,15 @@ def check_partitions(count: int, error: Callable[[str], Exception], where: str) 
 
 
 def check_members(count: int, error: Callable[[str], Exception], where: str) -> None:
-    """Raise an `error` for more members than a group may have."""
+    """Raise an error if a group has more than `MAX_GROUP_MEMBERS` members; see `check_partitions`."""
     if count > MAX_GROUP_MEMBERS:
         raise error(f"{where} has {count:,} members; {MAX_GROUP_MEMBERS:,} are the most that are worked on")
 
 
 def parse_number(text: str, most: int) -> int | None:
-    """Return the number that decimal digits say, None if they are none or it is above `most`."""
-    # Python refuses to read thousands of digits; no number of Kafka's has more than 19.
+    """Return the number of a text of ASCII digits; None for another text or a number above `most`."""
+    # The length is checked first: Python refuses to convert thousands of digits, and no number of Kafka has
+    # more than 19.
     if len(text) > 19 or not (text.isascii() and text.isdecimal()) or int(text) > most:
         return None
     return int(text)

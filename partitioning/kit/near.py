@@ -1,4 +1,4 @@
-"""Hints for a name that does not exist: the nearest names, or those that there are."""
+"""Make hints for a name that does not exist: the nearest names, or the names that exist."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -10,7 +10,7 @@ _COMPARED = 1_000
 
 
 def near(name: object, names: Iterable[str], most: int = 3) -> str:
-    """Return the hint for a name that is none of `names`: the nearest ones, else all that there are.
+    """Return the hint for a name that is not one of `names`: the nearest ones, or else the first 20 of them.
 
     Args:
         name: the wrong name; a value of another type has no near name.

@@ -1,4 +1,4 @@
-"""Packages: names loaded at first use, as `--help` needs none; optional ones; data files beside modules."""
+"""Helpers for packages: names that are loaded at first use, optional packages, and data files of modules."""
 
 import sys
 from collections.abc import Iterator
@@ -19,11 +19,10 @@ def version() -> str:
 
 
 def install_command(extra: str) -> str:
-    """Return the shell command that adds an extra to the copartition that is installed.
+    """Return the shell command that adds an extra to the installed copartition.
 
-    pip notes what it installed a package from unless that was an index (`direct_url.json`, PEP 610): a
-    folder, a file or a repository. The command names the same thing, so that it works if no index has the
-    package.
+    If pip installed a package from a folder, a file or a repository and not from an index, it notes that
+    (`direct_url.json`, PEP 610). The command names the same source: an index may not have the package.
 
     Args:
         extra: a name under `project.optional-dependencies` of pyproject.toml, such as "kafka".
@@ -43,29 +42,35 @@ def install_command(extra: str) -> str:
     if "vcs_info" in origin:
         vcs = origin["vcs_info"]
         return f"pip install 'copartition[{extra}] @ {vcs['vcs']}+{origin['url']}@{vcs['commit_id']}'"
-    # A wheel is often deleted after it was installed; its path would then lead nowhere.
+    # A wheel is often deleted after its installation, so the path is named only if it exists.
     if address.scheme == "file" and Path(path := url2pathname(address.path)).exists():
         return f"pip install '{path}[{extra}]'"
     return f"pip install 'copartition[{extra}]'"
 
 
 def public_names(module: ModuleType) -> list[str]:
-    """Return the names that a module offers: its `__all__`, or all that it has imported, but no modules.
+    """Return a module's public names: its `__all__`; without one, the names in it that are not modules.
 
-    They are in the order of `__all__`, or in that of the imports.
+    They are in the order of `__all__`, or in the order of their definition. Names that begin with an
+    underscore are left out.
     """
     imported = (name for name, value in vars(module).items() if not isinstance(value, ModuleType))
     return getattr(module, "__all__", None) or [name for name in imported if name[0] != "_"]
 
 
 def load_lazily(package: str, *others: str) -> None:
-    """Give a package the names of its module `api`, which is imported when the first of them is asked for.
+    """Let a package offer the names of its module `api`, which is imported when one of them is first used.
 
-    A name of another package (`others`) is found without importing what this one has beyond: `from
-    copartition import partition_for_key` loads what `partitioning` does. `__all__` has this package's own.
+    So `copartition --help` starts fast. Names of `others` are found without importing this package's `api`:
+    `from copartition import partition_for_key` loads no more than `partitioning` does. `__all__` of the
+    package has only the names of its own `api`.
 
-    Type checkers see the names by `from PACKAGE.api import *`. No name of `api` may be one of the package's
-    modules, which the import system would put in its place; `tests/test_public_names.py` holds that.
+    Type checkers see the names by `from PACKAGE.api import *`. No name of `api` may be that of a module of
+    the package, because the import system would replace it; `tests/test_public_names.py` checks that.
+
+    Args:
+        package: the package's name; it must be imported already.
+        others: packages with modules `api`, whose names this package offers as well.
     """
     module = sys.modules[package]
 
@@ -75,8 +80,7 @@ def load_lazily(package: str, *others: str) -> None:
         for other in () if name.startswith("__") else others:
             if name in public_names(api := import_module(f"{other}.api")):
                 return vars(module).setdefault(name, getattr(api, name))
-        # Other names with two underscores are asked for by the import system and by tools: they must not
-        # import `api`.
+        # The import system and tools ask for other names with two underscores, and must not import `api`.
         if name == "__all__" or not name.startswith("__"):
             names = public_names(import_module(f"{package}.api"))
             if name == "__all__":
@@ -86,20 +90,24 @@ def load_lazily(package: str, *others: str) -> None:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     def names() -> list[str]:
-        # For people and their editors: what the package itself imports is left out.
+        # `dir()` is for users and their editors, so it leaves out what the package itself imports.
         return sorted({*(name for name in vars(module) if name.startswith("__")), *module.__all__})
 
-    # As `def __getattr__` and `def __dir__` in the package itself would (PEP 562).
+    # The same as defining `__getattr__` and `__dir__` in the package itself (PEP 562).
     vars(module).update(__getattr__=find, __dir__=names)
 
 
 @contextmanager
 def needs(what: str, extra: str) -> Iterator[None]:
-    """Raise a MissingDependencyError that says which extra to install where an import in the block fails."""
+    """Turn the failure of an import in the block into a MissingDependencyError that names the extra.
+
+    Args:
+        what: what needs the package, the first words of the message.
+        extra: the extra that installs it.
+    """
     try:
         yield
-    # Other ImportErrors pass unchanged, because a package that is installed but broken must show its own
-    # error.
+    # Other ImportErrors are not caught: a package that is installed but broken must show its own error.
     except ModuleNotFoundError as error:
         raise MissingDependencyError(
             f"{what} needs the package {error.name}; install it with: {install_command(extra)}"
@@ -107,14 +115,14 @@ def needs(what: str, extra: str) -> Iterator[None]:
 
 
 def read_data(package: str, name: str) -> str:
-    """Return the text of a file that stands beside the modules of a package."""
+    """Return the text of a data file of a package, which is in the same folder as its modules."""
     content = get_data(package, name)
     assert content is not None, f"{package} has no loader that reads files"
     return content.decode()
 
 
 def read_toml(package: str, name: str) -> dict[str, Any]:
-    """Return the content of a TOML file of a package."""
+    """Return the content of a TOML file of a package, see `read_data`."""
     import tomllib  # noqa: PLC0415 - to place a key takes no TOML
 
     return tomllib.loads(read_data(package, name))

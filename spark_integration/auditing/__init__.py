@@ -1,5 +1,5 @@
-"""Finds the rule that wrote a topic: whose hash, over how many partitions, explains where its records are.
+"""Find which client's rule, over how many partitions, explains where a topic's records are.
 
-`counting` counts the records of a DataFrame on the executors; `plan` is what people call, and puts the result
-in words.
+`plan` has the functions that users call, and says the result in sentences. `counting` counts the records of a
+DataFrame on the executors.
 """

@@ -1,8 +1,9 @@
-"""The counting behind `audit`, distributed: each task counts the records it reads, and the counts are merged.
+"""Count the records of topics for `audit`: each task counts what it reads, and the counts are merged.
 
-A task that reads one partition cannot see all that the topic's writers did there: where a count grew to a
-multiple, a low partition holds what both counts put there. So every task starts with the writers that a few
-records of each partition show, and counts once more where the records then show others.
+A *writer* is a profile with a partition count. A task that reads one partition cannot find all writers by
+itself. For example, if a topic grew from 6 to 12 partitions, partition 0 holds records that fit both counts.
+So a first pass looks at a few records of every partition, and every task then counts for the writers that
+these show. If a task's records show a further writer, all tasks count once more.
 """
 
 from __future__ import annotations
@@ -29,43 +30,45 @@ if TYPE_CHECKING:
 send_by_value("copartition.audit", *PLACEMENT, "spark_integration.auditing")
 
 HEAD_OF_A_TASK = 1 << 14
-"""So many records of a task are looked at for writers, before all are counted."""
+"""Number of records at the start of each task that the first pass may take some of."""
 
 HEAD_OF_A_PARTITION = 32
+"""Number of records of each partition that the first pass looks at."""
 
 LONGEST_KEY = 1 << 10
-"""Longer keys are counted, and not looked at before."""
+"""Keys with more bytes are not looked at in the first pass, which collects keys on the driver."""
 
 FEWEST_BLOCKS = 64
-"""Ranges of offsets that a task may keep, however many tasks there are."""
+"""Number of ranges of offsets that each task may keep at least, however many tasks there are."""
 
 TASKS_MERGED = 32
-"""Counts of so many tasks are merged by one worker, and those of so many workers by one more."""
+"""Number of counts that one worker merges, so that the driver gets few of them."""
 
 PASSES = 3
-"""Records are counted so often at most, in the search for the writers of all of them."""
+"""Number of times that all records are counted at most, in the search for all writers."""
 
 HEAD = "topic string, partition int, offset bigint, key binary, task int"
-"""Number of first records that a task takes."""
+"""Spark's schema of the records that the first pass takes."""
 
 COUNTED = "topic string, task bigint, tally binary, forms binary"
+"""Spark's schema of counts: one row for each task and topic, with a dumped `Tally` and `FormCounts`."""
 
 Batches = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 
 
 class TopicCounts(NamedTuple):
-    """Counts a topic's records by the writers that explain them and by the forms of their keys."""
+    """Holds the counts of one topic: by the writers that explain its records, and by its keys' forms."""
 
     tally: Tally
     forms: FormCounts
 
     def dump(self) -> dict[str, bytes]:
-        """As the columns `tally` and `forms`."""
+        """Return both counts as bytes, by the names of their columns in `COUNTED`."""
         return {"tally": self.tally.dump(), "forms": self.forms.dump()}
 
     @classmethod
     def merge(cls, rows: Iterable[Any]) -> TopicCounts:
-        """Return what all of some rows with these columns say of one topic."""
+        """Return the sum of a topic's dumped counts; `rows` have the columns of `COUNTED`, one at least."""
         parts = (cls(Tally.load(bytes(row.tally)), FormCounts.load(bytes(row.forms))) for row in rows)
         whole = next(parts)
         for part in parts:
@@ -80,10 +83,17 @@ def count_topics(
     profiles: Sequence[str] | None,
     size_of: Callable[[str], int | None],
 ) -> dict[str, TopicCounts]:
-    """Count the records of each topic under the writers that explain them.
+    """Count the records of each topic by the writers that explain them.
 
-    `records` have topic, partition (int), offset (bigint), timestamp_ms (bigint) and key (binary). `size_of`
-    gives a topic's partition count; None for one more than its highest partition with a record.
+    Args:
+        records: rows with topic, partition (int), offset (bigint), timestamp_ms (bigint) and key (binary).
+        counts: partition counts to try; None for all up to the topic's own.
+        profiles: names of the profiles to try; None for all.
+        size_of: returns a topic's partition count; None for one more than its highest partition with a
+            record.
+
+    Returns:
+        Topic -> its counts.
     """
     records = records.select("*", sf.spark_partition_id().alias("task"))
     first_rows = _first_records(records).collect()
@@ -100,11 +110,10 @@ def count_topics(
         again = {}
         for topic, (tally, _) in counted.items():
             size = size_of(topic) or 1 + tally.highest_partition
-            # A topic, or a partition, of which the first records said nothing.
+            # The first pass saw nothing of this topic, or not its highest partition: begin anew for it.
             if topic not in tallies or tallies[topic].num_partitions < size:
                 again[topic] = Tally(size, profiles=profiles, counts=counts)
-            # A task found writers that others did not look for, so their counts lack them: all count once
-            # more.
+            # A task found a writer that the other tasks did not count for. All count once more, with it.
             elif {*tally.writers} - {*tallies[topic].writers} and tasks > 1:
                 again[topic] = tally
         if not again:
@@ -114,14 +123,16 @@ def count_topics(
 
 
 def _first_records(records: DataFrame) -> DataFrame:
-    """Return a row a partition: a few of its records, from the first ones of all tasks alike.
+    """Return one row for each partition: a few of the records that tasks read first, and the last task.
 
-    And the last task.
+    Columns: topic, partition, `records` (structs of draw, offset and key) and `last_task`, the highest number
+    of a task that read the partition.
     """
-    # One key of a few MiB in each row would fill the memory of the task that collects a few records of each.
+    # Long keys are left out: with a few MiB each they would fill the memory of the task that collects them.
     short = records.where(sf.coalesce(sf.length("key"), sf.lit(0)) <= LONGEST_KEY)
     heads = short.mapInArrow(_heads, HEAD)
-    # Drawn by a hash of the offset: the same records whichever tasks read them, and not just the oldest ones.
+    # Chosen by a hash of the offset: so the choice does not depend on which task reads a record, and not only
+    # the oldest records are chosen.
     drawn = sf.collect_list(sf.struct(sf.xxhash64("offset").alias("draw"), "offset", "key"))
     return heads.groupBy("topic", "partition").agg(
         sf.slice(sf.sort_array(drawn), 1, HEAD_OF_A_PARTITION).alias("records"),
@@ -130,9 +141,16 @@ def _first_records(records: DataFrame) -> DataFrame:
 
 
 def _pass(records: DataFrame, tallies: Mapping[str, Tally], tasks: int) -> dict[str, TopicCounts]:
-    """Count all records, by topic."""
+    """Count all records once, and return the counts of each topic.
+
+    Args:
+        records: as in `count_topics`, with the number of the reading task as `task`.
+        tallies: topic -> an empty tally with the writers to count for.
+        tasks: how many tasks read the records.
+    """
     started = {topic: tally.dump() for topic, tally in tallies.items()}
-    # All tasks' counts meet in one process in the end, so together they may have what one could have alone.
+    # In the end the counts of all tasks are in one process. Together they may have `MOST_BLOCKS`, so each
+    # task gets its share of these.
     most_blocks = max(FEWEST_BLOCKS, MOST_BLOCKS // tasks)
     parts = records.mapInArrow(_counting(started, most_blocks), COUNTED)
     while tasks > TASKS_MERGED:
@@ -146,7 +164,7 @@ def _pass(records: DataFrame, tallies: Mapping[str, Tally], tasks: int) -> dict[
 
 
 def _records_of(rows: Sequence[Any]) -> Records:
-    """Return the records of some rows of `_first_records`."""
+    """Return the records in rows of `_first_records`, all of one topic; their times are unknown (-1)."""
     records = [(row.partition, record) for row in rows for record in row.records]
     return Records(
         np.array([partition for partition, _ in records], np.int32),
@@ -157,7 +175,10 @@ def _records_of(rows: Sequence[Any]) -> Records:
 
 
 def _heads(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield a few records of each partition among the first ones of a task; the rest is not read."""
+    """Yield up to `HEAD_OF_A_PARTITION` records of each partition from the first records of a task.
+
+    Reading stops after the batch in which the task's record number `HEAD_OF_A_TASK` is.
+    """
     total = 0
     taken_of: dict[tuple[str, int], int] = {}
     for batch in batches:
@@ -175,10 +196,10 @@ def _heads(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _counting(started: Mapping[str, bytes], most_blocks: int) -> Batches:
-    """Return a function for `mapInArrow` that counts a task's records, and yields one row a topic.
+    """Return a function for `mapInArrow` that counts a task's records, and yields one row for each topic.
 
     Args:
-        started: by topic, a dumped `Tally` with the writers to look for and no counts.
+        started: topic -> a dumped `Tally` without counts, with the writers to count for.
         most_blocks: how many ranges of offsets a tally may keep.
     """
 
@@ -188,8 +209,8 @@ def _counting(started: Mapping[str, bytes], most_blocks: int) -> Batches:
         for batch in batches:
             topics = batch["topic"].dictionary_encode()
             task = batch["task"][0].as_py() if batch.num_rows else task
-            # Mostly one topic a batch; several are taken apart so that each tally sees one topic's offsets
-            # only.
+            # Mostly a batch has records of one topic. If it has several, the topics are separated: a tally
+            # counts ranges of offsets, which must be of one topic.
             for number, topic in enumerate(topics.dictionary.to_pylist()):
                 own = batch if len(topics.dictionary) == 1 else batch.filter(pc.equal(topics.indices, number))
                 records = Records(
@@ -212,7 +233,7 @@ def _counting(started: Mapping[str, bytes], most_blocks: int) -> Batches:
 
 
 def _merge(parts: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for all rows of a topic that one worker merges."""
+    """Return one row with the sum of all rows; called by Spark for the counts that one worker merges."""
     whole = TopicCounts.merge(parts.itertuples())
     whole.tally.shrink()
     return parts.iloc[:1].assign(**whole.dump())

@@ -1,4 +1,4 @@
-"""The audit of topics whose records are in a DataFrame."""
+"""Audit the topics whose records are in a DataFrame, and say the result in sentences."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -25,17 +25,17 @@ SCHEMA = (
 def audit(
     df: DataFrame, *, counts: Sequence[int] | None = None, profiles: Sequence[str] | None = None
 ) -> DataFrame:
-    """Return which client's rule over which partition count explains which offsets of each partition.
+    """Return which client's rule, over which partition count, explains which offsets of each partition.
 
-    Every partition of every topic is cut into the ranges of offsets that are explained best: one range where
-    one kind of client wrote to a topic that never grew, two where it grew in between, and so on. Where
-    clients of several kinds wrote at the same time no rule explains much, and the range's `share` says so.
-    `audit_verdict` puts the result in words.
+    Every partition is cut into the ranges of offsets that are explained best. There is one range if one kind
+    of client wrote to a topic that never grew, two if the topic grew once, and so on. If several kinds of
+    clients wrote at the same time, no rule explains much of a range, and its `share` is low. `audit_verdict`
+    says the result in sentences.
 
-    Runs when it is called, in Python on Arrow batches: once over a few records of each task, then over all of
-    them, and again where these show a writer that those did not. Where a range ends is known to a few
-    offsets, or to a hundredth or so of the partition where the count grew to a multiple. Runs on classic and
-    Connect; executors need NumPy, PyArrow and pandas.
+    The records are read when this is called, in Python on Arrow batches: first a few records of each task,
+    then all, and all again if these show a rule that the first ones did not. The ends of a range are exact to
+    a few offsets, or to about a hundredth of the partition if the count grew to a multiple of itself. Works
+    on classic Spark and on Connect; executors need NumPy, PyArrow and pandas.
 
     >>> audit(records).where("partition = 0").select("profile", "num_partitions", "share").first()
     Row(profile='java', num_partitions=12, share=1.0)
@@ -43,23 +43,32 @@ def audit(
     Args:
         df: records as Spark's Kafka source reads them: `key` (binary or string), `partition`, `offset`, and
             `timestamp` and `topic` if they are there.
-        counts: partition counts to try; by default all up to the highest partition that has a record.
-        profiles: whose rules to try, names in `partitioning.profiles.PROFILES`; all by default.
+        counts: partition counts to try; by default all up to one more than the highest partition with a
+            record.
+        profiles: names of the profiles whose rules are tried, of `partitioning.profiles.PROFILES`; by default
+            all.
 
     Returns:
-        A row a range: topic, partition, first_offset, last_offset, first_time, last_time (null where no
-        record has a timestamp); profile (the first with that rule; null where none explains anything),
-        same_rule (all of them) and num_partitions; rows, keyless (of them without a key, or with an empty
-        one: no evidence), explained (keyed rows that are where the rule puts them) and share (explained of
-        the keyed rows; null without any); missed_offsets (up to ten rows that are elsewhere). And of the
-        whole topic, in each of its rows: certainty ("sure", "likely", "mixed", "none" or "unknown", as in
-        `TopicAudit`) and forms (keyed rows by the form of their keys, as in `KeyForm`).
+        One row for each range of offsets:
+
+        - topic, partition, first_offset, last_offset, first_time, last_time: the range; the times are null if
+          no record has a timestamp.
+        - profile, num_partitions: the rule that explains most; null if no rule explains anything.
+        - same_rule: all profiles with that rule, of which `profile` is the first.
+        - rows: number of records in the range; keyless: how many of them have no key or an empty one, and so
+          are no evidence.
+        - explained: number of keyed records that are where the rule puts them; share: the same as a share of
+          the keyed records, null if there are none.
+        - missed_offsets: offsets of up to ten keyed records that are elsewhere.
+        - certainty: of the whole topic, the same in all its rows: "sure", "likely", "mixed", "none" or
+          "unknown", as in `TopicAudit`.
+        - forms: of the whole topic: form of a key, as in `KeyForm` -> number of keyed records.
 
     Raises:
         ColumnError: a column is missing.
-        InvalidConfigError: no counts, or no profiles.
+        InvalidConfigError: `counts` or `profiles` is empty.
         InvalidPartitionCountError: a count is out of range.
-        UnknownStrategyError: no profile of that name.
+        UnknownStrategyError: there is no profile of that name.
     """
     audits = audit_records(checked_records(df), counts=counts, profiles=profiles)
     return df.sparkSession.createDataFrame([row for audit in audits for row in _rows(audit)], SCHEMA)
@@ -72,9 +81,16 @@ def audit_records(
     profiles: Sequence[str] | None = None,
     size_of: Callable[[str], int | None] = lambda _: None,
 ) -> list[TopicAudit]:
-    """`audit` of what `checked_records` gave, as values, by topic.
+    """Return the audit of each topic, sorted by topic, as values instead of rows.
 
-    `size_of` gives a topic's partition count; None for one more than its highest partition with a record.
+    Args:
+        records: rows as `checked_records` returns them.
+        counts: as in `audit`.
+        profiles: as in `audit`.
+        size_of: returns a topic's partition count; None for one more than its highest partition with a
+            record.
+
+    Errors as in `audit`.
     """
     audits = []
     for topic, counted in sorted(count_topics(records, counts, profiles, size_of).items()):
@@ -87,9 +103,13 @@ def audit_records(
 
 
 def checked_records(df: DataFrame) -> DataFrame:
-    """Topic, partition, offset, timestamp_ms and key of each record; a task fails on a null place.
+    """Return topic, partition, offset, timestamp_ms and key of each record, in the types of `count_topics`.
 
-    ColumnError if a column is missing.
+    The topic is "" if the DataFrame has no such column. A task fails with RecordError if a partition or an
+    offset is null.
+
+    Raises:
+        ColumnError: `key`, `partition` or `offset` is missing.
     """
     missing = [name for name in ("key", "partition", "offset") if name not in df.columns]
     if missing:
@@ -111,13 +131,13 @@ def checked_records(df: DataFrame) -> DataFrame:
 
 
 def _required_column(name: str, kind: str) -> Column:
-    """Return a column in this type, in which a null fails the task."""
+    """Return a column cast to a type; a task that meets a null in it fails with RecordError."""
     fault = sf.lit(error_text(RecordError, f"column '{name}' holds a null, which no record of Kafka has"))
     return sf.coalesce(sf.col(name).cast(kind), sf.raise_error(fault).cast(kind)).alias(name)
 
 
 def _rows(audit: TopicAudit) -> list[tuple[object, ...]]:
-    """Return the rows of `audit` for one topic, a row a range, in the order of `SCHEMA`."""
+    """Return the rows of one topic, one for each range, with values in the order of `SCHEMA`."""
     forms = {form.name: form.rows for form in audit.forms}
     return [
         (
@@ -143,27 +163,30 @@ def _rows(audit: TopicAudit) -> list[tuple[object, ...]]:
 
 
 def _time(milliseconds: int | None) -> datetime | None:
-    """Return a time in milliseconds since 1970 as a timestamp; None also for one that no calendar has."""
+    """Return a time in milliseconds since 1970 as a timestamp; None if it is missing or out of range."""
     try:
         return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)
-    # A client may write any number as a record's time; a Python timestamp ends with the year 9999.
+    # A client may write any number as a record's time, and a Python timestamp ends with the year 9999.
     except (OverflowError, ValueError, OSError):
         return None
 
 
 SURE = 0.999
-"""Share of the keyed rows from which on a rule is said to have written them all but a few."""
+"""If a rule explains at least this share of the keyed records, the sentence has no "most likely"."""
 
 
 def audit_verdict(audited: DataFrame) -> str:
-    """Return who most likely wrote each topic, in a few sentences a topic.
+    """Return a few sentences about each topic that say which client most likely wrote it.
 
     >>> print(audit_verdict(audit(records)))
     The topic: 100 records in 12 partitions, 0 of them without a key.
     It was written by profile 'java' over 12 partitions, which explains 100 of 100 keyed records...
 
     Args:
-        audited: what `audit` returned; it is computed here.
+        audited: what `audit` returned. Its rows are collected on the driver.
+
+    Returns:
+        One paragraph for each topic, sorted by topic, with an empty line between them.
     """
     rows = audited.orderBy("topic", "partition", "first_offset").collect()
     return "\n\n".join(
@@ -172,11 +195,11 @@ def audit_verdict(audited: DataFrame) -> str:
 
 
 def _of_topic(topic: str, ranges: Sequence[Row]) -> str:
-    """Return what is said of one topic.
+    """Return the sentences about one topic, one on each line.
 
     Args:
-        topic: its name, "" if the DataFrame had no such column.
-        ranges: its rows, by partition and offset.
+        topic: its name; "" if the DataFrame had no column `topic`.
+        ranges: its rows of `audit`, sorted by partition and offset; one at least.
     """
     name = f"Topic {topic}" if topic else "The topic"
     total, keyless = sum(r.rows for r in ranges), sum(r.keyless for r in ranges)
@@ -225,22 +248,22 @@ def _rule(row: Row) -> tuple[str, int]:
 
 
 def _turns(ranges: Sequence[Row]) -> list[tuple[str, int]]:
-    """Return the rules in the order in which partitions met them.
+    """Return the rules that wrote a topic, each once, in the order in which they followed each other.
 
     Args:
-        ranges: those of one topic, by partition and offset.
+        ranges: the topic's rows of `audit`, sorted by partition and offset.
     """
     place: dict[tuple[str, int], int] = {}
     for _, of_partition in groupby(ranges, key=lambda row: row.partition):
-        # The same change comes at another offset in each partition; what agrees is its place among the
-        # changes.
+        # Partitions have a change of rule at different offsets, so offsets say nothing about the order. But
+        # whether a rule is a partition's first, second or third one agrees between partitions.
         for turn, row in enumerate(row for row in of_partition if row.profile):
             place[_rule(row)] = max(turn, place.get(_rule(row), 0))
     return sorted(place, key=lambda rule: place[rule])
 
 
 def _sentence(rule: tuple[str, int], ranges: Sequence[Row]) -> str:
-    """Return the sentence on one rule: since when it wrote, and how much it explains."""
+    """Return the sentence about one rule: from which offsets on it wrote, and how much it explains."""
     profile, num_partitions = rule
     explained = sum(r.explained for r in ranges)
     keyed = sum(r.rows - r.keyless for r in ranges)
@@ -257,10 +280,14 @@ def _sentence(rule: tuple[str, int], ranges: Sequence[Row]) -> str:
 
 
 def _keyless(ranges: Sequence[Row], turns: Sequence[tuple[str, int]]) -> Iterator[str]:
-    """Yield how the partition of keyless records tells profiles that have the same rule for keys apart."""
+    """Yield a sentence if the keyless records show which of several profiles with the same rule wrote them.
+
+    Profiles with the same rule for keys may differ in what they do with a record without a key. Some put all
+    of these into the partition of the empty key.
+    """
     homes = {r.partition for r in ranges if r.keyless}
     profile, num_partitions = turns[-1]
-    # A few records may be in one partition by chance.
+    # Fewer than ten records may be in one partition by chance.
     if len(homes) != 1 or sum(r.keyless for r in ranges) < 10:
         return
     (home,) = homes

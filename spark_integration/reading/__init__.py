@@ -1,5 +1,6 @@
-"""Reading a topic into a DataFrame with nothing but pip packages.
+"""Read a topic into a DataFrame with nothing but pip packages.
 
-The driver asks the cluster for offsets (`cluster`) and plans ranges of them (`source`); tasks read the ranges
-(`records`), on machines that may lack this package. `options` is what both go by.
+The driver reads the options (`options`), asks the cluster for offsets (`cluster`), and plans which ranges of
+offsets tasks read (`source`), as far as the query's filters need them (`pushdown`). Tasks read the ranges
+(`records`), on machines that may not have this package.
 """

@@ -1,4 +1,4 @@
-"""The driver asks the cluster which partitions there are, and where they begin and end."""
+"""Ask the cluster, on the driver, which partitions there are and where they begin and end."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ from spark_integration.sinks.cluster import first_answer, partitions_of
 ANSWER_WITHIN_S = 30.0
 
 FEW = 2_000
-"""Records that are worth a task of their own: fewer share one with those of the next partitions."""
+"""Number of records for which a task of their own is worth its cost.
+
+Partitions with fewer share a task with their neighbours.
+"""
 
 
 class Range(NamedTuple):
-    """Bounds what one task reads: the offsets from `start` up to and without `end`."""
+    """Names offsets of one partition that a task reads: from `start` up to, but not including, `end`."""
 
     topic: str
     partition: int
@@ -30,9 +33,15 @@ class Range(NamedTuple):
 
 
 class Cluster:
-    """The cluster as the driver asks it; nothing is created there, no group is joined. A context manager.
+    """Asks the cluster for partitions and offsets; a context manager that closes its connections.
 
-    InvalidConfigError if librdkafka refuses the consumer configuration.
+    It creates no topic and joins no group.
+
+    Args:
+        config: librdkafka's consumer settings, `isolation.level` among them.
+
+    Raises:
+        InvalidConfigError: `isolation.level` has no valid value, or librdkafka refuses the settings.
     """
 
     def __init__(self, config: Mapping[str, str]) -> None:
@@ -54,11 +63,15 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """Leave no connection."""
+        """Close the connections to the cluster."""
         self._consumer.close()
 
     def places(self, topics: Iterable[str], assigned: Collection[Place] | None = None) -> list[Place]:
-        """Return every partition of the topics, or the assigned ones (None: all are), in order.
+        """Return the partitions to read, sorted by topic and number.
+
+        Args:
+            topics: names of the topics.
+            assigned: the partitions to read; None for every partition of the topics.
 
         Raises:
             UnknownTopicError: the cluster has no such topic or partition, or does not show it to us.
@@ -66,7 +79,7 @@ class Cluster:
         """
         places = []
         for topic in sorted(topics):
-            # By a consumer, for at an admin client's question the broker would create the topic.
+            # The consumer asks, because a broker may create a topic that an admin client asks for.
             metadata = first_answer(
                 self._consumer, self._config, self._errors, timeout_s=ANSWER_WITHIN_S, topic=topic
             )
@@ -105,23 +118,31 @@ class Cluster:
         return self._offsets(places, "latest")
 
     def since(self, places: Iterable[Place], time_ms: int) -> dict[Place, int]:
-        """Return the first offset whose record is not older than a time, in ms since 1970; -1 if none is."""
+        """Return the first offset of each partition whose record is not older than a time; -1 if none is.
+
+        Args:
+            places: topics and partitions that exist.
+            time_ms: the time in milliseconds since 1970.
+
+        Raises:
+            BrokerUnreachableError: a partition's leader does not answer in time.
+        """
         return self._offsets(places, time_ms)
 
     def _offsets(
         self, places: Iterable[Place], which: Literal["earliest", "latest"] | int
     ) -> dict[Place, int]:
-        """Return an offset of each partition.
+        """Return an offset of each partition: the earliest, the latest, or the first one since a time in ms.
 
         Raises:
-            BrokerUnreachableError: a partition's leader does not answer in time; the message has what clients
-                heard.
+            BrokerUnreachableError: a partition's leader does not answer in time; the message has the errors
+                that the clients have reported.
         """
         offsets, refusals = list_offsets(
             self._admin, places, which, committed=self._committed, within_s=ANSWER_WITHIN_S
         )
         for (topic, partition), error in refusals.items():
-            self._consumer.poll(0)  # lets it tell what it heard
+            self._consumer.poll(0)  # calls `error_cb` for errors that wait to be reported
             errors = describe_errors(self._errors)
             raise BrokerUnreachableError(
                 f"the brokers at {self._config['bootstrap.servers']!r} do not describe "
@@ -131,11 +152,14 @@ class Cluster:
 
 
 def spread(ranges: Iterable[Range], min_partitions: int | None) -> list[Range]:
-    """Return the ranges that hold anything, cut if there are fewer than asked for, long ones first of all.
+    """Return the ranges that are not empty, and cut them if there are fewer than `min_partitions`.
+
+    Longer ranges are cut into more parts. The result may have slightly fewer ranges than asked for, because
+    the number of parts of each range is rounded.
 
     Args:
-        ranges: one for each Kafka partition, in order; empty ones are dropped.
-        min_partitions: how many ranges there shall be at least; None cuts none.
+        ranges: one for each Kafka partition, in order.
+        min_partitions: how many ranges there should be at least; None cuts none.
 
     Returns:
         Ranges in the order of topic, partition and offset, none of them empty.
@@ -147,7 +171,7 @@ def spread(ranges: Iterable[Range], min_partitions: int | None) -> list[Range]:
     cut = []
     for offsets in full:
         size = offsets.end - offsets.start
-        # In proportion to its records, as Spark's own source; no part may be empty.
+        # In proportion to the number of offsets, as Spark's own source does; no part may be empty.
         parts = min(max(round(size / total * min_partitions), 1), size)
         edges = [offsets.start + size * part // parts for part in range(parts + 1)]
         cut += [offsets._replace(start=start, end=end) for start, end in pairwise(edges)]
@@ -155,9 +179,13 @@ def spread(ranges: Iterable[Range], min_partitions: int | None) -> list[Range]:
 
 
 def together(ranges: Iterable[Range], most: int = FEW) -> list[list[Range]]:
-    """Return neighbours that hold few records together, in order, at most so many records in all.
+    """Return the ranges of each task: neighbours with few records share a task, in order.
 
-    A task costs Spark 50 to 80 ms however few its records are.
+    A task costs Spark 50 to 80 ms, however few records it has.
+
+    Args:
+        ranges: ranges that are not empty.
+        most: how many records the ranges that share a task may have together; a longer range has its own.
     """
     tasks: list[list[Range]] = []
     room = 0

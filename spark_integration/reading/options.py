@@ -1,4 +1,4 @@
-"""Reads the source's options: Spark's options and the environment in, librdkafka's configuration out."""
+"""Read the source's options and the environment, and make librdkafka's configuration of them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,17 @@ OWN_OPTIONS = (
 )
 _MOST = 2**63 - 1
 BATCH_ONLY, STREAM_ONLY = "endingOffsets", "maxOffsetsPerTrigger"
+"""The option that only a batch has, and the one that only a stream has."""
 
 EARLIEST, LATEST = -2, -1
-"""The numbers with which Spark's Kafka source writes both in JSON."""
+"""The numbers that stand for "earliest" and "latest" in offsets given as JSON, as in Spark's Kafka source."""
 
-# As the Java consumer reads, and so Spark's own source; librdkafka's own default is "read_committed". The
-# group is never joined.
+# "read_uncommitted" is the default of the Java consumer, and so of Spark's own source; librdkafka's is
+# "read_committed". librdkafka asks for a group, which is never joined.
 DEFAULTS = {"isolation.level": "read_uncommitted", "group.id": "copartition"}
+# Nothing is committed to Kafka, because Spark keeps the position. The end of a partition must be reported, or
+# offsets without a record there would be waited for. An offset that is gone must be an error: with another
+# value of `auto.offset.reset` the consumer would silently read on elsewhere.
 FIXED = {
     "enable.auto.commit": "false",
     "enable.auto.offset.store": "false",
@@ -41,18 +45,18 @@ FIXED = {
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """Says what a read was asked to do.
+    """Holds the options of a read, which are read and checked.
 
     Attributes:
-        config: librdkafka's consumer configuration.
+        config: librdkafka's consumer settings.
         topics: names of the topics to read, sorted, each once.
-        assigned: their partitions to read; None for all.
-        starting: EARLIEST or LATEST, or an offset for each partition, either of the two among them.
-        ending: as `starting`.
-        fail_on_data_loss: whether offsets that are gone end the read, or are passed over.
-        min_partitions: as many input partitions at least, where the records suffice; None for one for each
-            Kafka partition.
-        max_offsets: of a micro-batch; None for all there are.
+        assigned: the partitions to read; None for every partition of the topics.
+        starting: where to begin: EARLIEST, LATEST, or partition -> offset, which may be EARLIEST or LATEST.
+        ending: where a batch ends, in the same form; never EARLIEST.
+        fail_on_data_loss: whether the read fails if offsets are gone; if False they are skipped.
+        min_partitions: how many Spark partitions there should be at least, if there are as many records. None
+            for about one for each Kafka partition.
+        max_offsets: how many offsets a micro-batch may have; None for no limit.
         headers: whether the column `headers` is wanted.
     """
 
@@ -70,23 +74,27 @@ class ReadOptions:
 def read_options(
     options: Mapping[str, str], environment: Mapping[str, str], starting: int = LATEST
 ) -> ReadOptions:
-    """Read a read's options, in which `kafka.` marks a setting of librdkafka.
+    """Read a read's options; those with the prefix `kafka.` are settings of librdkafka.
 
-    Reading begins at `starting` where no option says otherwise. An option wins over the driver's environment
-    variables. InvalidConfigError where one is unknown or has no meaning, or the brokers or the topic are
-    missing.
+    Args:
+        options: the options that Spark passes, by name.
+        environment: the driver's environment variables. An option wins over a variable.
+        starting: where reading begins if no option says so, EARLIEST or LATEST.
+
+    Raises:
+        InvalidConfigError: an option is unknown or has no valid value, or the brokers or topics are missing.
     """
     own = read_own(options, OWN_OPTIONS, "source")
     topics, assigned = _topics(own)
     config = client_settings(options, environment)
-    # Refused, not overwritten: whoever sets one of these expects an effect that it cannot have here.
+    # Refused and not silently overwritten: a user who sets one of these expects an effect that cannot be had.
     for name in FIXED.keys() & config.keys():
         raise InvalidConfigError(
             f"leave out 'kafka.{name}': Spark knows where reading begins and how far it is, Kafka gets "
             "nothing ('startingOffsets' says where to begin)"
         )
     return ReadOptions(
-        # In this order: own settings win over defaults, and nothing over what the source depends on.
+        # In this order: the user's settings win over defaults, but not over what the source depends on.
         config=DEFAULTS | config | FIXED,
         topics=topics,
         assigned=assigned,
@@ -100,7 +108,10 @@ def read_options(
 
 
 def _topics(own: Mapping[str, str]) -> tuple[tuple[str, ...], frozenset[Place] | None]:
-    """Return the topics to read, and which of their partitions; None for all."""
+    """Return the topics to read, and which of their partitions to read; None for all of them.
+
+    InvalidConfigError if not exactly one of `subscribe` and `assign` is given, or `assign` cannot be read.
+    """
     topics = tuple(sorted({name.strip() for name in own.get("subscribe", "").split(",")} - {""}))
     text = own.get("assign")
     if (text is None) == (not topics):
@@ -122,21 +133,32 @@ def _topics(own: Mapping[str, str]) -> tuple[tuple[str, ...], frozenset[Place] |
 
 
 def _parse_assign(text: str) -> frozenset[Place]:
-    """`{"topic": [0, 7]}`, or nothing if it is something else."""
+    """Return the partitions of `{"topic": [0, 7]}`; an empty set if the text is anything else."""
     try:
         named = [(topic, number) for topic, numbers in json.loads(text).items() for number in numbers]
-    except (ValueError, TypeError, AttributeError, RecursionError):  # the last of thousands of brackets
+    # RecursionError: JSON that is nested thousands of levels deep.
+    except (ValueError, TypeError, AttributeError, RecursionError):
         return frozenset()
     fit = all(type(number) is int and 0 <= number <= MAX_PARTITION for _, number in named)
     return frozenset(named if fit else ())
 
 
 def _offsets(own: Mapping[str, str], name: str, default: int) -> int | Mapping[Place, int]:
-    """Return an option that is "earliest", "latest" or JSON."""
+    """Return the value of an option for offsets: EARLIEST, LATEST, or partition -> offset.
+
+    Args:
+        own: the options by names in lower case.
+        name: the option's name, as users write it.
+        default: EARLIEST or LATEST, if the option is not given.
+
+    Raises:
+        InvalidConfigError: the value is not "earliest", "latest" or the JSON of offsets, or `endingOffsets`
+            would end at the beginning.
+    """
     text = own.get(name.lower())
     if text is None:
         return default
-    # To end at the beginning is a mistake; Spark's source refuses it, too.
+    # A read that ends at the beginning reads nothing. Spark's own source refuses that, too.
     refused = EARLIEST if name == "endingOffsets" else None
     words = {"earliest": EARLIEST, "latest": LATEST}
     offsets: int | Mapping[Place, int] | None = words.get(text.strip().lower())
@@ -154,10 +176,7 @@ def _offsets(own: Mapping[str, str], name: str, default: int) -> int | Mapping[P
 
 
 def _places(text: str) -> dict[Place, int] | None:
-    """Return the offsets of `{"topic": {"0": 23}}` by topic and partition.
-
-    None if the text is something else.
-    """
+    """Return (topic, partition) -> offset of `{"topic": {"0": 23}}`; None if the text is anything else."""
     places: dict[Place, int] = {}
     try:
         for topic, offsets in json.loads(text).items():
@@ -166,6 +185,7 @@ def _places(text: str) -> dict[Place, int] | None:
                 if number is None or type(offset) is not int or offset < EARLIEST:
                     return None
                 places[topic, number] = offset
-    except (ValueError, AttributeError, RecursionError):  # the last of thousands of brackets
+    # RecursionError: JSON that is nested thousands of levels deep.
+    except (ValueError, AttributeError, RecursionError):
         return None
     return places or None

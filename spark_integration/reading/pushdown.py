@@ -1,6 +1,7 @@
-"""Narrows a batch's read to the records that its query can want, by the filters that Spark offers.
+"""Read less for a batch whose query filters by partition, offset or timestamp.
 
-Every filter is given back to Spark, which applies it again: what is narrowed here only saves reading.
+Every filter is given back to Spark, which applies it to the rows. So what is left out here only saves
+reading, and must never be a record that a filter lets through.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ _EQUAL = ("EqualTo", "EqualNullSafe")
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds what a query can want of a partition.
+    """Holds which records a query's filters can let through; the bounds are the same for each partition.
 
     Attributes:
-        partitions: its partition numbers; None for all.
-        first: the first offset.
-        end: the offset after the last one.
-        since_ms: no record older than this, in ms since 1970; None for any age.
+        partitions: numbers of the partitions to read; None for all.
+        first: the first offset to read.
+        end: the offset after the last one to read.
+        since_ms: records with an older timestamp need not be read, in ms since 1970; None for any age.
     """
 
     partitions: frozenset[int] | None = None
@@ -33,10 +34,20 @@ class Bounds:
     since_ms: int | None = None
 
     def ranges(self, cluster: Cluster, starts: Mapping[Place, int], ends: Mapping[Place, int]) -> list[Range]:
-        """Return what to read of each partition between `starts` and `ends`, in the order of partitions."""
+        """Return which range to read of each partition, sorted by topic and partition; it may be empty.
+
+        Args:
+            cluster: asked for the offset of a time, if a filter names one.
+            starts: (topic, partition) -> the first offset that the read would take without filters.
+            ends: the offset after the last one that it would take; partitions as in `starts`.
+
+        Raises:
+            BrokerUnreachableError: a partition's leader does not answer in time.
+        """
         places = [place for place in sorted(ends) if self.partitions is None or place[1] in self.partitions]
-        # All records before the first that is not older than a time are older. Nothing is known of those
-        # after it, for producers set times and need not be in order: so later bounds narrow nothing.
+        # The broker finds the first record that is not older than the time: every record before it is older.
+        # Records after it may have any time, because producers set the times. So a filter for times *before*
+        # another one leaves nothing out.
         since = {} if self.since_ms is None else cluster.since(places, self.since_ms)
         return [
             Range(
@@ -49,7 +60,11 @@ class Bounds:
 
 
 def wanted_by(filters: Iterable[Any]) -> Bounds:
-    """Return the bounds that all of these filters of Spark (`pyspark.sql.datasource.Filter`) leave."""
+    """Return the bounds that all of these filters together allow; an unknown filter narrows nothing.
+
+    Args:
+        filters: objects of `pyspark.sql.datasource.Filter`.
+    """
     partitions: frozenset[int] | None = None
     first, end, since_ms = 0, _MOST, None
     for condition in filters:
@@ -62,13 +77,19 @@ def wanted_by(filters: Iterable[Any]) -> Bounds:
             low, high = _bounds(kind, value)
             first, end = max(first, low), min(end, high)
         elif column == ("timestamp",) and kind in {"GreaterThan", "GreaterThanOrEqual", *_EQUAL}:
-            time_ms = int(value.timestamp() * 1000) - 1  # a float may round up
+            # One millisecond earlier, because the float may have been rounded up.
+            time_ms = int(value.timestamp() * 1000) - 1
             since_ms = max(time_ms, 0 if since_ms is None else since_ms)
     return Bounds(partitions, first, end, since_ms)
 
 
 def _bounds(kind: str, value: int) -> tuple[int, int]:
-    """Return the first offset, and the one after the last, for which a comparison can be true."""
+    """Return the first offset for which a comparison with `value` can be true, and the one after the last.
+
+    Args:
+        kind: class name of Spark's filter; an unknown one allows every offset.
+        value: the offset that it compares with.
+    """
     return {
         "EqualTo": (value, value + 1),
         "EqualNullSafe": (value, value + 1),

@@ -1,4 +1,4 @@
-"""A task reads the records of its ranges as Arrow batches. It runs where this package is not installed."""
+"""Read a task's ranges as Arrow batches. This runs on executors, where this package is not installed."""
 
 from __future__ import annotations
 
@@ -54,19 +54,19 @@ _VALUES: Mapping[str, Callable[[Sequence[Any]], list[Any]]] = {
 def read_ranges(
     wanted: Sequence[Range], config: Mapping[str, str], schema: pa.Schema, *, fail_on_data_loss: bool
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the records of some ranges, one range after the other, in batches of some megabytes.
+    """Yield the records of a task's ranges, one range after the other, in batches of some megabytes.
 
-    Those of a range are in the order of their offsets, and a batch holds records of one range.
+    A batch has records of one range only, in the order of their offsets.
 
     Args:
         wanted: the ranges.
-        config: librdkafka's consumer configuration.
+        config: librdkafka's consumer settings.
         schema: the wanted columns, from `ARROW_TYPES`, in order.
-        fail_on_data_loss: whether offsets that are gone raise, or are passed over.
+        fail_on_data_loss: whether offsets that are gone raise an error; if False they are skipped.
 
     Raises:
         DataLossError: offsets, the partition or its topic are gone.
-        ReadError: the brokers refuse us, or send nothing for `SILENT_S` seconds.
+        ReadError: the brokers refuse this user, or send nothing for `SILENT_S` seconds.
     """
     try:
         with closing(_readers(wanted, config, fail_on_data_loss=fail_on_data_loss)) as readers:
@@ -75,9 +75,10 @@ def read_ranges(
                     columns = [pa.array(_VALUES[field.name](messages), field.type) for field in schema]
                     yield pa.RecordBatch.from_arrays(columns, schema=schema)
     except GeneratorExit as end:
-        # After `limit(10)` Spark has what it wanted and hangs up. Its worker ends then anyway, by an error
-        # that can be sent to nobody: a traceback of BrokenPipeError for each task, which looks like a fault.
-        # The worker closes what it reads while it handles that error, so the process can end here instead.
+        # A query with `limit(10)` closes the connection once it has ten rows. The worker then fails to send
+        # more, and while it handles that ConnectionError it closes this generator. It would end with a
+        # traceback of BrokenPipeError for each task, which looks like a fault. Ending the process here leaves
+        # no traceback.
         if isinstance(end.__context__, ConnectionError):
             os._exit(0)
         raise
@@ -88,13 +89,14 @@ def _readers(
 ) -> Generator[_RangeReader]:
     """Yield a reader of each range, and close it when the next one is asked for.
 
-    The consumers of the next `AHEAD` ranges connect and fetch meanwhile: for a few records a partition, which
-    share a task, most of the time is that of connecting. A consumer each, because one that was assigned three
-    partitions together with `assign` got no record of the first one for ever, in 7 of 40 runs on an idle
-    broker (librdkafka 2.16).
+    Meanwhile the consumers of the next `AHEAD` ranges connect and fetch. If a task reads a few records from
+    each of many partitions, it spends most of its time on connecting.
+
+    Each range has its own consumer. A single consumer that was assigned three partitions at once never got a
+    record of the first one in 7 of 40 runs on an idle broker (librdkafka 2.16).
     """
     if len(wanted) > 1:
-        # Together they hold no more fetched records than a single consumer would by its default, 64 MiB.
+        # Together they hold no more fetched records than a single consumer does by default: 64 MiB.
         config = {"queued.max.messages.kbytes": str((64 << 10) // (AHEAD + 1)), **config}
     ranges, readers = iter(wanted), deque[_RangeReader]()
     partitions: dict[str, set[int]] = {}
@@ -103,8 +105,8 @@ def _readers(
             for offsets in islice(ranges, AHEAD + 1 - len(readers)):
                 reader = _RangeReader(offsets, config, fail_on_data_loss=fail_on_data_loss)
                 readers.append(reader)
-                # Asked once a task, by a consumer that does not fetch yet: a broker answers the requests of a
-                # connection in turn, so that a question behind a fetch waits until that fetch is answered.
+                # Ask once for each topic, with a consumer that does not fetch yet. A broker answers the
+                # requests of a connection in order, so this one would wait for a fetch before it.
                 if offsets.topic not in partitions:
                     partitions[offsets.topic] = reader.existing_partitions()
                 reader.begin(is_there=offsets.partition in partitions[offsets.topic])
@@ -118,13 +120,13 @@ def _readers(
 
 
 class _RangeReader:
-    """Reads one range of one partition, of which its client fetches records since `begin`.
+    """Reads one range of one partition; its client fetches records from `begin` on.
 
     Attributes:
-        consumer: assigned to the partition, in no group; the caller closes it.
-        _position: the next offset that is wanted. It passes offsets that hold no record, and ends at the
-            range's end.
-        _errors: what the client heard, for the message if nothing comes.
+        consumer: assigned to the partition, a member of no group; the caller closes it.
+        _position: the next offset to read. It also moves past offsets without a record, such as those of
+            transaction markers. The range is read when it has reached the range's end.
+        _errors: the errors that the client has reported, for the message if no record comes.
     """
 
     def __init__(self, wanted: Range, config: Mapping[str, str], *, fail_on_data_loss: bool) -> None:
@@ -137,33 +139,39 @@ class _RangeReader:
             self.consumer = confluent_kafka.Consumer(settings)
 
     def existing_partitions(self) -> set[int]:
-        """Ask the cluster for the partitions of the topic; a consumer's question creates no topic."""
+        """Ask the cluster for the partition numbers of the topic. A consumer that asks does not create it."""
         topic = self._range.topic
         return set(self.consumer.list_topics(topic, timeout=SILENT_S).topics[topic].partitions)
 
     def begin(self, *, is_there: bool) -> None:
-        """Have the client fetch the range, or pass over it if the partition is not there."""
+        """Start to fetch the range, or treat it as data loss if the partition no longer exists."""
         if is_there:
             self._go_to(self._position)
         else:
             self._skip_partition()
 
     def messages(self) -> Iterator[list[Any]]:
-        """Yield what is in the range, in pieces that fit in a batch."""
+        """Yield the range's messages in lists of at most about `BATCH_BYTES` and `BATCH_ROWS`, in order.
+
+        Raises:
+            DataLossError, ReadError: as in `read_ranges`.
+        """
         end, at_once = self._range.end, 100
         heard_last = time.monotonic()
         while self._position < end:
             before = self._position
-            # No more than the range holds, for to wait for more would take the whole poll.
+            # No more messages than the range may have: consume() waits for the whole `_POLL_S` if it gets
+            # fewer than it is asked for.
             batch = self.consumer.consume(min(at_once, end - before), _POLL_S)
             records = [message for message in batch if message.error() is None]
             if records:
                 self._position = cast(int, records[-1].offset()) + 1
-                if self._position > end:  # past a gap that transactions or compaction left
+                # The last record may lie behind the range if the range's last offsets have no records.
+                if self._position > end:
                     records = [record for record in records if cast(int, record.offset()) < end]
             if records:
                 size = sum(map(len, records)) + sum(len(record.key() or b"") for record in records)
-                # By the size of the last records: so many of these make a batch of `BATCH_BYTES`.
+                # The next batch takes as many records as make `BATCH_BYTES`, by the size of these.
                 at_once = min(BATCH_ROWS, max(BATCH_BYTES * len(records) // max(size, 1), 1))
                 yield records
             for message in batch:
@@ -175,24 +183,24 @@ class _RangeReader:
                 raise ReadError(self._silence())
 
     def _go_to(self, offset: int) -> None:
-        """Have the next poll begin at this offset."""
+        """Continue reading at this offset."""
         self._position = offset
         self.consumer.assign([confluent_kafka.TopicPartition(*self._range[:2], offset)])
 
     def _mind(self, message: Any) -> None:
-        """Decide what an error among the records means for the position.
+        """Act on an error that came among the records: move the position, raise, or keep it for a message.
 
         Args:
-            message: has the error; of the end of the partition also its offset.
+            message: a message with an error; for the end of the partition also with that end's offset.
 
         Raises:
-            DataLossError: what is wanted is gone.
+            DataLossError: offsets, the partition or its topic are gone, and the read fails on data loss.
             ReadError: this user may not read the topic.
         """
         fault: KafkaError = message.error()
         topic, partition, _, end = self._range
-        # The end of the partition passes offsets of aborted records and of transactions' markers, which are
-        # no records.
+        # The partition's last offsets may be those of aborted records and transaction markers, for which no
+        # record comes. The end of the partition moves the position past them.
         if fault.code() == KafkaError._PARTITION_EOF:
             self._position = max(self._position, message.offset())
         elif fault.code() in _OUT_OF_RANGE:
@@ -200,8 +208,8 @@ class _RangeReader:
             first, last = self.consumer.get_watermark_offsets(
                 confluent_kafka.TopicPartition(topic, partition), timeout=SILENT_S, cached=False
             )
-            # Beyond the end: the topic was made anew, and holds nothing of this range. Below the beginning:
-            # go on at the first record left.
+            # If the position is behind the last offset, the topic was deleted and created again, and has
+            # nothing of this range. If it is before the first offset, continue with the first record left.
             self._go_to(end if first >= end or self._position > last else max(first, self._position))
         elif fault.code() in _TOPIC_GONE:
             self._skip_partition()
@@ -214,12 +222,16 @@ class _RangeReader:
             self._errors.append(fault)
 
     def _skip_partition(self) -> None:
-        """Pass over all of the range, if that is allowed: the partition is gone."""
+        """Skip the rest of the range because the partition is gone; DataLossError if that is not allowed."""
         self._report_data_loss("the cluster no longer has it")
         self._position = self._range.end
 
     def _report_data_loss(self, what: str) -> None:
-        """Raise DataLossError, unless what is gone is to be passed over."""
+        """Raise DataLossError, unless the option `failOnDataLoss` is "false".
+
+        Args:
+            what: what is wrong with the partition, for the message.
+        """
         if self._fails:
             topic, partition, start, end = self._range
             raise DataLossError(
@@ -230,7 +242,7 @@ class _RangeReader:
             )
 
     def _silence(self) -> str:
-        """Return what to say if no record came in time."""
+        """Return the message of the error that no record came for `SILENT_S` seconds."""
         topic, partition, _, end = self._range
         errors = describe_errors(self._errors) or "no error was heard"
         return (

@@ -1,9 +1,10 @@
-"""Reading back: `spark.read` and `spark.readStream` with `format("copartition")`.
+"""Implement `spark.read` and `spark.readStream` with `format("copartition")`.
 
-Columns and options mean what they mean to Spark's own Kafka source; `docs/spark.md` lists them. The offsets
-in a stream's checkpoint are exact, in the form of that source. The topic is not created, no group is joined
-and nothing is committed. A range is read by one consumer in one task, which holds at most 64 MiB of fetched
-records (`kafka.queued.max.messages.kbytes`) and a batch of some 8 MiB. Partitions with few records share one.
+Columns and options mean what they mean in Spark's own Kafka source; `docs/spark.md` lists them. A stream's
+checkpoint has exact offsets, in the form of that source. The topic is not created, no group is joined and
+nothing is committed. Each range of offsets is read by one consumer in one task. It holds at most 64 MiB of
+fetched records (`kafka.queued.max.messages.kbytes`) and a batch of some 8 MiB. Partitions with few records
+share a task.
 """
 
 from __future__ import annotations
@@ -60,29 +61,33 @@ if admission is not None:
     _StreamBases += (admission.SupportsTriggerAvailableNow,)
 
 Offsets = dict[str, dict[str, int]]
-"""A position in a stream as the checkpoint has it: by topic and partition."""
+"""A position in a stream as the checkpoint has it: topic -> partition, as text -> offset."""
 
 
 class KafkaDataSource(KafkaSink):
-    """The sink and the source of `format("copartition")`."""
+    """Reads and writes for `format("copartition")`; the half that writes is inherited."""
 
     def schema(self) -> StructType:
-        """Called by Spark where no schema is given."""
+        """Return the columns of the source; called by Spark if no schema is given."""
         options = read_options(self.options, os.environ)
         schema = StructType()
         for name, kind in _TYPES.items():
             if name != "headers" or options.headers:
-                # What writes these rows to another topic can say whose partition it is.
+                # The metadata names the topics. A write to another topic can then say in its error that the
+                # column is the partition of the old topic.
                 notes = {SOURCE: ", ".join(options.topics)} if name == "partition" else None
                 schema.add(name, kind, metadata=notes)
         return schema
 
     def reader(self, schema: StructType) -> datasource.DataSourceReader:
-        """Called by Spark on the driver, once for a batch."""
+        """Return the reader of a batch; called by Spark on the driver, once for a query.
+
+        InvalidConfigError if an option is wrong, ColumnError if the schema has a column that is not there.
+        """
         return _BatchReader(self._read_options(STREAM_ONLY, "a stream", EARLIEST), _arrow(schema))
 
     def streamReader(self, schema: StructType) -> datasource.DataSourceStreamReader:  # noqa: N802
-        """Called by Spark on the driver for a stream."""
+        """Return the reader of a stream; called by Spark on the driver. Errors as in `reader`."""
         options = self._read_options(BATCH_ONLY, "a batch", LATEST)
         if options.max_offsets is not None and admission is None:
             raise InvalidConfigError(
@@ -93,12 +98,15 @@ class KafkaDataSource(KafkaSink):
         return reader
 
     def _read_options(self, elsewhere: str, place: str, starting: int) -> ReadOptions:
-        """Return the options of a read; InvalidConfigError if one is for the other kind of read only.
+        """Return the options of a read.
 
         Args:
-            elsewhere: an option that has no meaning here.
-            place: where it has one, for the message.
-            starting: where reading begins if no option says so.
+            elsewhere: the option that only the other kind of read has.
+            place: that kind, for the message.
+            starting: where reading begins if no option says so, EARLIEST or LATEST.
+
+        Raises:
+            InvalidConfigError: `elsewhere` is given, or another option is wrong.
         """
         if elsewhere.lower() in {name.lower() for name in self.options}:
             raise InvalidConfigError(f"option {elsewhere!r} is for {place} only")
@@ -106,15 +114,20 @@ class KafkaDataSource(KafkaSink):
 
 
 class _Reader:
-    """Shares what the readers of a batch and of a stream have in common; executors get it by value."""
+    """Base of the readers of a batch and of a stream. It is pickled by value for each task.
+
+    Attributes:
+        _options: the options of the read.
+        _schema: the wanted columns, in Arrow's types.
+    """
 
     def __init__(self, options: ReadOptions, schema: pa.Schema) -> None:
         self._options = options
         self._schema = schema
 
     def read(self, partition: datasource.InputPartition | None) -> Iterator[pa.RecordBatch]:
-        """Called by Spark in each task."""
-        # Of a batch without any records Spark makes a task for nothing.
+        """Yield the records of a task's ranges; called by Spark in each task. Errors as in `read_ranges`."""
+        # If a batch has no partitions, Spark runs one task without one.
         if partition is None or partition.value is None:
             return iter(())
         return read_ranges(
@@ -128,15 +141,24 @@ class _Reader:
         return cluster.places(self._options.topics, self._options.assigned)
 
     def _split(self, ranges: Iterable[Range]) -> list[datasource.InputPartition]:
-        """Return what each task reads: a range, several with few records, or a part if many are asked for."""
+        """Return what each task reads.
+
+        If `minPartitions` is given, that is a range or a part of one. Otherwise it is a range, or several
+        neighbours with few records.
+        """
         wanted = self._options.min_partitions
         parts = spread(ranges, wanted)
         tasks = together(parts) if wanted is None else [[offsets] for offsets in parts]
-        # Plain tuples: what pickles a reader and what pickles these need not be the same process.
+        # Plain tuples and no `Range`: these may be pickled in another process than the reader, in which
+        # `Range` would be another class.
         return [datasource.InputPartition(tuple(map(tuple, task))) for task in tasks]
 
     def _report_data_loss(self, what: str) -> None:
-        """Raise DataLossError, unless what is gone is to be passed over."""
+        """Raise DataLossError, unless the option `failOnDataLoss` is "false".
+
+        Args:
+            what: what is missing, for the message.
+        """
         if self._options.fail_on_data_loss:
             raise DataLossError(
                 f"{what}: some data may have been missed. Was a topic deleted or created anew, or did "
@@ -146,26 +168,31 @@ class _Reader:
 
 
 class _Pushdown:
-    """Makes `pushFilters` of a reader's bounds, in a form that Spark takes for one that is not there.
+    """Stands for a reader's method `pushFilters`, and looks to Spark as if the reader had none of its own.
 
-    While `spark.sql.python.filterPushdown.enabled` is off, as it is by default, Spark refuses each reader
-    that has the method, and so would read no topic at all.
+    While `spark.sql.python.filterPushdown.enabled` is off, as it is by default, Spark refuses every reader
+    that implements the method. Without this, no topic could be read then.
     """
 
-    # As it is, unbound: Spark compares it with its own by identity.
+    # Spark tells whether a reader implements the method by comparing its `__func__` with that of the base
+    # class. So this is the base class's own function, if this Spark has one.
     __func__ = staticmethod(getattr(datasource.DataSourceReader, "pushFilters", lambda *_: None))
 
     def __init__(self, reader: _BatchReader) -> None:
         self._reader = reader
 
     def __call__(self, filters: list[Any]) -> list[Any]:
-        """Narrow what is read, and leave all filters to Spark."""
+        """Note what need not be read, and return all filters, so that Spark applies them again."""
         self._reader.wanted = wanted_by(filters)
         return filters
 
 
 class _BatchReader(_Reader, datasource.DataSourceReader):
-    """Reads what is there once: from one position to another, both fixed when the query begins."""
+    """Reads a topic once, from one position to another; both are fixed when the query begins.
+
+    Attributes:
+        wanted: the records that the query's filters can let through; set by `pushFilters`.
+    """
 
     def __init__(self, options: ReadOptions, schema: pa.Schema) -> None:
         super().__init__(options, schema)
@@ -173,7 +200,13 @@ class _BatchReader(_Reader, datasource.DataSourceReader):
         self.pushFilters = _Pushdown(self)  # type: ignore[method-assign]
 
     def partitions(self) -> list[datasource.InputPartition]:
-        """Return a range for each partition; called by Spark on the driver, once."""
+        """Return what each task reads; called by Spark on the driver, once.
+
+        Raises:
+            InvalidConfigError: `startingOffsets` is "latest", or offsets are not given for each partition.
+            UnknownTopicError: the cluster has no such topic or partition.
+            BrokerUnreachableError: the brokers do not answer in time.
+        """
         with Cluster(self._options.config) as cluster:
             places = self._places(cluster)
             if self._options.starting == LATEST:
@@ -186,30 +219,30 @@ class _BatchReader(_Reader, datasource.DataSourceReader):
 
 
 class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
-    """Reads a topic as it grows, a micro-batch at a time; positions are those of the checkpoint.
+    """Reads a topic as it grows, one micro-batch at a time. Spark keeps the position in its checkpoint.
 
     Attributes:
-        _goal: where a query with the trigger `availableNow` ends; None for any other.
-        _kept: clients that ask from one micro-batch to the next; None before the first question, after one
-            that failed, and in tasks.
+        _goal: where a query with the trigger `availableNow` ends; None for other triggers.
+        _kept: clients that are used from one micro-batch to the next. None before the first question, after
+            a question that failed, and in tasks.
     """
 
     _goal: Offsets | None = None
     _kept: Cluster | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what goes to the tasks, which ask nothing."""
+        """Return what is pickled for the tasks: all but the clients, as tasks ask the cluster nothing."""
         return {name: value for name, value in vars(self).items() if name != "_kept"}
 
     def stop(self) -> None:
-        """Leave no connection; called by Spark at the end of the query."""
+        """Close the connections; called by Spark at the end of the query."""
         kept, self._kept = self._kept, None
         if kept is not None:
             kept.close()
 
     @contextmanager
     def _cluster(self) -> Iterator[Cluster]:
-        """Yield the clients, which are made anew after an error."""
+        """Yield the kept clients; close them after an error, so that the next question gets new ones."""
         if self._kept is None:
             self._kept = Cluster(self._options.config)
         try:
@@ -219,7 +252,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
             raise
 
     def initialOffset(self) -> Offsets:  # noqa: N802
-        """Return where a query without a checkpoint begins."""
+        """Return where a query without a checkpoint begins, with an exact offset for every partition."""
         with self._cluster() as cluster:
             places = self._places(cluster)
             return _checkpoint_form(
@@ -230,36 +263,40 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
         """Return where the next micro-batch ends.
 
         Args:
-            start: where it begins; None before Spark 4.2, which asks for all there is.
-            limit: Spark's read limit; without rows, all there is.
+            start: where it begins; None before Spark 4.2, which has no limit.
+            limit: Spark's read limit; only one with `max_rows` limits anything.
         """
         latest = self._goal or self._latest()
-        # Only a limit of rows is one that we gave Spark.
+        # `getDefaultReadLimit` returns only two kinds of limits, and only the one for rows has a number.
         most = getattr(limit, "max_rows", None)
         return latest if most is None or start is None else _checkpoint_form(self._part(start, latest, most))
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802
-        """Return how much a micro-batch may hold, for Spark 4.2 and newer."""
+        """Return how many offsets a micro-batch may have; called by Spark 4.2 and newer only."""
         most = self._options.max_offsets
         return admission.ReadAllAvailable() if most is None else admission.ReadMaxRows(most)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Fix the end of a query that reads what is there now: records that come later are not of it."""
+        """Fix where a query with the trigger `availableNow` ends: at the ends that partitions have now."""
         self._goal = self._latest()
 
     def partitions(self, start: Offsets, end: Offsets) -> list[datasource.InputPartition]:
-        """Return the ranges of one micro-batch, which Spark may ask for again after a restart.
+        """Return what each task of a micro-batch reads; Spark may ask for the same one after a restart.
 
         Args:
-            start: the position before it, from the checkpoint.
+            start: the position before the micro-batch, from the checkpoint.
             end: the position after it.
+
+        Raises:
+            DataLossError: a partition is gone or ends before `start`, and the read fails on data loss.
+            BrokerUnreachableError: the brokers do not answer in time.
         """
         starts, ends = _places(start), _places(end)
         for topic, partition in sorted(starts.keys() - ends.keys()):
             self._report_data_loss(f"topic {topic!r} no longer has partition {partition}")
         starts |= self._new_starts(ends.keys() - starts.keys())
         for place, offset in ends.items():
-            # An end below the start: the topic was deleted and made anew under its name.
+            # An end below the start means that the topic was deleted and created again with the same name.
             if offset < starts[place]:
                 self._report_data_loss(
                     f"topic {place[0]!r}, partition {place[1]}, was read up to offset {starts[place]:,} and "
@@ -268,12 +305,15 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
         return self._split(Range(*place, starts[place], end) for place, end in sorted(ends.items()))
 
     def _latest(self) -> Offsets:
-        """Return the end of each partition as it is now."""
+        """Return the position at the end of each partition as it is now."""
         with self._cluster() as cluster:
             return _checkpoint_form(cluster.latest(self._places(cluster)))
 
     def _new_starts(self, new: set[Place]) -> dict[Place, int]:
-        """Return where partitions begin that the topic got meanwhile."""
+        """Return the first offset of partitions that were added to the topic since the last micro-batch.
+
+        DataLossError if a new partition does not begin at 0, because records of it were deleted unread.
+        """
         if not new:
             return {}
         with self._cluster() as cluster:
@@ -286,14 +326,24 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
         return starts
 
     def _part(self, start: Offsets, latest: Offsets, most: int) -> dict[Place, int]:
-        """At most so many records more, from each partition in proportion to what it holds."""
+        """Return where a micro-batch with at most about `most` offsets ends.
+
+        Each partition gets a share in proportion to its backlog.
+
+        Args:
+            start: the position before the micro-batch.
+            latest: the position that a micro-batch without a limit would end at.
+            most: the limit. It may be exceeded, because each partition with a backlog gets one offset at
+                least.
+        """
         starts, ends = _places(start), _places(latest)
         starts |= self._new_starts(ends.keys() - starts.keys())
         backlog = {place: max(end - starts[place], 0) for place, end in ends.items()}
         total = sum(backlog.values())
         if total <= most:
             return ends
-        # By whole numbers, and of each partition that holds anything one at least, lest it starve.
+        # Computed with whole numbers, which are exact. A partition with a small share of the backlog gets one
+        # offset at least; rounded down to 0 it would never be read.
         return {
             place: end if not backlog[place] else starts[place] + max(backlog[place] * most // total, 1)
             for place, end in ends.items()
@@ -303,10 +353,16 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
 def _exact_offsets(
     cluster: Cluster, places: list[Place], offsets: int | Mapping[Place, int], option: str
 ) -> dict[Place, int]:
-    """Return the offsets that an option means, asked of the cluster where it says "earliest" or "latest".
+    """Return the exact offset of each partition that an option means.
+
+    Args:
+        cluster: asked for the offsets of partitions for which the option says EARLIEST or LATEST.
+        places: the partitions to read.
+        offsets: the value of the option.
+        option: its name, for the message.
 
     Raises:
-        InvalidConfigError: it does not give an offset for exactly the partitions that there are.
+        InvalidConfigError: the option lacks one of these partitions, or has another one.
     """
     wanted = dict.fromkeys(places, offsets) if isinstance(offsets, int) else dict(offsets)
     if wanted.keys() != set(places):
@@ -323,7 +379,7 @@ def _exact_offsets(
 
 
 def _checkpoint_form(offsets: Mapping[Place, int]) -> Offsets:
-    """Return a position as the checkpoint has it, in a fixed order, for Spark compares positions as texts."""
+    """Return a position as the checkpoint has it; sorted, because Spark compares positions as texts."""
     written: Offsets = {}
     for (topic, partition), offset in sorted(offsets.items()):
         written.setdefault(topic, {})[str(partition)] = offset
@@ -331,12 +387,12 @@ def _checkpoint_form(offsets: Mapping[Place, int]) -> Offsets:
 
 
 def _places(written: Offsets) -> dict[Place, int]:
-    """Return a position of the checkpoint by topic and partition."""
+    """Return a position of the checkpoint as (topic, partition) -> offset."""
     return {(topic, int(p)): offset for topic, offsets in written.items() for p, offset in offsets.items()}
 
 
 def _arrow(schema: StructType) -> pa.Schema:
-    """Return Spark's schema of the wanted columns in Arrow; ColumnError if the source lacks one."""
+    """Return Spark's schema of the wanted columns as an Arrow schema; ColumnError if the source lacks one."""
     for column in schema.fields:
         kind = column.dataType.simpleString()
         if column.name not in _TYPES or _TYPES[column.name].simpleString() != kind:

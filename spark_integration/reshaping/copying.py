@@ -1,11 +1,12 @@
 """Copy a topic into one of another partition count or rule, once, in the order of each key.
 
-A record's order in the new topic: a micro-batch after the other, and within one by `reached`, then by place
-in the old topic. `reached` is the highest timestamp that the record's old partition has come to at that
+The new topic gets one micro-batch after the other. Within a micro-batch records are sorted by `reached`, then
+by their place in the old topic. `reached` of a record is the highest timestamp in its old partition up to its
 offset. It never falls along a partition, so all records of an old partition keep their order, whatever their
-timestamps are; and records of several old partitions are interleaved by time. That matters twice: a group
-that lags repeats little, for what it has read lies together; and a key that strays wrote into a second
-partition is in order by time, the only order that such a key has.
+timestamps are. Records of several old partitions are interleaved by time. That has two advantages. A group
+that lags repeats little, because the records that it has read are close together. And if writers with
+different rules put a key into several old partitions, its records are in order of time, the only order that
+such a key has.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ from spark_integration.sinks.cluster import partition_count
 from spark_integration.sinks.exactly_once.foreach_batch import write_exactly_once
 
 MOST_OFFSETS = 20_000_000
-"""Offsets of a micro-batch at most, on a Spark that reads a stream in parts: what a shuffle has to hold."""
+"""Number of offsets of a micro-batch at most, which bounds its shuffle; only Spark 4.2 and newer obeys it."""
 
 _LONGEST_NAME = 180
-"""Characters of a topic's name that the writer's name can hold beside its own words; names may have 249."""
+"""Number of characters of a topic's name that fit into the writer's name; a topic's name may have 249."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +50,13 @@ class CopyRound:
     """Tells what one round of a copy did.
 
     Attributes:
-        number: 1 for the first round of this call.
-        copied: records in the micro-batches of this round. After a restart these are all records of the
-            micro-batch that had not ended, also those of it that were there already.
-        behind: offsets that the old topic had got meanwhile, which the next round copies. Markers of
-            transactions count, so it is the number of records at most.
-        ends: old partition -> end offset of committed records when the round began; all before is copied.
+        number: number of the round; 1 for the first round of this call.
+        copied: number of records in the micro-batches of this round. After a restart it includes all records
+            of the micro-batch that was interrupted, even those that had been written before.
+        behind: number of offsets that the old topic has got during the round, which the next round copies.
+            Transaction markers have offsets, too, so the number of records may be smaller.
+        ends: old partition -> end offset of committed records when the round began. All records before it
+            are copied.
 
     Example:
         >>> CopyRound(number=1, copied=100, behind=0, ends={0: 60, 1: 40}).behind
@@ -81,16 +83,17 @@ def reshape_copy(
 ) -> CopyRound:
     """Copy all committed records of a topic to another, each once, and return the last round.
 
-    Each round copies what is there when it begins. Rounds follow each other until the old topic has got no
-    more than `until_behind` offsets meanwhile. Timestamps, headers and tombstones stay; one header is added
-    at the end, `copartition.origin` with "PARTITION:OFFSET" of the old topic. Aborted records are left out.
+    Each round copies the records that exist when it begins. Rounds follow each other until the old topic gets
+    at most `until_behind` offsets during a round. Timestamps, headers and tombstones are kept. One header
+    is added at the end, `copartition.origin` with "PARTITION:OFFSET" of the old topic. Aborted records are
+    not copied.
 
-    Records of a key that are in one old partition keep their order. A key in several of them, where writers
-    with different rules wrote, is put in order by timestamp within a micro-batch; `prove` counts such keys
-    (`Proof.strays`).
+    Records of a key that are in one old partition keep their order. If a key is in several old partitions,
+    because writers with different rules wrote it, its records are sorted by timestamp within a micro-batch;
+    `prove` counts such keys (`Proof.strays`).
 
-    It can be stopped at any time, also by kill -9. Called again with the same checkpoint it goes on, and
-    writes nothing twice: the write is that of `write_exactly_once`, by the name "reshape of SOURCE".
+    The copy may be stopped at any time, even with kill -9. A call with the same checkpoint continues it and
+    writes nothing twice: records are written by `write_exactly_once`, with the name "reshape of SOURCE".
 
     >>> write_exactly_once(df, 0, topic="orders", app_id="shop", config=config)
     >>> last = reshape_copy(spark, "orders", "orders-18", config=config, checkpoint=folder)
@@ -100,27 +103,28 @@ def reshape_copy(
     Args:
         spark: a session of Spark 4.0 or newer, classic or Connect.
         source: the old topic.
-        target: the new topic, which has been created with the wanted partition count and holds nothing.
+        target: the new topic, which exists with the wanted partition count and has no records.
         config: librdkafka's settings for reader and writer, "bootstrap.servers" at least.
-        checkpoint: folder in which Spark notes how far it is: one that outlives this program, of this copy
-            only.
-        profile: whose rule places keys in the new topic.
-        key: the new topic's key, made of the columns `key`, `value`, `headers`, `timestamp` of the old one;
-            by default the key stays.
-        until_behind: ends once the old topic got at most so many offsets during a round. While writers
-            write, 0 may never be reached.
-        on_round: called after each round, here on the driver.
+        checkpoint: a folder in which Spark notes its progress. It must outlive this program, and belong to
+            this copy only.
+        profile: the profile whose rule places keys in the new topic.
+        key: an expression for the new topic's key, of the columns `key`, `value`, `headers` and `timestamp`
+            of the old one; by default the key stays.
+        until_behind: the copy ends once the old topic has got at most this many offsets during a round. As
+            long as writers write, 0 may never be reached.
+        on_round: called on the driver after each round.
 
     Raises:
         ReshapeError: both topics are one, or brokers would replace the timestamps in the new one.
         MissingDependencyError: this Spark has no Python data sources (before 4.0), or confluent-kafka is
             missing.
-        UnknownTopicError, BrokerUnreachableError, InvalidConfigError: as of `partition_count`.
-        ExactlyOnceError: a subclass says why the ledger does not allow it, such as LedgerAheadError for a
-            checkpoint that was lost, or LedgerMissingError for a new topic that has records.
-        RerunDiffersError: a micro-batch was cut off, and before it ran again compaction or retention removed
-            records of it from the old topic. Nothing wrong is written; raise `min.compaction.lag.ms` or
-            `retention.ms` of the old topic and begin with an empty new topic and checkpoint.
+        UnknownTopicError, BrokerUnreachableError, InvalidConfigError: as in `partition_count`.
+        ExactlyOnceError: a subclass says why the ledger does not allow the copy, such as LedgerAheadError if
+            the checkpoint was lost, or LedgerMissingError if the new topic has records.
+        RerunDiffersError: a micro-batch was interrupted, and compaction or retention removed some of its
+            records from the old topic before it ran again. Nothing wrong is written. Raise
+            `min.compaction.lag.ms` or `retention.ms` of the old topic, and begin again with an empty new
+            topic and an empty checkpoint.
         DataLossError: the old topic lost records before they were copied.
     """
     register(spark)
@@ -147,12 +151,12 @@ def reshape_copy(
     number = 0
     while True:
         number += 1
-        # Asked before the copy begins: records that come meanwhile need not be in it, so a later end would
-        # promise too much.
+        # The ends are asked before the copy begins. Records that arrive during it may not be copied, so ends
+        # asked later would promise too much.
         ends = topic_bounds(config, source).ends
         copied = _run(placed, write, checkpoint)
         now = topic_bounds(config, source).ends
-        # A partition that the topic got meanwhile is behind from its beginning.
+        # Of a partition that was added to the topic during the round, nothing is copied yet.
         behind = sum(max(end - ends.get(partition, 0), 0) for partition, end in now.items())
         last = CopyRound(number, copied, behind, ends)
         if on_round is not None:
@@ -162,7 +166,7 @@ def reshape_copy(
 
 
 def _stream(spark: SparkSession, source: str, config: Mapping[str, str]) -> DataFrame:
-    """Return the old topic as a stream, from its beginning."""
+    """Return the committed records of the old topic as a stream, from its beginning."""
     reader = spark.readStream.format("copartition").options(**reader_options(config, source))
     if find_spec("pyspark.sql.streaming.datasource"):  # since Spark 4.2 a stream reads in parts
         reader = reader.option("maxOffsetsPerTrigger", MOST_OFFSETS)
@@ -170,8 +174,19 @@ def _stream(spark: SparkSession, source: str, config: Mapping[str, str]) -> Data
 
 
 def _place(records: DataFrame, count: int, profile: str, key: Column | None) -> DataFrame:
-    """Return the records with the partition and the headers of the new topic, and what orders them."""
-    functions: Any = sf  # the stubs take no iterators
+    """Return the records with the partition and headers of the new topic, and with the columns to sort by.
+
+    Args:
+        records: the records of the old topic.
+        count: partition count of the new topic.
+        profile: the profile whose rule places keys.
+        key: expression for the new key; None to keep the key.
+
+    Returns:
+        Rows with key, value, timestamp, headers and partition as they are written, and with `reached` (ms
+        since 1970), `old_partition` and `old_offset`.
+    """
+    functions: Any = sf  # the type stubs do not know UDFs over iterators
     highest_time = functions.pandas_udf(_highest_times(), "bigint")
     reached = highest_time(sf.col("partition"), sf.col("offset"), sf.unix_millis("timestamp"))
     kept = records.select(
@@ -183,27 +198,28 @@ def _place(records: DataFrame, count: int, profile: str, key: Column | None) -> 
         sf.col("offset").alias("old_offset"),
         reached.alias("reached"),
     )
-    # A keyless record is spread by its place: even, and the same each time the micro-batch runs.
+    # A record without a key gets its partition by a hash of its place in the old topic. That spreads them
+    # evenly, and is the same each time the micro-batch runs.
     place = kafka_partition("key", count, profile=profile, spread_by=("old_partition", "old_offset"))
     return kept.select("*", place)
 
 
 def _highest_times() -> Callable[[Iterator[tuple[pd.Series, pd.Series, pd.Series]]], Iterator[pd.Series]]:
-    """Return the function that gives each row the highest time of its partition so far, in ms since 1970.
+    """Return a UDF's function that computes `reached` of each row, in ms since 1970.
 
-    Its batches are partition, offset and time of each row of a task. Spark may have a task read several
-    partitions, one after the other, and never divides one over tasks. The function checks that it gets the
-    rows of a partition in the order of their offsets: in any other order records of a key would come out of
-    order, silently.
+    It gets the partition, offset and time (in ms) of a task's rows in batches. A task may read several
+    partitions, one after the other, but a partition is never read by several tasks. The function raises
+    ReadError if the rows of a partition do not come in the order of their offsets, because records of a key
+    would silently be written out of order.
     """
 
-    # Nested, so that it travels by value: executors have not got this package.
+    # Defined here, inside a function, so that it is pickled by value: executors do not have this package.
     def highest_times(batches: Iterator[tuple[pd.Series, pd.Series, pd.Series]]) -> Iterator[pd.Series]:
         last: dict[int, int] = {}
         highest: dict[int, int] = {}
         for partitions, offsets, times in batches:
             numbers, places, risen = partitions.to_numpy(), offsets.to_numpy(), times.to_numpy().copy()
-            # Most batches are of one partition: a run is the rows between two changes of the partition.
+            # Each run of rows of one partition is computed at once; most batches are a single run.
             edges = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
             for begin, end in pairwise(edges if len(numbers) else []):
                 partition = int(numbers[begin])
@@ -221,26 +237,32 @@ def _highest_times() -> Callable[[Iterator[tuple[pd.Series, pd.Series, pd.Series
 
 
 def _run(placed: DataFrame, write: Callable[[DataFrame, int], None], checkpoint: str) -> int:
-    """Copy what is there now, and return how many records the micro-batches had.
+    """Copy the records that exist now, and return how many records the micro-batches had.
 
-    Errors as of `reshape_copy`.
+    Args:
+        placed: the stream of records, as `_place` returns it.
+        write: writes a micro-batch with its number.
+        checkpoint: the folder of Spark's checkpoint.
+
+    Errors as in `reshape_copy`.
     """
     writer = placed.writeStream.foreachBatch(write).option("checkpointLocation", checkpoint)
     query = writer.trigger(availableNow=True).start()
     try:
         query.awaitTermination()
     except Exception as error:
-        # Spark's exception has pages of traceback; what we raised in a task or in `write` is inside.
+        # Spark's exception is pages of traceback. If a task or `write` raised an error of ours, it is in it.
         raise typed_error(error) or error from error
     finally:
-        query.stop()  # also after Ctrl-C, which else leaves it running
-    # By the property: on Connect the item of this name is None, and the property adds up the sources.
+        query.stop()  # also after Ctrl-C, after which the query would go on
+    # The property `numInputRows` and not the item of this name, which is None on Connect.
     return sum(progress.numInputRows for progress in query.recentProgress)
 
 
 def _app_id(source: str) -> str:
-    """Return the writer's name, in which a long name of a topic is cut and made unique by a hash."""
+    """Return the name of the copy's writer; a long topic name is cut and gets a hash."""
     if len(source) > _LONGEST_NAME:
-        # A cut alone would give two topics whose long names begin alike one and the same writer.
+        # The hash is needed, because two topics with long names may have the same beginning. They must not
+        # share one writer's ledger.
         source = f"{source[: _LONGEST_NAME - 17]}-{sha256(source.encode()).hexdigest()[:16]}"
     return f"reshape of {source}"

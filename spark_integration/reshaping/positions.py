@@ -1,10 +1,11 @@
-"""Find where each group goes on in the new topic, from what it has committed in the old one.
+"""Find where each group continues in the new topic, from the offsets that it has committed in the old one.
 
-A record of the new topic is read if its place in the old topic is below the group's commit there. A group
-goes on at the first record that it has not read; what it has read behind that comes again.
+A group has read a record of the new topic if the record's place in the old topic is below the group's commit
+there. The group continues at the first record that it has not read. Records behind that one which it has read
+already are delivered again.
 
-What a group has not read is at the end of each new partition, so only the ends are read: from so far back
-that all records are found that the old topic has beyond the commits.
+The records that a group has not read are near the end of each new partition. So only the ends are read, from
+far enough back to find every record that the old topic has beyond the commits.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from spark_integration.reshaping.topics import (
 )
 
 FIRST_WINDOW = 256
-"""Offsets to read at the end of each new partition at least; a window that is too short grows fourfold."""
+"""Number of offsets read at the end of each new partition at first; four times as many if too few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +34,11 @@ class MappedPosition:
     """Tells where a group goes on in one partition of the new topic.
 
     Attributes:
-        group: its id.
-        partition: of the new topic.
-        offset: the first offset whose record is not read; the partition's end if all are.
-        repeats: records behind that offset which the group has read already; 0: the move is exact.
+        group: the group's id.
+        partition: number of the partition of the new topic.
+        offset: offset of the first record that the group has not read; the partition's end if there is none.
+        repeats: number of records behind that offset which the group has read already. If it is 0, the group
+            gets no record twice.
 
     Example:
         >>> MappedPosition("billing", partition=7, offset=9, repeats=0).repeats
@@ -57,16 +59,16 @@ def map_positions(
     config: Mapping[str, str],
     commits: Mapping[str, Mapping[int, int]],
 ) -> list[MappedPosition]:
-    """Return where each group goes on in each partition of the new topic, so that it misses no record.
+    """Return where each group continues in each partition of the new topic, so that it misses no record.
 
-    Call it when writers have stopped and `reshape_copy` has ended with `behind` 0. A record that is not
-    copied yet comes behind the end of its partition, so a group does not miss it either. A record without
-    the copy's header counts as not read: others have written it, behind the copied ones. Those that lie
-    between copied records are not looked for; `prove` finds them.
+    Call it when writers have stopped and `reshape_copy` has ended with `behind` 0. A record that is copied
+    later is written behind the end of its partition, so a group does not miss it either. A record without
+    the copy's header was written by another writer, and counts as not read. Such records are expected behind
+    the copied ones. Those between copied records are not looked for; `prove` finds them.
 
-    It reads what the groups have not read of the old topic, and the ends of the new partitions that hold
-    these records. If a topic is compacted, or a commit is below the old partition's beginning, what is not
-    read cannot be counted in the old topic, and the new topic is read as a whole.
+    This reads the records of the old topic that groups have not read, and the ends of the new partitions, far
+    enough back to find all their copies. If a topic is compacted, or a commit is below the beginning of its
+    old partition, the unread records cannot be counted in the old topic. Then the whole new topic is read.
 
     >>> write_exactly_once(df, 0, topic="orders", app_id="shop", config=config)
     >>> last = reshape_copy(spark, "orders", "orders-18", config=config, checkpoint=folder)
@@ -78,30 +80,30 @@ def map_positions(
     Args:
         spark: a session of Spark 4.0 or newer, classic or Connect.
         source: the old topic.
-        target: the new one, which `reshape_copy` has written.
+        target: the new topic, which `reshape_copy` has written.
         config: librdkafka's settings for a reader, "bootstrap.servers" at least.
         commits: group -> old partition -> committed offset, the first that the group has not read.
 
     Returns:
-        A position for each group and new partition, by group and partition.
+        A position for each group and new partition, sorted by group and partition.
 
     Raises:
-        ReshapeError: a group has no commit for an old partition that holds records, or one that the
-            partition cannot have. What it would read then is decided by `auto.offset.reset` of its members,
-            which no broker shows.
+        ReshapeError: a group has no commit for an old partition with records, or a commit outside the
+            partition's offsets. What the group would read then depends on `auto.offset.reset` of its
+            members, which no broker shows.
         MissingDependencyError: this Spark has no Python data sources (before 4.0), or confluent-kafka is
             missing.
-        UnknownTopicError, BrokerUnreachableError, InvalidConfigError: as of `partition_count`.
+        UnknownTopicError, BrokerUnreachableError, InvalidConfigError: as in `partition_count`.
         AccessError: this user may not see whether the topics are compacted.
     """
     old, new, compacted = topic_pair(spark, config, source, target)
     known = {group: _known_commits(group, offsets, source, old) for group, offsets in commits.items()}
-    # Without a group there is no lowest commit from which on the topic could be read.
+    # Without groups there is no lowest commit, from which the old topic could be read.
     if not known:
         return []
     least = {partition: min(offsets[partition] for offsets in known.values()) for partition in old.ends}
-    # Retention has deleted what lies below the beginning, so that it cannot be counted here; its copies may
-    # be there all the same, and be unread.
+    # Records below a partition's beginning are deleted by retention and cannot be counted here. But their
+    # copies may exist and be unread.
     countable = all(least[partition] >= start for partition, start in old.starts.items())
     if countable and not compacted:
         unread = _count_by_partition(read_topic(spark, config, source, Bounds(least, old.ends)))
@@ -115,9 +117,16 @@ def map_positions(
 
 
 def _known_commits(group: str, commits: Mapping[int, int], source: str, old: Bounds) -> dict[int, int]:
-    """Return a group's commit for each old partition; an empty one without a commit gets its end.
+    """Return a group's commit for each old partition; the end for an empty partition without a commit.
 
-    ReshapeError if a partition has no commit and holds records, or a commit is none of its offsets.
+    Args:
+        group: the group's id, for messages.
+        commits: old partition -> committed offset.
+        source: name of the old topic, for messages.
+        old: bounds of the old topic.
+
+    Raises:
+        ReshapeError: a partition with records has no commit, or a commit is outside a partition's offsets.
     """
     for partition, offset in sorted(commits.items()):
         if partition not in old.ends:
@@ -143,12 +152,15 @@ def _known_commits(group: str, commits: Mapping[int, int], source: str, old: Bou
 
 
 def _count_by_partition(records: DataFrame) -> dict[int, int]:
-    """Return how many records there are of each partition; none for a partition without records."""
+    """Return partition -> number of records; partitions without records are missing."""
     return {row[0]: row[1] for row in records.groupBy("partition").count().collect()}
 
 
 def _records(spark: SparkSession, config: Mapping[str, str], target: str, bounds: Bounds) -> DataFrame:
-    """Return place in the new topic (`partition`, `offset`) and in the old one (`origin`) of each record."""
+    """Return each record's place in the new topic (`partition`, `offset`) and in the old topic (`origin`).
+
+    `origin` is a struct of `partition` and `offset`; null if the copy did not write the record.
+    """
     records = read_topic(spark, config, target, bounds)
     return records.select("partition", "offset", origin(sf.col("headers")).alias("origin"))
 
@@ -161,16 +173,22 @@ def _ends_with(
     least: Mapping[int, int],
     unread: Mapping[int, int],
 ) -> DataFrame:
-    """Return the records at the end of each new partition, persisted, among them all that are not read.
+    """Return the last records of each new partition, far enough back to contain all unread ones.
+
+    The result is persisted; the caller unpersists it.
 
     Args:
-        spark: a session.
+        spark: a session that knows the format.
         config: librdkafka's settings.
         target: the new topic.
-        new: its bounds.
+        new: bounds of the new topic.
         least: old partition -> the lowest commit of all groups.
-        unread: old partition -> records that the old topic has from there on.
+        unread: old partition -> number of records that the old topic has from that commit on.
+
+    Returns:
+        Rows as `_records` returns them.
     """
+    # A first guess: twice the average of unread records. If that is too short, it grows.
     window = FIRST_WINDOW + 2 * sum(unread.values()) // max(len(new.ends), 1)
     while True:
         starts = {partition: max(end - window, new.starts[partition]) for partition, end in new.ends.items()}
@@ -182,18 +200,27 @@ def _ends_with(
 
 
 def _holds_all(rows: DataFrame, least: Mapping[int, int], unread: Mapping[int, int]) -> bool:
-    """Return whether as many records of each old partition are among the rows as groups have not read."""
+    """Return whether the rows have a copy of every unread record of each old partition.
+
+    Arguments as in `_ends_with`.
+    """
     behind = rows.where(sf.col("origin.offset") >= by_partition(least, sf.col("origin.partition")))
-    # A record that is there twice would hide one that lies further back.
+    # Distinct, because a record that was copied twice would be counted twice, and hide one that is further
+    # back.
     counted = _count_by_partition(behind.select(sf.col("origin.partition"), "origin.offset").distinct())
     return all(counted.get(partition, 0) >= count for partition, count in unread.items())
 
 
 def _begins_copied(rows: DataFrame, starts: Mapping[int, int], new: Bounds) -> bool:
-    """Return whether in each window a record of the copy comes first, or the window is the whole partition.
+    """Return whether the first row of each partition is a copied record, or no earlier record exists.
 
-    Else others have written behind the copy, more than the window holds, and the first of theirs, at which
-    a group may have to go on, lies further back.
+    Otherwise other writers have written more records behind the copied ones than the rows contain. The first
+    of these, at which a group may have to continue, is further back.
+
+    Args:
+        rows: rows as `_records` returns them, from `starts` on.
+        starts: partition -> the first offset that was read.
+        new: bounds of the new topic.
     """
     first = rows.groupBy("partition").agg(sf.min_by("origin", "offset").alias("origin"))
     others = first.where("origin IS NULL").collect()
@@ -203,17 +230,18 @@ def _begins_copied(rows: DataFrame, starts: Mapping[int, int], new: Bounds) -> b
 def _positions(
     rows: DataFrame, commits: Mapping[str, Mapping[int, int]], new: Bounds
 ) -> list[MappedPosition]:
-    """Return each group's position in each new partition, by the rows at the ends of these.
+    """Return each group's position in each new partition, sorted by group and partition.
 
     Args:
-        rows: place and origin of records; all that any group has not read are among them.
-        commits: group -> old partition -> offset, of all old partitions.
+        rows: rows as `_records` returns them, with every record that a group has not read.
+        commits: group -> old partition -> committed offset, for every old partition.
         new: bounds of the new topic.
     """
     found: list[MappedPosition] = []
     for group, offsets in sorted(commits.items()):
         limit = by_partition(offsets, sf.col("origin.partition"))
-        # A place beyond the old topic is no record of it, and is not read.
+        # The origin is null for records of other writers, and the commit is null if the old topic has no such
+        # partition. In both cases the record counts as not read.
         read = sf.coalesce(sf.col("origin.offset") < limit, sf.lit(False))
         marked = rows.select("partition", "offset", read.alias("read"))
         firsts = {

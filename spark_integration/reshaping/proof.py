@@ -1,9 +1,9 @@
-"""Prove that a new topic holds what the old one holds, each key's records once and in their order.
+"""Prove that a new topic holds the records of the old one, each key's records once and in order.
 
-Records of both topics are brought together by key, and in a key by their place in the old topic, which in
-the new topic is in the header of the copy. Sorted by that place, each old record must be followed by exactly
-one copy of the same content, and the copies' own offsets must rise. One shuffle and one sort of both topics,
-in which a record is its key, two places and a hash of 64 bits; nothing is held in memory by key.
+The records of both topics are brought together by key, and sorted by their place in the old topic; a copied
+record has that place in its header. Each old record must be followed by exactly one copy with the same
+content, and the offsets of the copies must rise. That takes one shuffle and one sort of both topics, in which
+a record is only its key, two places and a 64-bit hash. No key's records are held in memory together.
 """
 
 from __future__ import annotations
@@ -37,22 +37,24 @@ class Proof:
     """Says whether a new topic has each key's records of the old one, once and in order.
 
     Attributes:
-        records: of the old topic that were compared.
-        keys: different keys among them; records without a key have none.
-        lost: old records without a copy. Of a compacted topic, keys whose last record has none.
-        doubled: copies beyond the first of an old record.
-        changed: copies whose key, value, headers or timestamp is another than the old record's.
-        unmatched: records with the copy's header that names a place where the old topic has no record; 0 of
-            a compacted topic, where the old record may be gone since.
-        out_of_order: copies that come after one of a later record of their key and old partition, and keys
-            of which others wrote a record before the copy's last one.
-        misplaced: records in another partition than the profile gives their key.
-        strays: keys with records in several old partitions. Only their order within each of these is
-            compared; between them no order is known but that of the timestamps.
-        foreign: records of the new topic without the copy's header: of writers that have moved already.
-        partitions: new partition -> copies that belong there, by the profile.
-        examples: a sentence for each of the first faulty records, ten at most.
-        evidence: what was read and compared, and what is taken for granted.
+        records: number of records of the old topic that were compared.
+        keys: number of distinct keys of these records.
+        lost: number of old records without a copy; in a compacted topic, number of keys whose last record has
+            no copy.
+        doubled: number of copies beyond the first one of an old record.
+        changed: number of copies whose key, value, headers or timestamp differ from the old record's.
+        unmatched: number of copies whose header names a place where the old topic has no record. Always 0
+            for a compacted topic, in which the old record may be gone since.
+        out_of_order: number of copies that come after a copy of a later record of the same key and old
+            partition, and of keys of which another writer wrote a record before their last copy.
+        misplaced: number of records in another partition than the profile gives their key.
+        strays: number of keys with records in several old partitions. Their order is compared within each of
+            these only, because between partitions the timestamps are the only order.
+        foreign: number of records of the new topic without the copy's header, from writers that have moved to
+            the new topic already.
+        partitions: new partition -> number of copies that belong there by the profile.
+        examples: a sentence for each of some faulty records, at most ten.
+        evidence: what was read and compared, and what is assumed.
 
     Example:
         >>> from copartition.kit.evidence import Evidence
@@ -76,7 +78,7 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """Say whether no fault was found."""
+        """True if all fault counts are 0: lost, doubled, changed, unmatched, out_of_order and misplaced."""
         return not any(getattr(self, fault) for fault in _FAULTS)
 
 
@@ -92,9 +94,9 @@ def prove(
 ) -> Proof:
     """Compare all committed records of an old topic with their copies in a new one, key by key.
 
-    Reads both topics once, and once more for examples if it finds a fault. A record that was written to the
-    new topic by others is not compared; it must come after all copies of its key, and lie where the profile
-    puts its key.
+    Both topics are read once, and once more for examples if there is a fault. A record that another writer
+    wrote to the new topic is not compared. But it must come after all copies of its key, and be in the
+    partition that the profile gives its key.
 
     >>> write_exactly_once(df, 0, topic="orders", app_id="shop", config=config)
     >>> last = reshape_copy(spark, "orders", "orders-18", config=config, checkpoint=folder)
@@ -105,19 +107,19 @@ def prove(
     Args:
         spark: a session of Spark 4.0 or newer, classic or Connect.
         source: the old topic.
-        target: the new one.
+        target: the new topic.
         config: librdkafka's settings for a reader, "bootstrap.servers" at least.
-        ends: old partition -> where to stop, as `CopyRound.ends` says; by default the end of the committed
-            records now. Copies of later records are left out.
-        profile: whose rule places keys in the new topic.
-        key: the new topic's key, made of the old one's columns, as `reshape_copy` was given.
+        ends: old partition -> the offset up to which records are compared, as in `CopyRound.ends`; by default
+            the end of the committed records now. Copies of later records are left out.
+        profile: the profile whose rule places keys in the new topic.
+        key: the expression for the new topic's key that was given to `reshape_copy`.
 
     Raises:
-        ReshapeError: `ends` names a partition that the old topic has not got, or lacks one.
-        DataLossError: retention deleted records while they were read; run it again.
+        ReshapeError: `ends` has a partition that the old topic does not have, or lacks one.
+        DataLossError: retention deleted records while they were read. Run it again.
         MissingDependencyError: this Spark has no Python data sources (before 4.0), or confluent-kafka is
             missing.
-        UnknownTopicError, BrokerUnreachableError, InvalidConfigError: as of `partition_count`.
+        UnknownTopicError, BrokerUnreachableError, InvalidConfigError: as in `partition_count`.
         AccessError: this user may not see whether the topics are compacted.
     """
     old, new, compacted = topic_pair(spark, config, source, target)
@@ -127,13 +129,14 @@ def prove(
                 f"ends has partitions {sorted(ends)}, and topic {source!r} has 0 to {len(old.ends) - 1}: "
                 "give an end for each of them"
             )
-        # Up to the ends of the copy and not of now: what was written since has no copy yet, and would count
-        # as lost.
+        # Records that were written after the copy have no copies yet, and would count as lost. So records are
+        # compared up to the ends of the copy, not up to the ends that the topic has now.
         old = Bounds(old.starts, ends)
     both = _originals(read_topic(spark, config, source, old), key).unionByName(
         _copies(read_topic(spark, config, target, new), old)
     )
-    # A keyless record belongs where the copy spread it to; one that others wrote may lie anywhere.
+    # A copied record without a key belongs where the copy has spread it, by its place in the old topic. A
+    # record of another writer without a key may be in any partition.
     place = kafka_partition("key", len(new.ends), profile=profile, spread_by=("old_partition", "old_offset"))
     marked = _mark_faults(both.select("*", place.alias("place")), compacted=compacted)
     rows = _sum_by_place(marked).collect()
@@ -141,14 +144,18 @@ def prove(
     return Proof(
         **total,
         partitions={row["place"]: row["copies"] for row in sorted(rows, key=lambda row: row["place"])},
-        # Examples take a second reading of both topics, so a proof without a fault does without them.
+        # Examples are looked for only if there is a fault, because both topics are read once more for them.
         examples=_examples(marked) if any(total[fault] for fault in _FAULTS) else (),
         evidence=_evidence(source, target, old, new, total, compacted=compacted),
     )
 
 
 def _originals(records: DataFrame, key: Column | None) -> DataFrame:
-    """Return the old topic's records, in the columns in which they are compared."""
+    """Return the old topic's records, in the columns in which they are compared.
+
+    Columns: key (the new one), copy (false), old_partition, old_offset, partition and offset (null), content
+    (a hash), tombstone.
+    """
     return records.select(
         _key(sf.col("key") if key is None else key),
         sf.lit(False).alias("copy"),
@@ -156,16 +163,16 @@ def _originals(records: DataFrame, key: Column | None) -> DataFrame:
         sf.col("offset").alias("old_offset"),
         sf.lit(None).cast("int").alias("partition"),
         sf.lit(None).cast("bigint").alias("offset"),
-        # The copy's own header is none of the old record's; an older one of an earlier reshaping is.
+        # All headers count, even one of an earlier reshaping; the copy has added one more behind them.
         _content(sf.col("key") if key is None else key, sf.coalesce("headers", sf.array())).alias("content"),
         sf.col("value").isNull().alias("tombstone"),
     )
 
 
 def _copies(records: DataFrame, old: Bounds) -> DataFrame:
-    """Return the new topic's records likewise, without copies of what is not compared.
+    """Return the new topic's records in the columns of `_originals`, without copies of records outside `old`.
 
-    Null in `old_partition`: others have written the record.
+    `old_partition` is null if another writer wrote the record.
     """
     place = origin(sf.col("headers"))
     rows = records.select(
@@ -178,8 +185,8 @@ def _copies(records: DataFrame, old: Bounds) -> DataFrame:
         _content(sf.col("key"), without_origin(sf.col("headers"))).alias("content"),
         sf.col("value").isNull().alias("tombstone"),
     )
-    # Beyond `ends`, and what retention has deleted from the old topic since, has nothing to be compared with.
-    # A partition that the old topic has not got stays in, and is unmatched.
+    # Copies of records beyond `ends`, and of records that retention has deleted since, have nothing to be
+    # compared with. A copy that names a partition which the old topic does not have stays, and is unmatched.
     of_row = sf.col("old_partition")
     first = sf.coalesce(by_partition(old.starts, of_row), sf.lit(0))
     end = sf.coalesce(by_partition(old.ends, of_row), sf.lit(_MOST))
@@ -192,10 +199,10 @@ def _key(key: Column) -> Column:
 
 
 def _content(key: Column, headers: Column) -> Column:
-    """Return a hash of what a copy has to keep: key, value, headers in their order, timestamp.
+    """Return a 64-bit hash of what a copy must keep: key, value, headers in their order, and timestamp.
 
-    `xxhash64` passes over nulls: what is null is hashed for itself, so that a tombstone differs from an
-    empty value, and a null key from an empty one.
+    `xxhash64` skips nulls. So it is also hashed which parts are null: otherwise a tombstone would equal an
+    empty value, and a null key an empty key.
     """
     value = sf.col("value")
     pairs = sf.transform(
@@ -210,13 +217,17 @@ def _content(key: Column, headers: Column) -> Column:
 
 
 def _mark_faults(rows: DataFrame, *, compacted: bool) -> DataFrame:
-    """Return the rows with a column for each fault, 1 where the row has it.
+    """Return the rows with a column for each fault, 1 if the row has the fault and 0 if not.
 
-    In a window all rows of a key and old partition are sorted by their place there: an old record comes
-    first, then its copies.
+    A window has all rows of one key and old partition, sorted by their place in the old topic. At each place
+    the old record comes first, then its copies.
+
+    Args:
+        rows: the rows of `_originals` and `_copies`, with the partition where they belong as `place`.
+        compacted: whether one of the topics is compacted.
     """
-    # By the two alone, so that what is summed by key later needs no second shuffle. Records without a key
-    # are together in a window for each partition, and not in one of all.
+    # Shuffled by these two columns only, so that the later sum by key needs no second shuffle. `place` is one
+    # of them, so that records without a key are spread over many tasks.
     rows = rows.repartition("place", "key")
     unit = Window.partitionBy("place", "key", "old_partition")
     along = unit.orderBy("old_offset", "copy", "offset")
@@ -228,11 +239,11 @@ def _mark_faults(rows: DataFrame, *, compacted: bool) -> DataFrame:
     after_original = follows & ~sf.lag("copy").over(along)
     highest = sf.max("offset").over(along.rowsBetween(Window.unboundedPreceding, -1))
     of_copy = sf.col("copy") & sf.col("old_partition").isNotNull()
-    # Only records of one key have an order to keep: those without a key are never out of order.
+    # Only the records of one key have an order. Records without a key are never out of order.
     keyed = sf.col("key").isNotNull()
     lost = ~sf.col("copy") & ~copied
     if compacted:
-        # Of a key only the last record has to be there, unless it is a tombstone, which may be gone by now.
+        # Compaction keeps only the last record of a key, and removes that one, too, if it is a tombstone.
         last = sf.max(sf.when(~sf.col("copy"), here)).over(unit) == here
         lost = lost & last & ~sf.col("tombstone")
     faults = {
@@ -247,7 +258,13 @@ def _mark_faults(rows: DataFrame, *, compacted: bool) -> DataFrame:
 
 
 def _sum_by_place(marked: DataFrame) -> DataFrame:
-    """Return records, keys, strays, copies and faults by `place`, the partition where they belong."""
+    """Return a row for each `place`, the partition where records belong, with its counts.
+
+    Columns: those of `_FAULTS` and `_COUNTS`, and `copies`.
+
+    Args:
+        marked: rows as `_mark_faults` returns them.
+    """
     original = ~sf.col("copy")
     of_others = sf.col("copy") & sf.col("old_partition").isNull()
     by_key = marked.groupBy("place", "key").agg(
@@ -273,7 +290,7 @@ def _sum_by_place(marked: DataFrame) -> DataFrame:
 
 
 def _examples(marked: DataFrame) -> tuple[str, ...]:
-    """Return a sentence for each of some faulty records."""
+    """Return a sentence for each of some faulty records, at most `EXAMPLES`; both topics are read again."""
     faulty = marked.where(sum((sf.col(name) for name in _FAULTS), sf.lit(0)) > 0)
     shown = sf.substring(sf.col("key").cast("string"), 1, 60).alias("shown")
     columns = ("old_partition", "old_offset", "partition", "offset", "place", *_FAULTS)
@@ -281,7 +298,7 @@ def _examples(marked: DataFrame) -> tuple[str, ...]:
 
 
 def _sentence(row: Row) -> str:
-    """Return what is wrong with a record, where it is and where it came from."""
+    """Return a sentence on a faulty record: its key, its old place, its new place and its faults."""
     was = "of others" if row["old_partition"] is None else f"{row['old_partition']}:{row['old_offset']}"
     there = "" if row["partition"] is None else f", now {row['partition']}:{row['offset']}"
     faults = [name.replace("_", " ") for name in _FAULTS if row[name]]
@@ -292,7 +309,16 @@ def _sentence(row: Row) -> str:
 def _evidence(
     source: str, target: str, old: Bounds, new: Bounds, total: Mapping[str, int], *, compacted: bool
 ) -> Evidence:
-    """Return what was read, and what is taken for granted."""
+    """Return the evidence of a proof: what was read, and what is assumed.
+
+    Args:
+        source: the old topic.
+        target: the new topic.
+        old: the bounds within which the old topic was read.
+        new: the bounds of the new topic.
+        total: the counts over all partitions.
+        compacted: whether one of the topics is compacted.
+    """
     sources = tuple(
         f"the committed records of topic {topic!r} from offset {_offsets_text(bounds.starts)} up to "
         f"{_offsets_text(bounds.ends)}"
@@ -318,7 +344,7 @@ def _evidence(
 
 
 def _offsets_text(offsets: Mapping[int, int]) -> str:
-    """Return the offsets by partition, the first six of them."""
+    """Return the offsets of the first six partitions as text, and how many more there are."""
     some = sorted(offsets.items())[:6]
     more = f" and {len(offsets) - len(some)} more" if len(offsets) > len(some) else ""
     return ", ".join(f"{partition}:{offset:,}" for partition, offset in some) + more

@@ -1,7 +1,7 @@
 """Read the old and the new topic, and ask the cluster where they begin and end.
 
-Everything is read at `read_committed`: records of aborted transactions and control records are never seen.
-Offsets are therefore those of readers of committed records, up to the first open transaction.
+Everything is read with `read_committed`, so records of aborted transactions are never seen. For the same
+reason a partition ends where its first open transaction begins.
 """
 
 from __future__ import annotations
@@ -30,13 +30,16 @@ _ORIGIN = r"^[0-9]{1,9}:[0-9]{1,18}$"
 """Pattern of the header's value. Longer numbers, which no topic reaches, would not fit Spark's integers."""
 
 _NONE = -1
-"""An offset that no partition has."""
+"""An offset that no partition has, which stands for a missing one."""
 
 _COMPACTS, _STAMPS = "cleanup.policy", "message.timestamp.type"
 
 
 class Bounds(NamedTuple):
-    """Bounds the records of a topic, by partition: from `starts` up to and without `ends`."""
+    """Names offsets of each partition of a topic: from `starts` up to, but not including, `ends`.
+
+    Both map a partition to an offset, for the same partitions.
+    """
 
     starts: Mapping[int, int]
     ends: Mapping[int, int]
@@ -53,7 +56,7 @@ def reader_options(config: Mapping[str, str], topic: str) -> dict[str, str]:
         InvalidConfigError: a setting is named as an option, with "kafka." before it.
     """
     settings = {f"kafka.{name}": value for name, value in librdkafka_names(config).items()}
-    # Last, so that it wins: a copy of aborted records would bring them back to life.
+    # Last, so that it wins over the settings: a copy must not contain records of aborted transactions.
     committed = {"kafka.isolation.level": "read_committed"}
     return {**settings, **committed, "subscribe": topic, "includeHeaders": "true"}
 
@@ -65,7 +68,7 @@ def read_topic(spark: SparkSession, config: Mapping[str, str], topic: str, bound
         spark: a session that knows the format (`register`).
         config: librdkafka's settings.
         topic: name of the topic.
-        bounds: have an offset for each of its partitions.
+        bounds: the offsets to read of each of its partitions.
     """
     offsets = {
         name: json.dumps({topic: {str(partition): offset for partition, offset in side.items()}})
@@ -90,7 +93,7 @@ def topic_bounds(config: Mapping[str, str], topic: str) -> Bounds:
 
 
 class TopicPair(NamedTuple):
-    """Bounds of the old topic and of the new one, and whether one of them is compacted."""
+    """Holds the bounds of the old and of the new topic, and whether at least one of them is compacted."""
 
     old: Bounds
     new: Bounds
@@ -98,11 +101,12 @@ class TopicPair(NamedTuple):
 
 
 def topic_pair(spark: SparkSession, config: Mapping[str, str], source: str, target: str) -> TopicPair:
-    """Make a session know the format, and return what both topics have now.
+    """Make the format known to a session, and return the bounds that both topics have now.
 
     Raises:
         AccessError: this user may not see whether the topics are compacted.
         MissingDependencyError: this Spark has no Python data sources, or confluent-kafka is missing.
+        UnknownTopicError, BrokerUnreachableError, InvalidConfigError: as in `topic_bounds`.
     """
     register(spark)
     old, new = topic_bounds(config, source), topic_bounds(config, target)
@@ -121,12 +125,16 @@ def check_keeps_times(config: Mapping[str, str], topic: str) -> None:
 
 
 def _settings(config: Mapping[str, str], topics: set[str], name: str) -> dict[str, str]:
-    """Return a setting by topic; AccessError if this user may not see it.
+    """Return topic -> value of one of its settings.
 
     Args:
-        config: Kafka's settings for a reader.
-        topics: at least one; a set, because librdkafka cannot read the answer about a topic asked for twice.
-        name: that of the setting.
+        config: librdkafka's settings for a reader.
+        topics: the topics, at least one. A set, because librdkafka cannot read the answer to a request that
+            names a topic twice.
+        name: name of the setting.
+
+    Raises:
+        AccessError: this user may not see the settings.
     """
     options = read_options(reader_options(config, min(topics)), os.environ, EARLIEST)
     admin = quiet_client(confluent_kafka.admin.AdminClient, options.config, [])
@@ -148,12 +156,12 @@ def _settings(config: Mapping[str, str], topics: set[str], name: str) -> dict[st
 
 
 def with_origin(headers: Column, partition: Column, offset: Column) -> Column:
-    """Return the headers with one more at the end, which names a place in the old topic.
+    """Return the headers with one more at the end, which names the record's place in the old topic.
 
     Args:
-        headers: of the record; null for none.
+        headers: the headers of the record; null if it has none.
         partition: its partition in the old topic.
-        offset: its offset there.
+        offset: its offset in that partition.
     """
     place = sf.concat_ws(":", partition.cast("string"), offset.cast("string")).cast("binary")
     origin = sf.array(sf.struct(sf.lit(HEADER).alias("key"), place.alias("value"))).cast(HEADERS)
@@ -161,10 +169,10 @@ def with_origin(headers: Column, partition: Column, offset: Column) -> Column:
 
 
 def without_origin(headers: Column) -> Column:
-    """Return the headers without the last one, if that names a place in the old topic; [] for null.
+    """Return the headers without the last one if the copy has added that; [] for null.
 
-    A topic that was reshaped before has such a header from then, which is one of its own: only the last is
-    the copy's.
+    If the old topic was itself a copy, its records have such a header, too. That one stays: only the last
+    header is from this copy.
     """
     present = _present(headers)
     rest = sf.slice(present, sf.lit(1), sf.size(present) - 1)
@@ -190,17 +198,19 @@ def by_partition(offsets: Mapping[int, int], partition: Column) -> Column:
     """Return the offset of each row's partition, a bigint; null for a partition that `offsets` lacks.
 
     Args:
-        offsets: by partition.
-        partition: of each row.
+        offsets: partition -> offset.
+        partition: the column with each row's partition.
     """
-    # One literal that Spark folds: an array of a thousand literals would cost a thousand calls of the JVM.
+    # The table is one literal text, which Spark splits when it plans the query. An array of literals would
+    # cost one call to the JVM for each partition.
     table = ",".join(str(offsets.get(number, _NONE)) for number in range(max(offsets, default=0) + 1))
     listed = sf.split(sf.lit(table), ",").cast("array<bigint>")
     return sf.nullif(sf.get(listed, partition), sf.lit(_NONE))
 
 
 def _last(headers: Column) -> Column:
-    """Return the last header, null if there is none; `element_at` fails on an empty array in ANSI mode."""
+    """Return the last header; null if there is none."""
+    # `try_element_at`, because `element_at` fails on an empty array in ANSI mode.
     return sf.try_element_at(headers, sf.lit(-1))
 
 

@@ -1,4 +1,4 @@
-"""Asks the cluster about its topics before anything is sent."""
+"""Ask the cluster about its topics before anything is sent."""
 
 from __future__ import annotations
 
@@ -25,21 +25,26 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
 ANSWER_WITHIN_S = 10.0
+"""Seconds that one question waits for its answer."""
+
 _log = logging.getLogger("copartition")
 _ADDRESSES = ("bootstrap.servers", "metadata.broker.list")  # two names of one setting
 
 
 _LONGEST_S = 86_400.0
+"""Seconds that a write waits for brokers at most, even if its records may wait for ever."""
+
 _NO_ID = str(confluent_kafka.Uuid(0, 0))
+"""The topic id in the answer of a broker that knows no topic ids."""
 
 
 class Topics(NamedTuple):
-    """The topics that may be written, as the cluster describes them when a write begins.
+    """Holds the topics that may be written, as the cluster describes them when a write begins.
 
     Attributes:
         counts: partition count of each topic.
-        ids: the cluster's id of each topic, by which one that was deleted and created anew is told from the
-            one before; without those of which brokers tell none.
+        ids: the cluster's id of each topic. A topic that is deleted and created again gets another id.
+            Topics of which brokers tell no id are missing.
     """
 
     counts: Mapping[str, int]
@@ -47,16 +52,16 @@ class Topics(NamedTuple):
 
 
 def first_wait_s(config: Mapping[str, str]) -> float:
-    """Return for how many seconds the first question of a write waits for brokers: as long as its records."""
+    """Return how many seconds a write's first question waits for brokers: as long as a record may wait."""
     return min(patience_s(config), _LONGEST_S)
 
 
 def existing_topics(config: Mapping[str, str], within_s: float = ANSWER_WITHIN_S) -> Topics:
-    """Return every topic that this client may see.
+    """Return all topics that this client may see.
 
     Args:
-        config: librdkafka's settings; those of security may be Java's.
-        within_s: seconds for a cluster that does not answer.
+        config: librdkafka's settings; those of security may have the Java client's names.
+        within_s: seconds to wait for an answer.
 
     Raises:
         InvalidConfigError: librdkafka refuses the configuration, or it names no broker.
@@ -68,21 +73,28 @@ def existing_topics(config: Mapping[str, str], within_s: float = ANSWER_WITHIN_S
 
 
 def partition_count(topic: str, config: Mapping[str, str]) -> int:
-    """Return how many partitions a topic has, by the cluster's own account; asking does not create it.
-
-    `config` has librdkafka's settings, "bootstrap.servers" at least; those of security may be Java's. Errors
-    are those of `existing_topics`, after 10 s, and UnknownTopicError if the cluster has no such topic.
+    """Return how many partitions a topic has in the cluster; asking does not create it.
 
     >>> partition_count("orders", config)
     12
+
+    Args:
+        topic: name of the topic.
+        config: librdkafka's settings, "bootstrap.servers" at least; those of security may have the Java
+            client's names.
+
+    Raises:
+        UnknownTopicError: the cluster has no such topic, or this user may not see it.
+        InvalidConfigError: librdkafka refuses the configuration, or it names no broker.
+        BrokerUnreachableError: no broker answers within 10 seconds, or it refuses us.
     """
     return len(partitions_of(topic, _ask(config, ANSWER_WITHIN_S, topic)[1][topic], config))
 
 
 def partitions_of(topic: str, metadata: Any, config: Mapping[str, str]) -> list[int]:
-    """Return the partitions of a topic by its metadata.
+    """Return the partition numbers in a topic's metadata, ascending.
 
-    UnknownTopicError if the cluster has no such topic.
+    UnknownTopicError if the metadata has none: the topic does not exist, or this user may not see it.
     """
     if not metadata.partitions:
         why = f" ({metadata.error.str()})" if metadata.error is not None else ""
@@ -96,7 +108,7 @@ def partitions_of(topic: str, metadata: Any, config: Mapping[str, str]) -> list[
 def _ask(
     config: Mapping[str, str], timeout_s: float, topic: str | None
 ) -> tuple[AdminClient, dict[str, Any]]:
-    """Return a client, and what the cluster says about all topics, or about one."""
+    """Return a new admin client, and topic -> metadata of all topics or of one; see `first_answer`."""
     errors: list[KafkaError] = []
     admin = _admin(config, errors)
     return admin, first_answer(admin, config, errors, timeout_s=timeout_s, topic=topic).topics
@@ -107,14 +119,14 @@ def _admin(config: Mapping[str, str], errors: list[KafkaError]) -> AdminClient:
         raise InvalidConfigError(
             "the settings name no broker: give 'bootstrap.servers', for example 'localhost:9092'"
         )
-    # Asked for by name, a topic would else come to be where brokers have `auto.create.topics.enable`.
+    # Otherwise brokers with `auto.create.topics.enable` would create a topic that is asked for by its name.
     settings = {**librdkafka_security(config), "allow.auto.create.topics": False}
     admin: AdminClient = quiet_client(confluent_kafka.admin.AdminClient, settings, errors)
     return admin
 
 
 def _ids(admin: AdminClient, topics: Collection[str]) -> dict[str, str]:
-    """Return the ids of topics, "" for one that is gone, without those of which the cluster tells nothing."""
+    """Return topic -> id; "" for a topic that is gone. Topics without an id in the cluster are missing."""
     if not topics:
         return {}
     collection = confluent_kafka.TopicCollection([*topics])
@@ -129,10 +141,14 @@ def _ids(admin: AdminClient, topics: Collection[str]) -> dict[str, str]:
 
 
 def check_same_topics(config: Mapping[str, str], ids: Mapping[str, str]) -> None:
-    """Raise TopicChangedError if a topic is gone since its id was asked for, or another has its name.
+    """Raise TopicChangedError if a topic was deleted since its id was asked for, even if it exists again.
 
-    Records that were acknowledged before that are lost. Brokers that do not answer are not waited for: the
-    records are acknowledged, so that nothing is known to be wrong.
+    Records that were acknowledged before that are lost. Brokers that do not answer raise nothing: all records
+    are acknowledged, so nothing is known to be wrong.
+
+    Args:
+        config: librdkafka's settings.
+        ids: topic -> its id when the write began.
     """
     now = _ids(_admin(config, []), ids.keys())
     for name, topic_id in ids.items():
@@ -146,21 +162,23 @@ def check_same_topics(config: Mapping[str, str], ids: Mapping[str, str]) -> None
 def first_answer(
     client: Any, config: Mapping[str, str], errors: list[KafkaError], *, timeout_s: float, topic: str | None
 ) -> Any:
-    """Return the metadata of all topics, or of one.
+    """Return the cluster's metadata of all topics, or of one.
 
-    BrokerUnreachableError if no broker answers or lets us in. After a second and a half without an answer a
-    warning in the driver's log says so, and why.
+    After a second and a half without an answer, a warning in the driver's log says so and why.
 
     Args:
-        client: not used before.
-        config: its settings, for the message.
-        errors: has what its `error_cb` was called with.
-        timeout_s: seconds for a cluster that does not answer.
+        client: a consumer or an admin client.
+        config: the client's settings, for messages.
+        errors: the list to which the client's `error_cb` adds errors.
+        timeout_s: seconds to wait for an answer.
         topic: the only topic to ask about; None for all.
+
+    Raises:
+        BrokerUnreachableError: no broker answers in time, or the brokers refuse this client.
     """
 
     def tell(why: str) -> None:
-        # Without a handler, as in the processes in which Spark plans, this is a line on standard error.
+        # Python processes in which Spark plans have no log handler: there this is a line on standard error.
         address = _address(config)
         _log.warning("copartition: no broker of %r answers yet, given %g s: %s", address, timeout_s, why)
 
@@ -174,41 +192,44 @@ def first_answer(
 
 
 def _address(config: Mapping[str, str]) -> str:
-    """Return the brokers that the settings name; "" for none."""
+    """Return the bootstrap servers that the settings name; "" if they name none."""
     return next((config[name] for name in _ADDRESSES if config.get(name)), "")
 
 
 def checked_topics(options: SinkOptions, computed_for: int | None, within_s: float) -> Topics:
-    """Return the topics that `options` allow to be written.
+    """Return the topics that may be written: the topic of the options, or all if the rows name theirs.
 
     Args:
-        options: the write.
-        computed_for: the count of the rows' partition column; None if that is not known.
-        within_s: seconds for a cluster that does not answer.
+        options: the options of the write.
+        computed_for: the partition count for which the rows' partitions were computed; None if unknown.
+        within_s: seconds to wait for an answer.
 
     Raises:
         UnknownTopicError: the cluster has no such topic.
-        PartitionCountError: the topic has another count than `options` or the column say.
+        PartitionCountError: the topic has another count than the options or `computed_for` say.
+        InvalidConfigError, BrokerUnreachableError: as in `existing_topics`.
     """
     if options.topic is None:
         return existing_topics(options.config, within_s)
     admin, topics = _ask(options.config, within_s, options.topic)
     actual = len(partitions_of(options.topic, topics[options.topic], options.config))
-    # Both are compared with the cluster: an option could hide that the column was made for another count.
+    # Both counts are compared with the cluster's. The option alone could hide that the column was computed
+    # for another count.
     for count in (options.partitions, computed_for):
         check_count(options.topic, actual, count)
     return Topics({options.topic: actual}, _ids(admin, [options.topic]))
 
 
 def check_count(topic: str, actual: int, computed_for: int | None) -> None:
-    """Raise PartitionCountError if partitions were computed for another (known) count than the topic has.
+    """Raise PartitionCountError if partitions were computed for another count than the topic has.
 
     Args:
-        topic: for the message.
-        actual: partitions of the topic.
-        computed_for: the count by which rows were placed; None if it is not known.
+        topic: name of the topic, for the message.
+        actual: partition count of the topic.
+        computed_for: the count for which rows were placed; None if it is unknown, which raises nothing.
     """
-    # A count that is too small is accepted by every broker, and puts keys elsewhere than other producers do.
+    # Brokers accept rows that were placed for a smaller count, but then keys lie elsewhere than other
+    # producers put them.
     if computed_for not in {None, actual}:
         raise PartitionCountError(
             f"column 'partition' was computed for {computed_for} partitions, and topic {topic!r} has "
@@ -217,12 +238,12 @@ def check_count(topic: str, actual: int, computed_for: int | None) -> None:
 
 
 def check_unchanged(topic: str, before: int, now: int) -> None:
-    """Raise PartitionCountError if a topic's count has changed since the write of its rows began.
+    """Raise PartitionCountError if a topic's partition count has changed since the write began.
 
     Args:
-        topic: for the message.
-        before: partitions when the write began.
-        now: partitions as the cluster says now.
+        topic: name of the topic, for the message.
+        before: its partition count when the write began.
+        now: its partition count now.
     """
     if now != before:
         raise PartitionCountError(

@@ -1,6 +1,6 @@
-"""Writing with Spark's own Kafka connector: what it does not check, checked before.
+"""Check rows before they are written with Spark's own Kafka connector, which does not check them itself.
 
-The connector is at least once. The tasks of an executor share a producer, whose buffer holds 32 MiB
+The connector writes at least once. The tasks of an executor share one producer, whose buffer holds 32 MiB
 (`kafka.buffer.memory`).
 """
 
@@ -25,23 +25,27 @@ def checked_for_topic(
     profile: str | None = None,
     partition: str | None = None,
 ) -> DataFrame:
-    """Return the same rows, fit for `format("kafka")` and this topic.
+    """Return the same rows after checks that `format("kafka")` does not make before it writes to a topic.
 
-    The connector itself ignores a column it does not know, such as `Partition`, never compares partitions
-    with the topic's count (too small a count is silently wrong, too large a one fails after a minute of
-    waiting), and has no timestamp column. Asks the cluster once, now. A task fails on a partition that the
-    topic does not have, and on the first keyed row that is elsewhere than the profile puts its key.
+    The connector ignores a column that it does not know, such as `Partition`. It does not compare partitions
+    with the topic's count: rows that were placed for too small a count are written to wrong partitions, and a
+    partition that does not exist fails after a minute of waiting. It writes no timestamps.
+
+    The cluster is asked once, when this is called. The rows are checked when they are written: a task fails
+    at a partition that the topic does not have, and at a keyed row whose partition is another than the one
+    that the profile gives its key.
 
     >>> checked_for_topic(df.select("*", kafka_partition("key", 6)), "orders", config)
     Traceback (most recent call last):
     spark_integration.errors.PartitionCountError: ...
 
     Args:
-        df: rows with the connector's columns: value, and as wanted key, partition, headers.
-        topic: the topic they will be written to.
-        config: librdkafka's settings to reach the cluster with, "bootstrap.servers" at least.
-        profile: whose rule places keys; by default the one that the column has noted, or else "java".
-        partition: "as it is" takes column `partition` whatever the keys are.
+        df: rows with the connector's columns: `value`, and if wanted `key`, `partition` and `headers`.
+        topic: the topic to which they will be written.
+        config: librdkafka's settings to reach the cluster, "bootstrap.servers" at least.
+        profile: the profile whose rule places keys. By default the one that column `partition` was computed
+            with, or else "java".
+        partition: "as it is" accepts column `partition` whatever the keys are.
 
     Raises:
         ColumnError: a column is unknown, missing or of the wrong type.
@@ -52,7 +56,7 @@ def checked_for_topic(
             other or the column.
     """
     columns = {field.name: field.dataType.simpleString() for field in df.schema.fields}
-    # The connector finds columns by their exact names and ignores all others.
+    # The connector finds columns by their exact names and ignores all others, so a misspelt one is refused.
     check_columns(columns, topic=topic)
     if "timestamp" in columns:
         raise ColumnError(
@@ -66,5 +70,5 @@ def checked_for_topic(
         return df
     check_count(topic, actual, notes.get(PARTITIONS))
     compared = None if rule is None else RowRule(sf.col("key"), rule)
-    # A null leaves the choice to the producer.
+    # A null is allowed: it leaves the choice of the partition to the producer.
     return df.withColumn("partition", checked_partition("partition", actual, compared, nulls=True))

@@ -1,4 +1,4 @@
-"""One task's records, produced and acknowledged."""
+"""Produce one task's records at least once, and wait until brokers have acknowledged them."""
 
 from __future__ import annotations
 
@@ -25,19 +25,21 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
 
 ASKED_S = 5.0
-"""Seconds for which a worker takes a topic's partition count for known before its next task begins."""
+"""Seconds for which a worker's later tasks rely on a partition count that an earlier task has asked for."""
 
 
 class Lease:
-    """A producer while one task has it: no other gets it before it is given back.
+    """Lends one of this process's producers to a task; no other task gets it before `give_back`.
 
-    `report` is the delivery callback, called for failures only.
+    Args:
+        config: librdkafka's settings. Only an idle producer with the same settings is used again.
+        report: the delivery callback, which is called for failures only.
 
     Attributes:
-        producer: the task's own until it is given back.
-        asked: when it last said how many partitions a topic has, in seconds of the monotonic clock, by topic.
-        _reports: a list with the callback of the task that has the producer now. The producer keeps the list,
-            so a later task can replace what is in it.
+        producer: belongs to the task until it is given back.
+        asked: topic -> when this producer last told its partition count, in seconds of the monotonic clock.
+        _reports: a list with one item, the callback of the task that has the producer now. The producer was
+            created with a function that calls this item, so a later task can set its own callback.
     """
 
     def __init__(
@@ -51,18 +53,22 @@ class Lease:
         self._reports[:] = [report]
 
     def give_back(self) -> list[Producer]:
-        """Keep the producer, which must have nothing queued; return the producers beyond the limit."""
+        """Keep the producer for later tasks; return the idle ones beyond `KEPT`, which the caller closes.
+
+        The producer must have no queued records.
+        """
         idle = _idle()
         idle[self._config] = (self.producer, self._reports, self.asked)
         return [idle.pop(next(iter(idle)))[0] for _ in range(len(idle) - KEPT)]
 
 
 def _create_producer(config: Mapping[str, str]) -> tuple[Producer, list[Any]]:
-    """Return a new producer, and the list in which it finds whom to report failures to."""
+    """Return a new producer, and the list whose first item it calls for a record that was not delivered."""
     reports: list[Callable[[KafkaError | None, Message], None]] = []
 
-    # After a fatal error confluent-kafka calls this with an exception of its own under way, which has to end
-    # the first call made here: a loop would take it for one of its own and leave it behind for good.
+    # Exactly one call and no loop. After a fatal error confluent-kafka calls this while an exception of its
+    # own is set. The first call made here must fail with that exception. A `for` loop would take it for an
+    # exception of its own, and the error would be lost.
     def report(error: KafkaError | None, message: Message) -> None:
         reports[0](error, message)
 
@@ -72,16 +78,17 @@ def _create_producer(config: Mapping[str, str]) -> tuple[Producer, list[Any]]:
 
 
 def _serves(producer: Producer) -> bool:
-    """Return whether an idle producer has met no fatal error since."""
+    """Return whether an idle producer still works: a fatal error since its last task makes it useless."""
     try:
         producer.poll(0)
-    except (confluent_kafka.KafkaException, SystemError):  # the latter where Python hides the former
+    # SystemError: so CPython reports a C function that returns a result with an exception set.
+    except (confluent_kafka.KafkaException, SystemError):
         return False
     return True
 
 
 def _idle() -> dict[tuple[tuple[str, str], ...], tuple[Producer, list[Any], dict[str, float]]]:
-    """Return the idle producers of this process by configuration, the one used last at the end."""
+    """Return the idle producers of this process: settings -> (producer, reports, asked), oldest first."""
     return process_store("producers")
 
 
@@ -93,23 +100,24 @@ def deliver(
     computed_for: int | None = None,
     rule: KeyRule | None = None,
 ) -> frozenset[str]:
-    """Produce every row, wait until the broker has acknowledged all of them, and return the topics written.
+    """Produce every row, wait until brokers have acknowledged all of them, and return the topics written.
 
-    Memory is bounded by librdkafka's queue: while it is full, this waits. After an error rows of earlier
-    batches may have been written; what was still queued is dropped. `counts` has the partition count of every
-    topic that may be written; `topic` is None if the rows name theirs; `computed_for`, the count of the
-    partition column, and `rule`, where keyed rows have to be, are None if that is not known.
-
-    Raises RecordError, RoutingError (a keyed row is elsewhere than `rule` says), PartitionCountError (a topic
-    has another count than its rows' partitions were computed for, or than `counts` say), DeliveryError.
+    librdkafka's queue bounds the memory: while it is full, this waits. After an error rows of earlier batches
+    may have been written; rows that were still queued are dropped.
 
     Args:
-        batches: the task's rows; batches without rows are passed over.
+        batches: the task's rows; batches without rows are skipped.
         config: librdkafka's settings.
-        counts: partitions of each topic that may be written.
-        topic: the topic of all rows, or None.
-        computed_for: the count that the partition column was made for, or None.
-        rule: where keyed rows have to be, or None.
+        counts: partition count of each topic that may be written.
+        topic: the topic of all rows; None if the rows name theirs.
+        computed_for: the count for which the rows' partitions were computed; None if unknown.
+        rule: the rule that gives each key its partition; None if rows are not checked.
+
+    Raises:
+        RecordError: a row cannot be a record.
+        RoutingError: a keyed row has another partition than `rule` gives it.
+        PartitionCountError: a topic has another count than `computed_for`, or than `counts` says.
+        DeliveryError: a record could not be produced, or was not acknowledged.
     """
     filled = (batch for batch in batches if batch.num_rows)
     first = next(filled, None)
@@ -122,7 +130,7 @@ def deliver(
     expected = counts if "partition" in first.schema.names else {}
     done_with = [producer]
     try:
-        # Before the first record: after it rows would be in the topic already.
+        # The partition count is checked before the first record: later, rows would be in the topic already.
         wait_s = first_wait_s(config)
         _check_growth(lease, _topics_to_ask(lease, topics), expected, within_s=wait_s, must_answer=True)
         for batch in chain([first], filled):
@@ -132,16 +140,17 @@ def deliver(
             deliveries.check()
         for _ in deliveries.waits(producer.flush, producer.__len__):
             deliveries.check()
-        # A topic that grew meanwhile: the rows are where they were meant to be, but no longer where their
-        # keys belong.
+        # Checked again. If a topic has grown meanwhile, the rows are in the partitions that they name, but
+        # their keys belong elsewhere now.
         named = topics & expected.keys()
         _check_growth(lease, named, expected, within_s=ANSWER_WITHIN_S, must_answer=False)
     except BaseException as error:
-        # What is still queued must not reach the topic after the task has failed: Spark runs it again.
+        # Queued records must not reach the topic after the task has failed: Spark runs the task again, and
+        # they would be there twice.
         producer.purge()
         deliveries.serve(producer.flush, WAIT_S)
         if isinstance(error, confluent_kafka.KafkaException | DeliveryError) and deliveries.fatal is not None:
-            error = deliveries.fatal  # whatever it was that told first
+            error = deliveries.fatal  # the cause, whichever error was raised first
         if isinstance(error, confluent_kafka.KafkaException):
             raise DeliveryError(f"a record could not be produced: {describe_error(error.args[0])}") from error
         raise
@@ -154,9 +163,9 @@ def deliver(
 
 
 def _topics_to_ask(lease: Lease, topics: Iterable[str]) -> list[str]:
-    """Return the topics of which this producer has said nothing for `ASKED_S`, in the tasks before.
+    """Return the topics whose partition count this producer has not told within the last `ASKED_S` seconds.
 
-    Of many small tasks each would ask what the one before has just been told.
+    Without this, each of many small tasks would ask again what the task before it has just asked.
     """
     since = time.monotonic() - ASKED_S
     return [topic for topic in topics if lease.asked.get(topic, -math.inf) < since]
@@ -170,10 +179,18 @@ def _check_growth(
     within_s: float,
     must_answer: bool,
 ) -> None:
-    """Ask for these topics; raise if one has another partition count than is expected of it.
+    """Ask for the partition counts of topics, and raise PartitionCountError if one is not as expected.
 
-    Before the first record that makes the connection by which an idempotent producer gets its id at once.
-    Afterwards brokers that are silent fail no task, whose records are all acknowledged.
+    Before the first record this also makes the connection over which an idempotent producer gets its id
+    without a wait.
+
+    Args:
+        lease: the producer that asks; the time of each answer is noted in it.
+        topics: the topics to ask about.
+        expected: topic -> partition count when the write began; other topics are not compared.
+        within_s: seconds to wait for each answer.
+        must_answer: whether KafkaException is raised if brokers do not answer. Not after the last record:
+            all records are acknowledged then, so the task has succeeded.
     """
     for topic in topics:
         try:
@@ -189,33 +206,33 @@ def _check_growth(
 
 
 def _topics(batch: pa.RecordBatch, topic: str | None, counts: Mapping[str, int]) -> set[str]:
-    """Return the topics of a batch that the cluster knows."""
+    """Return the topics of a batch that are in `counts`, the topics that may be written."""
     names = {topic} if topic is not None else {*batch.column("topic").unique().to_pylist()}
     return names & counts.keys()
 
 
 def send(producer: Producer, deliveries: Deliveries, columns: list[Iterable[Any]]) -> None:
-    """Hand over a batch's records, given as the arguments of `produce`.
+    """Put a batch's records into librdkafka's queue, from which it sends them to brokers.
 
-    The records go into librdkafka's queue, not to a broker: errors of delivery come later, to `deliveries`.
-    While the queue is full, this serves the producer until there is room.
+    While the queue is full, this waits for room. A failed delivery is reported to `deliveries` later.
 
     Args:
         producer: takes the records.
-        deliveries: hears of failures while this waits.
-        columns: as `records.records` gives them.
+        deliveries: the failures of this task; looked at while this waits.
+        columns: the arguments of `produce`, as `records.records` returns them.
 
     Raises:
-        DeliveryError: a record was not delivered, or is larger than all that may be queued.
+        DeliveryError: a record was not delivered, or is larger than the whole queue.
     """
     places = list(columns[3])
     at = iter(places)
     rows = zip(*columns[:3], at, *columns[4:], strict=False)
     while True:
         try:
-            deque(starmap(producer.produce, rows), maxlen=0)  # a loop without a line of Python
+            deque(starmap(producer.produce, rows), maxlen=0)  # a loop that runs in C, for speed
         except BufferError:
-            # The iterator tells how many rows `produce` has taken: the last one of them met a full queue.
+            # `length_hint` tells how many rows are left. The last row that was taken met the full queue: it
+            # is produced again.
             row = len(places) - length_hint(at) - 1
             record = [column[row] if isinstance(column, list) else next(iter(column)) for column in columns]
             _produce_once_there_is_room(producer, deliveries, record)
@@ -226,8 +243,13 @@ def send(producer: Producer, deliveries: Deliveries, columns: list[Iterable[Any]
 def _produce_once_there_is_room(producer: Producer, deliveries: Deliveries, record: Sequence[Any]) -> None:
     """Produce one record as soon as librdkafka's queue has room for it.
 
+    Args:
+        producer: the producer whose queue was full.
+        deliveries: the failures of this task.
+        record: the arguments of `produce`.
+
     Raises:
-        DeliveryError: the queue is empty and the record still does not fit.
+        DeliveryError: another record was not delivered; or the queue is empty, and the record does not fit.
     """
     for left in deliveries.waits(producer.poll, producer.__len__):
         deliveries.check()
@@ -244,8 +266,8 @@ def _produce_once_there_is_room(producer: Producer, deliveries: Deliveries, reco
 
 
 def _close(producer: Producer, deliveries: Deliveries) -> None:
-    """End a producer that has nothing queued."""
-    # Not left to the garbage collector: a worker that Spark uses again would go on connecting.
-    # Closing would wait without end for what is still queued.
+    """Close a producer, unless it has queued records."""
+    # Closed here and not by the garbage collector: a Spark worker lives on, and the producer would go on
+    # connecting to brokers. But close() waits for queued records without a limit.
     if not len(producer):
         deliveries.serve(lambda _: producer.close(), 0)

@@ -1,4 +1,4 @@
-"""Reads the sink's options: Spark's options and the environment in, librdkafka's configuration out."""
+"""Read the sink's options and the environment, and make librdkafka's configuration of them."""
 
 from __future__ import annotations
 
@@ -25,25 +25,28 @@ OWN_OPTIONS = (
     "exactlyOnce",
 )
 SPARK_OPTIONS = frozenset({"path", "checkpointlocation", "queryname"})
-"""Options that Spark itself may pass along."""
+"""Options of Spark's own that it may pass on to a data source, in lower case; they are ignored."""
 
 ENVIRONMENT = ("KAFKA_BOOTSTRAP_SERVERS", "KAFKA_SECURITY_PROTOCOL", "KAFKA_SASL_", "KAFKA_SSL_")
-"""Variables, and prefixes of variables, that stand in for options: KAFKA_SASL_USERNAME is sasl.username."""
+"""Environment variables, or prefixes of them, that are settings: KAFKA_SASL_USERNAME is sasl.username."""
 
-# As the Java producer, so that a record without partition lands where that client puts it, a retry neither
-# duplicates nor reorders, a dead broker is noticed after two minutes, and a task holds little memory. A batch
-# may wait until it is full, which spares the broker; at the end of a task none waits. A topic that goes away
-# during a write does not come back with as many partitions as the broker likes. A new client opens its second
-# connection after half of the backoff (11 ms at least), for which a small task else waits longest.
 DEFAULTS = {
+    # A record without a partition goes where the Java producer would put it.
     "partitioner": "murmur2_random",
+    # As in Java: a record that no broker takes for two minutes is given up.
     "delivery.timeout.ms": "120000",
+    # Batches may wait until they are full, which makes fewer requests. A task's flush at its end sends all.
     "linger.ms": "50",
+    # Bounds the memory of a task: at most so many KiB of records are queued.
     "queue.buffering.max.kbytes": "65536",
+    # A topic that is deleted during a write must not be created anew with the broker's default count.
     "allow.auto.create.topics": "false",
+    # A new client waits half of this (at least 11 ms) before it opens its second connection. In a small task
+    # that is the longest wait.
     "reconnect.backoff.ms": "20",
 }
-# librdkafka refuses these beside an idempotent producer; who sets one wants the plain producer, as in Java.
+# librdkafka refuses these settings for an idempotent producer. A user who sets one gets a producer that is
+# not idempotent, as in Java.
 NOT_IDEMPOTENT = frozenset(
     {
         "acks",
@@ -58,16 +61,16 @@ NOT_IDEMPOTENT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SinkOptions:
-    """Says what a write was asked to do.
+    """Holds the options of a write, read and checked; None stands for an option that is not given.
 
     Attributes:
         config: librdkafka's producer settings.
-        topic: that of every row; None if the rows name theirs.
-        partitions: the count by which the rows' partitions were computed; None if it is not said.
-        tasks: in how many Spark partitions they are laid out, as given to `route`; None if it is not said.
-        profile: the profile by which they were; None if it is not said.
-        partition: `columns.AS_IT_IS` if rows are written by their column 'partition' unchecked; else None.
-        once: None for a write that is at least once.
+        topic: the topic of every row; None if each row names its own.
+        partitions: the partition count for which the rows' partitions were computed.
+        tasks: in how many Spark partitions the rows are laid out, as given to `route`.
+        profile: the profile with which the rows' partitions were computed.
+        partition: `columns.AS_IT_IS` if rows are written to the partition in their column, without a check.
+        once: the options of an exactly-once write; None for a write that is at least once.
     """
 
     config: Mapping[str, str] = field(repr=False)  # it may hold a password
@@ -80,10 +83,15 @@ class SinkOptions:
 
 
 def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> SinkOptions:
-    """Read a write's options, in which `kafka.` marks a setting of librdkafka.
+    """Read a write's options; those with the prefix `kafka.` are settings of librdkafka.
 
-    An option wins over the driver's environment variables. InvalidConfigError where one is unknown or has no
-    meaning, or the brokers are missing.
+    Args:
+        options: the options that Spark passes, by name.
+        environment: the driver's environment variables. An option wins over a variable.
+
+    Raises:
+        InvalidConfigError: an option is unknown, has no valid value or contradicts another one, or no brokers
+            are given.
     """
     own = read_own(options, OWN_OPTIONS, "sink")
     config = client_settings(options, environment)
@@ -113,7 +121,7 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
 
 
 def librdkafka_names(config: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the settings; InvalidConfigError if one is named as the options of a reader or writer are."""
+    """Return the settings unchanged; InvalidConfigError if a name has the prefix `kafka.` of options."""
     for name in config:
         if name.lower().startswith("kafka."):
             raise InvalidConfigError(
@@ -124,11 +132,17 @@ def librdkafka_names(config: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def read_own(options: Mapping[str, str], names: Iterable[str], what: str) -> dict[str, str]:
-    """Return the options that are not librdkafka's or Spark's, by their names in lower case.
+    """Return the options without the prefix `kafka.`, by their names in lower case.
 
-    InvalidConfigError if this sink or source, as which `what` goes, has no option of that name.
+    Args:
+        options: the options that Spark passes.
+        names: the options that this sink or source has.
+        what: "sink" or "source", for the message.
+
+    Raises:
+        InvalidConfigError: there is no option of that name.
     """
-    # Spark passes options with their case lost or kept, by how they were given.
+    # Spark keeps or loses the case of an option's name, depending on how the option was given.
     own = {name.lower(): value for name, value in options.items() if not name.lower().startswith("kafka.")}
     lowered = {name.lower(): name for name in names}
     for name in own.keys() - lowered.keys() - SPARK_OPTIONS:
@@ -141,15 +155,16 @@ def read_own(options: Mapping[str, str], names: Iterable[str], what: str) -> dic
 
 
 def read_number(own: Mapping[str, str], name: str, least: int, most: int) -> int | None:
-    """Return a number among the own options.
-
-    None if it is not given, InvalidConfigError if it is none.
+    """Return the value of an option that is a whole number; None if the option is not given.
 
     Args:
         own: the options by names in lower case.
-        name: of the option, as people write it.
-        least: the smallest value that it may have.
-        most: the largest.
+        name: the option's name, as users write it.
+        least: the lowest value that it may have.
+        most: the highest value that it may have.
+
+    Raises:
+        InvalidConfigError: the value is not a whole number from `least` to `most`.
     """
     text = own.get(name.lower())
     number = None if text is None else parse_number(text, most)
@@ -161,9 +176,9 @@ def read_number(own: Mapping[str, str], name: str, least: int, most: int) -> int
 
 
 def read_truth(own: Mapping[str, str], name: str, *, default: bool = False) -> bool:
-    """Return whether one of the own options is true.
+    """Return whether an option is "true", in any case; `default` if it is not given.
 
-    InvalidConfigError if it is neither true nor false.
+    InvalidConfigError if its value is neither "true" nor "false".
     """
     text = own.get(name.lower(), str(default)).strip().lower()
     if text not in {"true", "false"}:
@@ -172,9 +187,16 @@ def read_truth(own: Mapping[str, str], name: str, *, default: bool = False) -> b
 
 
 def client_settings(options: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Return settings of librdkafka, which environment variables and the options stand for; the latter win.
+    """Return the settings of librdkafka that the environment and the options give; an option wins.
 
-    InvalidConfigError if a setting of Java's has no counterpart, or the brokers are missing.
+    Settings of security may have the Java client's names.
+
+    Args:
+        options: all options that Spark passes, by name in any case.
+        environment: the driver's environment variables.
+
+    Raises:
+        InvalidConfigError: a Java setting has no counterpart in librdkafka, or no brokers are given.
     """
     settings = {name.lower(): value for name, value in options.items()}
     surrounding = {
@@ -183,8 +205,8 @@ def client_settings(options: Mapping[str, str], environment: Mapping[str, str]) 
         if name.startswith(ENVIRONMENT)
     }
     chosen = {name[6:]: value for name, value in settings.items() if name.startswith("kafka.")}
-    # Translated apart: an option may set `sasl.username` while the environment has a whole
-    # `sasl.jaas.config`.
+    # The two are translated apart and then merged. An option may set `sasl.username` while the environment
+    # has a whole `sasl.jaas.config`, which is a user name, too.
     config = librdkafka_security(surrounding) | librdkafka_security(chosen)
     if "bootstrap.servers" in settings:
         config["bootstrap.servers"] = settings["bootstrap.servers"]
@@ -196,18 +218,22 @@ def client_settings(options: Mapping[str, str], environment: Mapping[str, str]) 
     return config
 
 
-# A transaction that nobody ends, as after the driver was killed, holds up readers of committed records until
-# it times out. librdkafka lets no record outlive it, and so lets no more of them queue than go in that time.
-# Without its last connection it would begin anew with the bootstrap servers, forget the group's coordinator,
-# and then wait for that without end (confluentinc/librdkafka issue 5511).
 TRANSACTIONAL = {
+    # After the driver was killed nobody ends its transaction. Readers of committed records then wait for this
+    # timeout, so it is short.
     "transaction.timeout.ms": "9000",
+    # librdkafka wants that records are given up no later than their transaction times out.
     "delivery.timeout.ms": "9000",
+    # So no more records may be queued than can be sent in that time.
     "queue.buffering.max.kbytes": "16384",
+    # With "rebootstrap", a client that loses its last connection begins anew with the bootstrap servers. It
+    # forgets the group's coordinator and waits for it for ever (confluentinc/librdkafka issue 5511).
     "metadata.recovery.strategy": "none",
     "reconnect.backoff.max.ms": "1000",
 }
+"""Defaults of an exactly-once write, over those of `DEFAULTS`."""
 
+# Setting -> the values that a transactional producer may have; the first one is librdkafka's default.
 _NEEDED = {
     "enable.idempotence": ("true",),
     "acks": ("all", "-1"),
@@ -219,14 +245,14 @@ _LONGEST_ID = 200
 
 @dataclass(frozen=True, slots=True)
 class OnceOptions:
-    """Names an exactly-once write.
+    """Holds the options of an exactly-once write.
 
     Attributes:
-        version: which version of its records; 0 for a stream, which has a micro-batch.
-        first_version: the version that begins a ledger, whatever records there are; None if none is said
-            to, so that version 0 begins one in partitions without records.
-        stream: whether versions are the stream's micro-batches.
-        app_id: who writes; part of every transactional id and of the ledger's group.
+        app_id: the application's id, part of every transactional id and of the ledger's group.
+        version: number of the version to write; 0 for a stream, whose versions are its micro-batches.
+        first_version: the version that may begin a ledger, whatever records the topic has. None if the user
+            named none: then version 0 may begin one, in partitions without records.
+        stream: whether a stream is written.
     """
 
     app_id: str
@@ -236,9 +262,13 @@ class OnceOptions:
 
 
 def read_once(own: Mapping[str, str]) -> OnceOptions | None:
-    """Return what the sink's own options, by names in lower case, say of exactly-once; None if nothing.
+    """Return the options of an exactly-once write; None if no option asks for one.
 
-    InvalidConfigError where one has no meaning, or needs another.
+    Args:
+        own: the sink's own options, by names in lower case.
+
+    Raises:
+        InvalidConfigError: an option has no valid value, or lacks another one that it needs.
     """
     first_version = read_number(own, "txnFirstVersion", 0, _HIGHEST)
     app_id, version = own.get("txnappid"), read_number(own, "txnVersion", 0, _HIGHEST)
@@ -266,7 +296,7 @@ def read_once(own: Mapping[str, str]) -> OnceOptions | None:
 
 
 def check_transactional(config: Mapping[str, str]) -> None:
-    """Raise InvalidConfigError unless a transactional producer can be had with these settings."""
+    """Raise InvalidConfigError if librdkafka would not make a transactional producer with these settings."""
     for name, needed in _NEEDED.items():
         if config.get(name, needed[0]).lower() not in needed:
             raise InvalidConfigError(
@@ -286,7 +316,7 @@ def check_transactional(config: Mapping[str, str]) -> None:
 
 
 def _app_id(text: str) -> str:
-    """Return the application's id; InvalidConfigError unless it can be part of a group's name."""
+    """Return an application's id unchanged; InvalidConfigError if it cannot be part of a group's name."""
     if not text.strip() or not text.isascii() or not text.isprintable() or len(text) > _LONGEST_ID:
         raise InvalidConfigError(
             f"option 'txnAppId' is {text[:40]!r}; give 1 to {_LONGEST_ID} printable ASCII characters"

@@ -1,4 +1,4 @@
-"""Checks that keyed rows lie where the rule of their partition column puts the key that is written."""
+"""Check that each keyed row has the partition that the profile of its partition column gives its key."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from spark_integration.errors import ColumnError, RoutingError
 from spark_integration.hash_columns import Kernel
 
 DEFAULT_PROFILE = "java"
-"""Profile by which rows are checked if neither their column nor an option names one."""
+"""The profile that rows are checked by if neither their partition column nor an option names one."""
 
 
 @dataclass(frozen=True)
 class KeyRule:
-    """A profile's rule, in a form that travels to executors.
+    """Holds a profile's rule, in a form that is pickled for executors.
 
     Attributes:
-        profile: by which a row's key decides its partition.
-        keyless: whether keyless rows may have a partition, which `nulls="spread"` gives them.
-        unplaced: whether keyed rows may have none, which leaves the choice to the producer.
-        origin: what is known of where the partitions come from, for error messages.
-        kernel: the profile's hash of columns. The others stay behind: each task would unpickle their tables,
-            half a megabyte.
+        profile: the profile by which a key decides its partition.
+        keyless: whether rows without a key may have a partition, as `nulls="spread"` gives them one.
+        unplaced: whether rows with a key may have no partition, which leaves the choice to the producer.
+        origin: a sentence on where the partitions come from, for error messages.
+        kernel: the hash function of this profile, over columns. Only this one is pickled: the tables of all
+            hashes are half a megabyte, which each task would unpickle.
     """
 
     profile: Profile
@@ -43,13 +43,15 @@ class KeyRule:
     kernel: Kernel = field(repr=False)
 
     def check(self, key: pa.Array, partition: NDArray[np.int32], counts: NDArray[np.int32]) -> None:
-        """Raise RoutingError if a row has another partition than its key, or one although its key has none.
+        """Raise RoutingError if a row's partition is another than the one that its key has by this rule.
 
-        Keys are text or bytes; a negative partition means nowhere in particular; `counts` are the partition
-        counts of the topic of each row.
+        Args:
+            key: the key of each row, as text or bytes.
+            partition: the partition of each row; a negative one means that the producer chooses.
+            counts: the partition count of the topic of each row.
         """
-        # Every key is hashed once more: the column may have been made of another key than the one that is
-        # written.
+        # Every key is hashed again, because the column may have been computed from another key than the one
+        # that is written.
         expected = self._places(key, counts)
         wrong = expected != partition
         if self.keyless:
@@ -68,7 +70,7 @@ class KeyRule:
         )
 
     def way_out(self, count: int) -> str:
-        """Return what to do about a row that is elsewhere in a topic of so many partitions."""
+        """Return what a user can do about a row in the wrong partition of a topic with `count` partitions."""
         name = self.profile.name
         return (
             f"{self.origin}. Drop it and compute it last, with kafka_partition('key', {count}, "
@@ -77,7 +79,10 @@ class KeyRule:
         )
 
     def _places(self, key: pa.Array, counts: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the partition of each key, -1 if the profile hashes none."""
+        """Return the partition of each key; -1 if the profile does not hash such a key.
+
+        RoutingError if the profile's client cannot hash a key at all.
+        """
         keys, profile = key_column(key), self.profile
         try:
             hashes = self.kernel(keys.offsets, keys.data)
@@ -85,7 +90,8 @@ class KeyRule:
             raise RoutingError(
                 f"profile '{profile.name}' cannot hash a key that is written: {error}"
             ) from error
-        # Most often all rows are of one topic: one division for all, then again for other counts.
+        # Mostly all rows are of one topic: the highest count serves all rows at once. Rows of topics with
+        # other counts are then computed again.
         most = int(counts.max(initial=1))
         places = partitions_of(hashes, most, profile.sign)
         for count in np.unique(counts[counts != most]):
@@ -101,20 +107,21 @@ class KeyRule:
 def key_rule(
     profile_name: str | None, partition: str | None, notes: Mapping[str, Any], columns: Collection[str]
 ) -> KeyRule | None:
-    """Return the rule by which rows are checked; None if they have no partition, or nothing to check it by.
+    """Return the rule by which rows are checked; None if they are not checked.
 
-    Unless a profile is named rows are checked by the Java client's, for whom nobody has placed them: a column
-    'partition' may just be left over from the topic or the files that were read.
+    They are not checked if they have no column 'partition' or no key, or if `partition` is AS_IT_IS. If no
+    profile is named or noted, rows are checked by the Java client's. A column 'partition' that nothing is
+    noted of may just be left over from the topic or the files that were read.
 
     Args:
-        profile_name: option `profile`.
-        partition: option `partition`, AS_IT_IS for a write without this check.
-        notes: the metadata of the partition column.
+        profile_name: option `profile`; None if it is not given.
+        partition: option `partition`, AS_IT_IS for a write without this check; None if it is not given.
+        notes: the metadata of the partition column, as `kafka_partition` writes it; empty for other columns.
         columns: names of the columns that are written.
 
     Raises:
         InvalidConfigError: the options contradict each other or the notes, or there is no partition to check.
-        ColumnError: a profile placed rows by a key that is not written.
+        ColumnError: a profile placed the rows by their key, and no key is written.
         UnknownStrategyError: there is no such profile.
     """
     check_choice(profile_name, partition, columns)
@@ -130,7 +137,7 @@ def key_rule(
     name = profile_of(profile_name, notes)
     if "key" not in columns:
         if name is None:
-            return None  # records without keys: no partition of theirs is wrong
+            return None  # no record has a key, so each may lie in any partition
         raise ColumnError(
             f"column 'partition' was computed from {_hash_input(notes)} with profile '{name}', and no key is "
             f"written: name that column 'key', or write keyless records with partition='{AS_IT_IS}'"
@@ -139,9 +146,17 @@ def key_rule(
 
 
 def rule_of(profile_name: str | None, notes: Mapping[str, Any]) -> KeyRule:
-    """Return the rule of a profile, None for the default one, beside a partition column's metadata.
+    """Return the rule of a profile for a partition column with this metadata.
 
-    It is no method of the rule, with which it would travel to each task, and all hashes with it.
+    This is a function and no class method of the rule. A method would be pickled with the rule for each task,
+    and all hashes with it.
+
+    Args:
+        profile_name: the profile; None for the default one, which lets keyed rows have no partition.
+        notes: the metadata of the partition column.
+
+    Raises:
+        UnknownStrategyError: there is no such profile.
     """
     profile = find_profile(profile_name or DEFAULT_PROFILE)
     return KeyRule(
@@ -154,7 +169,13 @@ def rule_of(profile_name: str | None, notes: Mapping[str, Any]) -> KeyRule:
 
 
 def check_choice(profile_name: str | None, partition: str | None, columns: Collection[str]) -> None:
-    """Raise InvalidConfigError unless `partition=` is None, or AS_IT_IS and has a meaning beside the rest."""
+    """Raise InvalidConfigError if option `partition` has an unknown value or contradicts the rest.
+
+    Args:
+        profile_name: option `profile`, which contradicts AS_IT_IS.
+        partition: option `partition`: None or AS_IT_IS.
+        columns: names of the columns that are written; AS_IT_IS needs 'partition' among them.
+    """
     if partition is None:
         return
     if partition != AS_IT_IS:
@@ -172,9 +193,15 @@ def check_choice(profile_name: str | None, partition: str | None, columns: Colle
 
 
 def profile_of(profile_name: str | None, notes: Mapping[str, Any]) -> str | None:
-    """Return the profile that was asked for or is noted; None if neither. UnknownStrategyError if it is none.
+    """Return the profile that an option names or the metadata notes; None if neither does.
 
-    InvalidConfigError if another is noted than is asked for.
+    Args:
+        profile_name: option `profile`, by any name of the client.
+        notes: the metadata of the partition column.
+
+    Raises:
+        UnknownStrategyError: there is no such profile.
+        InvalidConfigError: the metadata notes another profile than the option names.
     """
     noted: str | None = notes.get(PROFILE)
     if profile_name is not None:
@@ -188,7 +215,7 @@ def profile_of(profile_name: str | None, notes: Mapping[str, Any]) -> str | None
 
 
 def _origin(notes: Mapping[str, Any]) -> str:
-    """Return a sentence, without its full stop, on where a partition column comes from by its metadata."""
+    """Return a sentence without its full stop that says where a partition column comes from."""
     if PROFILE in notes:
         return (
             f"column 'partition' was computed from {_hash_input(notes)}, and the rows' key or partition was "
@@ -206,5 +233,5 @@ def _origin(notes: Mapping[str, Any]) -> str:
 
 
 def _hash_input(notes: Mapping[str, Any]) -> str:
-    """Return the name of what a noted partition column was computed from."""
+    """Return the column that a partition column was computed from, for messages; "a key" if none is noted."""
     return f"column '{notes[KEY]}'" if KEY in notes else "a key"

@@ -1,7 +1,8 @@
-"""Objects that outlive a task in the worker of Spark's that ran it, such as clients with their connections.
+"""Keep objects in a Spark worker from one task to the next, such as clients with their connections.
 
-This package's code travels by value, so that each task has globals of its own; a module made here is the same
-to all tasks of a process. Spark reuses its workers unless `spark.python.worker.reuse` is off.
+Spark runs the tasks of an executor in a few Python processes, which it uses again unless
+`spark.python.worker.reuse` is off. This package's code is pickled by value, so each task has module globals
+of its own, which end with it. A module that is put into `sys.modules` is the same for all tasks of a process.
 """
 
 from __future__ import annotations
@@ -13,19 +14,22 @@ from types import ModuleType
 from typing import Any
 
 HOME = "_copartition_kept"
+"""The name of that module in `sys.modules`."""
+
 KEPT = 4
-"""Number of idle clients of a kind that a process keeps: those of other settings that were used last."""
+"""Number of idle clients of a kind that a process keeps, each with other settings. The oldest goes first."""
 
 
 def process_store(what: str) -> dict[Any, Any]:
-    """Return what this process keeps under a name, the same dict to every task.
+    """Return the dict that this process keeps under a name; every task of the process gets the same one.
 
-    A process that was forked from one that keeps something has nothing: the threads of clients stayed behind.
-    At the end of the process all is dropped, and what needs closing is closed by that.
+    A forked process begins with an empty dict: the clients of its parent would not work there, because their
+    threads are not forked. At the end of the process all dicts are emptied, which closes the clients.
     """
     if HOME not in sys.modules:
         sys.modules[HOME] = ModuleType(HOME)
-        # Closed while Python is whole: a client that ends with it may leave an error behind as its exit code.
+        # Clients are closed before Python shuts down. One that is closed during the shutdown may raise, and
+        # the process would end with an error as its exit code.
         atexit.register(vars(sys.modules[HOME]).clear)
     store: dict[Any, Any] = vars(sys.modules[HOME]).setdefault(f"{what} of process {os.getpid()}", {})
     return store

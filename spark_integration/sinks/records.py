@@ -1,4 +1,4 @@
-"""Rows of a DataFrame as records: the columns of a record, their types, and what a producer is given."""
+"""Turn rows of a DataFrame into records: their columns, their types, and the arguments of `produce`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ TYPES = {
     "topic": ("string",),
     "partition": ("int",),
 }
-"""The columns of a record and their types: those of Spark's own Kafka sink, and the timestamp it lacks."""
+"""The columns of a record and their Spark types.
+
+They are those of Spark's own Kafka sink, and a timestamp, which that sink lacks.
+"""
 
 ARROW_TYPES = {
     "key": pa.binary(),
@@ -35,19 +38,24 @@ ARROW_TYPES = {
     "topic": pa.string(),
     "partition": pa.int32(),
 }
-"""The same in Arrow; keys and values as bytes."""
+"""The same columns with their Arrow types; keys and values are bytes."""
 
 NO_PARTITION = -1
+"""The partition with which librdkafka chooses one itself."""
+
 NOW = 0
+"""The timestamp that librdkafka replaces with the time of the call."""
 
 HELD_BYTES = 16 << 20
-"""Bytes of Spark's rows that become records at a time: Spark 4.0 bounds only the number of rows."""
+"""At most about so many bytes of rows become records at a time. Spark 4.0 bounds only the number of rows."""
 
 
 def check_columns(columns: Mapping[str, str], *, topic: str | None) -> None:
-    """Raise ColumnError unless rows with these columns, by name and `simpleString`, are records.
+    """Raise ColumnError unless rows with these columns can be written as records.
 
-    `topic` is that of every record; None if a column must name it.
+    Args:
+        columns: column name -> `simpleString` of its Spark type.
+        topic: the topic of every record; None if a column `topic` must name it.
     """
     for name, spark_type in columns.items():
         if name not in TYPES:
@@ -73,17 +81,28 @@ def records(
     computed_for: int | None = None,
     rule: KeyRule | None = None,
 ) -> list[Iterable[Any]]:
-    """Return the records of a batch as the arguments of `Producer.produce`, column by column.
+    """Check a batch's rows, and return them as the arguments of `Producer.produce`, one iterable for each.
 
-    All of them checked.
+    If every row names its partition, the records come sorted by partition; those of a partition keep their
+    order.
 
-    These are topic, value, key and partition (-1: the producer decides). Where rows have a timestamp or
-    headers, two without meaning follow, then timestamp in ms (0: now) and headers.
+    Args:
+        batch: rows with the columns of `TYPES`.
+        counts: partition count of each topic that may be written.
+        topic: the topic of all rows; None if a column names it.
+        computed_for: the partition count for which the rows' partitions were computed; None if unknown.
+        rule: the rule that gives each key its partition; None if rows are not checked.
 
-    Where each row names its partition the records come partition by partition, which costs librdkafka a third
-    less; those of a partition keep their order. Arguments and errors as of `delivery.deliver`; RecordError is
-    of a row without a topic, with a topic or partition the cluster does not have, with a timestamp that Kafka
-    does not take, or with a header without a name.
+    Returns:
+        Topic, value, key and partition (-1: the producer chooses). If the rows have a timestamp or headers,
+        two iterables of None follow (the callbacks), then the timestamps in ms (0: now) and the headers. An
+        iterable may be endless (`repeat`); the one of partitions is a list.
+
+    Raises:
+        RecordError: a row has no topic, names a topic or partition that the cluster does not have, has a
+            timestamp that Kafka does not accept, or has a header without a name.
+        PartitionCountError: a topic has another count than `computed_for`.
+        RoutingError: a keyed row has another partition than `rule` gives it.
     """
     columns: dict[str, pa.Array] = dict(zip(batch.schema.names, batch.columns, strict=True))
     names, which = _topics(columns.get("topic"), topic, counts, batch.num_rows)
@@ -94,7 +113,7 @@ def records(
         limits = np.array([counts[name] for name in names], np.int32)[which]
         for number in np.flatnonzero(np.bincount(which[named])).tolist():
             check_count(names[number], counts[names[number]], computed_for)
-        # A null means that the producer decides; -1 in the column is a mistake.
+        # A null means that the producer chooses. A -1 in the column is refused as a mistake.
         outside = named & ((partition < 0) | (partition >= limits))
         if outside.any():
             row = int(outside.argmax())
@@ -105,10 +124,11 @@ def records(
             )
         if rule is not None:
             rule.check(columns["key"], partition, limits)
-        # A row without a partition may join any of the others.
+        # Sorted by partition, which costs librdkafka a third less. If some rows have no partition, all stay
+        # where they are: such a row may go to any partition, and must not overtake the records there.
         if named.all() and (partition[1:] < partition[:-1]).any():
-            # NumPy sorts integers of 16 bits and less by radix.
-            # Stable: the records of a partition keep their order.
+            # The smallest type, because NumPy sorts integers of 16 bits and fewer by radix. The sort is
+            # stable, so the records of a partition keep their order.
             order = partition.astype(np.min_scalar_type(partition.max())).argsort(kind="stable")
             partition, which = partition[order], which[order]
             columns = {name: column.take(order) for name, column in columns.items()}
@@ -131,13 +151,13 @@ def records(
 def as_batches(
     items: Iterator[Any], most_rows: int = 10_000, most_bytes: int = HELD_BYTES
 ) -> Iterator[pa.RecordBatch]:
-    """Yield what Spark hands a writer, as record batches of about so many bytes at most.
+    """Yield a writer's input as record batches of about `most_bytes` bytes at most.
 
-    Cut and gathered rows.
+    Record batches that are larger are cut. Rows are gathered into batches.
 
     Args:
-        items: record batches, or rows before Spark 4.1.
-        most_rows: how many rows are gathered into a batch.
+        items: what Spark hands to a writer: record batches, or rows before Spark 4.1.
+        most_rows: how many rows may be gathered into a batch.
         most_bytes: about how many bytes of keys and values a batch may have.
     """
     for first in items:
@@ -152,12 +172,12 @@ def as_batches(
 
 
 def _size(row: Any) -> int:
-    """Return the bytes of a row's key and value; texts count by characters."""
+    """Return the size of a row's key and value in bytes; in texts each character counts as one byte."""
     return sum(len(row[name] or b"") for name in ("key", "value") if name in row)
 
 
 def _parts(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
-    """Yield a batch in slices of about so many bytes."""
+    """Yield a batch in slices of about `most_bytes` bytes of keys and values, at least one row each."""
     if batch.nbytes <= most_bytes:
         yield batch
         return
@@ -169,13 +189,14 @@ def _parts(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
 
 
 def _gather(rows: Sequence[Any]) -> pa.RecordBatch:
-    """Return rows as one batch, with the types of a record."""
-    dicts = [row.asDict(recursive=True) for row in rows]  # headers are rows, too
+    """Return rows as one batch, with the Arrow types of a record's columns."""
+    dicts = [row.asDict(recursive=True) for row in rows]  # recursive, because headers are rows, too
     columns = {name: [record[name] for record in dicts] for name in dicts[0]}
     if "timestamp" in columns:
-        # Rows carry local time without a zone, which Arrow would take for UTC.
+        # Spark's rows have local times without a zone, which Arrow would take for UTC.
         columns["timestamp"] = [time and time.astimezone(UTC) for time in columns["timestamp"]]
-    # Nulls alone have no type. As bytes a text is the same record.
+    # The types are given, because a column of nulls alone would have the type "null". A text becomes bytes,
+    # which is the same record.
     return pa.record_batch(
         {name: pa.array(values, ARROW_TYPES.get(name)) for name, values in columns.items()}
     )
@@ -184,7 +205,10 @@ def _gather(rows: Sequence[Any]) -> pa.RecordBatch:
 def _topics(
     column: pa.Array | None, topic: str | None, counts: Mapping[str, int], rows: int
 ) -> tuple[Sequence[str], NDArray[np.int32]]:
-    """Return the topics of a batch, and which of them is each row's."""
+    """Return the names of a batch's topics, and for each row the index of its topic among them.
+
+    RecordError if a row has no topic, or one that `counts` lacks.
+    """
     if topic is not None:
         return [topic], np.zeros(rows, np.int32)
     assert column is not None
@@ -205,13 +229,13 @@ def _bytes(column: pa.Array) -> list[bytes | None]:
 
 
 def _timestamps(column: pa.Array) -> list[int]:
-    """Return a column of times as milliseconds since 1970, 0 for null.
+    """Return a column of times as milliseconds since 1970; `NOW` for null.
 
     Raises:
-        RecordError: a time is before, or at, 1970.
+        RecordError: a time is before 1970-01-01T00:00:00.001Z.
     """
-    # Microseconds; a null becomes "now", which librdkafka spells 0. Division cuts towards 0, so all that is
-    # before 1970 comes out as 0 or less.
+    # The column has microseconds. The division rounds towards 0, so each time before 1970 becomes 0 or less:
+    # it is refused, because librdkafka would take a 0 for "now".
     milliseconds = pc.divide(column.cast(pa.int64()), 1000)
     earliest = pc.min(milliseconds).as_py()
     if earliest is not None and earliest <= 0:
@@ -224,7 +248,7 @@ def _timestamps(column: pa.Array) -> list[int]:
 
 
 def _headers(column: pa.Array) -> list[list[tuple[str, bytes | None]] | None]:
-    """Return the headers of each row as `produce` takes them, None for null.
+    """Return the headers of each row as `produce` takes them, a list of (name, value); None for null.
 
     Raises:
         RecordError: a header has no name.

@@ -1,7 +1,6 @@
-"""The data source behind `format("copartition")`: Spark's interface around `deliver`.
+"""Implement Spark's interface of a data source for `format("copartition")`: its half that writes.
 
-`docs/spark-sink.md` has its options, what it checks and promises, order and memory.
-Options are read in `options.py`, records are made in `records.py`, and producers are kept in `delivery.py`.
+`docs/spark-sink.md` has the options, what is checked and promised, and what is said of order and memory.
 """
 
 from __future__ import annotations
@@ -32,7 +31,8 @@ from spark_integration.sinks.options import SinkOptions, read_options
 from spark_integration.sinks.placement import KeyRule, key_rule
 from spark_integration.sinks.records import as_batches, check_columns
 
-# Executors unpickle the writer, and a Connect server the data source, without having this package.
+# An executor unpickles the writer, and a Connect server the data source, where this package may not be
+# installed. So these modules are pickled by value.
 send_by_value(
     "copartition.kit.words",
     "partitioning.clients",
@@ -43,10 +43,13 @@ send_by_value(
 
 
 class KafkaSink(datasource.DataSource):
-    """The sink's half of the data source; `docs/spark-sink.md` has its options, `PackedSource` its name."""
+    """Writes DataFrames and streams. `KafkaDataSource` adds reading, and `PackedSource` the name."""
 
     def writer(self, schema: StructType, overwrite: bool) -> datasource.DataSourceWriter:
-        """Called by Spark on the driver, before any task starts."""
+        """Return the writer of a batch; called by Spark on the driver, before any task starts.
+
+        Errors as in `_destination`, `checked_topics` and `prepare`.
+        """
         if overwrite:
             raise InvalidConfigError("a topic can only be appended to: use mode('append')")
         destination = _destination(schema, self.options)
@@ -55,7 +58,10 @@ class KafkaSink(datasource.DataSource):
         return _BatchWriter(destination.with_topics(first_wait_s(destination.sink.config)))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> datasource.DataSourceStreamWriter:  # noqa: ARG002, N802
-        """Called by Spark on the driver, twice a micro-batch; every output mode appends."""
+        """Return the writer of a stream; called by Spark on the driver, twice a micro-batch.
+
+        Records are appended in every output mode. Errors as in `_destination`; the cluster is not asked here.
+        """
         destination = _destination(schema, self.options)
         once = destination.sink.once is not None
         writer = OnceStreamWriter(destination.target(stream=True)) if once else _StreamWriter(destination)
@@ -64,14 +70,15 @@ class KafkaSink(datasource.DataSource):
 
 @dataclass(frozen=True)
 class _Destination:
-    """Tells tasks where to write; None if the partition column has no count, or no rule is known.
+    """Tells tasks where to write, and by which rule rows are checked. It is pickled for the tasks.
 
     Attributes:
-        sink: the options.
-        noted: the count that the partition column's metadata notes.
-        tasks: in how many Spark partitions the rows are laid out by it; None for one for each partition.
-        rule: where keyed rows have to be.
-        topics: the topics that may be written; none before the cluster was asked.
+        sink: the options of the write.
+        noted: the partition count that the metadata of the partition column notes; None if it notes none.
+        tasks: in how many Spark partitions the rows are laid out, by that metadata or by the option; None if
+            neither says.
+        rule: the rule that gives each key its partition; None if rows are not checked.
+        topics: the topics that may be written; empty until the cluster is asked.
     """
 
     sink: SinkOptions
@@ -81,16 +88,16 @@ class _Destination:
     topics: Topics = field(default=Topics({}, {}))
 
     def with_topics(self, within_s: float) -> _Destination:
-        """Return the same with the topics of the cluster; arguments and errors as of `checked_topics`."""
+        """Return this destination with the topics that the cluster has; errors as in `checked_topics`."""
         return replace(self, topics=checked_topics(self.sink, self.noted, within_s))
 
     def target(self, *, stream: bool) -> Target:
-        """Return the version that is to be written exactly once; errors as of `target_of`."""
+        """Return the target of an exactly-once write; errors as in `target_of`."""
         placed_for = self.noted or self.sink.partitions
         return target_of(self.sink, placed_for, self.rule, stream=stream, tasks=self.tasks)
 
     def take(self, items: Iterator[Any]) -> datasource.WriterCommitMessage:
-        """Deliver one task's rows; returns once the brokers have acknowledged them."""
+        """Deliver one task's rows, wait until brokers acknowledge all, and return the topics written."""
         sink, computed_for = self.sink, self.noted or self.sink.partitions
         written = deliver(
             as_batches(items), sink.config, self.topics.counts, sink.topic, computed_for, self.rule
@@ -99,8 +106,9 @@ class _Destination:
         return _WrittenTopics(ids)
 
     def check(self, messages: Iterable[datasource.WriterCommitMessage | None]) -> None:
-        """Raise TopicChangedError if a topic that tasks have written is another now."""
-        # The classes of what was pickled by value are not the same here.
+        """Raise TopicChangedError if a topic that tasks have written was deleted meanwhile."""
+        # `cast` and no isinstance(): this package travels by value, so a task's message is of another class
+        # than `_WrittenTopics` here.
         of_tasks = [cast(_WrittenTopics, message).ids for message in messages if message is not None]
         if written := {name: topic_id for ids in of_tasks for name, topic_id in ids.items()}:
             check_same_topics(self.sink.config, written)
@@ -108,13 +116,16 @@ class _Destination:
 
 @dataclass(frozen=True)
 class _WrittenTopics(datasource.WriterCommitMessage):
-    """Tells the driver which topics a task wrote, and their ids before the first task."""
+    """Tells the driver which topics a task wrote, as topic -> its id when the write began."""
 
     ids: Mapping[str, str]
 
 
 class _BatchWriter(datasource.DataSourceArrowWriter):
-    """Writes a batch, at least once. Its `commit` has nothing to do: every task waits for its own records."""
+    """Writes a batch at least once. Each task waits until its own records are acknowledged.
+
+    So `commit` writes nothing. It checks that no topic was deleted meanwhile.
+    """
 
     def __init__(self, destination: _Destination) -> None:
         self._destination = destination
@@ -128,13 +139,14 @@ class _BatchWriter(datasource.DataSourceArrowWriter):
 
 
 class _StreamWriter(StreamWriter):
-    """Writes a micro-batch, at least once."""
+    """Writes each micro-batch at least once."""
 
     def __init__(self, destination: _Destination) -> None:
         self._destination = destination
 
     def _ask(self) -> None:
-        # The driver asks once a micro-batch: this instance is pickled for each of its tasks.
+        # This instance is pickled once for each task of a micro-batch. The cluster is asked only the first
+        # time.
         if not self._destination.topics.counts:
             destination = self._destination
             self._destination = destination.with_topics(first_wait_s(destination.sink.config))
@@ -147,12 +159,12 @@ class _StreamWriter(StreamWriter):
 
 
 def _destination(schema: StructType, options: Mapping[str, str]) -> _Destination:
-    """Return where rows with this schema go, by these options; asks no cluster.
+    """Return the destination of rows with this schema by the options; the cluster is not asked yet.
 
     Raises:
-        ColumnError: the rows are no records, or an exactly-once write has no partition column.
-        InvalidConfigError: an option has no meaning.
-        RoutingError: rows of an exactly-once write are in lanes.
+        ColumnError: the rows cannot be records, or an exactly-once write has no column 'partition'.
+        InvalidConfigError: an option is unknown, has no valid value, or contradicts another one.
+        RoutingError: the rows of an exactly-once write are routed in lanes.
         UnknownStrategyError: there is no such profile.
     """
     sink = read_options(options, os.environ)

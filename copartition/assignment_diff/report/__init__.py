@@ -1,1 +1,4 @@
-"""Report the changes in a group: as a model, and as text, Markdown, JSON and a page."""
+"""Report the changes in a group as text, Markdown and JSON.
+
+`model` chooses the rows, and `headline` and `verdict` write the sentences that all formats share.
+"""

@@ -1,7 +1,7 @@
-"""Write the first line of a diff: one sentence of at most `LONGEST` characters, for a reader who is tired.
+"""Write the first line of a diff: one sentence of at most `LONGEST` characters.
 
-Sentences are made of clauses, each a text that begins with a small letter and has no full stop. The most
-urgent clause comes first, so that the line still says the worst if nothing else fits.
+The sentence is made of clauses. A clause begins with a small letter and has no full stop. The most
+urgent clause comes first, so that the line contains the worst even if nothing else fits.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from copartition.kit.evidence import Missing
 from copartition.kit.words import count, duration, number
 
 LONGEST = 160
-"""Characters of the headline at most, if its first clause alone is not longer."""
+"""The most characters of the headline, unless its first clause alone is longer."""
 
 
 def headline(diff: AssignmentDiff) -> str:
@@ -38,6 +38,7 @@ def _sentences(diff: AssignmentDiff) -> list[str]:
     others = []
     for clause in rest:
         longer = f"{first}; {clause}"
+        # The full stop is one more character, therefore "<".
         if len(longer) < LONGEST:
             first = longer
         else:
@@ -46,7 +47,11 @@ def _sentences(diff: AssignmentDiff) -> list[str]:
 
 
 def _of_one_state(diff: AssignmentDiff) -> Iterator[str]:
-    """Say what nobody reads, whether a group is balanced, and who is idle."""
+    """Yield the clauses about a single state: what nobody reads, whether it is balanced, and who is idle.
+
+    Args:
+        diff: one with `alone`, so that only its side after is judged.
+    """
     even, partitions = diff.balance, count(diff.summary.partitions, "partition")
     if even is None:
         if diff.conflicts:
@@ -70,7 +75,8 @@ def _of_one_state(diff: AssignmentDiff) -> Iterator[str]:
         more = "" if even.loads[0] == even.loads[-1] else ", and no assignment is more even"
         yield f"balanced: {_loads(even.loads)}{more}"
     else:
-        # Partitions without a reader make loads too small: without this condition they would be blamed twice.
+        # Partitions without a reader make some loads smaller. They have a clause, so a difference of 1
+        # is not blamed as well.
         if not unread or max(even.loads) - min(even.loads) > 1:
             yield f"not balanced: {_loads(even.loads)}, and {_from_to(even.best_loads)} are possible"
         if idle:
@@ -87,9 +93,10 @@ def unread_clause(diff: AssignmentDiff) -> str | None:
 
 
 def _if_whole(diff: AssignmentDiff) -> str:
-    """Return the condition of a clause on partitions without a reader, some of which have no row; else "".
+    """Return ", if the capture is whole" if partitions may lack a row; else "".
 
-    Kafka's tool has no row for a partition without a reader and a commit, and people leave out rows as well.
+    The clause on partitions without a reader then holds only if no row is missing. Kafka's tool prints no row
+    for a partition without a reader and a commit, and users may also have left out rows.
     """
     rowless = diff.alone and not diff.summary.lag_unowned_exact and COUNTS_GUESSED in diff.assumed
     return ", if the capture is whole" if rowless else ""
@@ -110,20 +117,24 @@ def _has(number: int) -> str:
 
 
 def _loads(loads: Sequence[int]) -> str:
-    """Return a clause about the loads of all members, of which there is at least one."""
+    """Return a clause about the loads of all members, in partitions; there must be at least one member."""
     if min(loads) == max(loads):
         return f"every member has {count(loads[0], 'partition')}"
     return f"members have {_from_to(loads)} partitions"
 
 
 def _from_to(loads: Sequence[int]) -> str:
-    """Return the smallest and the largest load, or the one number that all have."""
+    """Return the smallest and the largest load as text, such as "2 to 5"; one number if they are equal."""
     most, least = max(loads, default=0), min(loads, default=0)
     return f"{least:,}" if most == least else f"{least:,} to {most:,}"
 
 
 def _of_two(diff: AssignmentDiff) -> Iterator[str]:
-    """Say what stops on the way, what nobody reads, what has another owner in the end, who came and went."""
+    """Yield the clauses about two states, the most urgent first.
+
+    They are two owners, what stops, a new strategy, partitions without a reader, moves, and members that came
+    or went. For a diff without changes the clause that says so is the last one.
+    """
     if diff.conflicts:
         yield f"{count(len(diff.conflicts), 'partition')} {_has(len(diff.conflicts))} two owners on one side"
     planned, stops = diff.after.status == "planned", [*_stops(diff)]
@@ -133,7 +144,7 @@ def _of_two(diff: AssignmentDiff) -> Iterator[str]:
     unread = unread_clause(diff)
     if unread:
         yield unread
-    # A plan under other ids may move partitions, although this one moves none.
+    # The plan was made with some ids. With other ids it may move partitions, although this one moves none.
     if diff.same and not diff.summary.moved_most:
         yield _sameness(diff, nothing_else=not (stops or diff.new_strategy))
         return
@@ -173,7 +184,7 @@ def _fates(diff: AssignmentDiff, *, planned: bool) -> str:
     """
     numbers = diff.summary
     least, most = numbers.moved_least, numbers.moved_most
-    # A plan that depends on unknown ids has a range.
+    # If a plan depends on unknown ids, the number of moves is a range.
     moved = f"{least:,} to {most:,}" if least < most else f"{most:,}"
     of = f"{moved} of {count(numbers.partitions, 'partition')}" if most else "no partition"
     # A plan says what would happen, in the present tense.
@@ -192,13 +203,18 @@ def _fates(diff: AssignmentDiff, *, planned: bool) -> str:
 
 
 def _stops(diff: AssignmentDiff) -> Iterator[str]:
-    """Say what is not read for a while on the way to a plan, or that this is unknown."""
+    """Yield the clauses about what is not read for a while on the way to a plan.
+
+    There is none for two states that are not a plan. If it is unknown what stops, that is said only if the
+    user asked for it, by a deploy or another strategy.
+    """
     if diff.after.status != "planned":
         return
     if isinstance(diff.stops, Missing):
         if diff.after.deploy or diff.new_strategy:
             yield "unknown: what stops on the way"
         return
+    # Only the change as it is planned; what a crash would stop is among the details.
     for stops in diff.stops[:1]:
         if stops.new_partitions:
             new = count(stops.new_partitions, "new partition")

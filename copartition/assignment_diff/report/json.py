@@ -165,7 +165,7 @@ def diff_schema() -> dict[str, Any]:
 
 
 _FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""The signs with which a formula begins in a spreadsheet, in both widths."""
+"""The signs with which a formula begins in a spreadsheet; the last four are their full-width forms."""
 
 
 def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[NumberCheck] = ()) -> str:
@@ -177,9 +177,9 @@ def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[N
         checks: the limits of --check, whose results are added.
     """
     shown = Shown(diff, view)
-    # A list, as the changes are written and their reasons are counted.
+    # A list, because the changes are needed twice: they are written, and their reasons are counted.
     changes = [_change(change) for change in shown.changes()]
-    # Whatever is not named here is an attribute of the diff under the key's name.
+    # Each key that is not named here is the attribute of the diff with the same name.
     document = attributes(
         DiffDocument,
         diff,
@@ -214,6 +214,7 @@ def diff_lines(diff: AssignmentDiff, view: View | None = None) -> Iterator[str]:
 
 def diff_csv(diff: AssignmentDiff, view: View | None = None) -> str:
     """Return a row for each partition, member or topic, under a header; an apostrophe precedes a formula."""
+    # Unix line ends, so that equal diffs give equal bytes on every system.
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     columns, rows = _rows(Shown(diff, view))
@@ -223,7 +224,7 @@ def diff_csv(diff: AssignmentDiff, view: View | None = None) -> str:
 
 
 def _rows(shown: Shown) -> tuple[list[str], Iterator[Mapping[str, Any]]]:
-    """Return the names of the columns, and the rows that the view asks for; partitions unless it says."""
+    """Return the names of the columns, and the rows that `View.by` asks for: partitions if it is None."""
     if shown.view.by == "member":
         return [*MemberChange.__annotations__], map(asdict, shown.members)
     if shown.view.by == "topic":
@@ -232,7 +233,7 @@ def _rows(shown: Shown) -> tuple[list[str], Iterator[Mapping[str, Any]]]:
 
 
 def _change(change: diffs.Change) -> Change:
-    """Return a change with the keys of JSON, which are no names of Python ("from")."""
+    """Return a change with the keys of JSON, one of which, "from", cannot be a field's name in Python."""
     return {
         "topic": change.topic,
         "partition": change.partition,
@@ -250,7 +251,7 @@ def _pattern(pattern: re.Pattern[str] | None) -> str | None:
 
 
 def _cell(value: str | int | None) -> str | int | None:
-    """Return a value for CSV.
+    """Return a value as a cell of CSV, with control characters made visible.
 
     A text that a spreadsheet would run as a formula gets an apostrophe in front.
     """

@@ -14,15 +14,16 @@ from copartition.kit.markdown import MOST_CHARACTERS, Page, markdown_text, short
 from copartition.kit.words import number, partition_ranges
 
 _RANGE_CHARACTERS = 500
-"""Characters of a list of partitions in a row at most."""
+"""The most characters of a list of partitions in a row."""
 _ROWS = 2_000
-"""Rows that are made at most; more never fit into a report, whatever is in them."""
+"""The most rows that are written; more never fit into a report, however short they are."""
 
 
 def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
-    """Return a diff as GitHub Markdown: the verdict in bold, small tables, the long part folded.
+    """Return a diff as GitHub Markdown: the verdict in bold, short tables, the long part folded.
 
-    It has at most `MOST_CHARACTERS`, so that it fits into a comment: rows that do not fit are counted.
+    It has at most `MOST_CHARACTERS`, so that it fits into a comment. Of rows that do not fit, only the number
+    is given.
 
     Args:
         diff: the diff.
@@ -33,7 +34,7 @@ def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
     page.add("**", markdown_text(headline(diff)), "**\n")
     page.items(detail_lines(diff), "line")
     page.items([f"assumed: {assumption}" for assumption in diff_assumptions(diff)], "assumption")
-    # A group's name may be very long; it must not crowd out the tables.
+    # The name of a group may be very long. It must leave room for the tables.
     page.add("\n", markdown_text(" · ".join(heading(diff)), MOST_CHARACTERS // 6), "\n")
     if not diff.same:
         because = reason_counts(diff) if shown.view.reasons else []
@@ -49,8 +50,15 @@ def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
 
 
 def _members(shown: Shown, page: Page) -> None:
-    """Add the tables of members and of flows; members may take half of the room that is left."""
-    # The largest changes come first, so that the rows that do not fit are the small ones.
+    """Add the tables of members and of flows to the page.
+
+    The table of members may use half of the room that is left, so that flows have the other half.
+
+    Args:
+        shown: the chosen rows of the diff.
+        page: gets the tables at its end.
+    """
+    # The largest changes come first, so that the rows that do not fit are small changes.
     members = shown.largest_members(_ROWS)
     columns = ("member", "before", "after", "delta", "kept", "")
     rows = (
@@ -66,6 +74,7 @@ def _members(shown: Shown, page: Page) -> None:
     )
     page.table("Members", columns, rows, len(shown.members), "member", share=2)
     flows, more, _ = shown.largest_flows(_ROWS)
+    # The column "because" exists only if the view asks for reasons; a plan alone does not add it.
     because = ["because"] if shown.view.reasons else []
     page.table(
         "Flows",
@@ -86,9 +95,13 @@ def _members(shown: Shown, page: Page) -> None:
 
 
 def _topics(shown: Shown, page: Page) -> None:
-    """Add the table of topics.
+    """Add the table of topics to the page.
 
-    Of more than `_ROWS` topics those that changed most are listed.
+    If there are more than `_ROWS` topics, those with the most changes are listed.
+
+    Args:
+        shown: the chosen rows of the diff.
+        page: gets the table at its end.
     """
     titles = ("partitions", *FATES)
     rows = (
@@ -103,7 +116,12 @@ def _topics(shown: Shown, page: Page) -> None:
 
 
 def _partitions(shown: Shown, page: Page) -> None:
-    """Add the table of partitions."""
+    """Add the table of partitions to the page, at most the first `_ROWS` in the order of the diff.
+
+    Args:
+        shown: the chosen rows of the diff.
+        page: gets the table at its end.
+    """
     because = ["because"] if shown.view.reasons else []
     rows = (
         (
@@ -122,3 +140,4 @@ def _partitions(shown: Shown, page: Page) -> None:
 
 
 _TABLES = {"member": _members, "topic": _topics, "partition": _partitions}
+"""`View.by` -> the function that adds its tables."""

@@ -19,11 +19,11 @@ from copartition.kit.words import partition_ranges
 Row = TypeVar("Row")
 
 SHOWN = 40
-"""Rows of a table at most, unless the view asks for every row; the largest changes are shown."""
+"""The most rows of a table, unless the view asks for every row; the largest changes are shown."""
 
 
 FATES = ("kept", "moved", "assigned", "unassigned", "added", "removed", "conflicts")
-"""The names of what becomes of partitions, in the order of `Action`; each is a number of a `TopicChange`."""
+"""Names of what happens to partitions, in the order of `Action`; each is a field of `TopicChange`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +93,10 @@ class Shown:
     def __init__(self, diff: AssignmentDiff, view: View | None = None) -> None:
         self.diff = diff  # all of it
         self.view = view or View()
-        # The chosen partitions; members count those of chosen topics, the summary is of all.
+        # The chosen partitions. Members count those of the chosen topics; the summary still counts all.
         self.part = _of_topics(diff, self.view.topic)
         if self.view.member is not None:
-            # The last element is read by an owner of -1, which is nobody and never chosen.
+            # An owner of -1, nobody, reads the last element: False, because nobody is never chosen.
             chosen = np.array([*map(self._is_chosen, diff.members), False], np.bool_)
             self.part = _of_rows(self.part, chosen[self.part.source] | chosen[self.part.target])
 
@@ -160,7 +160,11 @@ class Shown:
         return len(self.part.action) if self.view.every else int(np.count_nonzero(self.part.action))
 
     def first_changes(self, most: int | None = None) -> list[Change]:
-        """Return the first partitions to list; no reasons of others are asked for, which would take long."""
+        """Return the first partitions to list. Only their reasons are computed, because each takes long.
+
+        Args:
+            most: the most partitions; None for `SHOWN`. The view may ask for all.
+        """
         most = self._most(most)
         rows = np.arange(len(self.part.action)) if self.view.every else np.flatnonzero(self.part.action)
         if most is None or len(rows) <= most:
@@ -185,7 +189,8 @@ class Shown:
         """
         most, part = self._most(most), self.part
         moving = np.flatnonzero((part.action != Action.KEEP) & (part.source != part.target))
-        # One number for both owners, so that `unique` finds the flows; targets are one more, as -1 is nobody.
+        # One number for each pair of owners, so that `unique` finds the flows. Targets have len(members) + 1
+        # values, because nobody is one, too.
         pair = part.source[moving].astype(np.int64) * (len(part.members) + 1) + part.target[moving]
         pairs, number, sizes = np.unique(pair, return_inverse=True, return_counts=True)
         left_out = 0, 0
@@ -197,7 +202,7 @@ class Shown:
             chosen[moving[np.isin(number, order[:most])]] = True
             part = _of_rows(part, chosen)
         flows = [*(part.flows_by_reason if self.view.reasons else part.flows)]
-        # Where all are shown, they stay in their own order.
+        # If all are shown, they stay in the order of members.
         if left_out[0]:
             flows.sort(key=lambda flow: -len(flow.partitions))
         return flows, *left_out
@@ -217,12 +222,12 @@ def largest(rows: list[Row], size: Callable[[Row], int], most: int | None) -> li
 
 
 def _size(member: MemberChange) -> int:
-    """Return partitions lost and gained; one that came or went without any counts too."""
+    """Return how many partitions a member lost and gained together: the size of its change."""
     return member.before + member.after - 2 * member.kept
 
 
 def _member_changed(member: MemberChange) -> bool:
-    """Return True if a member came, went, or has other partitions."""
+    """Return True if a member came or went, even without partitions, or if it lost or gained one."""
     return member.presence is not Presence.STAYED or _size(member) > 0
 
 
@@ -245,13 +250,18 @@ def _of_topics(diff: AssignmentDiff, pattern: re.Pattern[str] | None) -> Assignm
 
 
 def _of_rows(diff: AssignmentDiff, rows: NDArray[np.bool_]) -> AssignmentDiff:
-    """Return the diff of these rows, a mask; the summary stays that of the whole diff."""
+    """Return the diff with only some rows; members and the summary are still those of the whole diff.
+
+    Args:
+        diff: the diff.
+        rows: True for each row to keep; shape (rows,).
+    """
     columns = ("topic", "partition", "action", "source", "target")
     return replace(
         diff,
         **{name: getattr(diff, name)[rows] for name in columns},
         lag=None if diff.lag is None else diff.lag[rows],
-        # They are in the order of their rows.
+        # Conflicts are in the order of their rows, so the mask of these rows selects them.
         conflicts=tuple(compress(diff.conflicts, rows[diff.action == Action.CONFLICT].tolist())),
     )
 
@@ -260,19 +270,24 @@ _PRESENCE = {Presence.JOINED: "new", Presence.LEFT: "gone"}
 
 
 def presence(member: MemberChange) -> str:
-    """Return a word about a member that came or went, or owns nothing; "" for any other."""
+    """Return a word about a member: "new", "gone" or "idle", or that a side does not show it; else ""."""
     if member.presence is Presence.STAYED:
         return "" if member.after else "idle"
     return _PRESENCE.get(member.presence, str(member.presence))
 
 
 def reason(what: Flow | Change) -> str:
-    """Return the reason that set a partition, or those of a flow, in motion."""
+    """Return why a plan moves a partition, or those of a flow, in words; "unknown" without a plan."""
     return "unknown" if what.reason is None else what.reason.value
 
 
 def conflicts(diff: AssignmentDiff, arrow: str) -> list[str]:
-    """Return a sentence for each partition with two owners: before and after, or of one state the owners."""
+    """Return a sentence for each partition with two owners.
+
+    Args:
+        diff: the diff; of a single state only the owners after are named.
+        arrow: the sign between the owners before and after.
+    """
     return [
         f"{conflict.topic}-{conflict.partition} has two owners: "
         + (
@@ -293,12 +308,16 @@ def renames(diff: AssignmentDiff) -> list[str]:
 
 
 _RUNS = 24
-"""Runs of neighbouring partitions that a row names at most."""
+"""The most runs of consecutive partitions that a row names."""
 
 
 def named_places(partitions: PartitionList) -> tuple[str, int]:
-    """Return the first partitions as text, and how many more there are than there is room for."""
-    # A run ends where the next number does not follow, or the topic is another one.
+    """Return the first `_RUNS` runs of partitions as text, and the number of partitions after them.
+
+    Args:
+        partitions: sorted by topic and number, so that consecutive numbers form one run.
+    """
+    # A run ends where the number does not increase by 1, or where the topic changes.
     breaks = np.flatnonzero((np.diff(partitions.partitions) != 1) | (np.diff(partitions.topics) != 0)) + 1
     end = len(partitions) if len(breaks) < _RUNS else int(breaks[_RUNS - 1])
     first = PartitionList(partitions.names, partitions.topics[:end], partitions.partitions[:end])

@@ -1,6 +1,6 @@
 """Print diffs in a terminal.
 
-A row of a bar is "=" for kept, "-" for lost and "+" for gained partitions.
+A bar consists of "=" for kept, "-" for lost and "+" for gained partitions.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ if TYPE_CHECKING:
 
 
 BAR = 40
-"""Characters of the widest bar."""
+"""The most characters of a bar."""
 
 _NARROWEST_BAR = 8
-"""Characters of a bar at least; if there is less room, there are no bars."""
+"""The least room for bars, in characters; with less room a table has none."""
 _BESIDE_BAR = 32
-"""Columns that the numbers of a member take."""
+"""Columns of the terminal that the numbers of a member take, beside its name and its bar."""
 
 _STATISTICS = 9
-"""Columns that a line of `print_stat` takes beside a name and a bar."""
+"""Columns of the terminal that a line of `print_stat` takes beside a name, a number and a bar."""
 
 
 def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None) -> None:
@@ -109,7 +109,7 @@ def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None)
     widest = max((lost + gained for _, lost, gained in sizes), default=0)
     digits = len(f"{widest:,}")
     names = [visible(name) for name, *_ in sizes]
-    # Columns of the terminal, not characters: a wide letter takes two.
+    # This is in columns of the terminal, not in characters, because a wide letter takes two.
     longest = max(map(cell_len, names), default=0)
     room = max(_NARROWEST_BAR, min(BAR, console.width - longest - digits - _STATISTICS))
     rows = [
@@ -136,11 +136,13 @@ def _print_members(shown: Shown, console: Console) -> None:
     """Print the table of members and the table of flows."""
     members = shown.largest_members()
     flows, more_flows, more_partitions = shown.largest_flows()
+    # Both tables shorten names in the same way, so one object serves both.
     names = _Names(shown.part.members, console.width)
     if members:
         names.tell(console)
         widest = max(1, *(member.before + member.after - member.kept for member in members))
         longest = max(cell_len(names.short(member.name)) for member in members)
+        # The word about a member stands behind the bar and takes room from it.
         noted = max(len(presence(member)) for member in members)
         # Bars share one scale, so that their lengths can be compared.
         room = min(BAR, console.width - longest - _BESIDE_BAR - (noted and noted + 2))
@@ -175,7 +177,13 @@ def _print_members(shown: Shown, console: Console) -> None:
 
 
 def _member_row(member: MemberChange, names: _Names, scale: float) -> tuple[str, ...]:
-    """Return the cells of a member; `scale` is characters for each partition, 0 for no bar."""
+    """Return the cells of a member.
+
+    Args:
+        member: its change.
+        names: shortens its name.
+        scale: characters for each partition in the bar; 0 for no bar.
+    """
     delta = member.after - member.before
     return (
         names.short(member.name),
@@ -195,11 +203,11 @@ def _print_topics(shown: Shown, console: Console) -> None:
     """
     topics = shown.largest_topics()
     titles = ("partitions", *FATES)
-    # The first three columns stand always, others only if a topic needs them.
+    # The first three columns are always there. Another one is there only if a topic has a number but 0 in it.
     used = [
         title for title in titles if title in titles[:3] or any(getattr(topic, title) for topic in topics)
     ]
-    # An unknown lag is said only if another topic's is known; else the column would say nothing.
+    # If the lag of every topic is unknown, the column would contain nothing else.
     lag = any(topic.lag_moved is not None for topic in topics)
     columns = [GridColumn(title.upper()) for title in (*used, "lag moved")]
     rows = [
@@ -262,7 +270,7 @@ class _Names:
         names = {member.name for member in members}
         self._prefix = common_prefix(names)
         rests = {name: name.removeprefix(self._prefix) for name in names}
-        # Ids are shortened only if they would crowd out the numbers.
+        # Ids are shortened only if names would take more than a quarter of the width.
         if max(map(len, rests.values()), default=0) > width // 4:
             rests = without_ids(rests)
         self._shown = {name: visible(CUT + rest if self._prefix else rest) for name, rest in rests.items()}
@@ -314,13 +322,20 @@ def _show(console: Console, grid: Grid) -> None:
 
 
 def _fill(console: Console, parts: Sequence[str], style: str, *, bold: int = 1) -> None:
-    """Print parts of a line, three blanks apart, in as many lines as they need.
+    """Print parts of a line with three blanks between them, in as many lines as they need.
 
-    The first `bold` parts have the style; with 0 all of them have it.
+    A part is never split.
+
+    Args:
+        console: where to print.
+        parts: plain texts.
+        style: the style, in rich's words.
+        bold: how many parts have the style, from the first on; with 0 all have it.
     """
     lines: list[list[Text]] = [[]]
     used = 0
     for place, part in enumerate(parts):
+        # The parts' own lengths count in columns, because a wide letter takes two.
         text = cell(part, style if place < bold or not bold else "")
         if lines[-1] and used + 3 + text.cell_len > console.width:
             lines.append([])

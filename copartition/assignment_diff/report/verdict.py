@@ -25,9 +25,9 @@ from copartition.kit.words import count, list_names, number
 from copartition.simulation.growth import CURE, skipped_records
 
 _TOPICS = 4
-"""Topics that a sentence names at most."""
+"""The most topics that a sentence names."""
 _SEPARATED = 3
-"""Groups of topics that are no longer read together, named at most; JSON has all."""
+"""The most groups of topics for which it is said that they are no longer read together; JSON has all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,22 +77,22 @@ _COMPARED = ("who owns which partition",)
 
 
 def _of_stops(diff: AssignmentDiff) -> Iterator[Detail]:
-    """Say which records are skipped in new partitions, and what a plan's way costs."""
+    """Yield details on records that are skipped in new partitions, and on what the way to a plan stops."""
     stops = diff.stops
-    # New partitions are read late, and latest skips their first records: the one loss that no rebalance
-    # shows.
+    # New partitions are read late, and auto.offset.reset=latest skips their first records. No rebalance
+    # shows this loss.
     if diff.summary.added:
-        # Both of a classic group's rebalance protocols notice growth alike.
+        # Eager and cooperative groups notice growth in the same way.
         kinds = {"consumer" if protocol == "consumer" else "classic" for protocol in diff.protocols}
         text, ground = skipped_records(kinds.pop() if len(kinds) == 1 else None, diff.pace.settings)
         yield Detail(f"{text}. To lose none, {CURE}.", ground)
     if isinstance(stops, Missing):
-        # Of two states that were captured nobody has asked what the change between them stopped.
+        # The user of two captured states did not ask what the change between them stopped.
         if diff.after.status == "planned":
             yield Detail(answer_sentence(stops), stops)
         return
-    # The coordinator shows only the strategy that was chosen; one eager strategy in a list makes it a whole
-    # stop.
+    # The coordinator shows only the strategy that was chosen. If a member also lists an eager one, every
+    # rebalance stops the whole group.
     cooperative = any(way.protocol == "cooperative" for way in stops)
     if cooperative and diff.after.status == "planned" and isinstance(offered_lists(diff.before), Missing):
         what = "whether each member lists cooperative strategies only"
@@ -109,7 +109,7 @@ def _of_stops(diff: AssignmentDiff) -> Iterator[Detail]:
 
 
 def _migration(diff: AssignmentDiff) -> Iterator[Detail]:
-    """Say how a group can go over to another strategy, if the plan has one."""
+    """Yield at most one detail: how the group can change to the strategy of the plan, if that is another."""
     if not diff.new_strategy:
         return
     from copartition.migrate.migration import migration_verdict  # noqa: PLC0415 - few diffs need the simulator
@@ -122,9 +122,12 @@ def _migration(diff: AssignmentDiff) -> Iterator[Detail]:
 
 
 def separated_sentences(diff: AssignmentDiff) -> list[str]:
-    """Return the topics that cannot be joined by partition any more, and the strategy that keeps that."""
+    """Return a sentence for each group of topics that is no longer kept together by partition number.
+
+    It also names the strategy that would keep them together. There are at most `_SEPARATED` sentences.
+    """
     planned = diff.after.strategy
-    # The strategy that is named must be one that the group's protocol has.
+    # The group's protocol must have the strategy that the sentence names.
     best = CO_PARTITIONED["consumer" if diff.protocols == ("consumer",) else "classic"]
     keeps = "" if planned == best else f"; {best} keeps it"
     ends = [(topics, "ends") for topics in diff.separated]
@@ -136,9 +139,12 @@ def separated_sentences(diff: AssignmentDiff) -> list[str]:
 
 
 def _without_reader(diff: AssignmentDiff) -> Iterator[Detail]:
-    """Name the partitions that nobody reads after; nothing of a state whose headline says so already."""
+    """Yield at most one detail: the partitions that have no owner after.
+
+    There is none for a single state without members, because its headline says that nobody reads.
+    """
     rows = np.flatnonzero((diff.target < 0) & (diff.action != Action.REMOVED))
-    # A state without members says so in its headline; to list all its partitions would hide everything else.
+    # The headline says it if there are no members. A list of all partitions would hide everything else.
     if not len(rows) or (diff.alone and diff.balance and not diff.balance.loads):
         return
     places, more = named_places(PartitionList(diff.topics, diff.topic[rows], diff.partition[rows]))
@@ -147,7 +153,11 @@ def _without_reader(diff: AssignmentDiff) -> Iterator[Detail]:
 
 
 def _of_numbers(diff: AssignmentDiff) -> Iterator[Detail]:
-    """Say what balance hides of a single topic, and what a plan that fits does not show."""
+    """Yield details that numbers of the whole do not show.
+
+    They are a topic that is spread unevenly although the group is balanced, and that a group that fits a plan
+    may have been so before.
+    """
     if diff.alone and (even := diff.balance) and even.topic_excess and len(diff.topics) > 1:
         fullest, best = even.topic_fullest, even.best_topic_fullest
         text = f"Of one topic a member has {fullest:,} partitions, where {best:,} would do."
@@ -160,7 +170,10 @@ def _of_numbers(diff: AssignmentDiff) -> Iterator[Detail]:
 
 
 def _unknown_details(diff: AssignmentDiff) -> Iterator[Detail]:
-    """Say what cannot be known; of lag the line of numbers tells, as many sources carry none."""
+    """Yield a detail for each thing that the sources do not tell, except lag, which many sources lack.
+
+    That lag is unknown is said in the line of numbers instead, see `movement`.
+    """
     numbers = diff.summary
     sides = {"before": numbers.members_before, "after": numbers.members_after}
     hidden = [side for side, members in sides.items() if members is None]
@@ -176,7 +189,11 @@ def _unknown_details(diff: AssignmentDiff) -> Iterator[Detail]:
 
 
 def movement(diff: AssignmentDiff) -> list[str]:
-    """Return figures of the change: moves against the fewest possible, balance, idle members, lag."""
+    """Return the figures of the change as parts of one line.
+
+    They are the avoidable moves, the loads of the fullest member, the peak if there are weights, the spread,
+    the number of idle members, and the lag of moved partitions.
+    """
     numbers = diff.summary
     fullest = _at_least(numbers.needed_fullest, numbers.needed_fullest_exact)
     of_topic = []
@@ -207,6 +224,7 @@ def reason_counts(diff: AssignmentDiff) -> list[str]:
 
     The assignor decides once more for it, partition by partition, so only a user who asks for reasons waits.
     """
+    # Only changed partitions count: for the others the reason would be why they stay.
     reasons = Counter(change.reason for change in diff.changes())
     parts = [
         f"{times:,} {reason.value}"
@@ -217,7 +235,10 @@ def reason_counts(diff: AssignmentDiff) -> list[str]:
 
 
 def _avoidable(diff: AssignmentDiff) -> str:
-    """Return the avoidable moves of all moves, or "unknown"."""
+    """Return the number of avoidable moves as text, such as "2 of 6 (4 needed)".
+
+    It is "unknown, of 6" if the needed moves are unknown. "at most" and "at least" mark bounds.
+    """
     numbers = diff.summary
     if numbers.needed_moves is None:
         return f"unknown, of {number(numbers.moved)}"
@@ -235,7 +256,7 @@ def heading(diff: AssignmentDiff) -> list[str]:
         parts.append(" -> ".join(dict.fromkeys(statuses)))
     before = sum(member.before_id is not None for member in diff.members)
     after = sum(member.after_id is not None for member in diff.members)
-    # Members that a source counts and does not list are of no plan, but of the group that it shows.
+    # Members that a source only counts are in the group that it shows, but not in a plan.
     after += diff.after.unlisted if diff.alone else 0
     least = [
         "at least " if exact is None else "" for exact in (numbers.members_before, numbers.members_after)
@@ -248,7 +269,7 @@ def heading(diff: AssignmentDiff) -> list[str]:
 
 
 _NOTES = 12
-"""Notes of one kind at most."""
+"""The most notes of one kind."""
 
 
 class Fate(NamedTuple):
@@ -275,7 +296,7 @@ class Fate(NamedTuple):
 
 
 def fates(diff: AssignmentDiff) -> list[Fate]:
-    """Return every partition under one fate; fates of no partition are left out."""
+    """Return how many partitions have each fate. A partition has one fate; fates of none are left out."""
     numbers = diff.summary
     kinds = [
         ("kept", numbers.kept, "kept"),
@@ -295,7 +316,10 @@ def fates(diff: AssignmentDiff) -> list[Fate]:
 
 
 def notes(diff: AssignmentDiff) -> list[tuple[str, str]]:
-    """Return (kind, sentence) of what was assumed, what is doubtful, and which members are taken for one."""
+    """Return (kind, sentence) for each note, at most `_NOTES` of each kind and one that counts the others.
+
+    Kinds are "Conflict", "Assumed", "Warning" and "Matched", in this order.
+    """
     conflicts = [
         f"{conflict.topic}-{conflict.partition} has two owners: "
         f"before {', '.join(conflict.before) or 'nobody'}, after {', '.join(conflict.after) or 'nobody'}."
@@ -310,6 +334,12 @@ def notes(diff: AssignmentDiff) -> list[tuple[str, str]]:
 
 
 def _first_notes(kind: str, texts: Sequence[str], number: int) -> list[tuple[str, str]]:
-    """Return the first notes of one kind, and how many more there are."""
+    """Return the first `_NOTES` notes of one kind, and one on how many more there are.
+
+    Args:
+        kind: the kind of all of them.
+        texts: the sentences, or the first of them.
+        number: how many there are altogether.
+    """
     more = [f"and {number - _NOTES:,} more."] if number > _NOTES else []
     return [(kind, text) for text in (*texts[:_NOTES], *more)]

@@ -1,8 +1,12 @@
 """Read text that command-line tools printed of a consumer group: kafka-consumer-groups and rpk.
 
-`formats` tells the tools apart, `paste` undoes what happened to the text on its way, `scan` finds tables and
-notices, `columns` knows their columns and `table` reads them, and `group` makes a group of the tables.
-`connect` reads the JSON of Kafka Connect, `others` that of other tools, or says what their texts are.
+The modules in the order in which a text passes through them:
+
+- `formats` finds out which tool printed the text.
+- `paste` and `wrapped` undo what terminals, tickets and chats have done to it.
+- `scan` finds the tables and notices in it; `columns` has the columns of tables; `table` reads their rows.
+- `group` makes a group of the tables.
+- `connect` reads the JSON of Kafka Connect. `others` reads the JSON of other tools, or says what a text is.
 """
 
 from copartition.groups.capture.formats import check_head, is_json, parse_capture, parse_captures

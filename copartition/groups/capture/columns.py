@@ -1,4 +1,4 @@
-"""Know the columns of the tools' tables: which columns head which table, and what each may hold."""
+"""Describe the tools' tables: which columns each table has, and what a cell of each column may contain."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _KINDS = [
 HEADERS = ("GROUP ", "TOPIC ", "CONSUMER-ID ", "COORDINATOR (ID) ")
 """The first columns of these tables; before Kafka 2.4 none begins with GROUP."""
 TELLING = {"offsets": "PARTITION", "members": "HOST", "state": "ASSIGNMENT-STRATEGY"}
-"""For each kind of table, the column up to which a line must fit to be a row of it."""
+"""Kind of table -> the column up to which a line must fit, so that it counts as a row."""
 FIRST_OF_CELL = frozenset("0123456789-/")
 """Characters with which cells of these columns begin."""
 _WORD = re.compile(r"COORDINATOR \(ID\)|\S+")
@@ -63,9 +63,10 @@ COMMAND = re.compile(rf".*\bdescribe\b.{{0,2000}}?--group[ =]['\"]?([^'\"\s]{{1,
 
 
 def head_columns(line: str) -> tuple[str, dict[str, int]]:
-    """Return the kind of table that a line heads, "" for none, and the start of each word by name.
+    """Return the kind of table whose header a line is, and the columns of the line's words.
 
-    Starts count characters from 0. A line with one word twice heads no table.
+    The kind is "" if the line is no header, for example because a word is there twice. The columns map each
+    word to the index of its first character.
 
     >>> head_columns("COORDINATOR (ID)  ASSIGNMENT-STRATEGY  STATE  #MEMBERS")[0]
     'state'
@@ -87,26 +88,29 @@ def squeeze(line: str) -> str:
 
 
 def fit_cells(words: Sequence[str], columns: Sequence[str]) -> list[str] | None:
-    """Return the cells of a row; None unless its words can be spread over the columns in exactly one way.
+    """Return the cells of a row; None unless its words fit the columns in exactly one way.
 
-    All ways are followed in parallel, column by column: each is (words used, cells so far).
+    Args:
+        words: the words of the row, separated by blanks.
+        columns: the names of the columns.
 
     >>> fit_cells(["pod-1", "/10.0.0.2", "2"], ["CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "#PARTITIONS"])
     ['pod-1', '', '/10.0.0.2', '2']
     """
-    # A row that fits in two ways is refused, not guessed: both could be true, with other owners.
+    # All ways are followed in parallel, column by column; each is (words used, cells so far). A row that fits
+    # in two ways is refused, because each way may give partitions other owners.
     ways: list[tuple[int, list[str]]] = [(0, [])]
     for column in columns:
         ways = [(end, [*cells, cell]) for at, cells in ways for end, cell in _next_cells(words, at, column)]
-    # A way that leaves words over has put a word into the wrong column.
+    # A way that does not use all words is wrong.
     whole = [cells for at, cells in ways if at == len(words)]
     return whole[0] if len(whole) == 1 else None
 
 
 def fitting_columns(words: Sequence[str], columns: Sequence[str]) -> tuple[int, int]:
-    """Return how many columns the words fill from the left at most, and how many words that takes.
+    """Return how many columns the first words can fill, counted from the left, and how many words that needs.
 
-    A row that was cut fills its first columns; a line that is no row fills few or none.
+    A row that was cut fills its first columns. A line that is not a row fills few or none.
     """
     ends, most = {0}, (0, 0)
     for number, column in enumerate(columns, 1):
@@ -118,7 +122,13 @@ def fitting_columns(words: Sequence[str], columns: Sequence[str]) -> tuple[int, 
 
 
 def _next_cells(words: Sequence[str], at: int, column: str) -> list[tuple[int, str]]:
-    """Return what a column can hold from the word with index `at` on: (index after it, cell) pairs."""
+    """Return the possible cells of a column that begin at a word, each as (index of the word after it, cell).
+
+    Args:
+        words: the words of a row.
+        at: the index of the word.
+        column: the name of the column.
+    """
     holds = _HOLDS.get(column, _TEXT)
     found = [(at, "")] if column in _MAY_BE_EMPTY else []
     ends: Sequence[int] = range(at + 1, min(at + 2, len(words)) + 1)

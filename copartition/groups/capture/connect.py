@@ -1,7 +1,8 @@
 """Read the answer of Kafka Connect's REST interface to `GET /connectors?expand=status` (KIP-465).
 
-A connector is a topic here and a task one of its partitions; the connector itself is partition 0 of the topic
-"connector:" and its name, as for the strategies of Connect in `assignors`. Workers are members.
+Workers are members here. A connector is a topic, and its tasks are that topic's partitions. The connector
+itself is partition 0 of a topic named "connector:" and its name. The strategies of Connect in `assignors` use
+the same names.
 """
 
 import re
@@ -26,7 +27,7 @@ with needs("the status of Kafka Connect's connectors", "cli"):
 _HEAD = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.){1,300}"\s*:\s*\{\s*"(?:status|info)"\s*:\s*\{')
 """The beginning of such an answer: an object of connectors, whose first one has "status" or "info"."""
 _NOBODYS = {"UNASSIGNED", "DESTROYED"}
-"""States in which the worker that is named does not run the connector or task any more."""
+"""States of a connector or task in which the named worker does not run it any more."""
 
 _Id = Annotated[str, msgspec.Meta(max_length=MAX_ID)]
 
@@ -64,10 +65,10 @@ def is_status(text: str) -> bool:
 
 
 def connector_answer(value: Any) -> GroupState | None:
-    """Return the workers in an answer to `GET /connectors/NAME/status`, which is about one connector.
+    """Return the workers in an answer to `GET /connectors/NAME/status`; None for any other value.
 
-    None for any other value. Such an answer does not show the cluster's other connectors, so the state says
-    that it assumes none.
+    The answer is about one connector and does not show the cluster's others. The state assumes that
+    there are none.
     """
     try:
         status = msgspec.convert(value, _Status)
@@ -103,11 +104,11 @@ def _workers(statuses: Sequence[_Status]) -> GroupState:
         rows.member(MemberIdentity(worker))
     for status in statuses:
         instance = (f"{CONNECTOR}{status.name}", 0, status.connector)
-        # A task that is there twice would be one partition with two owners, which no group state can hold.
+        # The same task twice would be a partition with two owners, which a group's state cannot have.
         numbers = [task.id for task in status.tasks]
         if twice := [number for number, count in Counter(numbers).items() if count > 1]:
             raise SourceError(f"connector {status.name!r} has task {twice[0]} twice; {AGAIN}")
-        # Connect numbers tasks from 0 on, so one that is not in the answer may run on any worker or on none.
+        # Connect numbers tasks from 0 on. A missing number is a task that runs somewhere, or not at all.
         if len(numbers) <= max(numbers, default=-1):
             gaps.append(f"{status.name} shows {len(numbers)} of {max(numbers) + 1} tasks")
         for topic, number, unit in (instance, *((status.name, task.id, task) for task in status.tasks)):

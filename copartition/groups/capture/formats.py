@@ -13,7 +13,7 @@ from partitioning.errors import SourceError
 from partitioning.kit.near import listing
 
 _JSON_KEYS = ('"group-snapshot"', '"members"', '"consumers"', "artition")
-"""Words of the JSON of snapshots, scenarios and groups; one of them stands near the start."""
+"""Words, one of which is near the start of every JSON text of a snapshot, scenario or group."""
 
 
 State = tuple[GroupState, GroupState | None]
@@ -21,11 +21,11 @@ State = tuple[GroupState, GroupState | None]
 
 
 def parse_capture(text: str, group: str | None = None) -> State:
-    """Return the group that a capture shows, and its target assignment if the capture holds one (KIP-848).
+    """Return the group that a capture shows, and its target assignment if the capture shows one (KIP-848).
 
-    It may hold several tables of the group in any order, which complete each other: if members are listed
-    without topics (Kafka 3.8 and 3.9), the table of offsets names the topics; the table of the state tells
-    the strategy.
+    The capture may have several tables of the group, in any order, which complete each other. For example,
+    Kafka 3.8 and 3.9 list members without topics, which the table of offsets adds. The table of the state
+    adds the strategy.
 
     Args:
         text: output of `kafka-consumer-groups --describe` or `rpk group describe`, or Connect's answer to
@@ -33,9 +33,9 @@ def parse_capture(text: str, group: str | None = None) -> State:
         group: which group, if the text holds several, as with `--all-groups`.
 
     Raises:
-        SourceError: no such output, not that group, several groups and none is named, several captures of
-            one group, a row that does not fit or is cut off, or tables that contradict each other or do not
-            tell who has which partition.
+        SourceError: the text is not such an output, lacks that group, has several groups and none is named,
+            or has several captures of the group. Or a row does not fit or is cut off, or tables contradict
+            each other, or no table tells the owners of partitions.
     """
     times = parse_captures(text, group)
     if len(times) > 1:
@@ -47,7 +47,7 @@ def parse_capture(text: str, group: str | None = None) -> State:
 
 
 def parse_captures(text: str, group: str | None = None) -> list[State]:
-    """Return the group for each time at which the text shows it, in the text's order; at least one.
+    """Return the group for each time at which it was captured, in the order of the text; one at least.
 
     Args:
         text: as for `parse_capture`.
@@ -56,8 +56,7 @@ def parse_captures(text: str, group: str | None = None) -> list[State]:
     Raises:
         SourceError: as for `parse_capture`, but several captures of one group are no error here.
     """
-    # Each kind of text shows in its beginning, so that no reader looks at a text of another kind: its errors
-    # would be about the wrong thing.
+    # The kind of the text is found by its beginning; a reader for another kind would raise a wrong error.
     if connect.is_status(text):
         return [(connect.parse_status(text), None)]
     if is_json(text):
@@ -65,7 +64,7 @@ def parse_captures(text: str, group: str | None = None) -> list[State]:
     refuse_short_lines(text)
     check_kind(text)
     paste = straighten(text)
-    # Columns are tried first: read by words, a row that was cut could look whole.
+    # Rows are read by columns first. Read by words, a row that was cut off might look complete.
     try:
         times = _parse(paste.text, group)
     except SourceError as error:
@@ -77,15 +76,15 @@ def parse_captures(text: str, group: str | None = None) -> list[State]:
 
 
 def _parse_words(text: str, group: str | None, error: SourceError) -> list[State]:
-    """Return the groups of a text whose columns got lost, as when it was pasted into a ticket.
+    """Return the groups of a text whose columns do not line up any more, for example after it was pasted.
 
     Args:
         text: the text.
-        group: which group.
-        error: what the reader of aligned tables said.
+        group: which group; None if the text has only one.
+        error: the error of the reader that reads by columns.
 
     Raises:
-        SourceError: the rows cannot be read by words; the message names the first of these.
+        SourceError: a row cannot be read by words either; the message names the first such row.
     """
     again = realign(text)
     if isinstance(again, str):
@@ -94,7 +93,8 @@ def _parse_words(text: str, group: str | None, error: SourceError) -> list[State
             (_with_warnings(state, (remark,)), target and _with_warnings(target, (remark,)))
             for state, target in _parse(again, group)
         ]
-    # Rows above it can be read by words, so that not they are at fault, but the one that cannot.
+    # The reader by columns may have failed at an earlier row that can be read by words. The error must name
+    # the row that cannot be read either way.
     misfit = _MISFIT.match(str(error))
     if again is not None and misfit is not None and int(misfit[1]) < again:
         raise SourceError(
@@ -108,15 +108,12 @@ _MISFIT = re.compile(r"line (\d+): the row does not line up")
 
 
 def _with_warnings(state: GroupState, notes: tuple[str, ...]) -> GroupState:
-    """Return the state with more warnings about the text that it was read from.
-
-    A state without new warnings is returned as it is, not as a copy.
-    """
+    """Return the state with further warnings about its text; the same object if there are none."""
     return replace(state, warnings=(*state.warnings, *notes)) if notes else state
 
 
 def _parse(text: str, group: str | None) -> list[State]:
-    """Return the group of a text whose columns are in place, once for each time it was captured."""
+    """Return the group of a text whose columns line up, for each time at which it was captured."""
     groups = scan(text)
     if not groups:
         refuse_text(text)
@@ -125,15 +122,21 @@ def _parse(text: str, group: str | None) -> list[State]:
 
 
 def _state(scanned: GroupTables, name: str | None, group: str | None) -> State:
-    """Return the group of one capture; the arguments are its name there and the one that was asked for."""
-    # "Dead" is Kafka's word for a group that does not exist; an empty state would look like an idle group.
+    """Return the group of one capture.
+
+    Args:
+        scanned: the group's part of the text.
+        name: the group's name in the capture; None if it names none.
+        group: the name that the user asked for; None if none was given.
+    """
+    # "Dead" is Kafka's word for a group that does not exist. A state without members would look like an idle
+    # group.
     if scanned.status == "Dead":
         raise SourceError(f"the capture says that group {name!r} does not exist")
     if not scanned.tables and scanned.status == "Empty":
         return GroupState.without_partitions(name=name, status="Empty"), None
     state, target = describe(scanned, name)
-    # The answer is of the group that was asked for only if the file is: this is said, as the file does not
-    # show it.
+    # The file does not show that it is about the group that was asked for. The state names that assumption.
     if group is not None and name is None:
         state = replace(state, assumed=(*state.assumed, f"the capture names no group; taken for {group!r}"))
     return state, target
@@ -145,12 +148,9 @@ def is_json(text: str) -> bool:
 
 
 def check_head(text: str) -> None:
-    """Refuse, judged by its beginning, a text that is neither JSON that is read here nor output of a tool.
+    """Raise SourceError if no reader knows a text, judged by its beginning only.
 
-    A pipe is read only this far before a wrong input is refused.
-
-    Raises:
-        SourceError: no reader knows such a text.
+    So a wrong input from a pipe is refused before all of it is read.
     """
     if connect.is_status(text):
         return
@@ -169,7 +169,7 @@ def _pick(groups: dict[str | None, list[GroupTables]], group: str | None) -> str
         SourceError: the capture has not the group that is asked for, or several and none is asked for.
     """
     held = listing(["one without a name" if name is None else name for name in groups])
-    # A group without a name may be the one that is asked for: older tools print no name.
+    # A single group without a name may be the one that is asked for, because older tools print no name.
     if [*groups] == [None]:
         return None
     if group is not None and group not in groups:

@@ -1,7 +1,7 @@
 """Make a group of the tables that kafka-consumer-groups or rpk print of it: offsets, members and state.
 
-Members have the number of their first row in the table that lists them, and rows of a table count from 0.
-Nothing is guessed: tables that contradict each other, or that are cut off, are refused.
+Rows of a table are counted from 0, and members are numbered in the order of their first rows. Nothing is
+guessed: tables that contradict each other, or that are cut off, are refused.
 """
 
 import re
@@ -28,14 +28,17 @@ _FORMS = {
     ", ": re.compile(rf"({_TOPIC}{{0,{MAX_TOPIC_NAME}}})\({_NUMBERS}\)"),  # 3.8 and 3.9 without the topic
 }
 _LISTS = re.compile(r"(?<=\)), ?")
-"""The comma between the lists of two topics; within a list it stands behind a digit."""
+"""The comma between the lists of two topics. A comma within a list is preceded by a digit."""
 
 
 class AssignedPartitions(NamedTuple):
-    """Partitions of members, as columns of one length.
+    """Holds the partitions of members as columns of equal length, one row for each partition.
 
-    A row is (member number, index into `topics`, partition number). A topic is "" if the tool does not name
-    it. Member -1 is a partition without an owner.
+    Attributes:
+        topics: names of topics; "" if the tool does not name the topic.
+        member: number of the owner of each row's partition; -1 for none.
+        topic: index of each row's topic in `topics`.
+        partition: each row's partition number.
     """
 
     topics: tuple[str, ...]
@@ -45,14 +48,23 @@ class AssignedPartitions(NamedTuple):
 
 
 class Roster(NamedTuple):
-    """The members of a group, in the order of the table "members"."""
+    """Holds the content of a table "members", with members in its order.
 
-    table: Table  # a row for each
+    Attributes:
+        table: the table, with a row for each member.
+        identities: the members.
+        counts: number of partitions of each member; -1 if the row does not tell it.
+        current: the members' partitions; None if the table does not list them.
+        target: the members' target assignment; None unless the group is a KIP-848 group.
+        protocol: "classic" or "consumer"; None if the table does not show it.
+    """
+
+    table: Table
     identities: tuple[MemberIdentity, ...]
-    counts: NDArray[np.int64]  # how many partitions each has
-    current: AssignedPartitions | None  # what each has; None if the table does not list it
-    target: AssignedPartitions | None  # what each is to have; None unless the group is of KIP-848
-    protocol: str | None  # "classic" or "consumer"; None if the table does not show it
+    counts: NDArray[np.int64]
+    current: AssignedPartitions | None
+    target: AssignedPartitions | None
+    protocol: str | None
 
 
 def identities(table: Table) -> tuple[tuple[MemberIdentity, ...], NDArray[np.int32]]:
@@ -67,7 +79,7 @@ def identities(table: Table) -> tuple[tuple[MemberIdentity, ...], NDArray[np.int
     consumers = table.texts("CONSUMER-ID")
     rows = np.flatnonzero(consumers.codes >= 0)
     codes = consumers.codes[rows]
-    # `index` is the first row of each consumer: codes are dense, so np.unique returns them in their order.
+    # Codes count from 0 without gaps, so np.unique returns the first row of each consumer in their order.
     _, index = np.unique(codes, return_index=True)
     first = rows[index]
     columns = {name: table.texts(name) for name in ("GROUP-INSTANCE-ID", "CLIENT-ID", "HOST")}
@@ -117,7 +129,7 @@ def read_members(table: Table) -> Roster:
     current = named and _assigned_partitions(table, named)
     if current:
         listed = np.bincount(current.member, minlength=len(counts))
-        # The tool prints a count beside the list, which shows a list that was cut off.
+        # The tool prints the number of partitions beside the list. If it differs, the list was cut off.
         for row in np.flatnonzero((counts >= 0) & (listed != counts))[:1].tolist():
             raise table.fault(
                 row,
@@ -138,9 +150,9 @@ def read_members(table: Table) -> Roster:
 def _with_protocols(
     table: Table, members: tuple[MemberIdentity, ...], protocol: str | None
 ) -> tuple[MemberIdentity, ...]:
-    """Return the members with what each speaks, of a group of the consumer protocol (KIP-848).
+    """Return the members with the protocol that each speaks, if the group's protocol is "consumer" (KIP-848).
 
-    The tool prints UPGRADED only while a member of the classic protocol is left in such a group.
+    The tool prints the column UPGRADED only while the group still has a member of the classic protocol.
     """
     if protocol != "consumer":
         return members
@@ -152,9 +164,10 @@ def _with_protocols(
 
 
 def _check_last_row(table: Table) -> None:
-    """Refuse a last row that may be cut, if the file ends without a newline.
+    """Raise SourceError if the file ends without a newline and its last row may be cut off.
 
-    A row is whole if it is as long as its padded header, or if its last cell shows its own end.
+    The row is complete if it is as long as the header, which some tools pad with blanks, or if its last cell
+    cannot be longer than it is.
     """
     if not table.unfinished:
         return
@@ -172,7 +185,7 @@ def _check_last_row(table: Table) -> None:
 
 
 def _assigned_partitions(table: Table, column: str) -> AssignedPartitions:
-    """Return the partitions that a column lists, a row of the result for each."""
+    """Return the partitions that the cells of a column list, in the order of rows."""
     texts = table.texts(column)
     topics: dict[str, int] = {}
     members: list[int] = []
@@ -226,13 +239,13 @@ _LASTING = {None, "Stable", "Empty"}
 
 
 class _About(NamedTuple):
-    """Facts about the group as a whole, each None if no table or notice tells it.
+    """Holds facts about the group as a whole; a fact is None if no table or notice tells it.
 
     Attributes:
         status: Kafka's name of the state.
-        strategy: the assignor, by the name that the coordinator gives it.
+        strategy: the coordinator's name of the strategy.
         protocol: "classic" or "consumer".
-        members: how many members there are.
+        members: number of members.
     """
 
     status: str | None
@@ -242,12 +255,12 @@ class _About(NamedTuple):
 
 
 class _Holdings(NamedTuple):
-    """The members that are seen, the partitions of each, and partitions without an owner but with a commit.
+    """Holds the members that the tables show, with their partitions and lags.
 
     Attributes:
         members: the members, in the order of the table that lists them.
-        columns: the partitions, a row for each.
-        lag: records that wait in each, in the same order; None if no lag is known.
+        columns: the partitions, with and without an owner.
+        lag: number of records that wait in each partition, in the same order; None if no lag is known.
         warnings: sentences for the reader of a report.
         with_idle: whether the table of offsets shows members without partitions, too.
     """
@@ -256,7 +269,7 @@ class _Holdings(NamedTuple):
     columns: AssignedPartitions
     lag: NDArray[np.int64] | None = None
     warnings: tuple[str, ...] = ()
-    with_idle: bool = False  # whether the table of offsets shows members without partitions, too
+    with_idle: bool = False
 
 
 def describe(scanned: GroupTables, name: str | None) -> tuple[GroupState, GroupState | None]:
@@ -270,7 +283,7 @@ def describe(scanned: GroupTables, name: str | None) -> tuple[GroupState, GroupS
         SourceError: the tables lack owners, are cut off, or contradict each other.
     """
     about = _about(scanned)
-    # The table of members knows idle ones, that of offsets knows lags; together they must agree.
+    # The table of members shows idle members, that of offsets shows lags. If both exist, they must agree.
     roster = read_members(scanned.tables["members"]) if "members" in scanned.tables else None
     offsets = scanned.tables.get("offsets")
     if offsets is not None:
@@ -281,10 +294,10 @@ def describe(scanned: GroupTables, name: str | None) -> tuple[GroupState, GroupS
         raise SourceError("the capture shows only the state of the group; describe its partitions, too")
     members = len(held.members)
     members_complete = roster is not None or about.members == members or held.with_idle
-    # The table of offsets shows only members with partitions; fewer members than counted are then the idle
-    # ones.
+    # The table of offsets shows only members with partitions. If it shows fewer than the table of the state
+    # counts, the others are idle.
     idle_hidden = not members_complete and about.members is not None and members < about.members
-    # A count that is below what is listed, or above a list that shows idle members: one table is older.
+    # Any other difference means that the tables are from different times.
     if about.members not in {None, members} and not idle_hidden:
         raise SourceError(
             f"by its state the group has {about.members} members, but {members} are listed: the tables "
@@ -316,7 +329,7 @@ def describe(scanned: GroupTables, name: str | None) -> tuple[GroupState, GroupS
 
 
 def _about(scanned: GroupTables) -> _About:
-    """Return the facts of the table "state"; without it those of notices and of rpk's summary."""
+    """Return the facts of the table "state"; if there is none, those of notices and of rpk's summary."""
     table = scanned.tables.get("state")
     if table is None:
         offsets = scanned.tables.get("offsets")
@@ -335,12 +348,13 @@ def _about(scanned: GroupTables) -> _About:
     members = int(table.integers("#MEMBERS", 0, MAX_GROUP_MEMBERS, -1)[0])
     strategy = table.texts("ASSIGNMENT-STRATEGY").of_row(0)
     table.check_others("STATE", "GROUP-EPOCH", "#MEMBERS", "ASSIGNMENT-STRATEGY")
-    # The number ends the line, so an unfinished one may lack digits.
+    # The number of members is the end of the line. If the file ends there without a newline, digits may be
+    # missing.
     return _About(status, strategy, protocol, None if table.unfinished or members < 0 else members)
 
 
 def _warn_of_hidden(held: _Holdings, described: bool, members_complete: bool) -> tuple[str, ...]:
-    """Return the warning that says which members and partitions `--describe` does not show."""
+    """Return the warnings about members and partitions that `--describe` does not show."""
     if not described:
         return ()
     if not (held.columns.member >= 0).any():
@@ -352,10 +366,10 @@ def _warn_of_hidden(held: _Holdings, described: bool, members_complete: bool) ->
 
 
 def _gaps(columns: AssignedPartitions) -> tuple[str, ...]:
-    """Return the warning that partitions below the highest shown ones have no row; () if none is missing.
+    """Return a warning if partitions below the highest one of a topic have no row; () if none is missing.
 
-    Nobody reads them and nothing is committed there, or the capture is an excerpt: the rows that are left out
-    of a long table look the same.
+    Either no member reads them and nothing is committed there, or the capture is an excerpt. The capture does
+    not show which.
     """
     missing = 0
     for topic in range(len(columns.topics)):
@@ -369,10 +383,9 @@ def _gaps(columns: AssignedPartitions) -> tuple[str, ...]:
 
 
 def _notes(scanned: GroupTables, about: _About) -> list[str]:
-    """Return the warnings about the moment and the end of the capture.
+    """Return warnings if the group was in a rebalance, or if the end of the capture may be cut off.
 
-    A group that is not at rest may change by itself, and a capture without a last newline may lack rows. Both
-    answers can still be right, so they are no errors.
+    In both cases the answer may still be right, so they are not errors.
     """
     notes = []
     if about.status not in _LASTING:
@@ -395,7 +408,7 @@ def _from_roster(roster: Roster) -> _Holdings:
             "the capture lists members without their partitions; add --verbose, or describe without --members"
         )
     if "" in roster.current.topics:
-        # Any member shows the form, so the first one with partitions is named.
+        # All members are listed in this form; the error names the first one with partitions.
         row = int(roster.current.member[0])
         text = roster.table.texts("ASSIGNMENT").of_row(row)
         raise roster.table.fault(
@@ -426,7 +439,7 @@ def _from_offsets(table: Table) -> _Holdings:
             raise table.fault(row, f"{name} is missing; {AGAIN}")
     warnings = _check_end(table, members, consumers) if table.unfinished else ()
     rows = partition >= 0
-    # A lag below 0 is a commit beyond the end, which is worth a warning and no error.
+    # A lag below 0 means that the commit is beyond the end. That is possible, so it is only a warning.
     beyond = np.flatnonzero(rows & with_lag & (lag < 0))
     if len(beyond):
         row = int(beyond[0])
@@ -441,19 +454,20 @@ def _from_offsets(table: Table) -> _Holdings:
 def _check_end(
     table: Table, members: tuple[MemberIdentity, ...], consumers: NDArray[np.int32]
 ) -> tuple[str, ...]:
-    """Check that the end of the file does not cut the name that ends the last row.
+    """Check whether the file ends in the middle of the name at the end of its last row.
 
-    The tools of 3.8 and 3.9 print no last newline, so its absence alone is no cut. The name is whole if an
-    earlier row of the member has it, or the member's id; else it cannot be known.
+    The tools of 3.8 and 3.9 print no newline at the end, so a missing newline alone proves nothing. The name
+    is complete if an earlier row of the same member, or its member id, has the same name. Otherwise that is
+    unknown.
 
     Returns:
-        A warning if the name may be cut; else nothing.
+        A warning if the name may be cut; otherwise ().
 
     Raises:
-        SourceError: the name is cut, as far as the member's id shows.
+        SourceError: the member id shows that the name is cut.
     """
     last = int(consumers[-1])
-    # `identities` has compared the row with the earlier one of the same member, so its name is whole.
+    # `identities` has checked that an earlier row of the same member has the same name.
     if last < 0 or last in consumers[:-1]:
         return ()
     member = members[last]
@@ -487,7 +501,7 @@ def _with_roster(held: _Holdings, roster: Roster) -> _Holdings:
         wrong = roster.counts != np.bincount(member[owned], minlength=len(number))
     else:
         topics = {name: index for index, name in enumerate(columns.topics)}
-        # Without topics in the roster only partition numbers can be compared: both sides get topic 0.
+        # If the roster does not name topics, only partition numbers can be compared: all topics become 0.
         unnamed = "" in listed.topics
         of_topic = np.array([topics.get(name, -1) for name in listed.topics] or [-1], np.int32)
         ours = member[owned], columns.topic[owned] * (not unnamed), columns.partition[owned]
@@ -501,7 +515,7 @@ def _with_roster(held: _Holdings, roster: Roster) -> _Holdings:
 def _differing(
     ours: tuple[NDArray[np.int32], ...], theirs: tuple[NDArray[np.int32], ...], members: int
 ) -> NDArray[np.bool_]:
-    """Return True for each member that does not have the same rows on both sides.
+    """Return for each member whether its rows differ between two sets of columns.
 
     Args:
         ours: columns (member, topic, partition) of one length.
@@ -528,29 +542,30 @@ def _disagree(member: str) -> SourceError:
 
 
 def _target(current: GroupState, target: AssignedPartitions, described: bool) -> GroupState:
-    """Return the group as it is to be.
+    """Return the group with its target assignment.
 
-    Partitions that the current state knows and the target does not list have no owner in it. Lags are those
-    of the current state.
+    Partitions of the current state that the target does not list have no owner. Lags are those of the current
+    state.
 
     Args:
-        current: the group as it is, with the same members.
-        target: what each member is to have.
-        described: whether the capture has the table of offsets, without which no other partition is known.
+        current: the group as it is now, with the same members.
+        target: the target assignment of each member.
+        described: whether the capture has the table of offsets. Without it, partitions outside the target are
+            unknown.
     """
     number = {name: index for index, name in enumerate(current.topics)}
     for name in target.topics:
         number.setdefault(name, len(number))
     topic = np.array([number[name] for name in target.topics], np.int32)[target.topic]
-    # Topic and partition in one number, so that rows are compared and found as integers.
+    # Topic and partition are packed into one integer, so that rows can be compared and searched.
     current_rows = current.topic.astype(np.int64) << 32 | current.partition
     wanted = topic.astype(np.int64) << 32 | target.partition
     free = np.flatnonzero(~np.isin(current_rows, wanted)) if described else np.empty(0, np.int64)
     lag = None
     if current.lag is not None:
         order = np.argsort(current_rows)
-        # A partition that only the target has is placed anywhere by searchsorted; the comparison below drops
-        # it.
+        # For a partition that only the target has, searchsorted returns the place of another one. The
+        # comparison below finds these.
         at = order[np.searchsorted(current_rows, wanted, sorter=order).clip(max=len(current_rows) - 1)]
         lag = np.where(current_rows[at] == wanted, current.lag[at], UNKNOWN_LAG)
         lag = np.concatenate([lag, current.lag[free]])

@@ -1,8 +1,8 @@
-"""Read, or name, what other tools tell of groups: JSON of web interfaces, metrics, and tables without owners.
+"""Read what other tools print of groups, or refuse it by name: JSON, metrics, and tables without owners.
 
-A description of a group in JSON is read whatever tool gave it, by what its fields hold: members with their
-partitions, or partitions with their members. Whatever has no members is refused by the name of its tool, as
-no answer about who reads what can stand on it.
+A JSON description of a group is read whatever tool it comes from. It is recognized by its structure: members
+with their partitions, or partitions with their members. A text without members is refused: it does not
+tell who reads what; the error names its tool.
 """
 
 import re
@@ -37,7 +37,7 @@ ASK_FOR_MEMBERS = (
 """The ways to a capture that shows who has which partition."""
 
 _HEAD = 2**16
-"""Characters of a text in which these are looked for: to look through all of a long one takes seconds."""
+"""Number of characters at the start of a text that are searched for these; a long text would take seconds."""
 _LIST = re.compile(r"(?m)^ *GROUP +TYPE +PROTOCOL *$")
 """The header of kafka-groups --list."""
 
@@ -67,23 +67,22 @@ def find_kind(text: str) -> tuple[str, str] | None:
 
 
 def check_kind(text: str) -> None:
-    """Refuse the output of Kafka's tools for share groups and Streams groups, and snapshots of such groups.
+    """Raise OtherGroupKindError for the output of Kafka's tools for share groups and Streams groups.
 
-    Raises:
-        OtherGroupKindError: it is such an output; the message says what the group is, and what to use.
+    The message says what kind of group it is, and which command to use.
     """
-    # These outputs have rows that look like those of a consumer group. Read as such, one member could seem to
-    # own what several members read.
+    # The rows of these outputs look like those of a consumer group. Read as such, one member would seem to
+    # own a partition that several members read.
     if (found := find_kind(text)) is not None:
         kind, name = found
         raise OtherGroupKindError(OTHER_KINDS[kind].format(group=name), kind)
 
 
 def refuse_text(text: str) -> None:
-    """Refuse a text that is no capture, by the name of the tool that printed it.
+    """Refuse a text that is not a capture.
 
     Raises:
-        SourceError: always; its words depend on what the text shows.
+        SourceError: always. The message names the tool that printed the text, if that is known.
     """
     if listed := _LIST.search(text):
         rows = [line.split() for line in text[listed.end() :].splitlines() if len(line.split()) == 3]
@@ -92,7 +91,7 @@ def refuse_text(text: str) -> None:
         raise SourceError(
             f"this is a list of groups: {kinds}{more}; name one: live:GROUP with `bootstrap_servers`"
         )
-    # A text is named by its tool, so that the error can say what to capture in its place.
+    # If the tool is known, the error says what to capture instead.
     for row in _patterns()["texts"]:
         if re.search(row["pattern"], text):
             raise SourceError(f"{row['what']}; {ASK_FOR_MEMBERS}")
@@ -105,7 +104,7 @@ def refuse_text(text: str) -> None:
 
 
 _NAMED = 5
-"""Groups of a list that an error names."""
+"""The most groups of a list that an error names."""
 NO_OUTPUT = (
     "this is no output of kafka-consumer-groups --describe or rpk group describe: no line has the columns of "
     f"their headers; {ASK_FOR_MEMBERS}"
@@ -124,8 +123,8 @@ def parse_json(text: str, group: str | None = None) -> GroupState:
         group: which group; None if the JSON has only one.
 
     Raises:
-        SourceError: the JSON is cut, or has no group with members and partitions, or has several and none is
-            asked for; the message names its tool if known.
+        SourceError: the JSON is cut off, has no group with members and partitions, or has several groups and
+            `group` is None; the message names its tool if that is known.
     """
     value = _whole_json(text)
     if (connector := connector_answer(value)) is not None:
@@ -145,11 +144,11 @@ def parse_json(text: str, group: str | None = None) -> GroupState:
 
 
 def _whole_json(text: str) -> Any:
-    """Return the JSON value of a text, or the values of its lines as a list.
+    """Return the JSON value of a text, or the list of values if each line is a value.
 
     Raises:
-        SourceError: the text or one of its lines is cut; if the first line tells which tool wrote it and that
-            it has no members, the message says that.
+        SourceError: the text or one of its lines is cut off. If the first line is of a tool whose JSON has no
+            members, the message says that instead.
     """
     try:
         return decode_json(text)
@@ -166,9 +165,9 @@ def _whole_json(text: str) -> Any:
 
 
 def _tool_without_members(value: Any) -> str | None:
-    """Return what a JSON is that tells of a group and names no members; None for any other.
+    """Return a description of a JSON value if it is of a tool whose JSON has no members; None otherwise.
 
-    Tools are told by keys that only their answers have. The first object of a list stands for all of them.
+    A tool is recognized by keys that only its JSON has. In a list, only the first object is looked at.
     """
     first = value[0] if isinstance(value, list) and value else value
     if not isinstance(first, dict):
@@ -206,16 +205,16 @@ _LISTS = ("assignments", "assignment", "assignedpartitions", "topicpartitions", 
 _GROUP = ("groupid", "group", "groupname", "consumergroupid", "id", "name")
 _STATE = ("state", "groupstate", "status")
 _STRATEGY = ("partitionassignor", "assignor", "balancer", "protocol")
-"""The names of facts in tools' JSON, in small letters, without `_` and `-`, in the order of trying."""
+"""Names that tools' JSON has for each fact, in lower case and without `_` and `-`, in the order of trying."""
 _STATUSES = {
     name.upper(): name
     for name in ("Stable", "Empty", "Dead", "PreparingRebalance", "CompletingRebalance", "Assigning")
 } | {"RECONCILING": "Reconciling"}
-"""Kafka's names of states by their letters in capitals, as web interfaces print them."""
+"""A state in capital letters, as web interfaces print it -> Kafka's name of the state."""
 
 
 class _Place(NamedTuple):
-    """A partition in a list, its lag (`UNKNOWN_LAG`), and the entry that it stands in."""
+    """Holds a partition of a list, its lag (`UNKNOWN_LAG` if unknown), and its entry in the JSON."""
 
     topic: str
     partition: int
@@ -224,15 +223,15 @@ class _Place(NamedTuple):
 
 
 def _find_groups(value: Any) -> Iterator[GroupState]:
-    """Yield the groups that a JSON describes: objects with members that have partitions, or the other way.
+    """Yield the groups in a JSON value: objects with members that have partitions, or the other way round.
 
-    Groups are found at any depth, as each tool wraps them in objects of its own. An object that describes a
+    Groups are found at any depth, because each tool wraps them in other objects. An object that describes a
     group is not searched further, so that its parts do not count as groups of their own.
     """
     if isinstance(value, dict):
         flat = {re.sub(r"[_-]", "", key.lower()): content for key, content in value.items()}
         members = [content for content in flat.values() if _are_members(content)]
-        # Beside members, partitions need not name theirs: they tell the lag.
+        # If members are listed, partitions need not name their members: then they only tell the lags.
         listed = [content for content in flat.values() if _are_partitions(content)]
         partitions = [content for content in listed if members or _are_owned(content)]
         if members or partitions:
@@ -265,10 +264,9 @@ def _first(entry: Mapping[str, Any], names: Iterable[str]) -> Any:
 
 
 def _are_members(value: Any) -> bool:
-    """Return True for a list of members, each with an id and a list of partitions.
+    """Return True for a list of members, each with an id, a client id or host, and a list of partitions.
 
-    An id alone is no sign of a member, as topics and brokers have ids, too: a client id or a host must stand
-    beside it.
+    An id alone would not be enough, because topics and brokers have ids, too.
     """
     if not (isinstance(value, list) and value):
         return False
@@ -281,9 +279,9 @@ def _are_members(value: Any) -> bool:
 
 
 def _are_partitions(value: Any) -> bool:
-    """Return True for a list of partitions, each with a topic and a number of its own.
+    """Return True for a list of partitions, each with a topic and a number.
 
-    An empty list is none: it would not show whether it is about partitions or about something else.
+    An empty list does not count, because it may be a list of anything.
     """
     if not (isinstance(value, list) and value):
         return False
@@ -307,7 +305,7 @@ def _group(facts: Mapping[str, Any], members: Sequence[Any], partitions: Sequenc
         partitions: its partitions, each with its member if it has one; empty if it lists none.
 
     Raises:
-        SourceError: a partition or a member is there twice or is none.
+        SourceError: a partition or a member is there twice, or is not a valid one.
     """
     places = [place for entry in partitions for place in _places(entry)]
     rows, lags = Rows(), {(place.topic, place.partition): place.lag for place in places}
@@ -319,7 +317,7 @@ def _group(facts: Mapping[str, Any], members: Sequence[Any], partitions: Sequenc
                 place.topic, place.partition, _identity(entry).id, lags.get(place[:2], UNKNOWN_LAG)
             )
             held.add(place[:2])
-    # If members are listed, they have told their partitions already; entries of partitions only add the lag.
+    # If members are listed, their own lists tell the owners. Entries of partitions then only add lags.
     owners = {} if members else {id(place.entry): _identity(place.entry) for place in places if _owner(place)}
     for identity in dict.fromkeys(owners.values()):
         rows.member(identity)
@@ -327,8 +325,8 @@ def _group(facts: Mapping[str, Any], members: Sequence[Any], partitions: Sequenc
         if place[:2] not in held:
             owner = owners.get(id(place.entry))
             rows.partition(place.topic, place.partition, owner and owner.id, place.lag)
-    # Partitions show no idle member. A count of members tells how many there are, if it is not below those
-    # that are seen: else it counts something else.
+    # A list of partitions does not show idle members. Their number follows from a count of members, if there
+    # is one. A count below the number of members seen counts something else and is ignored.
     counted = _first(facts, ("members", "memberscount", "consumers"))
     listed = len({member.id for member in owners.values()})
     hidden = counted - listed if isinstance(counted, int) and listed <= counted <= MAX_GROUP_MEMBERS else 0
@@ -348,10 +346,9 @@ def _owner(place: _Place) -> bool:
 
 
 def _identity(entry: Mapping[str, Any]) -> MemberIdentity:
-    """Return the member that an entry names, without the slash that Kafka prints before a host.
+    """Return the member that an entry names; a host loses the slash that Kafka prints before it.
 
-    A fact that the entry does not have is None; a missing id is "", of which `Rows` refuses a
-    second one.
+    A missing fact is None. A missing id is ""; `Rows` refuses a second member with the same id.
     """
     host = _text(_first(entry, _HOST))
     return MemberIdentity(
@@ -363,12 +360,16 @@ def _identity(entry: Mapping[str, Any]) -> MemberIdentity:
 
 
 def _places(value: Any) -> Iterator[_Place]:
-    """Yield the partitions of a list, of one entry of it, or of an object of lists by topic.
+    """Yield the partitions of a JSON value.
+
+    Args:
+        value: a list of entries; one entry, with a topic and one or more partition numbers; or an object that
+            maps topics to lists.
 
     Raises:
-        SourceError: a topic, a number or a lag that none can be.
+        SourceError: a topic or a partition number is not valid.
     """
-    # Lists may lie in lists: of topics, each with a list of its partitions.
+    # A list may contain further lists: a list of topics, each with a list of its partitions.
     if isinstance(value, list):
         for entry in value:
             yield from _places(entry)
@@ -383,14 +384,11 @@ def _places(value: Any) -> Iterator[_Place]:
     for number in numbers if isinstance(numbers, list) else [numbers]:
         if not (isinstance(topic, str) and isinstance(number, int) and 0 <= number <= MAX_PARTITION):
             raise SourceError(f"{str(topic)[:MAX_TOPIC_NAME]}-{str(number)[:40]} is no partition; {AGAIN}")
-        # A lag that cannot be is as good as none: who reads the partition is known all the same.
+        # An impossible lag counts as unknown, because the owner of the partition is known all the same.
         known = isinstance(lag, int) and abs(lag) <= MAX_OFFSET
         yield _Place(topic, number, lag if known else UNKNOWN_LAG, entry)
 
 
 def _text(value: Any) -> str | None:
-    """Return a text that is not empty, of `MAX_ID` characters at most; None for anything else.
-
-    A dash is a tool's sign for an empty cell, and counts as none.
-    """
+    """Return a text, cut to `MAX_ID` characters; None for "", "-" (an empty cell), and other values."""
     return value[:MAX_ID] if isinstance(value, str) and value not in {"", "-"} else None

@@ -1,12 +1,13 @@
-"""Bring a paste back into the form that the tools print: whole rows, in columns, and nothing else.
+"""Bring pasted text back into the form that the tools print: complete rows in columns, and nothing else.
 
-People paste tables as their terminals, tickets and chats leave them: quoted with `>`, behind the name of a
-container, with pipes between the cells, wrapped at the width of a terminal, in colours, and with the next
-prompt or kubectl's last word below them. Every line keeps its place, so that errors name the line of the
-paste: a line that was joined to the one before it, or that is no row, becomes a blank one.
+People paste tables as their terminals, tickets and chats leave them: quoted with `>`, with the name of a
+container before each line, with pipes between cells, wrapped at the width of a terminal, coloured, or with
+the next prompt below them. Lines are never removed, so that errors name lines of the paste. A line that was
+joined to the one before it, or that is not a row, becomes blank.
 
-Rows whose columns got lost are read by words, and only if that is possible in one way: no name has a blank,
-and what a column may hold shows where an empty one is. Nothing that could be a row is ever dropped.
+Rows whose columns do not line up any more are read by words, if that is possible in exactly one way. For that
+no name may contain a blank; the contents of cells show which columns are empty. A line that could be a row is
+never dropped.
 """
 
 import csv
@@ -36,26 +37,27 @@ from partitioning.errors import SourceError
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _GLUED = re.compile(rf"({_UUID})(/(?:[0-9]{{1,3}}\.){{3}}[0-9]{{1,3}}\b)")
-"""A member id with the host right behind it: before Kafka 1.1 an id of 50 characters left no blank."""
+"""A member id directly followed by the host: before Kafka 1.1 a long id had no blank after it."""
 _SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u200b": None, "\ufeff": None})
 _IN_HEADERS = ("PARTITION", "CONSUMER-ID", "STRATEGY", "LIENT-ID", "MEMBER-ID")
-"""Words that the headers of these tables have, or the first piece of one that is wrapped; rows have none."""
+"""Words, one of which is in every header, and in the first piece of a wrapped one; rows have none of them."""
 _FIRST_COLUMN = re.compile(
     r"(?<![^\s|\u2502\u2503])(?:GROUP|TOPIC|CONSUMER-ID|COORDINATOR \(ID\))(?=[\s|\u2502\u2503,;])"
 )
 _BARS = re.compile("[|\u2502\u2503]")
-"""The signs that draw a line between two cells."""
+"""The characters that draw a line between two cells."""
 _OWN_BAR = re.compile(r"[|\u2502\u2503]\s*$")
 _RULE = re.compile(r"[\s|+:=\-\u2500-\u257f]+")
 """A line that only draws the frame of a table."""
 _DIGIT = re.compile(r"[0-9]")
 _MOST_LINES = 20_000
-"""Lines of a text that is read by words, or whose rows may be wrapped: it was pasted by hand."""
+"""The most lines of a text that is read by words or searched for wrapped rows; longer ones are not pasted."""
 _MOST_TABLES = 10_000
+"""The most headers that are looked at; a hostile text may have more."""
 _MOST_PREFIXES = 20
-"""Headers that are looked at, and those whose prefix is taken off all lines: hostile texts have more."""
+"""The most headers whose prefix is removed from all lines."""
 _MOST_GROUPS = 1_000
-"""Groups whose names tell the rows of a table."""
+"""The most names of groups by which rows of a table are recognized."""
 _REMARK = re.compile(
     r"exit|logout|EOF|done|\^[CD].*|\s*(?:real|user|sys)\s+\d.*"
     r"|\S*[$#%>\u276f\u279c]"
@@ -67,22 +69,22 @@ _REMARK = re.compile(
     r"|(?:WARNING|Note|NOTE|DEBUG|INFO|WARN|ERROR|SLF4J)(?:[:\]]| ).*"
     r"|\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*|\[?\d\d:\d\d:\d\d[\]., ].*"
 )
-"""What shells, kubectl, the JVM and loggers print beside a table, told by its words."""
+"""Pattern of lines that shells, kubectl, the JVM and loggers print beside a table."""
 
 
 class Paste(NamedTuple):
-    """A text as the tools print it, and what a reader must know of how it came to that, as sentences."""
+    """Holds a text in the form that the tools print, and sentences on what was changed to get there."""
 
     text: str
     notes: tuple[str, ...] = ()
 
 
 def straighten(text: str) -> Paste:
-    """Return a pasted text with its tables as the tools print them; one that needs nothing stays as it is.
+    """Return a pasted text with its tables in the form that the tools print.
 
     Raises:
-        SourceError: a row of a table with a frame has another number of cells than its header, or a table is
-            wrapped and cannot be joined.
+        SourceError: a row of a framed table has another number of cells than its header, or a wrapped table
+            cannot be joined.
     """
     if "\r" in text:
         text = text.replace("\r\n", "\n")
@@ -92,15 +94,15 @@ def straighten(text: str) -> Paste:
         text = text.translate(_SPACES)
     text = _GLUED.sub(r"\1 \2", text)
     lines = text.split("\n")
-    # From here on no line is added or taken away, only changed or made blank, so that errors name the lines
-    # of the paste.
+    # From here on no line is added or removed. Lines are only changed or made blank, so that errors name the
+    # lines of the paste.
     headers = _header_lines(text)[:_MOST_TABLES]
     for place, number in enumerate(headers):
         if place < _MOST_PREFIXES:
             _without_prefix(lines, number)
         _without_frame(lines, number)
-    # Only a text that was pasted by hand is joined: in the file of a large group a search for wrapped rows
-    # would take long and find none.
+    # Only short texts, which were pasted by hand, are searched for wrapped rows. In the file of a large group
+    # the search would take long and find none.
     is_remark = [_is_remark(line) for line in lines] if headers and len(lines) < _MOST_LINES else []
     joined = [join_wrapped(lines, number, is_remark) for number in headers if is_remark]
     notes = [note for note in joined if note]
@@ -113,18 +115,18 @@ def straighten(text: str) -> Paste:
 
 
 def shows_header(lines: Sequence[str]) -> bool:
-    """Return True if one of the lines may be a header, whatever was done to it: the head of a long text."""
+    """Return True if one of the lines may be a header, in whatever form it was pasted."""
     return any(len(_names(line)) > 2 for line in lines)
 
 
 def _header_lines(text: str) -> list[int]:
     """Return the indices of the lines that may be headers, or the first pieces of headers, in order.
 
-    The text is searched for a few words; to look at each line would take longer than to read the rows.
+    The whole text is searched for a few words. To look at each line would take longer than reading the rows.
     """
     found: dict[int, None] = {}
-    # Each line is noted once for a word, and the search goes on in the next line: a line that repeats the
-    # word takes no longer.
+    # After a word was found, the search continues in the next line. So a line that repeats the word often
+    # takes no more time.
     for word in _IN_HEADERS:
         line = place = 0
         while (at := text.find(word, place)) >= 0:
@@ -139,9 +141,13 @@ def _header_lines(text: str) -> list[int]:
 
 
 def _without_prefix(lines: list[str], number: int) -> None:
-    """Take off what stands before every line, such as `> ` or a container's name, if the header has it.
+    """Remove what stands before the header, such as `> ` or a container's name, from every line that has it.
 
-    Times in front of the lines differ from each other, but only in their digits.
+    If it contains digits, lines may have others, because the times before lines differ.
+
+    Args:
+        lines: the lines of the text; changed here.
+        number: the index of the header's line.
     """
     line = lines[number]
     found = _FIRST_COLUMN.search(line)
@@ -152,8 +158,8 @@ def _without_prefix(lines: list[str], number: int) -> None:
         prefix = _OWN_BAR.sub("", prefix)
     if not prefix or (prefix.isspace() and not _begins_table(line[found.start() :])):
         return
-    # Of a blank line a chat keeps the prefix without the blank behind it; it must become blank again, or it
-    # would look like a row.
+    # Before a blank line, a chat prints the prefix without its last blank. Such a line must become blank, or
+    # it would look like a row.
     width, shape, bare = len(prefix), _DIGIT.sub("0", prefix), prefix.rstrip()
     for index, other in enumerate(lines):
         if _DIGIT.sub("0", other[:width]) == shape:
@@ -163,12 +169,12 @@ def _without_prefix(lines: list[str], number: int) -> None:
 
 
 def _begins_table(line: str) -> bool:
-    """Return True if a line begins a table; the second piece of a wrapped header may begin with blanks."""
+    """Return True if a line is a header or its beginning, and not the second piece of a wrapped header."""
     return line.startswith(("GROUP", "TOPIC")) or bool(find_header(squeeze(line))[0])
 
 
 def _names(line: str) -> list[str]:
-    """Return the names of columns in a line, in its order, whatever stands between them.
+    """Return the names of columns that a line contains, in order, whatever separates them.
 
     >>> _names("| GROUP | TOPIC | total |")
     ['GROUP', 'TOPIC']
@@ -178,7 +184,11 @@ def _names(line: str) -> list[str]:
 
 
 def _without_frame(lines: list[str], number: int) -> None:
-    """Put a table with bars, commas or semicolons between its cells into columns.
+    """Align a table whose cells are separated by bars, commas or semicolons.
+
+    Args:
+        lines: the lines of the text; changed here.
+        number: the index of the header's line.
 
     Raises:
         SourceError: a row has another number of cells than the header.
@@ -200,8 +210,8 @@ def _without_frame(lines: list[str], number: int) -> None:
         else:
             cells = _split(line, delimiter)
             if head_columns(" ".join(cells))[0]:
-                break  # the next table, which has a turn of its own
-            # A cell that is missing would move all cells behind it into the wrong column.
+                break  # the header of the next table, which is aligned by another call
+            # A missing cell would move all later cells of the row into wrong columns.
             if len(cells) != len(header):
                 raise SourceError(
                     f"line {index + 1}: the row has {count(len(cells), 'cell')}, the header {len(header)}: "
@@ -219,18 +229,18 @@ def _split(line: str, delimiter: str) -> list[str]:
     >>> _split("| orders | 0 |", "|"), _split('pod-1,"orders(0,1)"', ",")
     (['orders', '0'], ['pod-1', 'orders(0,1)'])
     """
-    # A spreadsheet puts a cell into quotes if it has a comma, as a list of partitions has.
+    # A spreadsheet puts quotes around a cell that contains a comma, such as a list of partitions.
     if delimiter in ",;":
         try:
             return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])]
-        except csv.Error:  # a cell of more than 128 KiB, which no table has
+        except csv.Error:  # a cell of more than 128 KiB: this is not a table
             return [line]
     inner = line.strip().removeprefix(delimiter).removesuffix(delimiter)
     return [cell.strip() for cell in inner.split(delimiter)]
 
 
 def _is_remark(line: str) -> bool:
-    """Return True if a line is a shell's, kubectl's or a logger's by its words.
+    """Return True if a line was printed by a shell, kubectl or a logger, judged by its words.
 
     >>> _is_remark("pod/kafka-client deleted"), _is_remark("orders 0 5 5 0 pod-1 /10.0.0.1 pod-1")
     (True, False)
@@ -239,10 +249,14 @@ def _is_remark(line: str) -> bool:
 
 
 def _blank_remarks(lines: list[str], headers: Iterable[int]) -> list[tuple[int, str]]:
-    """Blank the lines between rows, or below them, that are none; return them with their indices.
+    """Make the lines blank that are between or below rows but are not rows; return them as (index, line).
 
-    A line that is unlike any row ends its table. If rows follow it nevertheless, it is left where it is, so
-    that the reader of the table names it: it may be a row that was damaged.
+    A line that looks like no row ends its table. If rows follow it, it may be a damaged row: then it stays,
+    and the reader of the table names it in an error.
+
+    Args:
+        lines: the lines of the text; changed here.
+        headers: the indices of lines that may be headers.
     """
     starts = [number for number in headers if find_header(squeeze(lines[number]))[0]]
     remarks: list[tuple[int, str]] = []
@@ -254,9 +268,14 @@ def _blank_remarks(lines: list[str], headers: Iterable[int]) -> list[tuple[int, 
 
 
 def _remarks_of_table(lines: Sequence[str], start: int, end: int) -> list[tuple[int, str]]:
-    """Return the lines below the header with index `start` that are no rows, up to the index `end`.
+    """Return the lines of a table that are not rows, as (index, line).
 
-    The first line below a header is a row, unless its words show whose it is.
+    The first line below the header counts as a row, unless a shell, kubectl or a logger printed it.
+
+    Args:
+        lines: the lines of the text.
+        start: the index of the table's header.
+        end: the index of the next header, or the number of lines.
     """
     columns = head_columns(lines[start])[1]
     telling = next(name for name in TELLING.values() if name in columns)
@@ -269,7 +288,7 @@ def _remarks_of_table(lines: Sequence[str], start: int, end: int) -> list[tuple[
     rows = 0
     for index in range(start + 1, end):
         line = lines[index]
-        # Nearly all lines are rows in their columns, which three characters show.
+        # A fast test by three characters, which nearly all rows pass.
         if line[at - 1 : at] == " " and line[at : at + 1] in FIRST_OF_CELL and line[wide - 1 : wide] == " ":
             if len(firsts) < _MOST_GROUPS:
                 firsts.add(line[:wide].rstrip())
@@ -285,48 +304,49 @@ def _remarks_of_table(lines: Sequence[str], start: int, end: int) -> list[tuple[
             continue
         else:
             firsts.update([line.split()[0]][: _MOST_GROUPS - len(firsts)])
-        # A row after lines in doubt: these were within the table, so they may be damaged rows and are not
-        # dropped.
+        # A row follows the doubtful lines. So they are inside the table and may be damaged rows: they stay.
         rows += 1
         doubtful.clear()
     return found + doubtful
 
 
 def _may_be_row(line: str, columns: Sequence[str], telling: str, firsts: set[str] | None) -> bool:
-    """Return True if a line may be a row, or what is left of one.
+    """Return True if a line may be a row, complete or damaged.
 
     Args:
         line: the line, which is not blank.
         columns: the names of the columns.
-        telling: the column up to which a line must fit to be a row, damaged or not.
-        firsts: the groups of the other rows; None if the table names no group.
+        telling: the column up to which a line must fit, so that it counts as a row.
+        firsts: names of the groups of the other rows; None if the table has no column of groups.
     """
     words = line.split()
     filled, used = fitting_columns(words, columns)
     if filled > columns.index(telling):
         return True
-    # A line that begins with the group of other rows is what is left of a row, however short it is.
+    # A line that begins with the group of other rows is the rest of a row, however short it is.
     if firsts and line.startswith(tuple(firsts)):
         return True
-    if firsts:  # the tools print a table for each group: a row that was cut within its group's name
+    # A single word that is the beginning of that group's name is a row that was cut within the name.
+    if firsts:
         return len(words) == 1 and any(first.startswith(words[0]) for first in firsts)
     return used == len(words)
 
 
 def realign(text: str) -> str | int | None:
-    """Return the text with its columns aligned, each line in its place.
+    """Return the text with the columns of its tables aligned by words; each line stays in its place.
 
-    None if nothing changes. A number is the line of the first row that can be read in no way or in more than
-    one way, counted from 1.
+    Returns:
+        The text; None if it is not changed; or the number (from 1) of the first line whose words do not fit
+        the columns of its table, or fit in more than one way.
     """
     lines = text.split("\n")
     if len(lines) > _MOST_LINES:
         return None
-    if lines[-1]:  # without an end the last row may be cut
+    if lines[-1]:  # without a newline at the end the last row may be cut off
         return None
     positions: list[str] = []
     rows: list[list[str]] = []
-    # Blank lines within a table keep their places: they may be those of joined lines.
+    # Blank lines within a table stay in their places. They may be left from rows that were joined.
     blanks: list[int] = []
     for number, line in enumerate([*lines, ""], 1):
         words = squeeze(line)
@@ -338,7 +358,8 @@ def realign(text: str) -> str | int | None:
             positions += [] if rows else [line]
         elif rows and words:
             cells = fit_cells(words.split(" "), rows[0])
-            # The whole text is refused for one such row: without it a partition would seem to have no owner.
+            # One such row is enough to refuse the text: without the row a partition would seem to have no
+            # owner.
             if cells is None:
                 return number
             rows.append(cells)

@@ -14,11 +14,11 @@ from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_ID
 
 MOST_NOTICES = 1_000
-"""Lines, such as warnings of the tool, in which the first header is looked for."""
+"""The most lines before the first header, such as warnings of the tool."""
 _SHORTEST_LINE = 16
-"""Characters that lines have at least, on average; headers alone have four times as many."""
+"""Number of characters that a capture's lines have on average at least; a header has four times as many."""
 _LONGEST_NOTICE = 2 * MAX_ID
-"""Characters in which a notice must name its group."""
+"""Number of characters at the start of a notice in which it must name its group."""
 _NOTICES = ("Consumer group ", "Warning: ", "Error: ", "java.", "org.", "\tat ", "\t... ", "Caused by: ")
 _MARKS = (*HEADERS, *_NOTICES, "```", "~~~")
 _INITIALS = {"", " ", *(start[0] for start in _MARKS)}
@@ -32,11 +32,11 @@ _STATUSES = (
 
 @dataclass(slots=True)
 class GroupTables:
-    """The part of a capture that is about one group.
+    """Holds the part of a capture that is about one group at one time.
 
     Attributes:
-        tables: by kind: "offsets", "members" or "state".
-        status: Kafka's name of the group's state, if a notice or a summary tells it.
+        tables: kind of table ("offsets", "members" or "state") -> the table.
+        status: Kafka's name of the group's state; None if no notice or summary tells it.
     """
 
     tables: dict[str, Table] = field(default_factory=dict)
@@ -46,18 +46,17 @@ class GroupTables:
 def refuse_short_lines(text: str) -> None:
     """Raise `SourceError` if a text has more lines than a capture of its length can have.
 
-    Countless short lines would else be looked at one by one before it shows that none is a row.
+    Without this check a very long text of very short lines would be read line by line before it is refused.
     """
     if (count := text.count("\n")) > MOST_NOTICES + len(text) // _SHORTEST_LINE:
         raise SourceError(f"the {count:,} lines are too short for rows; {NO_OUTPUT}")
 
 
 def scan(text: str) -> dict[str | None, list[GroupTables]]:
-    """Return the content of a capture by group, in its order; the key None is a group that it does not name.
+    """Return group -> its captures, in the order of the text; the key None is a group that it does not name.
 
-    A group that was captured more than once has a part for each time, in the order of the text: a second
-    table of one kind begins the next part. A table that repeats an earlier one to the letter is no other
-    time.
+    If a group was captured several times, it has a part for each time: a second table of the same kind begins
+    the next part. But a table that is exactly equal to the one before was only pasted twice, and is skipped.
 
     Raises:
         SourceError: the text ends within a header.
@@ -75,14 +74,14 @@ def scan(text: str) -> dict[str | None, list[GroupTables]]:
 
 
 def _pad_without_members(table: Table) -> None:
-    """Give the rows of an empty group, as rpk prints them, the blanks of their last columns back.
+    """Add the blanks at the end of rows that rpk has printed for a group without members.
 
-    In a group without members these columns are blank, and tickets and editors take blanks at the end of a
-    line away; the rows would look cut.
+    The last columns of such rows are blank, and tickets and editors remove blanks at a line's end. Without
+    them the rows would look as if they were cut off.
     """
     if table.rpk and table.facts.get("MEMBERS") == "0":
         last = table.columns["MEMBER-ID"]
-        # A row that does not reach beyond the column before is cut, whatever else was lost.
+        # A row that ends before the column LAG is cut off all the same, so it is not padded.
         table.lines = [
             line.ljust(table.width) if table.columns["LAG"] < len(line) <= last else line
             for line in table.lines
@@ -90,7 +89,7 @@ def _pad_without_members(table: Table) -> None:
 
 
 class _NoticedTable(NamedTuple):
-    """A table, its kind, and the group that the last notice before it names."""
+    """Holds a table, its kind, and the group that the last notice before it names; None if there is none."""
 
     kind: str
     table: Table
@@ -98,9 +97,12 @@ class _NoticedTable(NamedTuple):
 
 
 class _Times:
-    """The captures of each group, in the order of the text.
+    """Collects the captures of each group, in the order of the text.
 
-    A notice is about the table that follows it; `_said` keeps the statuses of groups whose tables follow.
+    Attributes:
+        _groups: group -> its captures so far.
+        _said: group -> the status in its last notice. The notice is about the table that follows it, so it is
+            kept until that table comes.
     """
 
     def __init__(self) -> None:
@@ -108,23 +110,30 @@ class _Times:
         self._said: dict[str | None, str | None] = {}
 
     def say(self, group: str, status: str | None) -> None:
-        """Note that the text names a group, and its status if it tells that."""
+        """Note that the text names a group, and its status; None if the text does not tell it."""
         self._groups.setdefault(group, [GroupTables()])
         self._said[group] = status
 
     def add(self, found: _NoticedTable, *, several: bool) -> None:
-        """Add a table to the groups of its rows; `several`: the text has more than one table."""
-        # Before Kafka 2.4 no table names its group; a notice before it does. A table of a kind that the
-        # named group has already got may be another group's.
+        """Add the rows of a table to their groups.
+
+        Args:
+            found: the table.
+            several: whether the text has more than one table.
+        """
+        # Before Kafka 2.4 tables do not name their group, but a notice before them does. If that group has a
+        # table of this kind already, and no new notice was seen, the table may be another group's.
         noticed = found.noticed
         if noticed not in self._said and found.kind in self._groups.get(noticed, [GroupTables()])[-1].tables:
             noticed = None
         for name, part in _by_group(found.table, noticed):
             if name is None and not part.lines and several:
-                continue  # the header of an empty group, which is named on the other stream only
+                # The header of a group without members. Its name is only in a notice on the standard error,
+                # which was not captured.
+                continue
             times = self._groups.setdefault(name, [GroupTables()])
             earlier = times[-1].tables.get(found.kind)
-            # A table that was pasted twice is no second capture: the group would seem to have stood still.
+            # A table that was pasted twice is not a second capture, which would show that nothing changed.
             if earlier is not None and (earlier.lines, earlier.facts) == (part.lines, part.facts):
                 continue
             if earlier is not None:
@@ -134,30 +143,37 @@ class _Times:
                 times[-1].status = self._said.pop(name)
 
     def by_group(self) -> dict[str | None, list[GroupTables]]:
-        """Return the captures; a notice without a table of its own is about the last one before it."""
+        """Return group -> its captures; a notice without a table after it is about the last one before it."""
         for name, status in self._said.items():
             last = self._groups[name][-1]
             last.status = last.status or status
-        # A command that was typed names a group, or a variable of the shell, of which nothing may follow.
+        # Groups without a table or status are left out: the text only has a command that names them, or that
+        # names a variable of the shell.
         return {name: times for name, times in self._groups.items() if times[0].tables or times[0].status}
 
 
 class _Scanner:
-    """Read the lines of a capture one mark after the other: a blank line, a header, a notice, a summary.
+    """Reads the lines of a capture from mark to mark; marks are blank lines, headers, notices and summaries.
 
     Lines between two marks belong to the last table, or to rpk's summary. Numbers in `_rows` and `_mark`
     count lines from 0; tables hold line numbers from 1.
+
+    Attributes:
+        found: the tables, and a pair (group, status) for each notice, summary or command that names a group.
+        _table: the last table.
+        _noticed: the group that the last notice names.
+        _facts: the facts of rpk's last summary, by name.
+        _in_summary: whether the next lines belong to a summary.
     """
 
     def __init__(self, lines: list[str]) -> None:
-        # Tables, and a pair (group, status) for each notice or summary that tells a group's status.
         self.found: list[_NoticedTable | tuple[str, str | None]] = []
-        self._table: Table | None = None  # the last one
+        self._table: Table | None = None
         self._noticed: str | None = None
         self._facts: dict[str, str] = {}
         self._in_summary = False
         row = 0
-        # Few lines are marks, so that rows are taken many at a time.
+        # Few lines are marks. So rows are added many at a time, which is fast for large captures.
         marks = (
             number
             for number, line in enumerate(lines)
@@ -165,7 +181,7 @@ class _Scanner:
         )
         for mark in [*marks, len(lines)]:
             self._rows(row, lines[row:mark])
-            # A text of any length without a header is refused early, not after all of it was read.
+            # A long text without a header is given up here, before all of it is read.
             if mark > MOST_NOTICES and not any(isinstance(found, _NoticedTable) for found in self.found):
                 break
             if mark < len(lines):
@@ -177,7 +193,7 @@ class _Scanner:
             self._end_summary()
 
     def _end(self, line: int) -> None:
-        """Note that the last line has no newline, so that it may be cut.
+        """Note that the last line has no newline, so that it may be cut off.
 
         Raises:
             SourceError: the line is a header or part of a summary.
@@ -189,9 +205,11 @@ class _Scanner:
             table.unfinished = True
 
     def _rows(self, start: int, lines: list[str]) -> None:
-        """Give lines to the summary or table that they belong to.
+        """Add lines to the summary or table that they belong to; lines before the first table are dropped.
 
-        Lines before the first table are dropped.
+        Args:
+            start: the index of the first line.
+            lines: the lines.
         """
         if self._in_summary:
             for line in lines:
@@ -202,9 +220,14 @@ class _Scanner:
             self._table.numbers.extend(range(start + 1, start + 1 + len(lines)))
 
     def _mark(self, number: int, line: str) -> None:
-        """Begin or end a table or a summary, or note the status that a notice tells."""
+        """Begin or end a table or a summary, or note the status that a notice tells.
+
+        Args:
+            number: the index of the line.
+            line: a line that may be a mark.
+        """
         if NOTICE.match(line):
-            # A notice is looked at up to a bound, as a hostile one may have no end.
+            # Only the beginning of a notice is searched, because a hostile one may be very long.
             for pattern, status in _STATUSES:
                 if notice := pattern.match(line, 0, _LONGEST_NOTICE):
                     self._say(notice[1], status)
@@ -221,12 +244,12 @@ class _Scanner:
             self._table = Table(columns, number + 1, len(line), "MEMBER-ID" in columns, self._facts)
             self.found.append(_NoticedTable(kind, self._table, self._noticed))
             self._facts = {}
-        # A table of all groups has rows that begin with GROUP, too; only outside such a table a summary of
-        # rpk begins.
+        # The header of a table of all groups begins with GROUP, too. A summary of rpk begins only outside of
+        # such a table.
         elif summary:
             self._in_summary = True
             self._facts = {"GROUP": line.removeprefix("GROUP ").strip()}
-        # A row may look like a mark by its first word; it is a row all the same.
+        # The first word of a row may look like that of a mark. The line is a row all the same.
         elif columns:
             self._rows(number, [line])
 
@@ -237,13 +260,13 @@ class _Scanner:
             self._say(self._facts["GROUP"], self._facts["STATE"])
 
     def _say(self, group: str, status: str) -> None:
-        """Note the status of a group; tables that name no group after this belong to it."""
+        """Note the status of a group; later tables that name no group belong to it."""
         self._noticed = group
         self.found.append((group, status or None))
 
 
 def _by_group(table: Table, noticed: str | None) -> Iterable[tuple[str | None, Table]]:
-    """Return the rows of a table by group, in order of appearance.
+    """Return (group, its rows as a table) for each group of a table, in the order of their first rows.
 
     Args:
         table: the table.

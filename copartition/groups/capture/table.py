@@ -1,8 +1,8 @@
-"""Read tables as tools print them: a column begins at the first letter of its word in the header.
+"""Read tables as tools print them: a column begins where its word in the header begins.
 
-Fields may hold blanks or be blank, so rows are sliced and never split. A cell that does not fit its column
-is refused rather than guessed. Each distinct cell of a column is judged once, which makes large captures
-quick to read: most columns repeat a few values.
+Cells may contain blanks or be blank, so rows are cut at the columns and never split at blanks. A cell that
+does not fit its column is refused and not guessed. Most columns repeat a few values, so each distinct cell is
+checked only once, which makes large captures fast to read.
 """
 
 from __future__ import annotations
@@ -44,13 +44,15 @@ Value = TypeVar("Value")
 
 
 class _MisfitError(Exception):
-    """A cell that its column cannot hold."""
+    """A cell does not fit its column; the message says why."""
 
 
 class Column(NamedTuple):
-    """A column of text: distinct values in the order of their first rows, and each row's index into them.
+    """Holds a column of text.
 
-    The index is -1 for a row without a value.
+    Attributes:
+        values: the distinct values, in the order of their first rows.
+        codes: the index of each row's value in `values`; -1 for a row without a value.
     """
 
     values: tuple[str, ...]
@@ -64,19 +66,27 @@ class Column(NamedTuple):
 
 @dataclass(slots=True)
 class Table:
-    """The rows under one header.
+    """Holds the rows under one header. Line numbers of the file count from 1.
 
-    A row has the same index in `lines` and `numbers`; line numbers of the file count from 1.
+    Attributes:
+        columns: name of a column -> index of its first character.
+        header: line number of the header.
+        width: length of the header's line, which some tools pad with blanks as they pad rows.
+        rpk: whether rpk printed the table. Methods take the names of kafka-consumer-groups all the same.
+        facts: facts of rpk's summary above the table, by name, such as STATE.
+        lines: the rows, as lines of text.
+        numbers: the line number of each row.
+        unfinished: whether the last row ends the file without a newline, so that it may be cut off.
     """
 
-    columns: dict[str, int]  # where each column starts
-    header: int  # number of the header's line in the file
-    width: int  # length of the header's line, which some tools pad as they pad rows
-    rpk: bool = False  # printed by rpk; columns have the names of kafka-consumer-groups
-    facts: dict[str, str] = field(default_factory=dict)  # what stood above it by name, such as STATE (rpk)
-    lines: list[str] = field(default_factory=list)  # its rows
-    numbers: list[int] = field(default_factory=list)  # the line number of each row
-    unfinished: bool = False  # whether the last row ends the file without a newline, so that it may be cut
+    columns: dict[str, int]
+    header: int
+    width: int
+    rpk: bool = False
+    facts: dict[str, str] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    unfinished: bool = False
 
     def part(self, rows: Sequence[int]) -> Table:
         """Return the same table with only these rows, given by ascending index; at least one."""
@@ -136,14 +146,13 @@ class Table:
         def parse(text: str) -> int:
             if text == NOTHING:
                 return nothing
-            # `int` would also take blanks, underscores and digits of other scripts, which no tool prints.
+            # `int` alone would also accept blanks, underscores and digits of other scripts.
             number = int(text) if _NUMBER.fullmatch(text) else most + 1
             if not least <= number <= most:
                 raise _MisfitError(f"{name} is {text[:40]!r}, not a number from {least} to {most}; {AGAIN}")
             return number
 
-        # A column in which every cell is plainly a number or a dash is read by numpy at once, not cell by
-        # cell.
+        # If every cell is a number or a dash, NumPy reads the whole column at once, which is faster.
         text = "\n".join([*self._cells(name)[0], ""])
         if self.lines and (_NUMBERS if least < 0 else _COUNTS).fullmatch(text):
             numbers = np.fromstring(text.replace("- ", f"{nothing} "), np.int64, sep=" ")
@@ -153,7 +162,7 @@ class Table:
         return np.array(values, np.int64)[codes]
 
     def check_others(self, *read: str) -> None:
-        """Check that the columns that are not read line up, too: a shift in one shows damage to the row.
+        """Raise SourceError if a column that is not read does not line up: then the row is damaged.
 
         Args:
             read: the columns that are read, and so checked already.
@@ -167,10 +176,7 @@ class Table:
         return _OF_RPK.get(name, name) if self.rpk else name
 
     def _cells(self, name: str) -> tuple[list[str], int | None]:
-        """Return the cells of a column with their blanks, and the column's width.
-
-        The last column has none.
-        """
+        """Return the cells of a column with their blanks, and the column's width, None for the last one."""
         names = [*self.columns]
         place = names.index(name)
         start = self.columns[name] if place else 0
@@ -180,7 +186,7 @@ class Table:
     def _decode_column(
         self, name: str, parse: Callable[[str], Value]
     ) -> tuple[list[Value], NDArray[np.int32]]:
-        """Return the meanings of the distinct cells of a column, and for each row the index into them.
+        """Return the parsed values of a column's distinct cells, and for each row the index of its value.
 
         Raises:
             SourceError: a cell does not fit, or the row ends before the column.
@@ -193,7 +199,7 @@ class Table:
                 values.append(parse(self._fitting(name, cell, width)))
             except _MisfitError as misfit:
                 raise self.fault(cells.index(cell), str(misfit)) from None
-        # A blank cell is empty if its row reaches as far as the column; a row that ends before it is cut off.
+        # A cell is only empty if its row reaches the column. A row that ends before it is cut off.
         for row, cell in enumerate(cells if "" in numbers else ()):
             if not cell and len(self.lines[row]) < self.columns[name]:
                 raise self.fault(row, f"the row ends before {name}: it is cut off; {AGAIN}")
@@ -207,7 +213,8 @@ class Table:
                 has none, or is blank although its column may not be.
         """
         text = cell.strip(" ")
-        # A blank ends each column but the last; without it the next cell has been pushed to the right.
+        # Every cell but that of the last column ends with a blank. Without it the cell is too long, and has
+        # moved the next one to the right.
         runs_over = len(cell) == width and cell[-1] != " "
         begins_late = bool(text) and cell[0] == " "
         if runs_over or begins_late or (name not in _BLANKS_INSIDE and len(text.split()) > 1):
@@ -220,8 +227,8 @@ class Table:
 
 
 def _topic(text: str) -> str:
-    """Return the topic; a text that no topic can be called is a misfit."""
-    # Such a name is no damage to the row, so the advice to capture again would not help.
+    """Return a topic's name unchanged; _MisfitError if no topic can have this name."""
+    # A name of Pulsar is not a damaged row, so the advice to capture again would not help.
     if "://" in text:
         raise _MisfitError(
             f"TOPIC is {text[:60]!r}, a topic of Pulsar, whose partitions Kafka's tools mix with Kafka's; "

@@ -1,7 +1,8 @@
-"""Join the rows that a narrow terminal, or a chat, has wrapped over several lines.
+"""Join rows that a narrow terminal or a chat has wrapped over several lines.
 
-A terminal cuts at its width, in the middle of words: all pieces of a row but the last are equally long, and
-joined they stand in their columns again. A chat breaks at blanks: joined with a blank they are read by words.
+A terminal cuts at its width, in the middle of words: all pieces but the last are equally long. Joined,
+they line up with their columns again. A chat breaks lines at blanks: its pieces are joined with a blank and
+read by words.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,22 +25,22 @@ from partitioning.errors import SourceError
 _HEADER_WORDS = {word for name in COLUMN_NAMES for word in name.split(" ")}
 """The words of headers; one name has two."""
 _MOST_PIECES = 6
-"""Lines that a header, or the last cell of a row, may be wrapped over."""
+"""The most lines over which a header, or the last cell of a row, may be wrapped."""
 _MOST_LINES = 20_000
-"""Lines of a table that may be wrapped: it was pasted by hand."""
+"""The most lines of a table that may be wrapped; a longer table was not pasted by hand."""
 
 
 _FEW_WORDS = 3
-"""Words of a line that may look like the beginning of a header by chance."""
+"""A line with at most this many words may look like the beginning of a header by chance."""
 
 
 class _Header(NamedTuple):
-    """A header that was joined.
+    """Holds a header that was joined.
 
     Attributes:
-        pieces: how many lines it takes.
+        pieces: number of lines over which it was wrapped.
         text: the header as one line.
-        exact: whether a terminal cut it at its width, so that columns are in their places.
+        exact: whether a terminal cut it at its width, so that its columns line up with those of rows.
     """
 
     pieces: int
@@ -48,32 +49,36 @@ class _Header(NamedTuple):
 
 
 def join_wrapped(lines: list[str], number: int, is_remark: Sequence[bool]) -> str | None:
-    """Join the pieces of the table whose header begins in a line; return what was done, None if nothing.
+    """Join the pieces of the table whose header begins in a line.
 
     Args:
-        lines: the lines of the text; a joined line becomes blank.
+        lines: the lines of the text; changed here: a piece that was joined to another becomes blank.
         number: the index of the line.
-        is_remark: for each line whether its words show that it is none of a table.
+        is_remark: for each line, whether a shell, kubectl or a logger printed it.
+
+    Returns:
+        A sentence on what was done; None if the table is not wrapped.
 
     Raises:
         SourceError: the header is wrapped, and it or a row cannot be joined.
     """
-    # Nearly every line ends here: nothing below runs for a table that is not wrapped.
+    # A fast test: nearly every line fails it.
     if not (lines[number].startswith(HEADERS) and _is_head(lines[number])):
         return None
     end = number
     head = {*squeeze(lines[number]).split(" ")}
-    # Cut before CONSUMER-ID, a header goes on in what looks like one of its own; but no column comes twice.
+    # If a header was cut before CONSUMER-ID, its second piece looks like another header. It is not one if the
+    # two have no column in common.
     cut = len(lines) > number + 1 and not head & {*squeeze(lines[number + 1]).split(" ")}
     while end < min(len(lines), number + _MOST_LINES) and _is_piece(lines[end], first=end <= number + cut):
         end += 1
-    # Lines of a shell or a logger between the pieces belong to no row; joined to one they would spoil it.
+    # Lines of a shell or a logger between the pieces are left out, because they belong to no row.
     places = [index for index in range(number, end) if not is_remark[index]]
     width = max(len(lines[index]) for index in places)
     header = _join_header([lines[place] for place in places[:_MOST_PIECES]], width)
     if header is None:
-        # Two or three words may begin like a header by chance. More are a header whose rest is missing, and
-        # without it no row can be read.
+        # Two or three words may look like a header by chance. With more words it is a header whose rest is
+        # missing, and without that no row can be read.
         if len(squeeze(lines[number]).split(" ")) > _FEW_WORDS:
             last = squeeze(lines[number]).split(" ")[-1]
             raise SourceError(
@@ -81,8 +86,8 @@ def join_wrapped(lines: list[str], number: int, is_remark: Sequence[bool]) -> st
                 f"of members are missing; {AGAIN}"
             )
         return None
-    # Rows whose last cell alone is wrapped are left to the reader of the table: what follows such a row may
-    # as well be a row that is cut.
+    # If the header is on one line, only the last cells of rows can be wrapped. Then the line after a row may
+    # also be another row that is cut off, so nothing is joined.
     if header.pieces == 1:
         return None
     rest = places[header.pieces :]
@@ -104,21 +109,23 @@ def join_wrapped(lines: list[str], number: int, is_remark: Sequence[bool]) -> st
 
 
 def _is_piece(line: str, *, first: bool) -> bool:
-    """Return True if a line may belong to a table, which blank lines, notices and other headers end."""
+    """Return True if a line may belong to a table; blank lines, notices and further headers end the table."""
     if not first and line.startswith(HEADERS) and _is_head(line):
         return False
     return bool(line.strip()) and not NOTICE.match(line) and not COMMAND.match(line)
 
 
 def _is_head(line: str) -> bool:
-    """Return True if a line may begin a header: its last word may be cut, the others are names."""
+    """Return True if a line may be the beginning of a header: columns, of which the last may be cut."""
     words = squeeze(line).split(" ")
     cut = any(name.startswith(words[-1]) for name in _HEADER_WORDS)
     return len(words) > 1 and cut and {*words[:-1]} <= _HEADER_WORDS
 
 
 def _cut(parts: Sequence[str], width: int) -> str:
-    """Return pieces that a terminal has cut at its width as one line; blanks at their ends may be gone.
+    """Return the pieces of a line that a terminal has cut at its width as one line.
+
+    Blanks at the ends of the pieces may have been removed; they are added again.
 
     >>> _cut(["GROUP   TO", "PIC"], 10), _cut(["GROUP", "TOPIC"], 8)
     ('GROUP   TOPIC', 'GROUP   TOPIC')
@@ -127,9 +134,13 @@ def _cut(parts: Sequence[str], width: int) -> str:
 
 
 def _join_header(lines: Sequence[str], width: int) -> _Header | None:
-    """Return the longest header that the first lines make; None if they make none.
+    """Return the longest header that the first lines make together; None if they make none.
 
-    A header may go on behind the columns that every release has.
+    The longest one counts, because some releases print further columns behind those that all have.
+
+    Args:
+        lines: the lines from the one where the header begins.
+        width: the width of the terminal, if it was one.
     """
     found = None
     for pieces in range(1, len(lines) + 1):
@@ -146,10 +157,16 @@ def _join_header(lines: Sequence[str], width: int) -> _Header | None:
 
 
 def _join_rows(lines: Sequence[str], header: _Header, width: int) -> list[tuple[str, int]] | int:
-    """Return each row and the number of lines that it takes, or the index of a line that fits in no row."""
+    """Return (row, number of its lines) for each row; or the index of a line that belongs to no row.
+
+    Args:
+        lines: the lines below the header.
+        header: the joined header.
+        width: the width of the terminal, if it was one.
+    """
     names = [*find_header(squeeze(header.text))[1]]
     columns = find_header(header.text)[1] if header.exact else {}
-    # A row that was cut at the width takes as many pieces as it takes to come to its last column.
+    # A row that was cut at the width has at least the pieces up to the start of its last column.
     least = max(columns.values()) // width + 1 if columns else 1
 
     def row(start: int, size: int) -> str | None:
@@ -157,7 +174,7 @@ def _join_rows(lines: Sequence[str], header: _Header, width: int) -> list[tuple[
         if not header.exact:
             text = " ".join(parts)
             return text if fit_cells(squeeze(text).split(" "), names) else None
-        # Further pieces hold the rest of the last cell, which fills all lines but its last one.
+        # Further pieces can only be the rest of the last cell. Then every piece but the last is full.
         if any(len(part) < width or part.endswith(" ") for part in parts[least - 1 : -1]):
             return None
         text = _cut(parts, width)
@@ -166,7 +183,8 @@ def _join_rows(lines: Sequence[str], header: _Header, width: int) -> list[tuple[
         fits = _in_columns(text, columns) or fit_cells(squeeze(text).split(" "), names)
         return text if fits else None
 
-    # From the end: a row may be cut within its last cell, which only shows if what follows makes no row.
+    # `sizes[i]` is the number of lines of the row that begins at line i, if all lines from there make rows.
+    # It is computed from the end, because it depends on the lines that follow.
     sizes: list[int | None] = [None] * len(lines) + [0]
     for start in range(len(lines) - 1, -1, -1):
         most = min(least + _MOST_PIECES, len(lines) - start)
@@ -189,11 +207,11 @@ def _join_rows(lines: Sequence[str], header: _Header, width: int) -> list[tuple[
 
 
 def _in_columns(line: str, columns: Mapping[str, int]) -> bool:
-    """Return True if a line stands in these columns, in which names may have blanks.
+    """Return True if the words of a line begin where the columns begin; names may contain blanks.
 
     Args:
         line: the line.
-        columns: where each column starts, by its name.
+        columns: name of a column -> index of its first character.
     """
     starts = columns.values()
     if len(line) <= max(starts) or line[0] == " " or any(line[at - 1] != " " for at in starts if at):

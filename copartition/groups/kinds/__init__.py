@@ -1,15 +1,15 @@
-"""Read groups that are not of consumers: share groups (KIP-932) and Streams groups (KIP-1071).
+"""Read groups that are not consumer groups: share groups (KIP-932) and Streams groups (KIP-1071).
 
-Kafka has four kinds of groups: classic ones, groups of the consumer protocol (KIP-848), share groups and
-Streams groups. The first two are a `GroupState`, in which a partition has one owner. The other two are not:
-`model` says what they are, `capture` reads what Kafka's tools print of them, `wire` and `live` ask brokers.
-A question about owners refuses them with the sentence of `OTHER_KINDS`.
+Kafka has four kinds of groups: classic groups, groups of the consumer protocol (KIP-848), share groups and
+Streams groups. The first two are read as a `GroupState`, in which a partition has one owner. The other two
+have no owners: `model` has their classes, `capture` reads the output of Kafka's tools, `wire` and `live` ask
+brokers. Commands that need owners refuse them with the sentence in `OTHER_KINDS`.
 """
 
 from typing import Literal, TypeAlias
 
 Kind: TypeAlias = Literal["share", "streams"]
-"""A kind of group that has no owners, by ListGroups' name of its type."""
+"""A kind of group without owners, by the name of its type in ListGroups."""
 
 OTHER_KINDS: dict[str, str] = {
     "share": (
@@ -24,13 +24,13 @@ OTHER_KINDS: dict[str, str] = {
         "task, copartition snapshot who has which one and its lag, and copartition assign streams plans them"
     ),
 }
-"""For each kind the sentence about a group of it; `group` is the name."""
+"""Kind -> the sentence that explains such a group, with its name for {group}."""
 
 CLASSIC_STREAMS = "stream"
-"""The strategy of Kafka Streams' groups with the classic protocol, as the coordinator tells it."""
+"""The coordinator's name for the strategy of a Kafka Streams group with the classic protocol."""
 CLASSIC_STREAMS_SAID = (
     "{group} is a group of Kafka Streams with the classic protocol: its leader gives tasks to members, "
     "active and standby ones, and no consumer's strategy decides so; copartition doctor says what is wrong "
     "with it, and copartition assign streams-high-availability plans its tasks"
 )
-"""The sentence about such a group, whose partitions have owners, but not by a rule for partitions."""
+"""The sentence about such a group. Its partitions have owners, but a strategy for tasks has chosen them."""

@@ -1,7 +1,7 @@
 """Read what kafka-share-groups and kafka-streams-groups print: tables of offsets, members and the state.
 
-A table is read by the words of its rows, as no column but the last one holds blanks in what these tools print
-of usual names. A row with another number of words is refused by its line, never guessed.
+Rows are split at blanks, because only the last column contains blanks, unless a name does. A row with another
+number of words than its table has columns is refused and not guessed; the error names its line.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ _TABLES = {
         "state": {"COORDINATOR(ID)", "ASSIGNOR", "STATE", "#MEMBERS"},
     },
 }
-"""For each kind the tables, with the columns that head each in every release from 4.1 to 4.4."""
+"""Kind of group -> name of a table -> the columns that the table has in every release from 4.1 to 4.4."""
 _NAMES = {
     "share": "{} is a share group (KIP-932), shown in no table that kafka-share-groups.sh --describe prints",
     "streams": "{} is a Streams group (KIP-1071), shown in no table of kafka-streams-groups.sh --describe",
 }
-"""For each kind the beginning of the error for a group whose tables cannot be read; {} is its name."""
+"""Kind of group -> beginning of the error for a group whose tables cannot be read, with its name for {}."""
 _LAST = {"ASSIGNMENT", "ASSIGNMENTS"}
-"""Columns that may hold blanks, or nothing; they are the last of their tables."""
+"""Columns whose cells may contain blanks or be empty; each is the last column of its table."""
 _NOTICE = re.compile(
     r"(?:Share|Streams) group '([^']{1,1000})' (?:has no active members|is (rebalancing|not ready))"
 )
 _QUOTED = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|^[>\s|]+|[\s|]+$")
-"""What stands around a line in a mail, a ticket or a coloured terminal."""
+"""Pattern of what a mail, a ticket or a coloured terminal adds around a line."""
 _LIST = re.compile(r"([A-Za-z0-9._-]+):([0-9]+(?:,[0-9]+)*)")
 _ROLE = re.compile(r"(TARGET-)?(ACTIVE|STANDBY|WARMUP):((?: [^\s:]+:\[[0-9]+(?:,[0-9]+)*\];)+)")
 _TASKS = re.compile(r"([^\s:]+):\[([0-9,]+)\];")
@@ -57,7 +57,12 @@ _TASKS = re.compile(r"([^\s:]+):\[([0-9,]+)\];")
 
 @dataclass
 class _Table:
-    """The rows of one table for one group: cells by column, each with the number of its line from 1."""
+    """Holds one group's rows of a table.
+
+    Attributes:
+        columns: the names of the columns, in order.
+        rows: the rows, each as (line number from 1, column -> cell).
+    """
 
     columns: Sequence[str]
     rows: list[tuple[int, dict[str, str]]] = field(default_factory=list)
@@ -65,11 +70,16 @@ class _Table:
     def integers(self, column: str, least: int = -1) -> Iterator[int]:
         """Yield a column's numbers, in row order; a dash is -1.
 
+        Args:
+            column: name of the column.
+            least: the lowest number; below -1 if the column may have negative numbers.
+
         Raises:
-            SourceError: a cell is no such number; the message names its line.
+            SourceError: a cell is not such a number; the message names its line.
         """
         for line, cells in self.rows:
             text = cells[column]
+            # `parse_number` reads digits only, so a minus is taken off first. The dash is an empty cell.
             negative = least < -1 and text.startswith("-") and text != NOTHING
             number = parse_number(text.removeprefix("-") if negative else text, MAX_OFFSET)
             if number is None and text != NOTHING:
@@ -104,7 +114,7 @@ def parse_other_capture(text: str, kind: str, group: str | None = None) -> Share
     if group is not None and group not in shown:
         raise SourceError(f"the capture holds no group {group!r} but: {held}")
     if not shown:
-        # Layouts that no release has, or a header alone: what the group is can be said all the same.
+        # A header without rows, or a layout of no known release. The error can still name the kind of group.
         found = find_kind(text)
         name = found[1] if found else "the group"
         raise SourceError(f"{_NAMES[kind].format(name)} from Kafka 4.1 on, or none with rows; {AGAIN}")
@@ -113,7 +123,11 @@ def parse_other_capture(text: str, kind: str, group: str | None = None) -> Share
 
 
 def _scan(text: str, kind: str) -> dict[str, _Shown]:
-    """Return the tables and notices of a text by group."""
+    """Return group -> its tables and notices in a text, in the order of the text.
+
+    Raises:
+        SourceError: a row has a wrong number of words, or a group has two tables of one kind.
+    """
     shown: dict[str, _Shown] = {}
     heads: tuple[str, list[str]] | None = None
     begun: set[str] = set()
@@ -124,16 +138,19 @@ def _scan(text: str, kind: str) -> dict[str, _Shown]:
             shown.setdefault(notice[1], _Shown()).status = status
             heads = None
             continue
+        # One name of a column has a blank, "COORDINATOR (ID)"; without it, it is one word, too.
         words = re.sub(r"(\S) +\(", r"\1(", clean).replace("|", " ").split()
         if head := _head(words, kind):
             heads, begun = (head, words), set()
             continue
-        # A blank line, a prompt or a remark ends a table, so that its words are no row of a group.
+        # A prompt or a remark ends the table, so that later lines are not taken for its rows.
         if heads is None or not words:
             heads = None if words else heads
             continue
         table, columns = heads
         cells = _cells(words, columns)
+        # A line that does not fit is a damaged row if it begins with the name of a group of this table.
+        # Otherwise it is a remark, which ends the table.
         if cells is None:
             if begun and words[0] in begun:
                 raise SourceError(
@@ -154,7 +171,7 @@ def _scan(text: str, kind: str) -> dict[str, _Shown]:
 
 
 def _head(words: Sequence[str], kind: str) -> str | None:
-    """Return the table that a line heads; None for any other line."""
+    """Return the name of the table whose header a line is; None for any other line."""
     if words[:1] != ["GROUP"] or len({*words}) < len(words):
         return None
     return next((name for name, columns in _TABLES[kind].items() if columns <= {*words}), None)
@@ -172,12 +189,16 @@ def _cells(words: Sequence[str], columns: Sequence[str]) -> dict[str, str] | Non
 
 
 def _share_group(name: str, shown: _Shown) -> ShareGroup:
-    """Return a share group of its tables."""
+    """Return the share group that tables and a notice show.
+
+    Raises:
+        SourceError: a cell cannot be read, or the tables contradict each other.
+    """
     members: tuple[ShareMember, ...] | None = None
     if (table := shown.tables.get("members")) is not None:
         members = tuple(_share_member(line, cells) for line, cells in table.rows)
         for (line, _), member, wanted in zip(table.rows, members, table.integers("#PARTITIONS"), strict=True):
-            # The tool prints a count beside the list, which shows a list that was cut off.
+            # The tool prints the number of partitions beside the list. If it differs, the list was cut off.
             if sum(map(len, member.partitions.values())) != wanted:
                 raise SourceError(
                     f"line {line}: {member.id} has {wanted} partitions, and others are listed; {AGAIN}"
@@ -195,7 +216,7 @@ def _share_group(name: str, shown: _Shown) -> ShareGroup:
 
 
 def _share_member(line: int, cells: Mapping[str, str]) -> ShareMember:
-    """Return the member of a row."""
+    """Return the member of a row; SourceError, which names the line, if its partitions cannot be read."""
     listed = cells["ASSIGNMENT"]
     partitions: dict[str, list[int]] = {}
     for part in () if listed in {"", NOTHING} else listed.split(";"):
@@ -213,7 +234,7 @@ def _share_member(line: int, cells: Mapping[str, str]) -> ShareMember:
 
 
 def _streams_group(name: str, shown: _Shown) -> StreamsGroup:
-    """Return a Streams group of its tables."""
+    """Return the Streams group that tables and a notice show; SourceError as in `_share_group`."""
     members: tuple[StreamsMember, ...] | None = None
     if (table := shown.tables.get("members")) is not None:
         members = tuple(_streams_member(line, cells) for line, cells in table.rows)
@@ -233,10 +254,16 @@ def _streams_group(name: str, shown: _Shown) -> StreamsGroup:
 
 
 def _streams_member(line: int, cells: Mapping[str, str]) -> StreamsMember:
-    """Return the member of a row, with its tasks by role."""
+    """Return the member of a row, with its tasks by role; SourceError if the tasks cannot be read.
+
+    Args:
+        line: number of the row's line.
+        cells: column -> cell.
+    """
     listed = cells["ASSIGNMENTS"]
     roles: dict[str, Tasks] = {}
     end = 0
+    # Every character of the cell must belong to a role. Anything else would be tasks that are lost silently.
     for match in _ROLE.finditer(listed):
         if listed[end : match.start()].strip():
             break
@@ -245,7 +272,7 @@ def _streams_member(line: int, cells: Mapping[str, str]) -> StreamsMember:
         end = match.end()
     if listed[end:].strip() not in {"", NOTHING}:
         raise SourceError(f"line {line}: cannot read the tasks {listed[:200]!r}; {AGAIN}")
-    # Only the verbose table has the column of the epoch, and with it what members are to have.
+    # Only the verbose table has this column, and with it the members' target assignments.
     verbose = "TARGET-ASSIGNMENT-EPOCH" in cells
     return StreamsMember(
         cells["MEMBER"],
@@ -263,7 +290,8 @@ def _streams_member(line: int, cells: Mapping[str, str]) -> StreamsMember:
 
 
 def _partitions(line: int, text: str) -> list[int]:
-    """Return the numbers of a list, sorted; one that no partition can have, or has twice, is refused."""
+    """Return the partition numbers of a list, sorted; SourceError if one is too large, or is there twice."""
+    # Cut to 12 digits: that is enough to see that a number is too large.
     numbers = [int(number[:12]) for number in text.split(",") if number]
     if max(numbers) > MAX_PARTITION or len({*numbers}) < len(numbers):
         raise SourceError(
@@ -275,10 +303,11 @@ def _partitions(line: int, text: str) -> list[int]:
 def _state(
     shown: _Shown, members: tuple[ShareMember, ...] | tuple[StreamsMember, ...] | None
 ) -> tuple[str | None, int | None]:
-    """Return the state of a group and how many members it has, each None if nothing tells it.
+    """Return the state of a group and its number of members, each None if nothing tells it.
 
     Raises:
-        SourceError: the table of the state counts other members than are listed: one of them is older.
+        SourceError: the table of the state has another number of members than are listed, so the tables are
+            from different times.
     """
     table = shown.tables.get("state")
     if table is None:
@@ -293,13 +322,13 @@ def _state(
 
 
 def _epoch(shown: _Shown, column: str) -> int | None:
-    """Return an epoch of the table of the state; None if it has no such column."""
+    """Return an epoch in the table of the state; None if there is no such table or column."""
     table = shown.tables.get("state")
     return None if table is None else _int(table.rows[0][1].get(column))
 
 
 def _int(text: str | None) -> int | None:
-    """Return a number; None for a missing cell or a dash."""
+    """Return the number of a cell; None for a missing cell, a dash, or a number that is too large."""
     return parse_number(text, 2**31 - 1) if text is not None else None
 
 
@@ -307,9 +336,10 @@ def _numbers(shown: _Shown, column: str, *, keep_unset: bool = False) -> Numbers
     """Return a column of the table of offsets by topic and partition; None if no table has it.
 
     Args:
-        shown: the tables.
-        column: the column.
-        keep_unset: a dash is -1, "no offset is kept"; else the partition is left out, as unknown.
+        shown: the group's tables.
+        column: name of the column.
+        keep_unset: whether a dash means "no offset is kept" and becomes -1. If not, it means "unknown": the
+            partition is left out.
     """
     table = shown.tables.get("offsets")
     if table is None or column not in table.columns:

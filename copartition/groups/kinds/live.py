@@ -1,4 +1,4 @@
-"""Read a share group or a Streams group of a cluster, with all that checks look at; nothing is written."""
+"""Read a share group or a Streams group of a cluster, with all that checks need; nothing is written."""
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ from copartition.kit.places import Place, by_place, by_topic
 from partitioning.errors import GroupNotFoundError, SourceError
 
 MOST_READ = 200
-"""Partitions of which a record is read for its time: those with the most records that wait."""
+"""The most partitions of which a record is read for its time: those with the longest lags."""
 
 
 def read_other_live(group: str, config: Mapping[str, str], kind: str) -> ShareGroup | StreamsGroup:
@@ -32,18 +32,19 @@ def read_other_live(group: str, config: Mapping[str, str], kind: str) -> ShareGr
 
 
 def read_other_group(cluster: Cluster, group: str, kind: str) -> ShareGroup | StreamsGroup:
-    """Return what `read_other_live` returns, over a connection that is there already."""
+    """Return what `read_other_live` returns, over an existing connection to the cluster."""
     return _read_share(cluster, group) if kind == "share" else _read_streams(cluster, group)
 
 
 def _read_share(cluster: Cluster, group: str) -> ShareGroup:
-    """Return a share group with its offsets and settings."""
+    """Return a share group with its offsets and settings; GroupNotFoundError if there is none."""
     described, offsets = ask_share_group(group, cluster.config)
-    # A group that is gone is described as dead, without an error.
     _refuse_dead(described.status, group)
     topics = {topic for member in described.members or () for topic in member.topics or ()}
+    # A start offset of -1 means that the coordinator keeps none, so it cannot be compared with other offsets.
     kept = {place: start for place, start in offsets.starts.items() if start >= 0}
     facts = _facts(cluster, topics | {topic for topic, _ in offsets.starts}, kept)
+    # A lag of -1 means that the coordinator does not know it.
     lags = None if offsets.lags is None else {place: lag for place, lag in offsets.lags.items() if lag >= 0}
     return msgspec.structs.replace(
         described,
@@ -56,7 +57,7 @@ def _read_share(cluster: Cluster, group: str) -> ShareGroup:
 
 
 def _read_streams(cluster: Cluster, group: str) -> StreamsGroup:
-    """Return a Streams group with its commits and settings."""
+    """Return a Streams group with its committed offsets and settings; GroupNotFoundError if there is none."""
     described = ask_streams_group(group, cluster.config)
     _refuse_dead(described.status, group)
     committed = cluster.committed_offsets(group)
@@ -64,6 +65,7 @@ def _read_streams(cluster: Cluster, group: str) -> StreamsGroup:
     inputs = {topic for part in parts for topic in part.inputs}
     changelogs = {topic for part in parts for topic in part.changelogs}
     facts = _facts(cluster, inputs | changelogs | {topic for topic, _ in committed}, committed, inputs)
+    # Nobody tells the lag of a Streams group, so it is computed; it is unknown if a leader did not answer.
     ends = by_place(facts["ends"])
     lags = {place: ends[place] - offset for place, offset in committed.items() if place in ends}
     return msgspec.structs.replace(
@@ -77,7 +79,7 @@ def _read_streams(cluster: Cluster, group: str) -> StreamsGroup:
 
 
 def _refuse_dead(status: str | None, group: str) -> None:
-    """Refuse a group that is gone, which brokers describe without an error."""
+    """Raise GroupNotFoundError if the status is "Dead", which brokers report for a group that does not exist."""
     if status == "Dead":
         raise GroupNotFoundError(f"live:{group}: the cluster has no such group")
 
@@ -88,18 +90,19 @@ def _facts(
     positions: Mapping[Place, int],
     read: Collection[str] | None = None,
 ) -> dict[str, Any]:
-    """Return the facts of both kinds that topics and partition leaders tell, by the name of their field.
+    """Return the fields of `OtherGroup` that topics and partition leaders tell, by name.
 
     Args:
         cluster: the cluster.
-        topics: the topics that the group reads or keeps offsets of.
-        positions: the offset of each partition that one is kept of.
-        read: topics of which all partitions count; None: all of `topics`.
+        topics: the topics that the group reads, or has offsets for.
+        positions: partition -> the group's offset.
+        read: the topics whose partitions all count, even those without an offset; None for all of `topics`.
     """
     described = cluster.describe_topics(sorted(topics))
     counts = {topic: len(described[topic].racks) for topic in sorted(described)}
     wanted = counts if read is None else {topic: counts[topic] for topic in read if topic in counts}
     places = {(topic, number) for topic, count in wanted.items() for number in range(count)}
+    # A group may have offsets in partitions of topics that it no longer reads.
     places |= positions.keys()
     return {
         "topics": counts,
@@ -111,18 +114,19 @@ def _facts(
 
 
 def _first_waiting(facts: Mapping[str, Any], lags: Mapping[Place, int]) -> dict[Place, int]:
-    """Return the offset of the first record that waits in each partition of a share group, at the latest.
+    """Return an offset in each partition of a share group at or after its first waiting record.
 
-    The start offset that a coordinator keeps is one acknowledgement late: the record at it may be done since
-    yesterday. As many records as are done, counted from there, lead to the first one that waits, or beyond it
-    if a record before it holds up the rest; so the time that one has waited is never told too long.
+    The coordinator's start offset is one acknowledgement late, so the record there may be processed long ago.
+    The offset is end - lag instead: it skips as many records as are processed. If records behind the first
+    waiting one are processed already, it lies beyond that one. So the reported waiting time may be too short,
+    but is never too long.
     """
     ends = by_place(facts["ends"])
     return {place: ends[place] - lag for place, lag in lags.items() if place in ends}
 
 
 def _waiting_ms(cluster: Cluster, positions: Mapping[Place, int], lags: Mapping[Place, int]) -> Any:
-    """Return how long the first record at an offset has waited, of the partitions with the longest lags."""
+    """Return how long the record at each position has waited in ms, for partitions with the longest lags."""
     return by_topic(
         waiting_times(
             cluster, {place: positions[place] for place in most_lagging(lags) if place in positions}
@@ -131,7 +135,10 @@ def _waiting_ms(cluster: Cluster, positions: Mapping[Place, int], lags: Mapping[
 
 
 def waiting_times(cluster: Cluster, offsets: Mapping[Place, int]) -> dict[Place, int]:
-    """Return how long the first record at or after each offset has waited, in ms; 0 for a time to come."""
+    """Return how long the first record at or after each offset has waited, in ms.
+
+    0 if the record's timestamp is in the future. Partitions whose record could not be read are missing.
+    """
     now_ms = 1000 * datetime.now(UTC).timestamp()
     return {
         place: max(round(now_ms - written_ms), 0) for place, written_ms in cluster.written_ms(offsets).items()
@@ -139,13 +146,14 @@ def waiting_times(cluster: Cluster, offsets: Mapping[Place, int]) -> dict[Place,
 
 
 def most_lagging(lags: Mapping[Place, int]) -> Iterable[Place]:
-    """Return the `MOST_READ` partitions with the most records that wait, without those in which none does."""
+    """Return the `MOST_READ` partitions with the longest lags, longest first; none has a lag of 0."""
     waiting = [place for place, lag in lags.items() if lag > 0]
     return sorted(waiting, key=lambda place: (-lags[place], place))[:MOST_READ]
 
 
 def _settings(cluster: Cluster, group: str, kind: str) -> dict[str, Any]:
     """Return the group's settings and its brokers' limits, each None if this user may not see them."""
+    # The limits are those of one broker, the one with the lowest id.
     broker = min(cluster.brokers, default=0)
     return {
         "settings": _settings_of(partial(cluster.group_settings, group), f"{kind}."),
@@ -154,7 +162,7 @@ def _settings(cluster: Cluster, group: str, kind: str) -> dict[str, Any]:
 
 
 def _settings_of(ask: Any, prefix: str) -> dict[str, str] | None:
-    """Return the settings whose names begin with a prefix; None if they are not shown to this user."""
+    """Return name -> value of the settings with a prefix, sorted; None if this user may not see them."""
     try:
         shown: Mapping[str, str] = ask()
     except SourceError:

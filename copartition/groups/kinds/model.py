@@ -1,7 +1,8 @@
-"""Hold a share group or a Streams group at one moment, as a value that is its own snapshot in JSON.
+"""Hold a share group or a Streams group at one moment, in classes that are also the format of its snapshot.
 
-None is what a source does not tell; an empty mapping is an answer. Partitions are keys of two levels, topic
-and number, as JSON has no pairs; `kit.places.by_place` flattens them.
+None means that the source does not tell a fact; an empty mapping is an answer. Facts about partitions are
+mappings of mappings, topic -> number -> value, because JSON has no pairs as keys. `kit.places.by_place`
+flattens them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ with needs("a snapshot", "cli"):
     import msgspec
 
 FORMAT_VERSION = "1.0"
-"""Version of these snapshots: a reader takes all with the same number before the dot."""
+"""Version of these snapshots. A reader accepts all versions with the same number before the dot."""
 
 _Name = Annotated[str, msgspec.Meta(max_length=MAX_TOPIC_NAME)]
 _Id = Annotated[str, msgspec.Meta(max_length=MAX_ID)]
@@ -28,13 +29,13 @@ _Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_PARTITION + 1)]
 _Offset = Annotated[int, msgspec.Meta(ge=-MAX_OFFSET, le=MAX_OFFSET)]
 _Epoch = Annotated[int, msgspec.Meta(ge=-2, le=2**31 - 1)]
 Numbers: TypeAlias = dict[_Name, dict[_Partition, _Offset]]
-"""A number of each partition that one is known of: topic -> partition number -> value."""
+"""Topic -> partition number -> a number, for partitions for which it is known."""
 Tasks: TypeAlias = dict[_Id, list[_Partition]]
 """Tasks by subtopology: id of the subtopology -> partition numbers."""
 
 
 class KindMember(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A member of either kind; `epoch` is the assignment that it has, as the coordinator counts them."""
+    """Holds what members of both kinds of groups have; `epoch` is that of the member's assignment."""
 
     id: _Id
     client_id: _Id | None = None
@@ -45,18 +46,22 @@ class KindMember(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ShareMember(KindMember, frozen=True, omit_defaults=True):
-    """A member of a share group: the partitions that it may fetch records of, beside other members."""
+    """Holds a member of a share group. Other members may fetch records of the same partitions."""
 
     topics: tuple[_Name, ...] | None = None
-    """What it subscribes to; None if the source does not tell."""
+    """The topics that it subscribes to; None if the source does not tell."""
     partitions: dict[_Name, list[_Partition]] = {}
+    """Topic -> numbers of the partitions that it may fetch records of."""
 
 
 class StreamsMember(KindMember, frozen=True, omit_defaults=True):
-    """A member of a Streams group, a thread of an instance, and its tasks; targets are what it is to have."""
+    """Holds a member of a Streams group, which is a thread of an application, and its tasks by role.
+
+    Fields that begin with `target` are its target assignment; None if the source does not tell it.
+    """
 
     process: _Id | None = None
-    """The instance of the application that the thread is in: threads of one instance share its disk."""
+    """The instance of the application to which the thread belongs. Threads of an instance share its disk."""
     topology_epoch: _Epoch | None = None
     classic: bool = False
     """True for a member that still speaks the classic protocol."""
@@ -68,43 +73,44 @@ class StreamsMember(KindMember, frozen=True, omit_defaults=True):
 
 
 class Subtopology(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A part of a topology that is run as one task for each partition number of its inputs."""
+    """Holds a part of a topology, which runs as one task for each partition number of its input topics."""
 
     sources: tuple[_Name, ...] = ()
     repartition_sources: tuple[_Name, ...] = ()
     changelogs: tuple[_Name, ...] = ()
-    """The topics that keep the state of its tasks; empty for a subtopology without state."""
+    """The topics that store the state of its tasks; () for a subtopology without state."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The topics that it reads."""
+        """The topics that it reads: source topics and repartition topics."""
         return (*self.sources, *self.repartition_sources)
 
 
 class OtherGroup(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind"):
-    """Has what both kinds have.
+    """Holds what share groups and Streams groups have in common.
 
     Attributes:
-        format_version: of a snapshot, see `FORMAT_VERSION`; "" in memory.
-        name: group id.
+        format_version: version of a snapshot, see `FORMAT_VERSION`; "" in memory.
+        name: the group's id.
         status: Kafka's name of the group's state.
-        strategy: the assignor by the coordinator's name.
-        group_epoch: counts the changes that ask for an assignment.
-        assignment_epoch: the epoch of the newest assignment; below `group_epoch`, one is still to be made.
-        topics: partition count of each topic that the group reads, if the cluster has it.
+        strategy: the coordinator's name of the strategy.
+        group_epoch: number of changes that need a new assignment.
+        assignment_epoch: epoch of the newest assignment. If it is below `group_epoch`, the next is not made
+            yet.
+        topics: partition count of each topic of the group that the cluster shows.
         hidden: topics of the group that the cluster does not show to this user, or does not have.
-        positions: the offset up to which everything is done, -1 where none is kept: the start offset of a
-            share group's partition, the committed offset of a Streams group.
-        ends: the offset of the next record of each partition.
-        starts: the offset of the oldest record that is still kept.
-        lag: records that are not done. A share group's coordinator counts it, without those that are done
-            beyond the start offset.
-        waiting_ms: of some partitions, how long the oldest record that is not done has waited.
+        positions: the offset up to which all records are processed: the start offset in a share group, the
+            committed offset in a Streams group. -1 if the coordinator keeps none.
+        ends: the offset of each partition's next record.
+        starts: the offset of each partition's oldest record.
+        lag: number of records that are not processed. In a share group the coordinator counts it, without
+            processed records beyond the start offset.
+        waiting_ms: how long the oldest record that is not processed has waited, for some partitions.
         settings: the group's own settings as they were set, by name.
         limits: the brokers' settings that begin with `group.share.` or `group.streams.`, by name.
         warnings: sentences for the reader of a report.
-        assumed: what the source does not show and an answer takes for granted.
-        at: when the group was seen so.
+        assumed: sentences on what the source does not show and an answer assumes.
+        at: when the group was read; None if it was read from the output of a tool.
     """
 
     format_version: str = ""
@@ -128,7 +134,7 @@ class OtherGroup(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kin
 
 
 class ShareGroup(OtherGroup, frozen=True, omit_defaults=True, tag="share-group-snapshot"):
-    """A share group; `members` is None if the source lists none, () if the group has none."""
+    """Holds a share group; `members` is None if the source does not list them, () if the group has none."""
 
     members: tuple[ShareMember, ...] | None = None
 
@@ -136,14 +142,14 @@ class ShareGroup(OtherGroup, frozen=True, omit_defaults=True, tag="share-group-s
 
 
 class StreamsGroup(OtherGroup, frozen=True, omit_defaults=True, tag="streams-group-snapshot"):
-    """A Streams group.
+    """Holds a Streams group.
 
     Attributes:
-        members: None if the source lists none, () if the group has none.
-        topology_epoch: of the topology that the group runs.
-        subtopologies: by id; None if the source does not tell them, or if the coordinator has none that it
-            could set up: source topics are missing or have partition counts that do not fit.
-        described: the source is a coordinator, so that None above is its answer.
+        members: the members; None if the source does not list them, () if the group has none.
+        topology_epoch: epoch of the topology that the group runs.
+        subtopologies: id -> subtopology. None if the source does not tell them, or if the coordinator could
+            not set up the topology, because source topics are missing or have unsuitable partition counts.
+        described: whether the source is a coordinator, so that None in `subtopologies` is its answer.
     """
 
     members: tuple[StreamsMember, ...] | None = None
@@ -160,9 +166,9 @@ def other_group_bytes(group: OtherGroup) -> bytes:
 
 
 _TAGS = {"share": '"share-group-snapshot"', "streams": '"streams-group-snapshot"'}
-"""The word by which a snapshot of each kind is known."""
+"""Kind of group -> the word by which its snapshot is recognized."""
 _HEAD = 2**12
-"""Characters at the start of a text in which the word stands."""
+"""Number of characters at the start of a text in which that word must be."""
 
 
 def is_other_snapshot(text: str) -> bool:
@@ -171,10 +177,9 @@ def is_other_snapshot(text: str) -> bool:
 
 
 def check_no_other_snapshot(text: str) -> None:
-    """Refuse a snapshot of a share group or a Streams group, where the question is one of owners.
+    """Raise OtherGroupKindError for a snapshot of a share group or a Streams group, which has no owners.
 
-    Raises:
-        OtherGroupKindError: it is such a snapshot; the message says what the group is, and what to use.
+    The message says what kind of group it is, and which command to use.
     """
     for kind, tag in _TAGS.items():
         if tag in text[:_HEAD]:
@@ -186,7 +191,8 @@ def parse_other_group(line: str) -> ShareGroup | StreamsGroup:
     """Return the group of a snapshot.
 
     Raises:
-        SourceError: it is none, or one of a newer major version; the message has the path to the fault.
+        SourceError: the line is not a snapshot, or one of a newer major version; the message has the path to
+            the fault.
     """
     group: ShareGroup | StreamsGroup = decode_format(line, ShareGroup | StreamsGroup, FORMAT_VERSION)
     return msgspec.structs.replace(group, format_version="")

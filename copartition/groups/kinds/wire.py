@@ -1,7 +1,9 @@
-"""Ask a coordinator for share groups and Streams groups over a connection of our own: confluent-kafka cannot.
+"""Ask a coordinator about share groups and Streams groups over our own connection: confluent-kafka cannot.
 
 The layouts are those of Kafka's message definitions: ShareGroupDescribe version 1, DescribeShareGroupOffsets
 versions 0 and 1 (1 adds the lag, KIP-1226), StreamsGroupDescribe versions 0 and 1 (1 adds the assignor).
+Fields must be read in the order of their layout, so unused ones are read and ignored. Each element of a list
+ends with tagged fields (`tags`, KIP-482).
 """
 
 from collections.abc import Mapping
@@ -31,10 +33,16 @@ _TRUE = 1
 
 
 class ShareOffsets(NamedTuple):
-    """The offsets of a share group, by (topic, partition), -1 where its coordinator keeps none."""
+    """Holds the offsets of a share group, by (topic, partition).
+
+    Attributes:
+        starts: the start offset of each partition; -1 if the coordinator keeps none.
+        lags: number of records that are not processed, -1 if unknown; None if the broker does not count them
+            (before Kafka 4.2).
+    """
 
     starts: dict[Place, int]
-    lags: dict[Place, int] | None  # None: the broker does not count it, as before Kafka 4.2
+    lags: dict[Place, int] | None
 
 
 def ask_share_group(group: str, config: Mapping[str, str]) -> tuple[ShareGroup, ShareOffsets]:
@@ -69,11 +77,16 @@ def ask_streams_group(group: str, config: Mapping[str, str]) -> StreamsGroup:
 
 
 def _share_group(connection: Connection, group: str) -> ShareGroup:
-    """Return what ShareGroupDescribe tells."""
-    # One group, and no list of what this user may do.
+    """Return a share group as ShareGroupDescribe describes it, without offsets and settings.
+
+    Raises:
+        CoordinatorMovesError: the broker does not coordinate the group now.
+        ProtocolError: the broker refuses, or its answer cannot be read.
+    """
+    # The request names one group, and does not ask which operations this user may do.
     answer = connection.ask(_SHARE_DESCRIBE, 1, compact_array([compact_text(group)]) + b"\0" + NO_TAGS)
-    answer.int32()
-    answer.items()
+    answer.int32()  # the throttle time
+    answer.items()  # one group
     check_error(answer.int16(), answer.compact())
     name, state, epoch, assigned, strategy = (
         answer.text(),
@@ -117,14 +130,23 @@ def _share_group(connection: Connection, group: str) -> ShareGroup:
 
 
 def _share_offsets(connection: Connection, group: str, version: int) -> ShareOffsets:
-    """Return what DescribeShareGroupOffsets tells of all partitions of a group."""
-    # A null array of topics asks for all that the group has.
+    """Return the offsets of all partitions of a share group, by DescribeShareGroupOffsets.
+
+    Args:
+        connection: a connection to the group's coordinator.
+        group: the group's id.
+        version: version of the request, 0 or 1.
+
+    Raises:
+        CoordinatorMovesError, ProtocolError: as in `_share_group`.
+    """
+    # A null array of topics asks for all topics of the group.
     asked = compact_text(group) + b"\0" + NO_TAGS
     answer = connection.ask(_SHARE_OFFSETS, version, compact_array([asked]) + NO_TAGS)
-    answer.int32()
+    answer.int32()  # the throttle time
     starts, lags = {}, {}
     for _ in answer.items():
-        answer.text()
+        answer.text()  # the group's id
         for _ in answer.items():
             topic = answer.text()
             answer.skip(16)  # the topic's id
@@ -135,7 +157,7 @@ def _share_offsets(connection: Connection, group: str, version: int) -> ShareOff
                 error = answer.int16()
                 answer.compact()
                 answer.tags()
-                # A partition that could not be asked for is left out, and so unknown.
+                # A partition with an error is left out, so its offset is unknown.
                 if not error:
                     starts[place], lags[place] = start, lag
             answer.tags()
@@ -145,11 +167,22 @@ def _share_offsets(connection: Connection, group: str, version: int) -> ShareOff
 
 
 def _streams_group(connection: Connection, group: str, version: int) -> StreamsGroup:
-    """Return what StreamsGroupDescribe tells."""
+    """Return a Streams group as StreamsGroupDescribe describes it, without offsets and settings.
+
+    Args:
+        connection: a connection to the group's coordinator.
+        group: the group's id.
+        version: version of the request, 0 or 1.
+
+    Raises:
+        CoordinatorMovesError, ProtocolError: as in `_share_group`.
+    """
+    # The request names one group. It asks neither which operations this user may do nor, in version 1, for a
+    # description of the topology.
     body = compact_array([compact_text(group)]) + b"\0" + (b"\0" if version else b"") + NO_TAGS
     answer = connection.ask(_STREAMS_DESCRIBE, version, body)
-    answer.int32()
-    answer.items()
+    answer.int32()  # the throttle time
+    answer.items()  # one group
     check_error(answer.int16(), answer.compact())
     name, state, epoch, assigned = answer.text(), answer.text(), answer.int32(), answer.int32()
     topology_epoch, subtopologies = _topology(answer)
@@ -157,7 +190,7 @@ def _streams_group(connection: Connection, group: str, version: int) -> StreamsG
     answer.skip(4)  # what this user may do
     strategy = None
     if version:
-        # No description was asked for (KIP-1331), so it is null and its status 0.
+        # The description of the topology (KIP-1331) was not asked for: it is null, and its status is 0.
         answer.skip(2)
         strategy = answer.compact()
     return StreamsGroup(
@@ -174,10 +207,12 @@ def _streams_group(connection: Connection, group: str, version: int) -> StreamsG
 
 
 def _topology(answer: AnswerReader) -> tuple[int | None, dict[str, Subtopology] | None]:
-    """Return the epoch of a topology and its subtopologies by id; None for what the coordinator has not."""
-    # A struct that may be null has a byte before it: below 0 for null.
+    """Return the epoch of a topology and its subtopologies by id; None for what the coordinator lacks."""
+    # A struct that may be null has a byte before it: 1 if it follows, below 0 for null.
     if answer.int8() != _TRUE:
         return None, None
+    # `items` would not tell a null array from an empty one, so the length is read here: 0 is null, any other
+    # number is one more than the number of elements.
     epoch, size = answer.int32(), answer.uvarint()
     if not size:
         answer.tags()
@@ -187,7 +222,7 @@ def _topology(answer: AnswerReader) -> tuple[int | None, dict[str, Subtopology] 
         name = answer.text()
         sources = tuple(answer.text() for _ in answer.items())
         for _ in answer.items():
-            answer.text()  # a repartition topic that it writes to
+            answer.text()  # a repartition topic to which the subtopology writes
         changelogs, repartitions = _topic_infos(answer), _topic_infos(answer)
         answer.tags()
         found[name] = Subtopology(sources, repartitions, changelogs)
@@ -196,7 +231,7 @@ def _topology(answer: AnswerReader) -> tuple[int | None, dict[str, Subtopology] 
 
 
 def _topic_infos(answer: AnswerReader) -> tuple[str, ...]:
-    """Return the names of internal topics; their settings are passed over."""
+    """Return the names of a list of internal topics; their settings are read and ignored."""
     names = []
     for _ in answer.items():
         names.append(answer.text())
@@ -209,7 +244,7 @@ def _topic_infos(answer: AnswerReader) -> tuple[str, ...]:
 
 
 def _streams_member(answer: AnswerReader) -> StreamsMember:
-    """Return the next member of the answer."""
+    """Return the next member in an answer of StreamsGroupDescribe."""
     member, epoch, instance, rack = answer.text(), answer.int32(), answer.compact(), answer.compact()
     client, host, topology_epoch, process = answer.text(), answer.text(), answer.int32(), answer.text()
     if answer.int8() == _TRUE:  # the endpoint for interactive queries
@@ -247,7 +282,7 @@ def _streams_member(answer: AnswerReader) -> StreamsMember:
 
 
 def _assignment(answer: AnswerReader) -> tuple[Tasks, Tasks, Tasks]:
-    """Return the active, standby and warm-up tasks of an assignment."""
+    """Return the active, standby and warm-up tasks of the next assignment in an answer, each sorted."""
     roles = []
     for _ in range(3):
         tasks: Tasks = {}

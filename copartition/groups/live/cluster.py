@@ -1,4 +1,4 @@
-"""Ask a cluster, and turn its refusals and silence into errors that name the source."""
+"""Ask a cluster, and turn refusals and missing answers into errors that name the source."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ from partitioning.errors import (
 from partitioning.kit.packages import needs
 
 TIMEOUT_S = 10.0
-"""Seconds for one request, and for asking again while the coordinator moves."""
+"""Seconds that one request may take, and for which it is repeated while the coordinator moves."""
 _AGAIN_S = 0.2
 """Seconds between two attempts."""
 
 _NO_GROUP = "the cluster has no such group"
 _NAMED = 5
-"""Groups that an error names if none is called nearly as the missing one."""
+"""The most groups that an error names if no group has a name similar to the missing one."""
 _COORDINATOR_MOVES = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
 _MISSING = {
     "GROUP_AUTHORIZATION_FAILED": "; this user needs DESCRIBE on the group",
     "TOPIC_AUTHORIZATION_FAILED": "; this user needs DESCRIBE on the topics",
     "CLUSTER_AUTHORIZATION_FAILED": "; this user needs DESCRIBE on the cluster",
 }
-"""The right that a user lacks, by Kafka's name of the error."""
+"""Kafka's name of an error -> the end of a message that names the missing right."""
 _FIRST_CONTACT = ". Are the address and security.protocol right, and is it up?"
 _CONNECTING = re.compile(r"^\S+/bootstrap: Connect to \S+ failed: ")
-"""librdkafka's words before the reason of a failed connection; our own words name the address already."""
+"""Pattern of librdkafka's words before the reason of a failed connection; we name the address ourselves."""
 
 
 def right_command(config: Mapping[str, str], operation: str, what: str) -> str:
-    """Return the command that gives a right to the user of these settings; NAME if they do not tell it.
+    """Return the command that gives a right to the user of these settings; NAME if they name no user.
 
     >>> right_command({"bootstrap.servers": "b:9092", "sasl.username": "ada"}, "Read", "--topic orders")
     'kafka-acls.sh --bootstrap-server b:9092 --add --allow-principal User:ada --operation Read --topic orders'
@@ -64,14 +64,14 @@ def right_command(config: Mapping[str, str], operation: str, what: str) -> str:
 
 
 class Broker(NamedTuple):
-    """A broker as clients reach it."""
+    """Names a broker with its id and its address, HOST:PORT."""
 
     id: int
     address: str
 
     @property
     def host(self) -> str:
-        """The host, without the port."""
+        """The host of the address, without the port."""
         return self.address.rpartition(":")[0]
 
     @property
@@ -92,7 +92,7 @@ def connect(group: str, config: Mapping[str, str]) -> Cluster:
 
 
 def connect_to_all(config: Mapping[str, str]) -> Cluster:
-    """Return a cluster all of whose groups are asked for; its errors begin with "all groups".
+    """Return a connection for questions about all groups of a cluster; its errors begin with "all groups".
 
     Raises:
         SourceError: the settings name no cluster, or it cannot be reached.
@@ -103,17 +103,19 @@ def connect_to_all(config: Mapping[str, str]) -> Cluster:
 
 
 class Cluster:
-    """A connection that only asks.
+    """Asks a cluster about groups, topics and offsets; only `commit` changes anything.
 
-    A child process asks through librdkafka (`copartition.kit.admin` says why). A new one takes its place if
-    it dies, after every error that librdkafka has found itself, and if the coordinator has moved: its admin
-    client does not always come back to a broker that was away, or go to the new coordinator.
-
-    Brokers and `counts` (partitions of each topic that this user may see) are those of the first contact.
+    A child process asks through librdkafka; `copartition.kit.admin` says why. It is replaced by a new one if
+    it dies, after every error of librdkafka itself, and if the coordinator has moved. The reason is that
+    librdkafka's admin client does not always reconnect to a broker that was away, or find a new coordinator.
 
     Args:
-        source: the name that the user calls it by, `live:GROUP`, which begins every error.
+        source: the name of the source, such as `live:GROUP`, with which every error begins.
         config: librdkafka settings; `bootstrap.servers` at least.
+
+    Attributes:
+        config: these settings.
+        counts: partition count of each topic that this user may see, at the first contact.
 
     Raises:
         SourceError: librdkafka refuses a setting, or the cluster does not let us in.
@@ -122,7 +124,7 @@ class Cluster:
 
     def __init__(self, source: str, config: Mapping[str, str]) -> None:
         with needs("live:GROUP", "kafka"):
-            # The import itself is left to the child: it takes as long as a short command.
+            # Only the child imports the package, because the import takes as long as a short command.
             if find_spec("confluent_kafka") is None:
                 raise ModuleNotFoundError(name="confluent_kafka")
         self._source = source
@@ -132,13 +134,11 @@ class Cluster:
         self._connected = False
         self._metadata: ClusterMetadata = self._answer("metadata")
         self._connected = True
-        self.counts = {
-            name: len(leaders) for name, leaders in self._metadata.leaders.items()
-        }  # partitions of each topic that we may see
+        self.counts = {name: len(leaders) for name, leaders in self._metadata.leaders.items()}
 
     @cached_property
     def brokers(self) -> dict[int, Broker]:
-        """The brokers that are up, by id."""
+        """Broker id -> broker, for the brokers that were up at the first contact."""
         return {
             broker: Broker(broker, f"{host}:{port}")
             for broker, (host, port) in self._metadata.brokers.items()
@@ -154,7 +154,7 @@ class Cluster:
 
     @cached_property
     def _features(self) -> Mapping[str, int] | None:
-        """The levels of the cluster's features; None if no broker could be asked."""
+        """Name -> level of the cluster's features; None if no broker could be asked."""
         try:
             return read_features(self.config)
         except SourceError:
@@ -184,18 +184,25 @@ class Cluster:
             return None
 
     def _answer(self, question: str, *arguments: object) -> Any:
-        """Return what `copartition.kit.admin.Admin` answers to a question.
+        """Return the answer of `copartition.kit.admin.Admin` to a question.
 
-        It is asked again for up to `TIMEOUT_S` while the coordinator moves, and if the asking process died.
+        The question is repeated for up to `TIMEOUT_S` while the coordinator moves, and if the child died.
+
+        Args:
+            question: name of a method of `Admin`.
+            arguments: its arguments.
+
+        Raises:
+            SourceError: the cluster refuses or does not answer; the last refusal is reported.
         """
-        # After the deadline the last refusal is the answer, so a wrong answer is never made up.
         deadline = time.monotonic() + TIMEOUT_S
         while True:
             try:
                 return self._child.ask(question, *arguments)
             except AdminError as error:
                 if error.name.startswith("_") or error.name in _COORDINATOR_MOVES:
-                    # librdkafka keeps the coordinator that it knows, even if that one says that it is none.
+                    # librdkafka goes on asking the coordinator that it knows, even after that broker has said
+                    # that it is not the coordinator any more.
                     self._child.end()
                 if error.name not in _COORDINATOR_MOVES or time.monotonic() > deadline:
                     raise self._refusal(error) from error
@@ -212,34 +219,33 @@ class Cluster:
             time.sleep(_AGAIN_S)
 
     def _refusal(self, error: AdminError) -> SourceError:
-        """Return the error for a user, made of one of a broker or of librdkafka itself."""
+        """Return the error for the user that tells an error of a broker or of librdkafka."""
         if error.name == "GROUP_ID_NOT_FOUND":
             return GroupNotFoundError(f"{self._source}: {_NO_GROUP}")
         servers = f"{self._servers} {'gives no answer' if error.name.startswith('_') else 'answers'}"
         return SourceError(f"{self._source}: {servers}: {error.text}{_MISSING.get(error.name, '')}")
 
     def describe_group(self, group: str) -> DescribedGroup:
-        """Return the group as the Admin API has it.
+        """Return the description of a group by the Admin API.
 
         Raises:
-            GroupNotFoundError: there is no such group; the message names groups that there are.
+            GroupNotFoundError: there is no such group; the message names groups that exist.
             OtherGroupKindError: it is a share group or a Streams group.
         """
         try:
             described: DescribedGroup = self._answer("describe_group", group)
         except GroupNotFoundError:
             raise self._missing(group) from None
-        # librdkafka asks for a classic group by DescribeGroups in version 5 at the most. In that version a
-        # broker describes a group that is not there as dead, without an error; GROUP_ID_NOT_FOUND came with
-        # version 6.
+        # librdkafka asks for a classic group with DescribeGroups, version 5 at most. In that version a broker
+        # describes a missing group as dead, without an error. GROUP_ID_NOT_FOUND came with version 6.
         if described.state == "DEAD":
             raise self._missing(group)
         return described
 
     def _missing(self, group: str) -> SourceError:
-        """Return the error for a group that is no consumer group: there is none, or it is of another kind.
+        """Return the error for a group that does not exist, or that is not a consumer group.
 
-        If the brokers tell no types, or not to this user, only the name can be said.
+        If brokers do not tell the types of groups to this user, the group counts as missing.
         """
         types = self.group_types()
         if (kind := types.get(group)) in OTHER_KINDS:
@@ -250,14 +256,11 @@ class Cluster:
         return GroupNotFoundError(f"{self._source}: {_NO_GROUP}{there}{more}")
 
     def check_kind(self, group: str, instead: str) -> None:
-        """Refuse a share group or a Streams group; a group that is not there may have been one of consumers.
+        """Raise OtherGroupKindError if a group is a share group or a Streams group; a missing group passes.
 
         Args:
-            group: group id.
-            instead: what answers the caller's question for such a group; a clause that ends the message.
-
-        Raises:
-            OtherGroupKindError: it is of another kind; the message says of which, and what to use.
+            group: the group's id.
+            instead: a clause that says what to use for such a group, the end of the message.
         """
         if (kind := self.group_types().get(group)) in OTHER_KINDS:
             raise OtherGroupKindError(
@@ -265,7 +268,7 @@ class Cluster:
             )
 
     def group_types(self) -> dict[str, str]:
-        """Return the type of each group by its name; {} if brokers tell no types, or not to this user."""
+        """Return group -> its type; {} if brokers tell no types, or not to this user."""
         try:
             brokers = [(broker.host, broker.port) for broker in self.brokers.values()]
             return read_group_types(brokers, self.config)
@@ -273,26 +276,26 @@ class Cluster:
             return {}
 
     def groups(self) -> list[str]:
-        """Return the groups that we may see."""
+        """Return the names of consumer groups that this user may see."""
         return list(self._answer("groups"))
 
     def broker_settings(self, broker: int) -> dict[str, str]:
-        """Return the settings of a broker by name, which takes DESCRIBE_CONFIGS on the cluster."""
+        """Return a broker's settings by name; that needs DESCRIBE_CONFIGS on the cluster."""
         settings: dict[str, str] = self._answer("settings", "BROKER", str(broker))
         return settings
 
     def group_settings(self, group: str) -> dict[str, str]:
-        """Return the settings that hold for a group (KIP-848), which takes DESCRIBE_CONFIGS on the group."""
+        """Return a group's settings by name (KIP-848); that needs DESCRIBE_CONFIGS on the group."""
         settings: dict[str, str] = self._answer("settings", "GROUP", group)
         return settings
 
     def topic_shape(self, topic: str) -> TopicShape:
-        """Return replicas and settings of a topic, which takes DESCRIBE_CONFIGS on the topic."""
+        """Return the replicas and settings of a topic; that needs DESCRIBE_CONFIGS on the topic."""
         shape: TopicShape = self._answer("topic_shape", topic)
         return shape
 
     def commit(self, group: str, topic: str, offsets: Mapping[int, int]) -> None:
-        """Commit offsets of a topic, by partition, for a group without members.
+        """Commit offsets of a topic (partition -> offset) for a group without members.
 
         Raises:
             SourceError: the group has members, or this user lacks READ on the group or the topic.
@@ -300,32 +303,32 @@ class Cluster:
         self._answer("commit", group, topic, dict(offsets))
 
     def may_see_every_topic(self) -> bool:
-        """Return True if this user may DESCRIBE topics of any name: a broker hides others without a word."""
+        """Return True if this user may DESCRIBE every topic; brokers hide other topics without an error."""
         return bool(self._answer("may_see_every_topic"))
 
     def joined_members(self, group: str) -> list[JoinedMember] | None:
-        """Return the members of a group with their bytes; None if DescribeGroups does not know the group."""
+        """Return a group's members with the bytes of their JoinGroup; None if DescribeGroups has no such."""
         joined: list[JoinedMember] | None = self._answer("joined_members", group)
         return joined
 
     def committed_offsets(self, group: str) -> dict[tuple[str, int], int]:
-        """Return the committed offsets that this user may see, by (topic, partition)."""
+        """Return (topic, partition) -> committed offset, for topics that this user may see."""
         commits = self._commits(group)
         return {(commit.topic, commit.partition): commit.offset for commit in commits if commit.offset >= 0}
 
     def _commits(self, group: str) -> list[Commit]:
-        """Return all commits, also those below 0, which are partitions without an offset."""
+        """Return all commits of a group; an offset below 0 means that the partition has none."""
         return list(self._answer("commits", group))
 
     def starts(self, places: Collection[Place]) -> dict[Place, int]:
-        """Return the offset of the oldest record that each partition keeps, if its leader answers."""
+        """Return the first offset of each partition, without those whose leader does not answer."""
         return dict(self._answer("starts", [*places])) if places else {}
 
     def written_ms(self, offsets: Mapping[Place, int]) -> dict[Place, int]:
         """Return the time of the first record at or after these offsets, in ms since 1970.
 
-        Takes READ on the topics. A partition is left out if no record came in time, or this user may not
-        read it; nothing is committed.
+        That needs READ on the topics. A partition is left out if no record came in time, or if this user may
+        not read it. Nothing is committed.
 
         Args:
             offsets: (topic, partition) -> offset.
@@ -333,7 +336,7 @@ class Cluster:
         try:
             return dict(self._answer("written_ms", dict(offsets))) if offsets else {}
         except SourceError:
-            # A user without READ still gets the rest of the report, in which these times are unknown.
+            # A user without READ still gets a report, in which these times are unknown.
             return {}
 
     def ends(
@@ -343,17 +346,17 @@ class Cluster:
 
         Args:
             partitions: (topic, partition) pairs.
-            stable: the last stable offset instead, where readers with `read_committed` stop.
+            stable: whether to return the last stable offset, at which readers with `read_committed` stop.
         """
         return dict(self._answer("ends", [*partitions], stable)) if partitions else {}
 
     def describe_topics(self, topics: Collection[str]) -> dict[str, DescribedTopic]:
-        """Return the descriptions of these topics, without any that we may not see."""
+        """Return topic -> its description, without topics that this user may not see."""
         return dict(self._answer("describe_topics", [*topics])) if topics else {}
 
 
 class Ledgers(Cluster):
-    """A connection that asks for ledgers of exactly-once writes, and deletes one on request."""
+    """Asks a cluster for the ledgers of exactly-once writes, and deletes one on request."""
 
     def __init__(self, config: Mapping[str, str]) -> None:
         if not config.get("bootstrap.servers"):
@@ -374,7 +377,7 @@ class Ledgers(Cluster):
         for place in self._commits(ledger_group(app_id)):
             try:
                 entry = Entry.parse(place.offset, place.metadata)
-            # An offset committed by hand under this name is no entry; it must not hide the others.
+            # An offset that was committed by hand is not an entry. It must not hide the other entries.
             except ValueError:
                 entries[place.topic, place.partition] = None
             else:

@@ -15,10 +15,17 @@ from partitioning.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, record
 
 @dataclass(slots=True, eq=False)
 class Batch:
-    """A batch of one partition; it is full if it is closed or its buffer is filled.
+    """Holds a batch of one partition.
 
-    `buffer` is the bytes of memory that it holds, and `size` how many of them are filled. Times are
-    milliseconds. `number` is its place among the batches sent, -1 before it is sent.
+    Attributes:
+        partition: the partition.
+        buffer: bytes of memory that the batch holds.
+        created_ms: when the batch was created.
+        base_timestamp: the time of its first record, in whole milliseconds.
+        number: its place among the batches that were sent, from 0 on; -1 before it is sent.
+        records: number of its records.
+        size: bytes of the buffer that are filled, the batch's overhead included.
+        closed: whether it takes no more records.
     """
 
     partition: int
@@ -85,16 +92,25 @@ class AppendResult(NamedTuple):
 
 
 class Accumulator:
-    """One queue of batches for each partition.
+    """Models `RecordAccumulator`: one queue of batches for each partition.
 
-    `leaders` has the broker that leads each partition (None: no leader). The partitions of a broker are
-    drained in the order of `layout.available`. `strategy` chooses the partition of unkeyed records; it is
-    called here if its choice depends on the bytes appended (`BytesAware`), and it is given the lengths of the
-    queues if it is `LoadAware`. `allocate` allocates memory for a new batch and returns the time at which it
-    had it, or None if it timed out.
+    Invariant: between calls, only the last batch of a queue may be open.
 
-    Between calls only the last batch of a queue may be open. `_drain_from` has, for each broker, the index in
-    `_partitions_of` at which its next request begins.
+    Args:
+        settings: the producer's settings.
+        leaders: the broker that leads each partition; None if it has no leader.
+        layout: the topic's layout. A broker's partitions are drained in the order of `layout.available`.
+        strategy: chooses the partition of unkeyed records. It is asked here only if its choice depends on the
+            bytes appended (`BytesAware`). It is given the lengths of the queues if it is `LoadAware`.
+        allocate: takes memory for a new batch, in bytes, and returns the time when it had it; None if that
+            took too long.
+
+    Attributes:
+        _queues: partition -> its batches, oldest first.
+        _partitions_of: broker -> the partitions that it leads, in the order of draining.
+        _drain_from: broker -> the index in `_partitions_of` at which its next request begins.
+        _ready_at: broker -> when it last had a ready batch.
+        _drained_at: broker -> when it last could take a request.
     """
 
     def __init__(

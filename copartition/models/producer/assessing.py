@@ -14,7 +14,7 @@ MOST_BATCHES = 1_000_000
 
 
 class BatchTally(NamedTuple):
-    """A count of the batches to which one thing happened.
+    """Counts the batches to which something happened, such as a loss.
 
     Attributes:
         batches: their number over all runs.
@@ -29,7 +29,7 @@ class BatchTally(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeliveryAssessment:
-    """The fate of the batches of all runs.
+    """Counts what happened to the batches of all runs.
 
     Attributes:
         batches: batches produced in each run.
@@ -62,7 +62,7 @@ def assess_delivery(
     seed: int = 0,
     client: Client = "java",
 ) -> DeliveryAssessment:
-    """Produce batches of one record again and again; return what is lost, doubled, out of order or failed.
+    """Simulate a delivery many times, and count the batches that are lost, doubled, out of order or failed.
 
     Run i has the seed `seed + i`. A fault may come at any moment of a delivery. So the times of brokers'
     faults are moved from run to run, in even steps over the time that a batch needs.
@@ -89,7 +89,7 @@ def assess_delivery(
     check_bounds("batches", batches, 1, INT_MAX)
     check_bounds("runs", runs, 1, INT_MAX)
     check_bounds("batches over all runs", batches * runs, 1, MOST_BATCHES)
-    # The time that a batch needs. The times of faults are moved over it in even steps.
+    # The times of faults are moved over this time in even steps, so that they hit every phase of a delivery.
     needed_ms = interval_ms + round_trip_ms + replication_ms
     results = [
         simulate_delivery(

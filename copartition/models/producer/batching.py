@@ -23,7 +23,7 @@ from partitioning.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, payloa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerTimes:
-    """A broker as the producer sees it: it serves one request after another.
+    """Describes how long a broker takes for requests; it serves one after another.
 
     >>> BrokerTimes(latency_ms=2.0, request_ms=1.0).served_ms(0.0, 0.0, 1, 100)
     2.0
@@ -63,7 +63,7 @@ class BrokerTimes:
 
 @dataclass(frozen=True, slots=True)
 class BatchingResult:
-    """The batches of a stream of records; times are ms on the records' own clock.
+    """Holds the batches of a stream of records; times are ms on the clock of the records.
 
     Attributes:
         batch: the number of each record's batch, -1 if `send()` timed out, shape (records,).
@@ -175,11 +175,17 @@ def simulate_batching(
 
 
 class _Producer:
-    """Accumulator, sender and clock of one producer.
+    """Models the accumulator, the sender and the clock of one producer.
 
-    `_events` has the clock and the events to come. `_free` is the bytes of `buffer.memory` that no batch
-    holds. `_in_flight` and `_busy_until` (ms) have an element for each broker. `_sent` has (batch, time,
-    request) of each batch, in the order of batch numbers.
+    Attributes:
+        _events: the clock, and the events to come.
+        _free: bytes of `buffer.memory` that no batch holds.
+        _in_flight: number of requests without an answer, by broker.
+        _busy_until: the time in ms at which each broker has served all requests so far.
+        _sent: (batch, time in ms, number of its request) of each batch, in the order of batch numbers.
+        _acknowledged: number of a request -> the time in ms of its answer.
+        _closing: whether the producer is being closed, so that every batch may be sent at once.
+        _blocked: whether `send()` waits for memory, with the same effect.
     """
 
     def __init__(

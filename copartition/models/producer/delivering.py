@@ -302,6 +302,7 @@ class _Run:
             retriable: whether the leader answered with a retriable error.
         """
         batch = request.batch
+        # The client has closed that connection since, or has failed the batch because it expired.
         if request.link != self._connection or batch not in self._in_flight:
             return
         self._in_flight.remove(batch)
@@ -380,6 +381,7 @@ class _Run:
 
     def _retry(self, batch: _Batch) -> None:
         """Put a batch back for one more attempt after the backoff; if none is left, it fails."""
+        # `attempts` includes the first one, which is not a retry.
         if batch.attempts > self.settings.retries:
             self._fail(batch)
             return
@@ -403,6 +405,7 @@ class _Run:
     def _ends_fatally(self, batch: _Batch) -> None:
         """Fail all batches that librdkafka has or will get: it takes such a gap for an error of its own."""
         self._fatal = True
+        # `_ready` is empty: librdkafka makes no request ahead with idempotence (`_makes_ready`).
         for unsent in (batch, *self._in_flight, *self._queue):
             self._fail(unsent)
         self._in_flight.clear()
@@ -438,6 +441,7 @@ class _Run:
     def _serve(self, request: _Request) -> None:
         """Let the leader work on a request, with the fault that hits it."""
         fault = self.next_fault()
+        # The connection breaks before the leader has read the request, so nothing is appended.
         if fault is Fault.REQUEST_LOST:
             self._breaks(request.link)
             return
@@ -455,6 +459,8 @@ class _Run:
 
     def _in_sync_ms(self) -> float:
         """Return when all replicas in sync have what is appended now, in milliseconds."""
+        # If the followers stop copying before they confirm this append, the leader waits until it counts them
+        # out of sync, and then answers alone.
         confirmed = self._events.now + self.replication_ms
         gone = self._followers_gone_ms
         return (
@@ -508,6 +514,7 @@ class _Run:
             self._followers_gone_ms = inf  # one of the followers leads now, and has followers of its own
         replicated = [entry for entry in self._log if entry[0] + self.replication_ms / 2 <= until]
         self._log = replicated
+        # The new leader knows only the producer's batches that are in its own log.
         self._state = ProducerState()
         for _, _, sent in replicated:
             if sent is not None:

@@ -214,6 +214,7 @@ class DeliveryResult:
     def reordered(self) -> tuple[int, ...]:
         """Batches that a consumer first reads after a batch that was produced later."""
         late, newest = [], -1
+        # Only the first copy of each batch counts; later ones are duplicates.
         for batch in dict.fromkeys(self.log):
             if batch < newest:
                 late.append(batch)

@@ -203,6 +203,7 @@ class _Queue:
         A batch has at least one record, however large that is.
         """
         start = self._gone
+        # Records that are produced later cannot join the batch.
         stop = min(bisect_right(self._times, now), start + self._settings.batch_num_messages)
         sizes = record_sizes(
             self._payloads[start:stop],
@@ -248,6 +249,7 @@ def _requests(
         acknowledged_ms = served_ms + broker.latency_ms / 2
         in_flight.append(acknowledged_ms)
         sent.append(_Request(rows, size, sent_ms, acknowledged_ms))
+        # A queue with more records waits for its next turn behind the queues that are ready earlier.
         if queues[number]:
             heapq.heappush(waiting, (min(queues[number].ready_ms(), flushed_ms), number))
     return sent

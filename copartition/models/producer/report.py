@@ -23,21 +23,25 @@ BATCHING_LIMITS = (
     "no compression, no retries, no other producers, no time for the work in the producer itself and no "
     "pauses of machines: the latencies are a floor, on which a real system's tail comes"
 )
-"""The limits of the models of batching: what they leave out."""
+"""What the models of batching leave out, as a sentence for every report."""
 
 
 def verdicts(tunings: Sequence[Tuning]) -> list[str]:
-    """Return a sentence for each client: what to set, and what it gains over the defaults."""
+    """Return a sentence for each client: what to set, and what the defaults give."""
     return [f"{tuning.client}: {_verdict(tuning)}" for tuning in tunings]
 
 
 def _verdict(tuning: Tuning) -> str:
-    """Return the sentence of one client; if no pair of settings keeps the limit, it names the nearest."""
+    """Return the sentence about one client.
+
+    It names the pair of settings that keeps the limit with the fewest requests. If no pair does, it
+    names the one with the lowest latency.
+    """
     usual, best = tuning.default, tuning.best
     goal = f"p{tuning.percentile:g} under {tuning.limit_ms:g} ms"
     default = f"the defaults: {_figures(usual, tuning)}"
     if best is None:
-        # The nearest is the one in latency, so that a reader sees how far the goal is.
+        # The pair with the lowest latency shows how far away the limit is.
         nearest = min(tuning.trials, key=lambda trial: trial.latency_ms)
         figures = _figures(nearest, tuning)
         return f"nothing that was tried keeps {goal}; {_settings(nearest)} is nearest: {figures}"
@@ -48,19 +52,23 @@ def _verdict(tuning: Tuning) -> str:
 
 
 def _settings(trial: Trial) -> str:
-    """Return a pair of settings as in a configuration file."""
+    """Return a pair of settings as text, as they stand in a configuration file."""
     return f"linger.ms={trial.linger_ms:g} batch.size={trial.batch_size}"
 
 
 def _figures(trial: Trial, tuning: Tuning) -> str:
-    """Return the latency and the requests of a trial in words."""
+    """Return the latency and the number of requests a second of a trial as text."""
     return f"p{tuning.percentile:g} {trial.latency_ms:.1f} ms, {trial.requests_per_s:,.0f} requests/s"
 
 
 def remark(trial: Trial, tuning: Tuning) -> str:
-    """Return what is remarkable about a trial; empty if nothing is."""
+    """Return a remark on a trial for the last column of the table: best, default, or why it is not possible.
+
+    "" if there is nothing to say.
+    """
     parts = ["best"] if trial == tuning.best else []
     parts += ["default"] if trial == tuning.default else []
+    # A trial that loses records is out, whatever its latency is, so only that is said.
     if trial.refused:
         parts.append(f"{trial.refused:,} records refused")
     elif not trial.keeps:
@@ -69,11 +77,11 @@ def remark(trial: Trial, tuning: Tuning) -> str:
 
 
 def tuning_json(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
-    """Return the trials as JSON; a latency is null if no record was acknowledged.
+    """Return the trials of all clients as JSON; a latency is null if no record was acknowledged.
 
     Args:
-        tunings: one for each client, of the same limit and percentile.
-        assumed: the assumptions of the figures.
+        tunings: one for each client, with the same limit and percentile.
+        assumed: the assumptions of the figures, as sentences.
     """
     clients = [
         {
@@ -95,7 +103,13 @@ def tuning_json(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
 
 
 def print_tunings(tunings: Sequence[Tuning], assumed: Sequence[str], console: Console) -> None:
-    """Print the verdicts, and all trials of each client."""
+    """Print the verdicts, a table of all trials for each client, and the assumptions.
+
+    Args:
+        tunings: one for each client.
+        assumed: the assumptions of the figures, as sentences.
+        console: where to print.
+    """
     from copartition.kit.grid import cell, indent, note, table  # noqa: PLC0415 - JSON does without rich
 
     for text in verdicts(tunings):
@@ -136,21 +150,29 @@ DELIVERY_LIMITS = (
     "one producer that writes to one partition, a record a batch, at an even pace; a broken connection is "
     "there again at once, and a new leader is known at once"
 )
-"""The limits of the model of delivery, in every case."""
+"""What the model of delivery assumes in every case, as a sentence."""
 
 
 class Case(NamedTuple):
-    """A question to the model of delivery."""
+    """Holds the arguments of `assess_delivery` that a report repeats.
 
-    client: Client  # the client whose rules apply
+    Attributes:
+        client: the client whose rules apply.
+        settings: the settings of the producer.
+        faults: the faults of a run.
+        times: `interval_ms`, `round_trip_ms` and `replication_ms`, by name.
+        seed: the seed of the first run.
+    """
+
+    client: Client
     settings: DeliverySettings
     faults: Faults
-    times: Mapping[str, float]  # `interval_ms`, `round_trip_ms` and `replication_ms`
-    seed: int  # the seed of the first run
+    times: Mapping[str, float]
+    seed: int
 
 
 def tallies(assessment: DeliveryAssessment) -> dict[str, BatchTally]:
-    """Return the tally of each class of batches, by the name that a reader sees."""
+    """Return the counts of an assessment by the names that reports use, in the order of reports."""
     return {
         "lost": assessment.lost,
         "twice": assessment.duplicated,
@@ -177,7 +199,7 @@ def delivery_verdict(case: Case, assessment: DeliveryAssessment) -> str:
 
 
 def delivery_assumptions(case: Case) -> list[str]:
-    """Return the assumptions of the figures, each as a sentence."""
+    """Return the assumptions of the figures, as sentences; some are made only if there are certain faults."""
     times, faults = case.times, case.faults
     pace = (
         f"a batch every {times['interval_ms']:g} ms, {times['round_trip_ms']:g} ms to the leader and back, "
@@ -194,7 +216,7 @@ def delivery_assumptions(case: Case) -> list[str]:
 
 
 def delivery_json(case: Case, assessment: DeliveryAssessment) -> str:
-    """Return the case and its tallies as JSON."""
+    """Return the case, its assumptions and its counts as JSON."""
     # Only faults that the command offers are shown. JSON has no infinity, so `finite` turns it into null.
     faults = finite(asdict(case.faults))
     shown = ("refused", "request_lost", "ack_lost", "leader_changes")
@@ -214,12 +236,19 @@ def delivery_json(case: Case, assessment: DeliveryAssessment) -> str:
 
 
 def print_delivery(case: Case, assessment: DeliveryAssessment, console: Console) -> None:
-    """Print the verdict, what happened to how many batches, and what is assumed."""
+    """Print the verdict, a table of what happened to how many batches, and the assumptions.
+
+    Args:
+        case: the arguments of the model.
+        assessment: its result.
+        console: where to print.
+    """
     from copartition.kit.grid import cell, indent, note, table  # noqa: PLC0415 - JSON does without rich
 
     console.print(cell(delivery_verdict(case, assessment), "bold"), soft_wrap=True)
     shown = table(["", "BATCHES", "%", "RUNS", "MOST IN A RUN"], right=range(1, 5))
     for name, tally in tallies(assessment).items():
+        # In percent of the batches of all runs.
         share = 100 * tally.batches / (assessment.batches * assessment.runs)
         shown.add_row(
             name,

@@ -22,7 +22,7 @@ _ISOLATED = 3
 
 @dataclass(slots=True, eq=False)
 class AcquiredRecords:
-    """The records that one fetch acquired.
+    """Holds the records that one fetch acquired, which share one lock.
 
     Attributes:
         offsets: the offsets of the records.
@@ -35,9 +35,9 @@ class AcquiredRecords:
 
 @dataclass(slots=True)
 class _Batch:
-    """Records that were acquired together; they share one state until the batch is split.
+    """Holds offsets of records that were acquired together, from `first` up to and including `last`.
 
-    The offsets `first` and `last` are both included.
+    The records have one state in common until the batch is `split`.
     """
 
     first: int
@@ -46,7 +46,7 @@ class _Batch:
 
 
 class SharePartition:
-    """The state of each record of a partition, its holder, and how often it was delivered.
+    """Models a partition: the state of each record, its holder, and how often it was delivered.
 
     Records are identified by their offsets, from 0 on. The records from `_start` to `_end` (included) are in
     flight: all before are final, and all after have never been acquired. `_batches` are the batches of this
@@ -182,6 +182,7 @@ class SharePartition:
         if any(self._leases[offset] is not lease for offset in ends):
             return False
         first, last = min(ends, default=0), max(ends, default=-1)
+        # A batch whose records get different states is kept record by record from now on.
         for batch in self._batches:
             if first <= batch.last and batch.first <= last:
                 wanted = {ends.get(offset) for offset in range(batch.first, batch.last + 1)}

@@ -123,7 +123,13 @@ def assign(
 
 
 def _show_other_kind(assignor: str, group: GroupState, output: Output) -> None:
-    """Show what members of a share group or of Kafka Streams get."""
+    """Print what each member of a share group or of Kafka Streams gets, and what is assumed.
+
+    Args:
+        assignor: one of `OTHER_KINDS`.
+        group: the group, in which no member owns anything yet.
+        output: the form and the destination.
+    """
     import json  # noqa: PLC0415 - few ask for it
 
     from copartition.shell.verbs.other_kinds import OTHER_KINDS  # noqa: PLC0415 - likewise
@@ -165,7 +171,7 @@ def _described_group(topics: Sequence[tuple[str, int]], members: Sequence[Joiner
     """
     from assignors.state import GroupState, MemberIdentity  # noqa: PLC0415 - help does without
 
-    # The partition count of each topic, by name.
+    # Topic -> partition count.
     counts: dict[str, int] = {}
     for name, count in topics:
         if name in counts:

@@ -156,7 +156,13 @@ def _topics(app_id: str, entries: Mapping[tuple[str, int], Entry | None]) -> lis
 
 
 def _partition(topic: str, partition: int, entry: Entry | None) -> dict[str, Any]:
-    """Return the row of a partition; its figures are None if its commit is no entry of a ledger."""
+    """Return the row of a partition, with "topic", "partition", "version", "records", "whole" and "digest".
+
+    Args:
+        topic: name of the topic.
+        partition: number of the partition.
+        entry: its entry; None if its commit is no entry of a ledger. Then the figures are None, too.
+    """
     # The column `whole` means the same as in the other listing; for one partition it is `done`.
     attributes = {"version": "version", "records": "records", "whole": "done", "digest": "digest"}
     noted = {name: getattr(entry, attribute, None) for name, attribute in attributes.items()}

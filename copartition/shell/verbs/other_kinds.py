@@ -31,7 +31,7 @@ def _share(state: GroupState) -> Lists:
 
 
 def _streams(state: GroupState) -> Lists:
-    """Return which member runs which tasks of a Streams group (KIP-1071)."""
+    """Return which member runs which active tasks of a Streams group (KIP-1071)."""
     # Each member has a process of its own, because a capture does not show which members share one.
     members = [StreamsMember(member.id, member.id) for member in state.members]
     return StreamsStickyAssignor().assign(StreamsGroup(_subtopologies(state), members)).active
@@ -61,7 +61,10 @@ def _by_process(
 
 
 def _subtopologies(state: GroupState) -> list[Subtopology]:
-    """Return a subtopology for each topic, numbered in the order of the topics."""
+    """Return a subtopology for each topic, numbered from 0 in the order of the topics.
+
+    A capture does not show which topics an application reads together, so no two share a subtopology.
+    """
     counts = state.counts_by_topic.values()
     return [Subtopology(str(number), count) for number, count in enumerate(counts)]
 
@@ -107,4 +110,4 @@ OTHER_KINDS = {
         (_TASKS, _IDS),
     ),
 }
-"""The strategies by the names that `copartition assign` takes."""
+"""Name of the argument of `copartition assign` -> the strategy."""

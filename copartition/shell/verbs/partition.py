@@ -100,6 +100,7 @@ def partition(
     encoded = given.serialize(serializer)
     # A file may have a million keys, so only Java's rule is computed for it, unless others are asked for.
     names = asked or (["java"] if file else list(PROFILES))
+    # A key that a profile refuses is an error only if the user named the profile; else it gets a dash.
     places = {name: _places(encoded, partitions, name, strict=bool(asked)) for name in names}
     shown = [_key_text(key) for key in given.values]
     if output.form == "json":
@@ -152,6 +153,11 @@ def _places(keys: Sequence[bytes | None], partitions: int, profile: str, *, stri
 
 
 def _schema_id(text: str | None) -> int | Literal["header"] | None:
+    """Return the value of --schema-id: a number, "header", or None if the option is not given.
+
+    Raises:
+        click.BadParameter: the text is neither.
+    """
     if text is None:
         return None
     if text == "header":
@@ -162,6 +168,11 @@ def _schema_id(text: str | None) -> int | Literal["header"] | None:
 
 
 def _schema(path: str | None) -> bytes | None:
+    """Return the content of the file of --schema-file; None if the option is not given.
+
+    Raises:
+        click.ClickException: the file cannot be read.
+    """
     if path is None:
         return None
     try:
@@ -172,7 +183,12 @@ def _schema(path: str | None) -> bytes | None:
 
 
 class _Keys(NamedTuple):
-    """Keys as they were given: texts, or values of NDJSON."""
+    """Keys as the user gave them.
+
+    Attributes:
+        values: texts, or values of NDJSON, of which a null is None.
+        are_json: whether they are values of NDJSON, so that a string is a JSON value and not a document.
+    """
 
     values: Sequence[Any]
     are_json: bool = False
@@ -244,11 +260,20 @@ def _read_keys(path: str, column: str | None) -> _Keys:
 def _show_forms(
     keys: Sequence[str], partitions: int, profiles: Sequence[str], schema_id: int | None, output: Output
 ) -> None:
-    """Print each form of each key: its partition by each profile, and its first bytes in hexadecimal."""
+    """Print each form of each key: its partition by each profile, and its first bytes in hexadecimal.
+
+    Args:
+        keys: the keys as texts.
+        partitions: the topic's partition count.
+        profiles: names of the profiles, a column each.
+        schema_id: the number that precedes keys of a registry; None leaves these forms out.
+        output: the form and the destination. JSON has all bytes of a key, not only the first ones.
+    """
     from partitioning.serializers import forms_of  # noqa: PLC0415 - only here
 
     forms = [(_key_text(text), form, key) for text in keys for form, key in forms_of(text, schema_id)]
     placed = [_places([key for *_, key in forms], partitions, name, strict=False) for name in profiles]
+    # From a list of partitions for each profile to one for each form, which is a row.
     places = [*zip(*placed, strict=True)]
     if output.form == "json":
         rows = [

@@ -180,5 +180,5 @@ def draw_batches(
         length = math.log(duration.median) + sigma**2 + random.standard_normal(count) * sigma
         whole = np.exp(np.minimum(length, LARGEST_EXPONENT))
     whole = np.minimum(whole, LATEST_MS)
-    # The moment is uniformly distributed within its batch, and so is the rest.
+    # Any moment within the batch is equally likely, so the rest of the batch is uniformly distributed, too.
     return whole, whole * random.uniform(0, 1, count)

@@ -87,10 +87,10 @@ class GroupMember:
     state: MemberState = MemberState.STABLE  # what it is waiting for
     assigned: frozenset[int] = NOTHING  # its partitions
     revoking: frozenset[int] = NOTHING  # partitions that it must give up and may still have
-    # When it is expelled, unless it has given them up. A classic member: unless it has joined and sent
-    # SyncGroup.
+    # At this time it is expelled, unless it has given up what is in `revoking` before. A classic member must
+    # also have joined again and sent SyncGroup by then.
     deadline_ms: float = math.inf
-    # When a classic member is expelled, unless it joins again as the coordinator asked it to.
+    # At this time a classic member is expelled, unless it has joined again as the coordinator asked.
     join_by_ms: float = math.inf
     # The static member whose place it took; the reader of this field resets it.
     replaces: GroupMember | None = None

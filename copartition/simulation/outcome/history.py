@@ -82,8 +82,8 @@ class Change(NamedTuple):
         All four columns have an element for each partition, by flat index.
         """
         rows = ((owner != old_owner) | (position != old_position)).nonzero()[0]
-        # `position` is less than the number of partitions, so it fits if that does. The owner is a
-        # membership's number, which may be larger.
+        # Rows and positions are less than the number of partitions, so they fit if that number does. Owners
+        # are numbers of memberships, which may be larger.
         fits = max(len(owner), int(owner.max(initial=0))) < 1 << 15
         kind = np.int16 if fits else np.int32
         return cls(rows.astype(kind), owner[rows].astype(kind), position[rows].astype(kind))

@@ -126,7 +126,7 @@ class Consumers:
         """Name the rows of `_amounts` and `_flags`; each named column is a view of one row."""
         (
             self.capacity,  # records a second that it can process; infinite for all consumers or for none
-            self.now,  # the time at which this round concerns it
+            self.now,  # the time of the last round that concerned it
             self.clock,  # when its commit interval began
             self.since,  # as `clock`, but for a consumer that has been reading since before time 0
             self._drift,  # by how much its reading changes the slope of the group's lag

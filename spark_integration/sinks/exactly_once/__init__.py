@@ -1,11 +1,15 @@
-"""Writing each version of a DataFrame to a topic once, in full and in order, whatever dies meanwhile.
+"""Write each version of a DataFrame to a topic once, in full and in order, whatever dies meanwhile.
 
-A version is a set of records with a number: a batch, or a micro-batch of a stream. One task writes one
-partition, as the only holder of the transactional id (application, topic, partition), and notes in a ledger
-how far it is: an offset committed in the transaction of the records themselves. So records and note are both
-there, or neither.
+A version is a set of records with a number: a batch, or a micro-batch of a stream. Each partition is written
+by one task at a time, which holds the transactional id (application, topic, partition). The task notes its
+progress in a ledger, by an offset that is committed in the same transaction as the records. So either both
+the records and the note are there, or neither is.
 
-`driver` asks before and after, `writing` is the task, `target` names the write and reads the ledger,
-`partitions` asks the cluster, `faults` says what refusals mean, `half_done` mends what died. `writers` and
-`foreach_batch` are what Spark and people call.
+- `driver` checks on the driver whether a version may be written, and afterwards whether it is.
+- `writing` is what a task does.
+- `target` describes a write, and decides by the ledger what may be written.
+- `partitions` asks the cluster about partitions and the ledger.
+- `faults` says what the cluster's refusals mean.
+- `half_done` ends the transactions of tasks that died.
+- `writers` and `foreach_batch` are called by Spark and by users.
 """

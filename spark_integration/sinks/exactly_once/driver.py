@@ -1,4 +1,4 @@
-"""The driver asks before a version is written, makes sure after it, and cleans up if it failed."""
+"""Check on the driver whether a version may be written, and after its tasks whether it is written."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ from spark_integration.sinks.process_store import KEPT, process_store
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
-_admin_api: Any = confluent_kafka.admin  # stubs export not all of it
+_admin_api: Any = confluent_kafka.admin  # its type stubs lack some names
 
 _SLACK_S = 20.0
-"""Seconds to wait for coordinators beyond the timeout of what a dead driver may have left open."""
+"""Seconds to wait for coordinators, beyond the transaction timeout of what a dead driver has left open."""
 
 
 def look_up(target: Target, admin: AdminClient | None = None) -> Target:
-    """Return the target with what the cluster says of its topic, by `admin` if it is there already.
+    """Return the target with the id and the partition count of its topic, as the cluster has them now.
 
     Args:
-        target: the version; its `topic_id` and `actual` are not known yet.
-        admin: a client that brokers have answered; None makes one.
+        target: the version; its `topic_id` and `actual` are replaced.
+        admin: a client that a broker has answered; None takes the one that this process keeps.
 
     Raises:
         InvalidConfigError: librdkafka refuses the configuration.
@@ -67,12 +67,16 @@ def look_up(target: Target, admin: AdminClient | None = None) -> Target:
 
 
 def prepare(target: Target) -> Target:
-    """Return the same as `look_up`, of a version that may be written now; errors as of `look_up`, and these.
+    """Return the target as `look_up` does, once every partition may take this version.
+
+    Args:
+        target: the version of a batch that is to be written.
 
     Raises:
-        InvalidConfigError: the brokers refuse so long a transaction.
+        InvalidConfigError: librdkafka refuses the configuration, or the brokers refuse so long a transaction.
+        BrokerUnreachableError, UnknownTopicError, AccessError, NotEnoughReplicasError: as in `look_up`.
         PartitionCountError: rows were placed for another count than the topic has.
-        ExactlyOnceError: a subclass says why it may not.
+        ExactlyOnceError: a subclass says why the version may not be written.
         DeliveryError: the cluster does not say what a partition holds.
     """
     admin = _admin(target)
@@ -81,21 +85,21 @@ def prepare(target: Target) -> Target:
     ledger = _ledger(admin, target, target.actual)
     anchor = ledger[0]
     if anchor is None:
-        # Whether this user may have transactions, and as long ones: else each task would be refused. Where
-        # there is an entry the user had some.
+        # A trial transactional producer. If this user may not have transactions, or not so long ones, it is
+        # refused here and not in every task. If an entry exists, the user has had transactions before.
         fence_one(target, 0)
     target = _with_begun(target, ledger)
     tasks = range(min(target.partitions, target.actual))
     for partition in tasks:
-        # Every partition is asked about before a task runs: one that is refused would leave the others
-        # written.
+        # Every partition is checked before a task runs. Otherwise one partition could be refused after the
+        # others are written.
         standing(target, partition, ledger[partition], anchor)
     begins = [partition for partition in tasks if ledger[partition] is None]
     for partition in _ask_while_coordinators_move(target, lambda: with_offsets(admin, target, begins)):
-        # The transaction of a task that died may be open still, and comes to nothing.
+        # Not `fenced`: a transaction that is open here may be that of a dead task, which will be aborted.
         holds = partial(may_hold_records, admin, target, partition, fenced=False)
         check_begins(target, partition, partial(_ask_while_coordinators_move, target, holds))
-    # A version that is missing in some partition only, because its driver died, must be finished first.
+    # A version whose driver died may be missing in some partitions only. It must be finished before the next.
     last = max((entry.version for entry in ledger.values() if entry is not None), default=target.version)
     behind = [partition for partition, entry in ledger.items() if entry and entry.version < last]
     if last < target.version and behind:
@@ -107,15 +111,18 @@ def prepare(target: Target) -> Target:
 
 
 def begun_before(target: Target) -> Target:
-    """Return the same, `begun` if a part of it is in; asked by the tasks of a stream, which know the version.
+    """Return the target with `begun` set if a part of its version is written already.
 
-    Only where the topic has another partition count than the rows were placed for: a version that was begun
-    ends on the partitions that it began with.
+    The tasks of a stream call this, because only they know the version. The cluster is asked only if the
+    topic has another partition count than the rows were placed for: only then `begun` matters, because a
+    version is finished on the partitions that it began with.
+
+    Errors as in `_ledger`.
     """
     if target.partitions == target.actual:
         return target
     admin, known = _admin(target), range(min(target.partitions, target.actual))
-    # What an open transaction would add does not count, for it may come to nothing.
+    # Not `stable`: an entry that an open transaction would write does not count, because it may be aborted.
     offsets = _ask_while_coordinators_move(target, lambda: ledger_offsets(admin, target, known, stable=False))
     return _with_begun(target, ledger_entries(target, offsets))
 
@@ -136,15 +143,18 @@ def place_for(target: Target) -> int:
 
 
 def check_after(target: Target) -> None:
-    """Raise HalfWrittenError unless the ledger says that this version is in every partition.
+    """Raise HalfWrittenError unless the ledger has this version as done in every partition.
 
-    LedgerInUseError if another application has committed to the ledger.
-
-    Called when all tasks have ended well: then only a ledger that was changed from outside can lack a
-    partition.
+    Called after all tasks have succeeded. Then an entry can be missing only if another program changed the
+    ledger.
 
     Args:
         target: the version that was written.
+
+    Raises:
+        HalfWrittenError: the ledger lacks the version in some partitions, which the message names.
+        LedgerInUseError: another application has committed to the ledger.
+        DeliveryError: the cluster does not say what the ledger has.
     """
     ledger = _ledger(_admin(target), target, target.partitions)
     lacking = [
@@ -160,9 +170,13 @@ def check_after(target: Target) -> None:
 
 
 def check_alone(target: Target, admin: AdminClient | None = None) -> None:
-    """Raise LedgerInUseError if consumers are in the ledger's group, AccessError if we may not use it.
+    """Raise LedgerInUseError if the ledger's group has members, whose commits would overwrite the ledger.
 
-    Of a stream this is known only once tasks have run.
+    AccessError if this user may not read the group. For a stream this is checked only after its tasks.
+
+    Args:
+        target: names the application.
+        admin: a client that a broker has answered; None takes the one that this process keeps.
     """
     admin = _admin(target) if admin is None else admin
     group = ledger_group(target.app_id)
@@ -179,13 +193,21 @@ def check_alone(target: Target, admin: AdminClient | None = None) -> None:
 
 
 def _with_begun(target: Target, ledger: Mapping[int, Entry | None]) -> Target:
-    """Return the target, `begun` if an entry is of its version, placed for as many partitions."""
+    """Return the target with `begun` set if an entry of its version was placed for the same count."""
     begun = [entry for entry in ledger.values() if entry is not None and entry.version == target.version]
     return replace(target, begun=any(entry.partitions == target.partitions for entry in begun))
 
 
 def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, int]) -> None:
-    """Raise if brokers would refuse records now; not for a user who may not see the topic's settings."""
+    """Raise NotEnoughReplicasError if brokers would refuse records of a partition now.
+
+    Nothing is checked if this user may not see the topic's settings.
+
+    Args:
+        admin: a client that a broker has answered.
+        target: names the topic.
+        in_sync: the number of replicas in sync, by partition.
+    """
     resource = _admin_api.ConfigResource(_admin_api.ConfigResource.Type.TOPIC, target.topic)
     try:
         settings = _ask_one(target, lambda: admin.describe_configs([resource]))
@@ -201,53 +223,67 @@ def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, in
 
 
 def _ledger(admin: AdminClient, target: Target, partitions: int) -> Mapping[int, Entry | None]:
-    """Return the entries of so many partitions, once no open transaction could change one.
+    """Return the ledger's entry of each partition, once no open transaction could change one.
 
-    A transaction that stays open is ended, as its producer is dead: at that time no task of this version
-    runs.
+    A transaction that stays open is ended. Its producer is dead, because no task of this version runs at
+    that time.
 
     Args:
-        admin: a client that brokers have answered.
+        admin: a client that a broker has answered.
         target: the version.
-        partitions: how many partitions of the topic to ask about.
+        partitions: how many partitions to ask about, from 0 on.
+
+    Returns:
+        Partition number -> entry; None for a partition without one.
+
+    Raises:
+        LedgerInUseError: another application wrote an entry.
+        AccessError: the cluster refuses this user.
+        DeliveryError: the cluster does not answer.
     """
     ask = partial(ledger_offsets, admin, target, range(partitions))
     try:
-        # First with little patience: a transaction that just ends makes the ledger readable in a moment.
+        # Wait a short time first: a transaction that is just ending makes the ledger readable in a moment.
         offsets = patiently(lambda _: check_readable(ask()), SILENT_S)
     except confluent_kafka.KafkaException:
         places = _ask_while_coordinators_move(target, ask)
-        # What stays unreadable has an open transaction that nobody ends: only its own id can.
+        # An entry that stays unreadable has an open transaction that nobody ends. Only a producer with the
+        # same transactional id can end it.
         fence(target, [place.partition for place in places if place.error is not None])
         offsets = _ask_while_coordinators_move(target, lambda: check_readable(ask()))
     return ledger_entries(target, offsets)
 
 
 def _admin(target: Target) -> AdminClient:
-    """Return a client that some broker has answered, the same one for all questions of this process.
+    """Return an admin client that a broker has answered; this process keeps it for its later questions.
 
-    One that is refused says so here, not after a timeout. It is made anew once it had no answer.
+    A client whose connection is refused fails here at once, not after a timeout in a later call. A client
+    that got no answer is not kept, so the next call makes a new one.
     """
     home, of = process_store("admins"), tuple(sorted(target.config.items()))
     admin, errors = home.pop(of, (None, []))
     if admin is None:
         admin = quiet_client(_admin_api.AdminClient, target.config, errors)
-    errors.clear()  # of a broker that went away since
+    errors.clear()  # errors from before, such as those of a broker that was away for a while
     first_answer(admin, target.config, errors, timeout_s=PATIENCE_S, topic=target.topic)
     home[of] = admin, errors
     for other in [*home][:-KEPT]:
-        home.pop(other, None)  # another thread may have been first
+        home.pop(other, None)  # with a default, because another thread may have removed it
     return cast("AdminClient", admin)
 
 
 def _rights(description: Any) -> set[str]:
-    """Return what this user may do there; everything where the broker does not say."""
+    """Return the names of the operations that this user may do; READ and WRITE if the broker does not say."""
     operations = description.authorized_operations
     return {"READ", "WRITE"} if operations is None else {operation.name for operation in operations}
 
 
 def _ask_while_coordinators_move(target: Target, ask: Callable[[], Any]) -> Any:
-    """Return what the cluster answers, waited for while its coordinators move."""
+    """Return the cluster's answer; ask again while its coordinators move.
+
+    Raises the error of `faults.meaning` if the cluster refuses, or has not answered `_SLACK_S` after the
+    longest transaction.
+    """
     try:
         return patiently(lambda _: ask(), target.longest_transaction_s + _SLACK_S)
     except confluent_kafka.KafkaException as error:
@@ -255,14 +291,19 @@ def _ask_while_coordinators_move(target: Target, ask: Callable[[], Any]) -> Any:
 
 
 def _ask_one(target: Target, ask: Callable[[], Mapping[Any, Any]]) -> Any:
-    """Return the only answer to a question about one thing, likewise."""
+    """Return the only result of a request about one resource, as `_ask_while_coordinators_move` does.
+
+    Args:
+        target: names the write in error messages.
+        ask: sends the request, and returns a mapping with one future.
+    """
 
     def answer() -> Any:
         (future,) = ask().values()
         try:
             return future.result(ANSWER_WITHIN_S)
         except TimeoutError:
-            # A busy broker; as librdkafka's own error it is waited for, and named if it stays.
+            # The broker is busy. As librdkafka's own timeout error it is tried again, and named if it stays.
             timed_out = confluent_kafka.KafkaError(confluent_kafka.KafkaError._TIMED_OUT)
             raise confluent_kafka.KafkaException(timed_out) from None
 

@@ -1,4 +1,4 @@
-"""Says what the cluster's refusals mean, and which of them another try mends."""
+"""Turn the cluster's refusals into errors that say what to do; retry those that pass by themselves."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Producer, TopicPartition
 
 ANSWER_WITHIN_S = 10.0
+"""Seconds that one request waits for its answer."""
+
 PATIENCE_S = 60.0
-"""Seconds that a broker that goes away in the middle of a write may stay away."""
+"""Seconds for which requests are tried again if a broker goes away in the middle of a write."""
 
 _PASSING = (
     "NOT_COORDINATOR",
@@ -37,18 +39,21 @@ _PASSING = (
     "_TRANSPORT",
     "_WAIT_COORD",
 )
-"""Errors of a coordinator that moves; librdkafka does not always call them worth another try."""
+"""Errors while a coordinator moves, which pass by themselves; librdkafka does not mark all as retriable."""
+
 _FENCED = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_PRODUCER_ID_MAPPING")
+"""Errors of a producer whose transactional id a newer producer has taken over."""
 
 
 def patiently(call: Callable[[float], Any], within_s: float = PATIENCE_S) -> Any:
-    """Return the result of a call, which gets the seconds it may take, once the cluster can answer it.
-
-    KafkaException if it failed for good, or for too long.
+    """Return the result of a call; repeat it while it fails with an error that passes by itself.
 
     Args:
-        call: gets the seconds that are left, at least 0.1.
-        within_s: how long an error that passes by itself is tried again.
+        call: gets the seconds that are left, at least 0.1, and may take that long.
+        within_s: for how many seconds the call is repeated.
+
+    Raises:
+        KafkaException: the call failed with another error, or failed for `within_s` seconds.
     """
     deadline = time.monotonic() + within_s
     while True:
@@ -57,17 +62,24 @@ def patiently(call: Callable[[float], Any], within_s: float = PATIENCE_S) -> Any
         except confluent_kafka.KafkaException as error:
             if not is_passing(error.args[0]) or time.monotonic() >= deadline:
                 raise
-            # librdkafka may answer at once from what it knows; asking without a pause would keep a core busy.
+            # librdkafka may fail at once, without asking a broker. A loop without a pause would keep a core
+            # busy.
             pause(0.1)
 
 
 def call_within(call: Callable[[], Any], within_s: float) -> Any:
-    """Return the result of a call that may not return although it got a timeout.
+    """Return the result of a call that may never return, although it got a timeout of its own.
 
-    TimeoutError if it has not.
+    librdkafka may wait for ever for a group's coordinator that went away (confluentinc/librdkafka issues 5456
+    and 5511). The call runs in a thread. If it does not return, the thread and the objects that it uses are
+    left behind.
 
-    librdkafka may wait without end for a group's coordinator that went away (confluentinc/librdkafka issues
-    5456 and 5511). The call is left behind, and what it holds.
+    Args:
+        call: raises or returns; what it raises is raised here.
+        within_s: seconds to wait.
+
+    Raises:
+        TimeoutError: the call has not returned in time.
     """
     ended = Future[Any]()
 
@@ -77,17 +89,20 @@ def call_within(call: Callable[[], Any], within_s: float) -> Any:
         except BaseException as error:  # noqa: BLE001 - it is raised where the call is waited for
             ended.set_exception(error)
 
-    # A daemon: at its end Python waits for any other thread.
+    # A daemon thread, because Python waits at its end for every other thread.
     Thread(target=run, daemon=True).start()
     return ended.result(within_s)
 
 
 def begin(producer: Producer, topic: str) -> int:
-    """Fence who had this transactional id before, end what that left open, and return the partition count.
+    """Initialise a producer's transactions, and return the partition count of a topic.
+
+    This fences every earlier producer with the same transactional id, and ends the transaction that it has
+    left open.
 
     Args:
-        producer: has the transactional id, and is not initialised.
-        topic: whose partitions are counted.
+        producer: has the transactional id, and is not initialised yet.
+        topic: the topic whose partitions are counted.
 
     Raises:
         KafkaException: the brokers refuse, do not answer for `PATIENCE_S`, or have no such topic.
@@ -99,16 +114,17 @@ def begin(producer: Producer, topic: str) -> int:
             raise confluent_kafka.KafkaException(metadata.topics[topic].error)
         return metadata
 
-    # The connection stays, so the producer gets its id at once (see there).
+    # Metadata first: that makes the connection over which the producer then gets its id without a wait, see
+    # `connected_metadata`.
     metadata = connected_metadata(partial(patiently, ask))
     patiently(producer.init_transactions)
     return len(metadata.topics[topic].partitions)
 
 
 def check_readable(places: Sequence[TopicPartition]) -> Sequence[TopicPartition]:
-    """Committed offsets, each of which could be read.
+    """Return committed offsets unchanged if every one of them could be read.
 
-    KafkaException where one could not, as while a transaction is open that would change it.
+    KafkaException if one could not, for example while an open transaction would change it.
     """
     for place in places:
         if place.error is not None:
@@ -117,29 +133,33 @@ def check_readable(places: Sequence[TopicPartition]) -> Sequence[TopicPartition]
 
 
 def close(producer: Producer) -> None:
-    """Leave no connection; what is still queued belongs to no transaction that could be committed."""
-    with suppress(confluent_kafka.KafkaException, SystemError):  # a fatal error is raised once more
+    """Close a producer's connections and drop its queued records.
+
+    No transaction is open, so the queued records could not be committed any more.
+    """
+    # After a fatal error each call raises that error again.
+    with suppress(confluent_kafka.KafkaException, SystemError):
         producer.purge()
         producer.close()
 
 
 def is_passing(error: KafkaError) -> bool:
-    """Return whether another try may mend it."""
+    """Return whether the same request may succeed if it is sent again."""
     return error.retriable() or error.name() in _PASSING
 
 
 def is_fenced(error: KafkaError) -> bool:
-    """Return whether another producer has the same id, or the brokers ended a transaction for its age."""
+    """Return whether a newer producer took the id over, or brokers aborted a transaction that was too old."""
     return error.name() in _FENCED
 
 
 def meaning(error: KafkaError, app_id: str, topic: str) -> CopartitionError:
-    """Return the error that names what to do about it.
+    """Return our own error for an error of librdkafka, with what to do in its message.
 
     Args:
-        error: of librdkafka.
-        app_id: who writes.
-        topic: the topic that is written.
+        error: the error of librdkafka.
+        app_id: the application's id, named in the message.
+        topic: the topic that is written, named in the message.
     """
     name, text = error.name(), error.str()
     if name == "TRANSACTIONAL_ID_AUTHORIZATION_FAILED":
@@ -172,7 +192,7 @@ def meaning(error: KafkaError, app_id: str, topic: str) -> CopartitionError:
 
 
 def group_refusal(app_id: str) -> AccessError:
-    """Return what to grant for the ledger's group."""
+    """Return the error for a refused ledger group; it names the operations to allow."""
     return AccessError(
         f"the cluster refuses the ledger of application {app_id!r}: allow Read and Describe on group "
         f"'copartition/{app_id}'"
@@ -180,7 +200,7 @@ def group_refusal(app_id: str) -> AccessError:
 
 
 def topic_refusal(topic: str) -> AccessError:
-    """Return what to grant for the topic."""
+    """Return the error for a refused topic; it names the operations to allow."""
     return AccessError(
         f"the cluster refuses topic {topic!r}: allow Write, Read and Describe on it; the ledger's entries "
         "are committed offsets of this topic, for which Kafka asks for Read"

@@ -32,11 +32,11 @@ def write_exactly_once(
 ) -> None:
     """Place, route, sort and write the rows of one version, each once, whatever is run again.
 
-    A version that is in already is computed once more, compared and not written; one that is in half goes on
-    at the next record. So its rows must be the same each time, as those of a micro-batch are, which the
-    checkpoint names: without rand(), the time of the day, or a join with what changes meanwhile. Their order
-    need not be: in the topic the rows of a partition are in the order of `order_by`, and of the record's
-    columns after that: only equal records change places.
+    If the topic has the version already, its rows are computed again and compared, and nothing is written. If
+    the topic has a part of it, the write continues with the next record. So the rows must be the same each
+    time they are computed. Those of a micro-batch are, because the checkpoint says which they are, unless
+    they depend on rand(), on the time, or on a join with data that changes. Their order may differ: each
+    partition's rows are sorted by `order_by` and then by the record's own columns, before they are written.
 
     >>> def write(batch, batch_id):  # for `stream.writeStream.foreachBatch(write)`, with a checkpoint
     ...     write_exactly_once(batch, batch_id, topic="orders", app_id="shop", config=config)
@@ -46,33 +46,34 @@ def write_exactly_once(
     100
 
     Args:
-        df: rows with the columns of a record: value, and as wanted key, headers, timestamp, partition. More
-            columns may be there to sort by; they are not written. Without a column `partition` rows are
-            placed by their key, for as many partitions as the topic has. A version of which a part is in is
-            finished on the partitions that it began with, also if the topic has grown since.
-            A column `partition` is compared with the partition that the profile gives each key: drop the one
-            that a Kafka source brought along, which is of another topic.
-        version: its number, above that of the version before: in `foreachBatch` the batch's id.
-        topic: the topic.
-        app_id: who writes: one application, or one stream, by a name that outlives its checkpoint. The ledger
-            of what is in is the consumer group `copartition/<app_id>`, which nobody else may use.
+        df: rows with the columns of a record: `value`, and if wanted `key`, `headers`, `timestamp` and
+            `partition`. Further columns may be there to sort by; they are not written. Without a column
+            `partition` rows are placed by their key, for as many partitions as the topic has. But a version
+            that is written in part is finished on the partitions that it began with, even if the topic has
+            grown since. A column `partition` is compared with the partition that the profile gives each key.
+            Drop a column `partition` that a Kafka source brought along: it is that of another topic.
+        version: its number, higher than that of the version before; in `foreachBatch` the batch id.
+        topic: name of the topic, which must exist.
+        app_id: a name of the application or stream that writes, which stays the same if its checkpoint is
+            lost. The ledger is the consumer group `copartition/<app_id>`, which no other program may use.
         config: librdkafka's producer settings, "bootstrap.servers" at least.
-        order_by: what decides the order in which the records of a partition, and so of a key, are written: a
-            column, or several.
-        tasks: how many Spark tasks share the partitions, each whole in one of them; at most one for each
-            partition. By default two for each core that Spark has now, and one for each partition under
-            dynamic allocation, where waiting tasks are what brings more cores.
-        profile: whose rule places keys; by default the one that column `partition` has noted, or else "java".
+        order_by: the column or columns by which the records of a partition, and so of a key, are sorted.
+        tasks: how many Spark tasks write, at most one for each partition. A partition is always written by
+            one task alone. By default two for each core that Spark has now; with dynamic allocation one for
+            each partition, because Spark adds cores only if tasks wait.
+        profile: the profile whose rule places keys. By default the one that column `partition` was computed
+            with, or else "java".
         partition: "as it is" writes each row to the partition that its column names, whatever its key is.
-        first_version: the version that begins a ledger, whatever records are in the topic. Unless given,
-            version 0 begins one, in partitions without records; any other version is refused where the
-            ledger is missing, which after seven days without a version it is (`offsets.retention.minutes`).
+        first_version: the version that may begin a ledger, whatever records are in the topic. If None,
+            version 0 may begin one, in partitions without records, and any other version is refused if the
+            ledger is missing. Brokers delete a ledger after seven days without a new version
+            (`offsets.retention.minutes`).
 
     Raises:
-        ColumnError: no column `key` to place rows by, and no `partition`.
+        ColumnError: the rows have neither a column `key` nor a column `partition` to place them by.
         PartitionCountError: column `partition` was computed for another count than the topic has.
         ExactlyOnceError: a subclass says why the version cannot be written now.
-        RoutingError, in a task: a key's partition is another than its row's column says.
+        RoutingError: a key's partition is another than its row's column says; raised in a task.
         InvalidConfigError: a setting has no meaning, or `profile` and `partition` contradict each other.
         UnknownTopicError: the cluster has no such topic.
         BrokerUnreachableError: no broker answers, or it refuses us.
@@ -86,7 +87,7 @@ def write_exactly_once(
     }
     if first_version is not None:
         options["txnFirstVersion"] = str(first_version)
-    # The count is not known yet.
+    # The count of 0 is only for asking: `place_for` returns the count for which rows have to be placed.
     count = place_for(target_of(read_options(options, os.environ), 0, None, stream=False))
     if "partition" not in df.columns:
         if "key" not in df.columns:
@@ -96,16 +97,16 @@ def write_exactly_once(
         options["partition"] = partition
     elif profile is not None:
         options["profile"] = profile
-    # The topic is an option; a column of this name could say another one.
+    # The topic is given as an option. A column `topic` is left out, because it could name another one.
     written = [name for name in TYPES if name in df.columns and name != "topic"]
     check_columns({name: df.schema[name].dataType.simpleString() for name in written}, topic=topic)
-    # The sink compares each row with its key, so the layout needs not to.
+    # AS_IT_IS: the sink compares each row's partition with its key, so `route` need not do it, too.
     shared = min(count, _two_a_core(df.sparkSession, count) if tasks is None else tasks)
     routed = route(df, count, tasks=shared, partition=AS_IT_IS)
-    # The record's own columns come last in the order: rows that are equal in `order_by` must not change
-    # places between two runs.
+    # Rows that are equal in `order_by` must not change places between two runs, so the record's own columns
+    # follow in the order. Rows that are equal in these, too, are the same record.
     columns = [order_by] if isinstance(order_by, str | Column) else order_by
-    # A task writes one partition after the other.
+    # A task with several partitions needs its rows sorted by partition, see `write_task`.
     first = ["partition"] if shared < count else []
     ordered = routed.sortWithinPartitions(*first, *columns, *(sf.col(name) for name in written))
     register(df.sparkSession)
@@ -114,14 +115,14 @@ def write_exactly_once(
 
 
 def _two_a_core(spark: SparkSession, partitions: int) -> int:
-    """Return two tasks for each core that Spark has now, or `partitions` if it adds cores to waiting tasks.
+    """Return twice the number of cores that Spark has now; `partitions` if it allocates cores dynamically.
 
-    With two for each a core that was given light partitions goes on with others, and a task costs no more
-    than 0.1 s of one.
+    With two tasks for each core, a core whose task had little to write goes on with another. A task costs
+    at most 0.1 s of a core.
     """
     if spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
         return partitions
-    # Spark cuts a range into a part for each core; the last one's number is asked of that part only. Neither
-    # the number nor `defaultParallelism` can be had from a Connect session otherwise.
+    # A Connect session offers no `defaultParallelism`. But Spark cuts a range into one part for each core, so
+    # the number of the last part tells how many cores there are. `tail` runs that part only.
     (last,) = spark.range(1_000_000).select(sf.spark_partition_id()).tail(1)
     return 2 * (int(last[0]) + 1)

@@ -1,8 +1,9 @@
-"""Dead tasks and restarted brokers can leave a transaction open that no producer has any more.
+"""End transactions that dead tasks and restarted brokers have left open.
 
-A coordinator of Kafka 4.3 may end a transaction without a marker where it does not know the leader (see
-docs/transactions.md). Readers of committed records then stand still there, and an entry of the ledger cannot
-be read, until a producer with the same id ends another transaction in the same places.
+A coordinator of Kafka 4.3 may end a transaction without writing its marker to a partition whose leader it
+does not know (see docs/transactions.md). Such a transaction is half done: it has ended for the coordinator,
+and is still open in that partition. Readers of committed records then stand still there, or an entry of the
+ledger cannot be read, until a producer with the same id ends another transaction in the same partitions.
 """
 
 from __future__ import annotations
@@ -41,22 +42,26 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
 _AT_ONCE = 16
+"""Number of partitions that are fenced at the same time, each with a producer of its own."""
 
 SILENT_S = 3.0
-"""Seconds without a readable ledger before a half-done transaction in it is looked for."""
+"""Seconds that an entry of the ledger may be unreadable before a half-done transaction is looked for."""
 
 
 def fence(target: Target, partitions: Sequence[int], *, within_s: float | None = None) -> None:
-    """End the transactions that dead tasks have left in these partitions: no reader shall wait for them.
+    """End the transactions that dead tasks have left in these partitions, for which readers would wait.
 
-    In waves of 16 partitions. A wave takes a quarter of a second where the brokers answer (160 partitions of
-    a local broker 2.2 s), and minutes where they do not. After `within_s` (None: no limit) no wave begins but
-    the first. After `target.longest_transaction_s` the brokers have ended themselves what was open.
+    The partitions are fenced in waves of 16. A wave takes a quarter of a second if the brokers answer (160
+    partitions of a local broker took 2.2 s), and minutes if they do not.
 
     Args:
         target: names the topic and the application.
-        partitions: those that may have something open.
-        within_s: seconds after which no further wave begins.
+        partitions: the partitions that may have an open transaction.
+        within_s: seconds after which no further wave begins; the first one always does. None: no limit.
+            After `target.longest_transaction_s` the brokers themselves have ended what was open.
+
+    Raises:
+        LedgerInUseError, AccessError, InvalidConfigError, UnknownTopicError, DeliveryError: see `fence_one`.
     """
     began = time.monotonic()
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -64,15 +69,19 @@ def fence(target: Target, partitions: Sequence[int], *, within_s: float | None =
             if first and within_s is not None and time.monotonic() - began > within_s:
                 return
             wave = partitions[first : first + _AT_ONCE]
-            # Iterated over, so that an error of a thread is raised here.
+            # Consume the results, so that an exception of a thread is raised here.
             for _ in pool.map(lambda partition: fence_one(target, partition, mend=True), wave):
                 pass
 
 
 def end_elsewhere(target: Target, partition: int) -> None:
-    """End a half-done transaction of another partition, unless its own task ends it in a moment.
+    """End a half-done transaction of another partition, unless its own task ends it within `SILENT_S`.
 
-    That task may be waiting for the slot that the caller has.
+    The caller cannot wait for that task: it may not run before the caller's task ends and frees its core.
+
+    Args:
+        target: names the topic and the application.
+        partition: the other partition, whose entry in the ledger the caller needs.
     """
     admin = admin_client(target)
     deadline = time.monotonic() + SILENT_S
@@ -84,9 +93,17 @@ def end_elsewhere(target: Target, partition: int) -> None:
 
 
 def fence_one(target: Target, partition: int, *, mend: bool = False) -> None:
-    """End what tasks have left in a partition, and with `mend` what restarted brokers have left half done.
+    """End the transaction that a dead task has left open in a partition.
 
-    ExactlyOnceError if the cluster refuses, DeliveryError if it does not answer.
+    Args:
+        target: names the topic and the application.
+        partition: the partition's number.
+        mend: whether to end a half-done transaction as well.
+
+    Raises:
+        AccessError, InvalidConfigError, UnknownTopicError: the cluster refuses, as `faults.meaning` says.
+        DeliveryError: the brokers do not answer, or refuse for another reason.
+        LedgerInUseError: another application wrote the ledger's entry; only if `mend`.
     """
     name = transactional_id(target.app_id, target.topic, partition)
     with machine_faults():
@@ -96,27 +113,38 @@ def fence_one(target: Target, partition: int, *, mend: bool = False) -> None:
         if mend:
             end_half_done(target, partition, producer)
     except confluent_kafka.KafkaException as error:
-        if not is_fenced(error.args[0]):  # another one has come, which fences as well
+        # If this producer was fenced itself, a newer one has ended the transaction: nothing is left to do.
+        if not is_fenced(error.args[0]):
             raise meaning(error.args[0], target.app_id, target.topic) from error
     finally:
         close(producer)
 
 
 def end_half_done(target: Target, partition: int, producer: Producer) -> None:
-    """Abort what is left of a transaction whose end its ledger does not record, where nobody has read it.
+    """Abort a half-done transaction whose end the ledger's partition does not have, if no reader saw it.
 
-    Nobody has where the partition does not record the end either, or holds just the committed records that
-    the ledger's last entry knows of. Its rows are written again. Else nothing is done: records may be in that
-    would be written twice. `producer` has this partition's transactional id, is initialised and without a
-    transaction, so that every earlier transaction of the id has ended as far as the coordinator knows.
+    No reader saw its records if their partition does not have the end either, or if it holds just the
+    committed records that the ledger's last entry counts. Then the transaction is aborted, and its rows are
+    written again. Otherwise nothing is done, because its records may be committed and would be written twice.
+
+    Args:
+        target: names the topic and the application.
+        partition: the partition's number.
+        producer: has this partition's transactional id, is initialised, and has no open transaction. So
+            every earlier transaction of the id has ended as far as the coordinator knows.
+
+    Raises:
+        KafkaException: the brokers refuse, or do not answer in time.
+        LedgerInUseError: another application wrote the ledger's entry.
     """
     admin = admin_client(target)
     if not _is_open(admin, target, partition):
         return
-    # Where these two ends differ, a transaction is open in the partition itself.
+    # If these two ends differ, a transaction is open in the partition itself, not only in the ledger.
     readable = end_of(admin, target, partition, committed=True)
     if readable == end_of(admin, target, partition, committed=False):
-        # The entry that is in force while a transaction that would change it is open.
+        # Not `stable`: this is the entry of the last transaction that committed. A stable read would fail
+        # here, because the half-done transaction is still open in the ledger.
         offsets = patiently(lambda _: ledger_offsets(admin, target, [partition], stable=False))
         if not _holds_just(target, partition, ledger_entries(target, check_readable(offsets))[partition]):
             return
@@ -125,7 +153,7 @@ def end_half_done(target: Target, partition: int, producer: Producer) -> None:
         deadline = time.monotonic() + ANSWER_WITHIN_S
         while end_of(admin, target, partition, committed=True) == readable:
             if time.monotonic() > deadline:
-                return  # it was somebody else's
+                return  # the transaction that is open there belongs to another application
             pause(0.05)
     place = confluent_kafka.TopicPartition(target.topic, partition, 0)
     with closing(committed_reader(target)) as group:
@@ -139,17 +167,17 @@ def end_half_done(target: Target, partition: int, producer: Producer) -> None:
 def end_dropped(
     admin: AdminClient, target: Target, partition: int, producer: Producer, last: Entry | None
 ) -> None:
-    """Abort what is left in a partition of a transaction whose abort its ledger records.
+    """Abort a transaction that is aborted in the ledger, and still open in the partition of its records.
 
-    The next transaction of `producer` (as for `end_half_done`) there would commit it, beside the same rows
-    written again. A transaction whose commit the ledger records is not touched: its records are in the last
-    entry, and the next transaction does commit them.
+    The marker of the producer's next commit in that partition would commit its records, and the same rows are
+    written again. A transaction that the ledger has as committed is not touched: its last entry counts those
+    records, and it is right that the next transaction commits them.
 
     Args:
         admin: asks for the partition's ends.
         target: the version that is to be written.
-        partition: the producer's own.
-        producer: writes the record that is aborted.
+        partition: the partition's number.
+        producer: as in `end_half_done`; it writes one record, which is aborted.
         last: the partition's last entry in the ledger; None if it has none.
     """
     readable, end = (end_of(admin, target, partition, committed=level) for level in (True, False))
@@ -158,15 +186,16 @@ def end_dropped(
 
 
 def _abort_in_partition(target: Target, partition: int, producer: Producer) -> None:
-    """Abort a transaction with one record in this partition: its marker ends what was left open there."""
+    """Abort a transaction with one record in this partition; its marker ends the transaction left open."""
     producer.begin_transaction()
     producer.produce(target.topic, key=b"aborted by copartition", partition=partition)
-    producer.flush(ANSWER_WITHIN_S)  # what is still queued would be dropped, and the partition told nothing
+    # Without this the abort would drop the queued record, and the partition would get no marker.
+    producer.flush(ANSWER_WITHIN_S)
     producer.abort_transaction(ANSWER_WITHIN_S)
 
 
 def _is_open(admin: AdminClient, target: Target, partition: int) -> bool:
-    """Return whether a transaction that would change an entry of the ledger has not ended."""
+    """Return whether an open transaction would change this partition's entry in the ledger."""
     try:
         check_readable(patiently(lambda _: ledger_offsets(admin, target, [partition])))
     except confluent_kafka.KafkaException as error:
@@ -177,7 +206,18 @@ def _is_open(admin: AdminClient, target: Target, partition: int) -> bool:
 
 
 def _holds_just(target: Target, partition: int, last: Entry | None) -> bool:
-    """Return whether the committed records since the ledger's last transaction began are just that one's."""
+    """Return whether a partition has exactly the committed records that its last entry counts.
+
+    Records count from the offset `last.since`, at which the transaction of that entry began.
+
+    Args:
+        target: names the topic.
+        partition: the partition's number.
+        last: the partition's last entry in the ledger; None if it has none, so that no record is expected.
+
+    Returns:
+        False also if this cannot be told: the entry is of an earlier release, or the broker does not answer.
+    """
     expected = 0 if last is None else last.added
     since = 0 if last is None else last.since
     if since < 0:
@@ -189,5 +229,7 @@ def _holds_just(target: Target, partition: int, last: Entry | None) -> bool:
             if message is None:
                 return False  # the broker does not answer
             if message.error() is not None:
-                return count == expected  # fewer where retention or compaction took some, and hides others
+                # Fewer than expected if retention or compaction has removed some: then others may hide
+                # among the rest, so the answer is no.
+                return count == expected
     return False

@@ -1,4 +1,4 @@
-"""Asks where a partition ends, and whether readers of committed records find any there."""
+"""Ask the cluster where partitions end, what the ledger says, and whether partitions hold records."""
 
 from __future__ import annotations
 
@@ -23,60 +23,84 @@ if TYPE_CHECKING:
 _TIMED_OUT = confluent_kafka.KafkaError._TIMED_OUT
 
 _OPEN_S = 3.0
-"""Seconds that a transaction may be open before it counts as one that no producer ends soon."""
+"""Seconds to wait for a transaction that is open behind the records read so far.
+
+If it has not ended by then, its records may still be committed, so the partition counts as one with records.
+"""
 
 
 def admin_client(target: Target) -> AdminClient:
-    """Return a client that asks what committed offsets and partitions' ends are."""
+    """Return a new client that can ask for committed offsets and for the ends of partitions."""
     with machine_faults():
         return confluent_kafka.admin.AdminClient({**target.config, "log_level": 0})
 
 
 def committed_reader(target: Target) -> confluent_kafka.Consumer:
-    """Return a reader of committed records that can name the ledger's group; the caller closes it."""
+    """Return a new consumer that reads committed records, in the ledger's group; the caller closes it.
+
+    It joins no group. A producer needs its group metadata to commit offsets of the ledger.
+    """
     own = {
         "group.id": ledger_group(target.app_id),
         "enable.auto.commit": False,
         "enable.partition.eof": True,
         "auto.offset.reset": "earliest",
     }
-    # What it would say is about settings that are a producer's own, and of brokers that hang up on a client
-    # that waits for the next task; a question that fails raises.
+    # The log is off. librdkafka would warn that some settings are for producers only, and of connections that
+    # brokers close while this client waits for the next task. A question that fails raises all the same.
     with machine_faults():
         return confluent_kafka.Consumer({**target.config, **own, "log_level": 0})
 
 
 def kept_clients(target: Target) -> tuple[AdminClient, confluent_kafka.Consumer]:
-    """Return clients that ask about partitions and the ledger, which tasks of this process share.
+    """Return an admin client and a reader of committed records, which the tasks of this process share.
 
-    They stay from one task to the next, and from one micro-batch to the next: new ones cost each partition a
-    quarter of its time. Threads may share them. They end with the process, when a write fails
-    (`drop_clients`), and when four other writes have had theirs since.
+    They are kept from one task to the next, and from one micro-batch to the next: to connect anew takes a
+    quarter of the time that a partition takes. Several threads may use them at once. They are dropped at the
+    end of the process, when a write fails (`drop_clients`), and after four writes with other settings.
     """
     home = process_store("ledgers")
     with home.setdefault("lock", Lock()):
+        # Taken out and put back, so that the pair used last stands at the end and the oldest one goes first.
         clients = home.pop(_of(target), None) or (admin_client(target), committed_reader(target))
         home[_of(target)] = clients
-        # The lock stands first; what no task holds any more is closed by its last reference.
+        # The first item of the store is the lock, so the oldest pair is the second one. A client that is
+        # dropped here is closed once no task refers to it any more.
         while len(home) > 1 + KEPT:
             del home[next(islice(home, 1, None))]
     return clients
 
 
 def drop_clients(target: Target) -> None:
-    """Have the next task make clients anew: one that has lost its brokers may not find them again."""
+    """Drop the kept clients of a write; the next task makes new ones.
+
+    A client that has lost all its brokers may not find them again.
+    """
     process_store("ledgers").pop(_of(target), None)
 
 
 def _of(target: Target) -> tuple[object, ...]:
-    """Return by what clients are kept: once a topic has grown, old ones do not know its new partitions."""
+    """Return the key under which a write's clients are kept.
+
+    The partition count is a part of it, because clients made before a topic grew do not know its new
+    partitions.
+    """
     return target.app_id, target.topic_id, target.actual, tuple(sorted(target.config.items()))
 
 
 def next_record(reader: confluent_kafka.Consumer, within_s: float) -> confluent_kafka.Message | None:
-    """Return a record, or with an error the end that readers of committed records come to.
+    """Return the next record, or the event that marks the end of what this reader may read.
 
-    None if none comes.
+    Args:
+        reader: a consumer that is assigned to one partition.
+        within_s: seconds to wait.
+
+    Returns:
+        A record; or a message whose error is `_PARTITION_EOF`, with the offset of that end; or None if
+        neither comes in time.
+
+    Raises:
+        KafkaException: the consumer reports another error.
     """
     message = reader.poll(within_s)
     error = None if message is None else message.error()
@@ -88,9 +112,17 @@ def next_record(reader: confluent_kafka.Consumer, within_s: float) -> confluent_
 def ledger_offsets(
     admin: AdminClient, target: Target, partitions: Iterable[int], *, stable: bool = True
 ) -> list[confluent_kafka.TopicPartition]:
-    """Return the offsets of the ledger's group for partitions of the topic; KafkaException if nobody says.
+    """Return the committed offsets of the ledger's group for partitions of the topic, in order.
 
-    Of a partition where an open transaction would change it, an error, unless `stable` is False.
+    Args:
+        admin: the client that asks.
+        target: names the application and the topic.
+        partitions: the partitions' numbers.
+        stable: whether a partition's answer is an error while an open transaction would change its offset.
+            If False, the answer is the offset that is in force until that transaction commits.
+
+    Raises:
+        KafkaException: the group's coordinator does not answer, or refuses.
     """
     group, places = ledger_group(target.app_id), [(target.topic, partition) for partition in partitions]
     return committed_offsets(admin, group, places, stable=stable, within_s=ANSWER_WITHIN_S)
@@ -99,9 +131,9 @@ def ledger_offsets(
 def ledger_entries(
     target: Target, offsets: Iterable[confluent_kafka.TopicPartition]
 ) -> dict[int, Entry | None]:
-    """Return the ledger's entries among committed offsets.
+    """Return the ledger's entry of each partition, by its number; None for one without a committed offset.
 
-    LedgerInUseError if another application has some.
+    LedgerInUseError if another application has committed one of these offsets.
     """
     try:
         return entries(offsets)
@@ -110,33 +142,48 @@ def ledger_entries(
 
 
 def end_of(admin: AdminClient, target: Target, partition: int, *, committed: bool) -> int:
-    """Return the end of a partition, as readers of committed records see it or as it is."""
+    """Return the offset after a partition's last record.
+
+    If `committed`, records behind the first open transaction do not count, as for readers of committed
+    records.
+    """
     return _offsets(admin, target, [partition], committed=committed)[0]
 
 
 def with_offsets(admin: AdminClient, target: Target, partitions: Sequence[int]) -> list[int]:
-    """Return those of the partitions to which anybody has ever written, be it in vain."""
+    """Return the partitions that have ever been written to, even if only by aborted transactions."""
     ends = _offsets(admin, target, partitions)
     return [partition for partition, end in zip(partitions, ends, strict=True) if end]
 
 
 def may_hold_records(admin: AdminClient, target: Target, partition: int, *, fenced: bool) -> bool:
-    """Return whether committed records are in a partition, or were, or may come to be by an open transaction.
+    """Return whether a partition has, had or may soon have committed records.
 
-    Records of aborted transactions do not count: an attempt may have died in its first one. If `fenced`, this
-    application has no transaction open there any more, so that one that is open is somebody else's.
+    Records of aborted transactions do not count, because an earlier attempt may have died in its first one.
+
+    Args:
+        admin: the client that asks for offsets.
+        target: names the topic.
+        partition: the partition's number.
+        fenced: whether the caller has fenced this application's earlier attempts. If so, a transaction that
+            is still open belongs to another application, and its records count. If not, it does not count.
+
+    Raises:
+        KafkaException: the brokers do not answer in time, or refuse.
     """
     end = end_of(admin, target, partition, committed=False)
     if not end:
         return False
-    # A partition that begins above 0 has lost records.
+    # A partition that begins above 0 had records, which retention or a user has deleted.
     if _offsets(admin, target, [partition], "earliest")[0]:
-        return True  # deleted by age or by hand
+        return True
     with closing(committed_reader(target)) as reader:
         reader.assign([confluent_kafka.TopicPartition(target.topic, partition, 0)])
         message = next_record(reader, ANSWER_WITHIN_S)
         if message is None:
             raise confluent_kafka.KafkaException(confluent_kafka.KafkaError(_TIMED_OUT))
+        # The reader may come to an end before `end`: an open transaction begins there. No message within
+        # `_OPEN_S` means that this transaction stays open.
         while message is not None and message.error() is not None:
             if not fenced or (message.offset() or 0) >= end:
                 return False
@@ -152,7 +199,10 @@ def _offsets(
     *,
     committed: bool = False,
 ) -> list[int]:
-    """Return the first or last offset of these partitions, in order; waits while leaders move."""
+    """Return the first or the end offset of each of these partitions, in order.
+
+    Asks again while leaders move; KafkaException if a leader has not answered after `PATIENCE_S`.
+    """
     places = [(target.topic, partition) for partition in partitions]
 
     def ask(limit_s: float) -> list[int]:

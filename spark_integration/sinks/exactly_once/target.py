@@ -1,4 +1,4 @@
-"""Names what is written where, and reads what the ledger says of it."""
+"""Describe what is written where, and decide by the ledger whether it may be written."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ from spark_integration.sinks.placement import KeyRule
 from spark_integration.sinks.records import ARROW_TYPES
 
 _NO_TIME = -(2**63)
+"""The number that is hashed for a null timestamp, in microseconds since 1970."""
 
 
 class Content:
-    """The records of one partition so far: how many they are, and a digest of exactly these.
+    """Counts the records of one partition that have been read so far, and computes a digest of them.
 
-    Of each column the lengths are hashed for themselves and the bytes for themselves: whole columns at a
-    time, without a loop over records, and with the same result wherever a batch is cut. A column that is
-    missing is one of nulls.
+    The lengths of a column's values go into one hash, and their bytes into another. So whole columns are
+    hashed without a loop over records, and the digest does not depend on where batches are cut. A missing
+    column counts as a column of nulls.
 
     Attributes:
-        records: how many records there are so far.
-        _streams: a hash for each column's lengths and for its bytes, by name.
+        records: how many records have been added so far.
+        _streams: the hashes by name, such as "key.length" and "key.data".
     """
 
     def __init__(self) -> None:
@@ -45,29 +46,38 @@ class Content:
         self._streams: dict[str, Any] = {}
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take note of the next records."""
+        """Add the next records, in the order of the partition."""
         for name in ("key", "value", "headers", "timestamp"):
             present = name in batch.schema.names
             self._add(name, batch.column(name) if present else pa.nulls(batch.num_rows, ARROW_TYPES[name]))
         self.records += batch.num_rows
 
     def digest(self) -> str:
-        """Return the digest of the records so far."""
+        """Return the digest of the records so far, in hexadecimal; more records may be added after that."""
         whole = sha256()
+        # In the order of names: the order of the dict depends on which columns were hashed first.
         for name in sorted(self._streams):
             whole.update(name.encode() + b"=" + self._streams[name].digest())
         return whole.hexdigest()
 
     def _add(self, name: str, column: pa.Array) -> None:
-        """Hash one column: its lengths, -1 for a null, then its bytes; of headers both fields likewise."""
-        # Microseconds as they are: a null gets a number that no time has.
+        """Hash one column: the lengths of its values (-1 for a null), then their bytes.
+
+        Headers are hashed as two columns, their keys and their values.
+
+        Args:
+            name: of the column, or of a field within it.
+            column: its values: bytes, text, times or lists of headers.
+        """
+        # Times have no lengths: their microseconds are hashed, and for a null a number that no time has.
         if pa.types.is_timestamp(column.type):
             self._hash(name, column.cast(pa.int64()).fill_null(_NO_TIME).to_numpy())
             return
         nested = pa.types.is_nested(column.type)
         lengths = (pc.list_value_length if nested else pc.binary_length)(column)
         self._hash(f"{name}.length", lengths.cast(pa.int64()).fill_null(-1).to_numpy())
-        # A null slot may hide bytes, which another batch would not have.
+        # In an Arrow array a null may stand over bytes that are left from something else. Two runs may differ
+        # in these, so nulls are taken out before bytes are hashed.
         present = column.drop_null() if column.null_count else column
         if nested:
             for field in ("key", "value"):
@@ -76,28 +86,30 @@ class Content:
         self._hash(f"{name}.data", key_column(present).data)
 
     def _hash(self, name: str, data: Any) -> None:
-        """Feed bytes to the hash of this name."""
+        """Add bytes to the hash of this name, which is created if it is new."""
         self._streams.setdefault(name, sha256()).update(data)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One version of an application's records, on its way to a topic.
+    """Describes one version of an application's records and the topic that it is written to.
+
+    It is pickled for the tasks. `topic_id` is "" and `actual` is 0 until `driver.look_up` asks the cluster.
 
     Attributes:
-        topic_id: the topic's id in the cluster.
-        actual: how many partitions it has.
-        partitions: for how many the rows were placed.
-        rule: where keyed rows have to be; None if that is not known.
-        first_version: the version that begins a ledger, whatever records there are; None if none is said
-            to, so that version 0 begins one in partitions without records.
         config: librdkafka's producer settings.
-        topic: its name.
-        app_id: who writes.
+        topic: the topic's name.
+        topic_id: the topic's id in the cluster.
+        actual: how many partitions the topic has.
+        partitions: the partition count for which the rows were placed.
+        rule: the rule that says where keyed rows belong; None if it is not known.
+        app_id: the application's id, part of each transactional id and of the ledger's group.
         version: number of this version, 0 or more.
-        begun: whether a part of this version is in already, placed for as many partitions as `partitions`.
-        shared_by: how many tasks write it, if fewer than partitions; task i then has the partitions p with
-            p % shared_by == i. None for a task each.
+        first_version: the version that may begin a ledger, whatever records the topic has. None if the user
+            named none: then version 0 may begin one, in partitions without records.
+        begun: whether a part of this version is written already, placed for the count `partitions`.
+        shared_by: how many tasks write the version, if they are fewer than its partitions. Task i then writes
+            each partition p with p % shared_by == i. None if each partition has a task of its own.
     """
 
     config: Mapping[str, str] = field(repr=False)  # it may hold a password
@@ -114,12 +126,12 @@ class Target:
 
     @property
     def tasks(self) -> int:
-        """Number of tasks that have a partition."""
+        """Number of tasks that write a partition, at most `partitions`."""
         return min(self.partitions, self.shared_by or self.partitions)
 
     @property
     def longest_transaction_s(self) -> float:
-        """Seconds that a transaction that no producer ends stays open at the brokers."""
+        """Seconds after which brokers abort a transaction that its producer does not end."""
         return time_setting(self.config, "transaction.timeout.ms", 60_000, 2**31 - 1) / 1000
 
     def __str__(self) -> str:
@@ -134,16 +146,17 @@ def target_of(
     stream: bool,
     tasks: int | None = None,
 ) -> Target:
-    """Return what was asked for, before the cluster is; `placed_for` is the rows' partition count, if known.
-
-    InvalidConfigError if there is no topic, no name for what is written, or no `placed_for`.
+    """Return the target that a write's options describe; the cluster is not asked yet.
 
     Args:
-        options: of the write.
-        placed_for: for how many partitions rows were placed; None if it is not known.
-        rule: where keyed rows have to be.
-        stream: whether a stream asks, whose versions are its micro-batches.
+        options: the write's options.
+        placed_for: the partition count for which the rows were placed; None if it is not known.
+        rule: the rule that says where keyed rows belong; None if it is not known.
+        stream: whether a stream is written, whose versions are its micro-batches.
         tasks: in how many Spark partitions the rows are laid out; None for one for each Kafka partition.
+
+    Raises:
+        InvalidConfigError: the options name no topic or no version, or `placed_for` is None.
     """
     once = options.once
     if once is None or once.stream != stream:
@@ -187,15 +200,25 @@ def none_of(target: Target, before: int = 0) -> Entry:
 
 
 def standing(target: Target, partition: int, entry: Entry | None, anchor: Entry | None) -> Entry:
-    """Return what a partition holds of a version, by its entry in the ledger and partition 0's (`anchor`).
+    """Return what a partition holds of the target's version; raise unless the version may be written now.
 
-    A version may follow any lower one that is done, and may be run again until a higher one begins. The first
-    version finds no ledger; after that only a partition that the topic has grown by has none. Either asks
-    that no records are in such a partition: `check_begins`.
+    A version may follow any lower version that is done. It may be run again until a higher version begins.
+    The first version finds no entries. After that only a partition that was added to the topic has no entry.
+    In both cases the caller must check that the partition has no records (`check_begins`).
+
+    Args:
+        target: the version to write.
+        partition: the partition's number.
+        entry: the partition's own entry in the ledger; None if it has none.
+        anchor: the entry of partition 0, which says what the ledger was for if `entry` is None.
+
+    Returns:
+        `entry` if it is of this version, else an entry of this version without records.
 
     Raises:
-        ExactlyOnceError: a subclass that names why this version cannot be written now.
-        PartitionCountError: rows were placed for another count than the topic has.
+        ExactlyOnceError: a subclass says why this version cannot be written now.
+        TopicChangedError: the ledger is of a deleted topic, or this version was begun with another count.
+        PartitionCountError: the rows were placed for another count than the topic has.
     """
     for last in (entry, anchor):
         if last is not None:
@@ -210,9 +233,13 @@ def standing(target: Target, partition: int, entry: Entry | None, anchor: Entry 
 
 
 def check_begins(target: Target, partition: int, holds_records: Callable[[], bool]) -> None:
-    """Raise LedgerMissingError if a version may be in a partition of which the ledger says nothing.
+    """Raise LedgerMissingError if a partition without an entry in the ledger may hold this version already.
 
-    Whether it holds records is asked where nobody said that this is the first version.
+    Args:
+        target: the version to write.
+        partition: the partition, which has no entry.
+        holds_records: asks the cluster whether the partition has records. It is called only if the user has
+            not named this version as the first one.
     """
     if target.version != target.first_version and holds_records():
         raise LedgerMissingError(
@@ -225,12 +252,12 @@ def check_begins(target: Target, partition: int, holds_records: Callable[[], boo
 
 
 def _check_follows(target: Target, partition: int, entry: Entry) -> None:
-    """Raise unless this version may follow what an entry of the ledger says.
+    """Raise ExactlyOnceError or TopicChangedError unless this version may follow an entry of the ledger.
 
     Args:
-        target: the version.
-        partition: whose entry it is.
-        entry: what that partition holds.
+        target: the version to write.
+        partition: the partition whose entry it is.
+        entry: the entry, which may be of the same version or of another topic with the same name.
     """
     where = f"partition {partition}"
     if entry.topic_id != target.topic_id:
@@ -268,10 +295,15 @@ def _check_count(target: Target) -> None:
 
 
 def _check_count_again(target: Target, begun: Entry, *, done: bool) -> None:
-    """Raise TopicChangedError unless a version that is in, or a part of it, comes placed as it was.
+    """Raise TopicChangedError if a rerun's rows are placed for another count than those that are written.
 
-    The topic may have grown since: then the version ends on the partitions that it began with, where it would
-    be if the topic had grown after it.
+    The topic may have grown since the version began. Then the version is finished on the partitions that it
+    began with. Its records lie where they would lie if the topic had grown after the version.
+
+    Args:
+        target: the version that runs again.
+        begun: an entry of this version.
+        done: whether the partition has all of the version's records.
     """
     if begun.partitions == target.partitions:
         return
@@ -291,7 +323,11 @@ def _check_count_again(target: Target, begun: Entry, *, done: bool) -> None:
 
 
 def _before(target: Target, partition: int, anchor: Entry | None) -> int:
-    """Return the partition count before this version, for a partition that the ledger does not know."""
+    """Return the partition count of the version before, for a partition without an entry in the ledger.
+
+    It is 0 if this version is the first one. LedgerMissingError if the partition existed when the version
+    before was written: then its entry is lost, and nobody knows what the partition holds.
+    """
     if target.version == (target.first_version or 0) and (anchor is None or anchor.version == target.version):
         return 0
     if anchor is not None:
@@ -309,13 +345,13 @@ def _before(target: Target, partition: int, anchor: Entry | None) -> int:
 
 
 def check_same(target: Target, partition: int, held: Entry, content: Content) -> None:
-    """Raise RerunDiffersError unless a rerun begins with the records that are in.
+    """Raise RerunDiffersError unless the rows read so far are the records that the partition holds.
 
     Args:
-        target: the version.
-        partition: the one that is written.
-        held: what the ledger says that it holds of the version.
-        content: what the task has read so far.
+        target: the version to write.
+        partition: the partition's number.
+        held: the partition's entry of this version.
+        content: the rows that the task has read so far, normally as many as `held.records`.
     """
     if content.records == held.records and (not held.records or content.digest() == held.digest):
         return

@@ -1,4 +1,4 @@
-"""Spark's interface around an exactly-once write, since Spark 4.0, and what writers of streams share."""
+"""Implement Spark's writer interfaces (Spark 4.0 and newer) for exactly-once writes and for streams."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from spark_integration.sinks.exactly_once.writing import write_empty, write_task
 from spark_integration.sinks.records import as_batches
 
 _BATCH_ID = "streaming.sql.batchId"
-"""Under which name a stream's tasks find their micro-batch."""
+"""The local property of a task in which Spark passes the number of the micro-batch."""
 
 # Arrow batches reach a stream's writer since Spark 4.1, rows before.
 _StreamWriterBase: Any = getattr(datasource, "DataSourceStreamArrowWriter", datasource.DataSourceStreamWriter)
@@ -33,37 +33,45 @@ _StreamWriterBase: Any = getattr(datasource, "DataSourceStreamArrowWriter", data
 
 @dataclass(frozen=True)
 class _WrittenPartitions(datasource.WriterCommitMessage):
-    """Tells the driver which partitions a task wrote."""
+    """Tells the driver which Kafka partitions a task has written, those without rows included."""
 
     partitions: range
 
 
 class OnceBatchWriter(datasource.DataSourceArrowWriter):
-    """Writes one version, exactly once."""
+    """Writes one version of a batch exactly once.
+
+    Spark makes it on the driver, pickles it for the tasks, and calls `commit` or `abort` on the driver.
+    """
 
     def __init__(self, target: Target) -> None:
-        # In `__init__`: Spark makes the writer on the driver, and an error here fails the query before any
-        # task.
+        # Asked in `__init__`, which Spark calls on the driver: an error here fails the query before any task
+        # runs.
         self._target = prepare(target)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> datasource.WriterCommitMessage:
-        """Write one task's rows."""
+        """Write one task's rows; Spark calls it in the task. Errors as in `write_task`."""
         return _WrittenPartitions(write_task(as_batches(iterator), self._target, _task().partitionId()))
 
     def commit(self, messages: list[datasource.WriterCommitMessage | None]) -> None:
-        """All tasks have ended."""
+        """Finish the version after all tasks have succeeded, and check that the ledger has all of it."""
         write_empty(self._target, _unwritten(self._target, messages))
         check_after(self._target)
 
     def abort(self, messages: list[datasource.WriterCommitMessage | None]) -> None:
-        """A task has failed for good."""
+        """End the transactions of failed tasks; Spark calls it after a task's last attempt failed."""
         _fence_rest(self._target, messages)
 
 
 class StreamWriter(_StreamWriterBase):  # type: ignore[misc]
-    """Spark makes one that goes to the tasks, and another, in another process, to commit or to abort.
+    """Writes the micro-batches of a stream.
 
-    Only what goes to the tasks asks the cluster. That cannot fail a micro-batch whose rows are all there.
+    Spark makes two instances: one that it pickles for the tasks, and one in another process that commits or
+    aborts. Only the first one asks the cluster, when it is pickled. So a question that the cluster does not
+    answer cannot fail a micro-batch that all tasks have written.
+
+    Attributes:
+        _refused: the error of that question, which each task raises; None if there was none.
     """
 
     _refused: CopartitionError | None = None
@@ -73,26 +81,27 @@ class StreamWriter(_StreamWriterBase):  # type: ignore[misc]
             if self._refused is None:
                 self._ask()
         except CopartitionError as error:
-            self._refused = error  # Spark would show an error of here as one of pickling
+            # Raised later, by the tasks: Spark would report an error raised here as a failure to pickle.
+            self._refused = error
         return self.__dict__
 
     def write(self, iterator: Iterator[Any]) -> datasource.WriterCommitMessage:
-        """Write one task's rows."""
+        """Write one task's rows; raise instead if the cluster refused the write before the task began."""
         if self._refused is not None:
             raise self._refused
         return self._take(iterator)
 
     @abstractmethod
     def _ask(self) -> None:
-        """Ask the cluster what the tasks need to know."""
+        """Ask the cluster what the tasks need to know, and keep the answers in this writer."""
 
     @abstractmethod
     def _take(self, items: Iterator[Any]) -> datasource.WriterCommitMessage:
-        """Write one task's rows."""
+        """Write one task's rows, and return what the driver needs to know of them."""
 
 
 class OnceStreamWriter(StreamWriter):
-    """Writes a micro-batch, exactly once; tasks read its number from Spark."""
+    """Writes each micro-batch exactly once; its version is the micro-batch's number."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -108,26 +117,30 @@ class OnceStreamWriter(StreamWriter):
                 "this Spark does not pass the micro-batch to a stream's tasks, which 'exactlyOnce' needs: "
                 "write in foreachBatch, with write_exactly_once()"
             )
-        # A stream's writer is made once; the micro-batch is known to its tasks only.
+        # The writer is made without the number of the micro-batch: only tasks, `commit` and `abort` get it.
         target = begun_before(replace(self._target, version=int(batch)))
         return _WrittenPartitions(write_task(as_batches(items), target, task.partitionId()))
 
     def commit(self, messages: list[datasource.WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """All tasks have ended."""
+        """Finish a micro-batch after all tasks have succeeded, and check that the ledger has all of it."""
         target = replace(self._target, version=batchId)
         if left_out := _unwritten(target, messages):
             write_empty(begun_before(look_up(target)), left_out)
-        # Of a stream this is asked at the end, as nothing runs on the driver before the tasks.
+        # A batch checks this before its tasks. A stream checks it here, because nothing of a micro-batch runs
+        # on the driver before the tasks.
         check_alone(target)
         check_after(target)
 
     def abort(self, messages: list[datasource.WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """A task has failed for good."""
+        """End the transactions of failed tasks; Spark calls it after a task's last attempt failed."""
         _fence_rest(replace(self._target, version=batchId), messages)
 
 
 def _fence_rest(target: Target, messages: Iterable[datasource.WriterCommitMessage | None]) -> None:
-    """End what tasks that did not report have left open, for as long as the brokers would take to do so."""
+    """End the transactions that tasks without a report have left open.
+
+    Stops after the transaction timeout: by then the brokers have ended those transactions themselves.
+    """
     fence(target, _unwritten(target, messages), within_s=target.longest_transaction_s)
 
 
@@ -137,7 +150,8 @@ def _task() -> TaskContext:
 
 
 def _unwritten(target: Target, messages: Iterable[datasource.WriterCommitMessage | None]) -> list[int]:
-    """Return the partitions that no task has written, ascending."""
-    # The classes of what was pickled by value are not the same here.
+    """Return the partitions that no task has reported as written, ascending."""
+    # `cast` and no isinstance(): this package travels by value, so a message of a task is of another class
+    # than `_WrittenPartitions` here.
     tasks = [cast(_WrittenPartitions, message).partitions for message in messages if message is not None]
     return sorted(set(range(target.partitions)).difference(*tasks))

@@ -1,4 +1,4 @@
-"""One task's records, into its partitions in transactions, which note in the ledger how far it is."""
+"""Write one task's records into its partitions, in transactions that note the progress in the ledger."""
 
 from __future__ import annotations
 
@@ -58,35 +58,43 @@ if TYPE_CHECKING:
 
 MOST_RECORDS = 1_000_000
 MOST_AGE_S = 3.0
-"""A transaction ends after so many records, or so long: no reader of committed records waits longer."""
+"""A transaction ends after `MOST_RECORDS` records or `MOST_AGE_S` seconds, whichever comes first.
+
+Readers of committed records see nothing of a transaction before it ends: its age bounds how long they wait.
+"""
 
 SLACK_S = 5.0
 """Seconds that librdkafka may take beyond the limit that it is given."""
 
 _AT_ONCE = 16
+"""Number of partitions that one task writes at the same time, each in a thread with its own producer."""
 
 STANDSTILL_S = 20.0
-"""Seconds that a fenced task waits for the other task to come further."""
+"""Seconds that a fenced task waits while the other task makes no progress; progress starts the wait anew."""
 
 
 def write_task(batches: Iterable[pa.RecordBatch], target: Target, task: int) -> range:
-    """Put a task's records into its partitions, each by `write_partition`, and return which these are.
+    """Write a task's records into its partitions by `write_partition`, and return these partitions.
 
-    A task with one partition writes its rows as they come. One that shares its time among several has them
-    partition by partition, and writes 16 partitions at a time while it reads on, for a transaction waits for
-    brokers nearly all of its time. A partition of more than `HELD_BYTES` is written as its rows come.
+    A task with one partition writes its rows as they arrive. A task with several partitions gets its rows
+    sorted by partition. It writes 16 partitions at the same time while it reads on, because a transaction
+    spends nearly all of its time waiting for brokers. A partition with more than `HELD_BYTES` of rows is
+    written as its rows arrive, before the task reads any further partition.
 
     Args:
-        batches: the task's rows, in the order that they shall have in the topic; with several partitions in
-            the order of these, ascending.
-        target: the version.
-        task: the number of the Spark partition.
+        batches: the task's rows, in the order that they shall have in the topic. If the task has several
+            partitions, the rows come in ascending order of the partition.
+        target: the version to write.
+        task: the number of the Spark partition, from 0.
+
+    Returns:
+        The task's partitions: `task`, `task + target.tasks` and so on, below `target.partitions`.
 
     Raises:
-        RoutingError: this task has no partition, or a row belongs to a partition of another task, or rows do
-            not come partition by partition. Of what lies before such a row some may be written, unless it is
-            among the first `HELD_BYTES` of the task's rows.
-        ExactlyOnceError, RecordError, DeliveryError: as of `write_partition`.
+        RoutingError: this task has no partition, or a row belongs to a partition of another task, or the
+            rows are not sorted by partition. Some rows before the faulty one may be written already, unless
+            it is among the first `HELD_BYTES` of the task's rows.
+        ExactlyOnceError, RecordError, DeliveryError: as in `write_partition`.
     """
     _check_task(target, task)
     own = range(task, target.partitions, target.tasks)
@@ -94,8 +102,8 @@ def write_task(batches: Iterable[pa.RecordBatch], target: Target, task: int) -> 
         write_partition(batches, target, task)
         return own
     runs = _runs(batches, target, task)
-    # Looked at before anything is written, so that a frame that is not sorted leaves nothing behind: what
-    # comes back to a partition that was written to its end would be taken for another version of it.
+    # Read the first rows before anything is written, so that a DataFrame that is not sorted leaves nothing
+    # behind. If rows of a finished partition came later, the next attempt would take them for changed data.
     ahead = [*_up_to(HELD_BYTES, runs, itemgetter(1))]
     pool, waiting = ThreadPoolExecutor(_AT_ONCE), deque[tuple[int, Future[None]]]()
     rest = set(own)
@@ -109,33 +117,40 @@ def write_task(batches: Iterable[pa.RecordBatch], target: Target, task: int) -> 
                 write_partition(chain(held, parts), target, partition)
                 continue
             waiting.append((size, pool.submit(write_partition, held, target, partition)))
-            # Rows that wait for their transaction are held: no more of them than a batch's worth in each.
+            # The rows of waiting partitions are held in memory, so together they may have `HELD_BYTES`.
             while sum(size for size, _ in waiting) > HELD_BYTES:
                 waiting.popleft()[1].result()
+        # A partition without rows gets an entry in the ledger too: a missing entry would mean "not written".
         for partition in sorted(rest):
             waiting.append((0, pool.submit(write_partition, (), target, partition)))
         for _, written in waiting:
             written.result()
     finally:
-        pool.shutdown(cancel_futures=True)  # what has begun comes to its end first
+        # A partition whose write has begun is finished first; those that still wait are dropped.
+        pool.shutdown(cancel_futures=True)
     return own
 
 
 def write_partition(batches: Iterable[pa.RecordBatch], target: Target, partition: int) -> None:
-    """Put the records of a partition into it, unless they are there, and go on where an attempt ended.
+    """Write a partition's records, unless they are written already; continue where an earlier attempt ended.
 
-    An attempt that another one has fenced reads its rows to their end, too, waits for the other, and succeeds
-    if exactly these rows are in. `batches` have all records of the partition, in the order that they shall
-    have there.
+    Another attempt at the same task may fence this one. Then this attempt reads its rows to the end, waits
+    for the other attempt, and succeeds if the partition holds exactly these rows.
+
+    Args:
+        batches: all records of the partition, in the order that they shall have in the topic.
+        target: the version to write.
+        partition: the partition's number.
 
     Raises:
         RoutingError: a row belongs to another partition; nothing of its transaction is written.
-        ExactlyOnceError: by what the ledger says these records must not be written, or not so.
-        RecordError: a row that cannot be a record.
-        DeliveryError: the brokers did not take a record, or do not answer.
+        ExactlyOnceError: the ledger forbids to write this version now, or holds other records of it.
+        RecordError: a row cannot be a record.
+        DeliveryError: the brokers did not accept a record, or do not answer.
     """
     content, held = Content(), none_of(target)
-    # A batch is cut where the records end that are in: those before are compared, those after are written.
+    # The partition may hold the version's first records already. Batches are cut after the last of these:
+    # records before the cut are only compared with the ledger's digest, records after it are written.
     rows = _cut(_of_partition(batches, target, partition), lambda: held.records)
     attempt = _Attempt(target, partition, content)
     try:
@@ -145,16 +160,18 @@ def write_partition(batches: Iterable[pa.RecordBatch], target: Target, partition
                 content.add(batch)
                 if content.records > held.records and not held.done:
                     attempt.produce(batch)
-                # All that is in has been read again: compare before anything is written behind it.
+                # All records that the partition holds have been read again. Compare them now, because the
+                # records behind them may be written only if these are the same.
                 elif content.records >= held.records:
                     check_same(target, partition, held, content)
+        # The rows ended before the records that the partition holds: this run has fewer rows.
         if content.records < held.records:
             check_same(target, partition, held, content)
         if not held.done:
             with attempt.underway():
                 attempt.commit(done=True)
     except (confluent_kafka.KafkaException, DeliveryError) as error:
-        drop_clients(target)  # they may be what failed
+        drop_clients(target)  # the kept clients may be what failed
         reason = attempt.give_up(error)
         if reason is None:
             raise
@@ -169,32 +186,42 @@ def write_partition(batches: Iterable[pa.RecordBatch], target: Target, partition
 
 
 def write_empty(target: Target, partitions: Sequence[int]) -> None:
-    """Note in the ledger that a version has no records for these partitions, once all its tasks have ended.
+    """Note in the ledger that a version has no records for these partitions; call it after all its tasks.
 
-    Spark makes fewer tasks than partitions if there is nothing to lay out: adaptive execution puts an empty
-    frame in place of a routed one without rows. No record is missed, for a task refuses rows of any other
-    partition than its own. Errors as of `write_partition`; RerunDiffersError if an attempt before wrote some.
+    Spark may run fewer tasks than there are partitions: adaptive execution replaces a routed DataFrame
+    without rows by an empty one. No record can be missed, because a task refuses rows of other partitions.
+
+    Args:
+        target: the version, whose tasks have all ended.
+        partitions: the partitions that no task has reported.
+
+    Raises:
+        RerunDiffersError: an earlier attempt wrote records of this version to one of the partitions.
+        ExactlyOnceError, DeliveryError: as in `write_partition`.
     """
     with ThreadPoolExecutor(_AT_ONCE) as pool:
+        # Consume the results, so that an exception of a thread is raised here.
         for _ in pool.map(lambda partition: write_partition((), target, partition), partitions):
             pass
 
 
 class _Attempt:
-    """The producer of one partition, and its open transaction.
+    """Own the producer of one partition, and its open transaction.
 
-    Waiting for rows must not keep a transaction open: then a timer ends it. It and the task take turns, each
-    with the lock, and a task that has failed in its turn leaves nothing to commit.
+    A transaction must not stay open while Spark computes the next rows, so a timer commits it when it reaches
+    `MOST_AGE_S`. The task's thread and the timer's thread both use the producer, one at a time: each holds
+    `_lock` meanwhile. After the task has failed, the timer commits nothing.
 
     Attributes:
+        _content: the records that the task has read so far; `write_partition` adds to it under the lock.
         _held: what the partition held of this version when the attempt began.
-        _failed: what ended the attempt, or None; set under the lock.
-        _stuck: whether a call to librdkafka did not return: the producer is left alone then.
-        _timer: ends the open transaction for its age; None while no transaction is open.
-        _ends: when the open transaction is due to end, in seconds of the monotonic clock.
-        _begun_at: how many records were counted when the open transaction began.
-        _since: the end of committed records then (`Entry.since`).
-        _last: the partition's entry in the ledger as it was read last, of any version.
+        _failed: the exception that ended the attempt, or None; set under the lock.
+        _stuck: True after a call to librdkafka did not return. The producer is not touched after that.
+        _timer: commits the open transaction when it is `MOST_AGE_S` old; None while no transaction is open.
+        _ends: when the open transaction reaches that age, in seconds of the monotonic clock.
+        _begun_at: how many records `_content` had when the open transaction began.
+        _since: the end of committed records in the partition at that time (`Entry.since`).
+        _last: the partition's entry in the ledger, of any version, as it was read last; None if it has none.
     """
 
     def __init__(self, target: Target, partition: int, content: Content) -> None:
@@ -221,7 +248,11 @@ class _Attempt:
             self._producer = confluent_kafka.Producer({**target.config, **own})
 
     def begin(self) -> Entry:
-        """Fence who wrote here before, and see how far that came."""
+        """Fence earlier attempts at this partition, and return what they have written of this version.
+
+        ExactlyOnceError if the ledger forbids to write this version now, KafkaException if the brokers refuse
+        or do not answer.
+        """
         admin = self._admin
         self._target = replace(self._target, actual=begin(self._producer, self._target.topic))
         self._held = self._standing(mend=True)
@@ -234,7 +265,7 @@ class _Attempt:
 
     @contextmanager
     def underway(self) -> Iterator[None]:
-        """Yield the task's turn."""
+        """Hold the lock while the task works, and note an exception that ends its work in `_failed`."""
         with self._lock:
             try:
                 yield
@@ -243,7 +274,10 @@ class _Attempt:
                 raise
 
     def produce(self, batch: pa.RecordBatch) -> None:
-        """Write the last of the records that are counted, in a transaction that is begun or goes on."""
+        """Write a batch, whose records `_content` counts already; begin a transaction if none is open.
+
+        Commits the transaction if it has `MOST_RECORDS` records or has reached its age. The lock is held.
+        """
         self._check_failed()
         if self._timer is None:
             self._open(self._content.records - batch.num_rows)
@@ -257,7 +291,15 @@ class _Attempt:
             self.commit(done=False)
 
     def commit(self, *, done: bool) -> None:
-        """End the transaction, and have the ledger say so."""
+        """Commit the transaction together with the partition's entry in the ledger. The lock is held.
+
+        Args:
+            done: True if the entry shall say that the partition has all records of this version.
+
+        Raises:
+            DeliveryError: librdkafka did not return in time; the producer is left alone after that.
+            KafkaException: the brokers refuse, or do not answer for the transaction's timeout.
+        """
         self._check_failed()
         if self._timer is None:
             self._open(self._content.records)
@@ -275,11 +317,11 @@ class _Attempt:
         )
         group = self._group.consumer_group_metadata()
         send_offsets, end = self._producer.send_offsets_to_transaction, self._producer.commit_transaction
-        # The cluster ends the transaction itself when its time is over.
+        # After `transaction.timeout.ms` the cluster aborts the transaction itself: no later try can help.
         limit_s = target.longest_transaction_s
         try:
             for call in (lambda within_s: send_offsets([place], group, within_s), end):
-                # First the offsets, then the commit; both may hang where a coordinator goes away.
+                # First the offsets, then the commit. Either call may never return if a coordinator goes away.
                 call_within(partial(patiently, call, limit_s), limit_s + SLACK_S)
         except TimeoutError:
             self._stuck = True
@@ -290,9 +332,12 @@ class _Attempt:
         self._stop_timer()
 
     def give_up(self, error: Exception) -> KafkaError | None:
-        """Leave nothing open; gives why the transaction failed, which is not always the first error.
+        """Abort the open transaction, and return why it failed, which the first error does not always tell.
 
-        None if `error` says all there is to say.
+        None if `error` itself is the reason.
+
+        Args:
+            error: the error that ended the attempt.
         """
         self._stop_timer()
         if self._stuck:
@@ -307,11 +352,17 @@ class _Attempt:
         return reason
 
     def check_lost(self) -> None:
-        """Raise for a record that was not delivered, which a failed transaction does not name."""
+        """Raise DeliveryError if a record was not delivered: the transaction's error does not name it."""
         self._deliveries.check()
 
     def await_the_other(self, fenced: Exception) -> Entry:
-        """Return what stands in the partition once whoever fenced this one has finished."""
+        """Return what the partition holds once the attempt that fenced this one has finished.
+
+        FencedError if that attempt makes no progress for `STANDSTILL_S`.
+
+        Args:
+            fenced: the error by which this attempt learnt that it is fenced.
+        """
         before, patience_ends = none_of(self._target), time.monotonic() + STANDSTILL_S
         while time.monotonic() < patience_ends:
             now = self._standing()
@@ -329,10 +380,10 @@ class _Attempt:
         ) from fenced
 
     def close(self) -> None:
-        """Leave no transaction open, and no connection."""
-        with self._lock:  # a timer that is at work comes to its end first
+        """Abort an open transaction, and close the producer's connections."""
+        with self._lock:  # so that a commit of the timer's thread ends first
             if self._stuck:
-                return  # closing would wait for what does not come back
+                return  # closing would wait for the call that never returns
             if self._timer is not None:
                 self._stop_timer()
                 with suppress(confluent_kafka.KafkaException):
@@ -340,9 +391,9 @@ class _Attempt:
         close(self._producer)
 
     def _standing(self, *, mend: bool = False) -> Entry:
-        """Return what the partition holds of this version.
+        """Return what the partition holds of this version, and keep its entry in `_last`.
 
-        With `mend`, what makes the ledger unreadable is ended first.
+        If `mend`, a half-done transaction that makes the ledger unreadable is ended first.
         """
         self._last = entry = self._entry(self._partition, mend=mend)
         anchor = None
@@ -351,7 +402,16 @@ class _Attempt:
         return standing(self._target, self._partition, entry, anchor)
 
     def _entry(self, partition: int, *, mend: bool) -> Entry | None:
-        """Return a partition's entry in the ledger, once no open transaction would change it."""
+        """Return a partition's entry in the ledger once no open transaction could change it; None if none.
+
+        Args:
+            partition: this attempt's own partition, or partition 0.
+            mend: whether to end a transaction that stays open for `SILENT_S`.
+
+        Raises:
+            KafkaException: the entry cannot be read for `PATIENCE_S`.
+            LedgerInUseError: another application wrote the entry.
+        """
         place = confluent_kafka.TopicPartition(self._target.topic, partition)
 
         def ask(limit_s: float) -> Sequence[confluent_kafka.TopicPartition]:
@@ -370,10 +430,10 @@ class _Attempt:
         return ledger_entries(self._target, offsets)[partition]
 
     def _open(self, begun_at: int) -> None:
-        """Begin a transaction, note where readers of committed records stand, and start its timer.
+        """Begin a transaction, note how far readers of committed records can read, and start its timer.
 
         Args:
-            begun_at: how many records of the version come before it.
+            begun_at: how many records of the version come before this transaction.
         """
         self._producer.begin_transaction()
         self._begun_at = begun_at
@@ -388,7 +448,11 @@ class _Attempt:
         timer.start()
 
     def _end_for_age(self, timer: Timer) -> None:
-        """Commit the open transaction, unless it has ended or failed; runs in the timer's thread."""
+        """Commit the open transaction, unless it has ended or the attempt failed; the timer's thread runs it.
+
+        Args:
+            timer: the timer that has fired.
+        """
         with self._lock:
             # Another transaction may have begun while this thread waited for the lock.
             if self._timer is timer and self._failed is None:
@@ -398,7 +462,7 @@ class _Attempt:
                     self._failed = error
 
     def _check_failed(self) -> None:
-        """Raise what ended the transaction while the task waited for its next rows, which are counted now."""
+        """Raise the error of a commit by the timer that failed while the task waited for its next rows."""
         if self._failed is not None:
             raise self._failed
 
@@ -410,7 +474,7 @@ class _Attempt:
 
 
 def _check_task(target: Target, task: int) -> None:
-    """Raise RoutingError if this task's number is no partition's."""
+    """Raise RoutingError if rows reach a Spark partition to which no Kafka partition is assigned."""
     if task >= target.tasks:
         raise RoutingError(
             f"{target}: task {task} has no partition, as rows were placed for {target.partitions}, in "
@@ -421,7 +485,7 @@ def _check_task(target: Target, task: int) -> None:
 def _of_partition(
     batches: Iterable[pa.RecordBatch], target: Target, partition: int
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the batches, with rows of this partition only."""
+    """Yield the batches unchanged; raise RoutingError at the first one with a row of another partition."""
     for batch in batches:
         column = batch.column("partition")
         others = set(column.unique().to_pylist()) - {partition}
@@ -438,9 +502,12 @@ def _of_partition(
 def _runs(
     batches: Iterable[pa.RecordBatch], target: Target, task: int
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield neighbours that go to one partition together, with that partition, which never goes down.
+    """Yield (partition, rows) for each run of neighbouring rows of one partition, partitions ascending.
 
-    RoutingError if a row goes to a partition of another task, or to one below that of the row before.
+    A partition comes again if its rows are spread over several batches.
+
+    Raises:
+        RoutingError: a row belongs to a partition of another task, or to a lower one than the row before.
     """
     last = -1
     for batch in batches:
@@ -469,16 +536,24 @@ def _runs(
 def _up_to(
     most_bytes: int, items: Iterator[Any], batch_of: Callable[[Any], pa.RecordBatch] = lambda item: item
 ) -> Iterator[Any]:
-    """Yield the next items until their batches have so many bytes, the last one of them beyond that."""
+    """Yield the next items until their batches have `most_bytes` together; the last one may exceed that.
+
+    Items that are not yielded stay in the iterator.
+    """
     size = 0
     while size < most_bytes and (item := next(items, None)) is not None:
-        # Of a batch that was cut from another one these are the bytes of its own rows.
+        # For a slice of a larger batch, `nbytes` counts the bytes of its own rows only.
         size += batch_of(item).nbytes
         yield item
 
 
 def _cut(batches: Iterable[pa.RecordBatch], at: Callable[[], int]) -> Iterator[pa.RecordBatch]:
-    """Yield the batches that have rows, one of them cut where this many records end."""
+    """Yield the batches that have rows; cut one of them after the record number `at()`, counted from 1.
+
+    Args:
+        batches: the rows of a partition.
+        at: asked anew for each batch, because the caller learns the number only after it has begun.
+    """
     counted = 0
     for batch in batches:
         head = at() - counted
