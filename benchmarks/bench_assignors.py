@@ -321,11 +321,11 @@ def test_odd_false_claim_refused(benchmark, table):
     """Uniform fails on such a group, as the JVM does."""
     group = Workload(*SIZES["10000/10/100"], "join", claims=FALSE_CLAIM).group(get_assignor("uniform"))
 
-    def refused():
+    def refuse():
         with pytest.raises(AssignorError, match="topic99-1000, which member 'member1' owns, does not exist"):
             get_assignor("uniform").assign(group)
 
-    benchmark.pedantic(refused, rounds=ROUNDS)
+    benchmark.pedantic(refuse, rounds=ROUNDS)
     best = benchmark.stats.stats.min * 1e3
     table.lines.append(f"A false claim that `uniform` refuses, 10000/10/100 join: {best:.0f} ms.")
 
@@ -386,11 +386,11 @@ def test_explaining_everything(benchmark, table, name):
         seconds.append(time.perf_counter() - start)
     partitions = [(topic.name, number) for topic in group.topics for number in range(topic.partitions)]
 
-    def explained():
+    def explain_all():
         explainer = Explainer(group, assignment, assignor=name)
         return [explainer.explain(partition) for partition in partitions]
 
-    explanations = benchmark.pedantic(explained, rounds=3)
+    explanations = benchmark.pedantic(explain_all, rounds=3)
     assert not {Reason.NOBODY, Reason.NOT_TOLD} & {each.reason for each in explanations}
     best = benchmark.stats.stats.min
     table.lines.append(

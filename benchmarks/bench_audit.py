@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import confluent_kafka
 import numpy as np
 
-from benchmarks.audits.filling import filled
+from benchmarks.audits.filling import fill_topic
 from benchmarks.measured import machine
 from copartition.audit.reader import FETCHING
 from tests.support.broker import Broker, Kafka
@@ -74,7 +74,7 @@ print(json.dumps([*taken, int(status["VmHWM"].split()[0]) / 1024]))
 """
 
 
-def measured(work: str, servers: str, topic: str) -> tuple[float, float, float]:
+def measure_process(work: str, servers: str, topic: str) -> tuple[float, float, float]:
     """Seconds, processor seconds, and MiB at most."""
     told = [servers, topic, *map(json.dumps, (PARTITIONS, RECORDS, FETCHING))]
     done = subprocess.run(
@@ -97,12 +97,12 @@ def users(records: int) -> Iterator[dict[str, bytes]]:
 
 def test_an_audit_reads_nearly_as_fast_as_a_bare_loop(benchmark: BenchmarkFixture) -> None:
     def a_round(servers: str, topic: str) -> None:
-        rounds.append([measured(work, servers, topic) for work in (BARE, AUDIT)])
+        rounds.append([measure_process(work, servers, topic) for work in (BARE, AUDIT)])
 
     rounds: list[list[tuple[float, float, float]]] = []
     with Broker() as own:
         kafka = Kafka(own.bootstrap_servers)
-        topic = filled(kafka, PARTITIONS, users(RECORDS))
+        topic = fill_topic(kafka, PARTITIONS, users(RECORDS))
         benchmark.pedantic(a_round, (kafka.bootstrap_servers, topic), rounds=ROUNDS)
     share = statistics.median(bare[0] / audit[0] for bare, audit in rounds)
     mebibytes = max(audit[2] for _, audit in rounds)
@@ -132,7 +132,7 @@ def test_an_audit_reads_nearly_as_fast_as_a_bare_loop(benchmark: BenchmarkFixtur
 def test_a_sample_of_many_partitions_answers_in_seconds(benchmark: BenchmarkFixture) -> None:
     with Broker() as own:
         kafka = Kafka(own.bootstrap_servers)
-        topic = filled(kafka, MANY_PARTITIONS, users(SAMPLED_RECORDS))
+        topic = fill_topic(kafka, MANY_PARTITIONS, users(SAMPLED_RECORDS))
         run = "from copartition.shell import copartition; copartition()"
         command = [sys.executable, "-c", run, "audit", topic, "-b", kafka.bootstrap_servers]
         done = benchmark.pedantic(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.audits.filling import filled
+from benchmarks.audits.filling import fill_topic
 from benchmarks.measured import machine
 from partitioning import partition_for_key
 from tests.support.broker import Broker, Kafka
@@ -62,7 +62,7 @@ def keys(*, moved: bool) -> Iterator[dict[str, Any]]:
 def test_two_topics_of_many_keys_are_compared_in_bounded_memory(benchmark: BenchmarkFixture) -> None:
     with Broker() as own:
         kafka = Kafka(own.bootstrap_servers)
-        topics = [filled(kafka, PARTITIONS, keys(moved=moved)) for moved in (False, True)]
+        topics = [fill_topic(kafka, PARTITIONS, keys(moved=moved)) for moved in (False, True)]
         process = [sys.executable, "-c", PROCESS, kafka.bootstrap_servers, *topics]
         done = benchmark.pedantic(
             lambda: subprocess.run(process, capture_output=True, check=False, text=True, cwd=ROOT), rounds=1

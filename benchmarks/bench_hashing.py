@@ -217,7 +217,7 @@ class Table:
     def __str__(self) -> str:
         memory = "".join(f"{line}\n" for line in self.memory or self.saved.get(MEMORY, ()))
         races, engines, blocks = (
-            "".join(f"{line}\n" for line in merged(lines, self.saved.get(head, ())))
+            "".join(f"{line}\n" for line in merge_lines(lines, self.saved.get(head, ())))
             for head, lines in (
                 (RACES, map(str, self.rows)),
                 (ENGINES, map(CacheRow.race, self.of_caches)),
@@ -281,7 +281,7 @@ def tables_of(page: str) -> dict[str, list[str]]:
     return tables
 
 
-def merged(lines: Iterable[str], saved: Iterable[str]) -> list[str]:
+def merge_lines(lines: Iterable[str], saved: Iterable[str]) -> list[str]:
     """The lines of a table, in its order: those of this run, and saved ones of cells that it left out."""
 
     def place(line: str) -> tuple[object, ...]:
@@ -304,7 +304,7 @@ def table(request) -> Iterator[Table]:
         PAGE.write_text(f"{made}{DECISION}{PAGE.read_text().partition(DECISION)[2]}")
 
 
-def timed(call: Callable[[], object]) -> Callable[[], float]:
+def time_call(call: Callable[[], object]) -> Callable[[], float]:
     def seconds() -> float:
         start = time.perf_counter()
         call()
@@ -324,7 +324,7 @@ def test_a_column_against_a_loop(benchmark, table, shape, name):
         return partitions_of(HASHES[name].column(column.offsets, column.data), ANY_PARTITION, sign)
 
     assert ours().tolist() == loop(keys)
-    table.race(benchmark, name, shape, "a loop of C calls", timed(ours), timed(lambda: loop(keys)))
+    table.race(benchmark, name, shape, "a loop of C calls", time_call(ours), time_call(lambda: loop(keys)))
 
 
 @shapes
@@ -337,7 +337,12 @@ def test_a_list_of_keys_against_a_loop(benchmark, table, shape):
 
     assert ours().tolist() == loop(keys)
     table.race(
-        benchmark, "a list of bytes", shape, "a loop of C calls", timed(ours), timed(lambda: loop(keys))
+        benchmark,
+        "a list of bytes",
+        shape,
+        "a loop of C calls",
+        time_call(ours),
+        time_call(lambda: loop(keys)),
     )
 
 
@@ -373,7 +378,7 @@ def test_murmur2_with_other_caches(benchmark, table, kernel, tmp_path, shape, mo
             External(command(), keys_of(shape), folder)
             for command, folder in zip((jvm, clickhouse), folders, strict=True)
         ]
-        calls = (timed(ours), engines[0].seconds, engines[1].seconds, timed(plain_c))
+        calls = (time_call(ours), engines[0].seconds, engines[1].seconds, time_call(plain_c))
         sides = dict(zip(("us", *RIVALS), calls, strict=True))
         for name, walked in kinds().items():
             with caches_beside(program, other, walked) as caches:
@@ -416,7 +421,9 @@ def test_one_key_against_a_bare_c_call(benchmark, table, shape):
         return [murmur2(key, 12) for key in keys]
 
     assert ours() == bare()
-    table.race(benchmark, "partition_for_key", shape, "confluent_kafka.murmur2", timed(ours), timed(bare))
+    table.race(
+        benchmark, "partition_for_key", shape, "confluent_kafka.murmur2", time_call(ours), time_call(bare)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -453,7 +460,7 @@ def test_a_column_against_c(benchmark, table, kernel, shape, name, rule, against
     def theirs():
         kernel.column(rule, column.offsets, column.data, out, 0, 0)
 
-    table.race(benchmark, name, shape, against, timed(ours), timed(theirs))
+    table.race(benchmark, name, shape, against, time_call(ours), time_call(theirs))
     np.testing.assert_array_equal(out, ours())
 
 
@@ -464,7 +471,9 @@ def test_a_column_against_a_copy_of_its_bytes(benchmark, table, shape):
     def ours():
         return HASHES["murmur2"].column(column.offsets, column.data)
 
-    table.race(benchmark, "murmur2", shape, "a copy of the bytes", timed(ours), timed(column.data.copy))
+    table.race(
+        benchmark, "murmur2", shape, "a copy of the bytes", time_call(ours), time_call(column.data.copy)
+    )
 
 
 def test_memory_of_many_keys(benchmark, table):
@@ -487,4 +496,4 @@ def test_one_key_against_the_kernel(benchmark, table, kernel, shape):
         return [kernel.place_murmur2(key, 12) for key in keys]
 
     assert ours() == theirs()
-    table.race(benchmark, "partition_for_key", shape, "a kernel in C", timed(ours), timed(theirs))
+    table.race(benchmark, "partition_for_key", shape, "a kernel in C", time_call(ours), time_call(theirs))

@@ -128,7 +128,7 @@ def spark(tmp_path_factory) -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="module")
-def keyed(spark, tmp_path_factory) -> Callable[[int], DataFrame]:
+def write_keys(spark, tmp_path_factory) -> Callable[[int], DataFrame]:
     """Rows on disk, as many as asked for."""
     folder = tmp_path_factory.mktemp("rows")
 

@@ -50,7 +50,7 @@ def task_oracle() -> Iterator[Oracle]:
         yield oracle
 
 
-class Timed:
+class RepeatedRequest:
     """The JVM's assignor on a request that the oracle repeats; its last answer is kept."""
 
     name = "the JVM"
@@ -120,7 +120,7 @@ def test_connect(benchmark, table: Table, task_oracle: Oracle, name: str, worker
         "leave": [ids, ids[1:]],
     }
     steps = [{"at": 1_000, **cluster, "members": members} for members in lives[event]]
-    rival = Timed(task_oracle, "connect", {"assignor": name, "max_delay_ms": 0, "steps": steps})
+    rival = RepeatedRequest(task_oracle, "connect", {"assignor": name, "max_delay_ms": 0, "steps": steps})
 
     def our_round() -> float:
         leader = get_assignor(name) if name == "connect-eager" else get_assignor(name, max_delay_ms=0)
@@ -159,7 +159,7 @@ def test_streams_groups(benchmark, table: Table, members: int, event: str):  # n
             )
         ]
         step["members"] = [*carried, everybody[-1]] if event == "join" else carried[1:]
-    rival = Timed(table.oracle, "streams", step)
+    rival = RepeatedRequest(table.oracle, "streams", step)
     group = streams_group(step)
     table.run(
         benchmark,
@@ -193,7 +193,7 @@ def test_streams_applications(benchmark, table: Table, task_oracle: Oracle, memb
             for process, active, standby in answer
         ]
         step["processes"] = [*carried, everybody[-1]] if event == "join" else carried[1:]
-    rival = Timed(task_oracle, "streams", {"settings": settings, **step})
+    rival = RepeatedRequest(task_oracle, "streams", {"settings": settings, **step})
     group = streams_application(settings, step)
     table.run(
         benchmark,
@@ -225,7 +225,9 @@ def test_classic_sticky_applications(benchmark, table: Table, task_oracle: Oracl
             for active, standby in [(answer.active[each["id"]], answer.standby[each["id"]])]
         ]
         step["processes"] = [*carried, everybody[-1]] if event == "join" else carried[1:]
-    rival = Timed(task_oracle, "sticky", {"settings": settings, **step}, warm_up=1)  # a round takes 20 s
+    rival = RepeatedRequest(
+        task_oracle, "sticky", {"settings": settings, **step}, warm_up=1
+    )  # a round takes 20 s
     group = streams_application(settings, step)
     table.run(
         benchmark,

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 
 from assignors.state import GroupState, MemberIdentity
 from benchmarks.measured import Run, read_runs
-from benchmarks.rebalances.predicting import ASSIGNORS, COSTS, POLL_MS, TOPIC, client_of, measured
+from benchmarks.rebalances.predicting import ASSIGNORS, COSTS, POLL_MS, TOPIC, client_of, measured_figures
 from benchmarks.rebalances.scenarios import MEMBERS, OFF_THE_BEAT, PARTITIONS, SESSION_MS, is_static
 from copartition.groups import snapshot_bytes
 from copartition.shell.main import copartition
@@ -193,7 +193,9 @@ def deploys() -> list[Deploy]:
         for (name, protocol), runs in cells.items():
             file.write_bytes(snapshot_bytes(group(runs[0]), None))
             said = tuple(answers(str(file), options(runs[0])))
-            found.append(Deploy(name, protocol, said, tuple(measured(run).partition_seconds for run in runs)))
+            found.append(
+                Deploy(name, protocol, said, tuple(measured_figures(run).partition_seconds for run in runs))
+            )
     return found
 
 

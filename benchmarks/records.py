@@ -170,11 +170,11 @@ async def produce_unwatched(producer: Any, keys: list[bytes], value: bytes) -> i
 
 
 async def produce_watched(producer: Any, keys: list[bytes], value: bytes) -> int:
-    def delivered(_error: object, _message: object) -> None:
+    def on_delivery(_error: object, _message: object) -> None:
         pass
 
     for key in keys:
-        producer.produce(TOPIC, value=value, key=key, on_delivery=delivered)
+        producer.produce(TOPIC, value=value, key=key, on_delivery=on_delivery)
     produced = time.thread_time_ns()
     producer.flush()
     return produced

@@ -213,24 +213,24 @@ def batches(bench: Bench) -> None:
 
         return df.writeStream.foreachBatch(write)
 
-    def placed(df: DataFrame) -> DataFrame:
+    def place(df: DataFrame) -> DataFrame:
         return df.select("*", kafka_partition("key", count, spread_by=("value",)))
 
     # By default each task of the connector waited for half a second in a fetch here, though its records were
     # there. What else reads with the connector has this setting, too.
     soon = {"kafka.fetch.max.wait.ms": "10"}
     ways = {
-        "connector to connector": straight(placed(read("kafka")), "kafka"),
-        "connector to connector, fetch.max.wait.ms=10": straight(placed(read("kafka", **soon)), "kafka"),
-        "connector to connector, routed": straight(route(placed(read("kafka")), count), "kafka"),
-        "connector to ours": straight(placed(read("kafka", **soon)), "copartition"),
-        "ours to ours": straight(placed(read("copartition")), "copartition"),
-        "ours to ours, routed": straight(route(placed(read("copartition")), count), "copartition"),
+        "connector to connector": straight(place(read("kafka")), "kafka"),
+        "connector to connector, fetch.max.wait.ms=10": straight(place(read("kafka", **soon)), "kafka"),
+        "connector to connector, routed": straight(route(place(read("kafka")), count), "kafka"),
+        "connector to ours": straight(place(read("kafka", **soon)), "copartition"),
+        "ours to ours": straight(place(read("copartition")), "copartition"),
+        "ours to ours, routed": straight(route(place(read("copartition")), count), "copartition"),
         "connector to exactly once": foreach(read("kafka", **soon)),
         "ours to exactly once": foreach(read("copartition")),
     }
     ways["ours to ours, route(tasks=2)"] = straight(
-        route(placed(read("copartition")), count, tasks=2), "copartition"
+        route(place(read("copartition")), count, tasks=2), "copartition"
     )
     chosen = {
         name: writer.option("checkpointLocation", f"{bench.folder}/checkpoint-{next(bench.ids)}")

@@ -113,10 +113,10 @@ class Stopwatch:
         return len(self._client)
 
     def __getattr__(self, name: str) -> Any:
-        return timed(getattr(self._client, name), name, self._taken)
+        return time_calls(getattr(self._client, name), name, self._taken)
 
 
-def timed(call: Callable[..., Any], name: str, taken: dict[str, list[float]]) -> Callable[..., Any]:
+def time_calls(call: Callable[..., Any], name: str, taken: dict[str, list[float]]) -> Callable[..., Any]:
     def run(*arguments: Any, **named: Any) -> Any:
         begun = time.perf_counter()
         try:
@@ -138,14 +138,14 @@ def a_small_task(servers: str, topic: str) -> None:
         }
     )
     taken: dict[str, list[float]] = {}
-    vars(writing)["end_dropped"] = timed(half_done.end_dropped, "end_dropped", taken)
+    vars(writing)["end_dropped"] = time_calls(half_done.end_dropped, "end_dropped", taken)
     module: Any = confluent_kafka
     for kind in ("Producer", "Consumer"):
         made = getattr(module, kind)
         setattr(module, kind, lambda config, made=made: Stopwatch(made(config), taken))
     processor = []
     for version in range(1 + TASKS):
-        write = timed(writing.write_partition, "all", taken)
+        write = time_calls(writing.write_partition, "all", taken)
         begun = time.process_time()
         write([rows], replace(target, version=version), 1)
         processor.append(1000 * (time.process_time() - begun))

@@ -29,7 +29,7 @@ svg {{ background: #0d1117; fill: #f0f6fc }} .bar {{ fill: #21262d }} .dim {{ fi
 """
 
 
-def printed() -> str:
+def print_in_colours() -> str:
     """Return what the command prints, with its colours."""
     shape = ("--color", "always", "--width", str(COLUMNS))
     told = CliRunner().invoke(diff, [str(CAPTURE), *ARGUMENTS, *shape], prog_name="assignment-diff")
@@ -39,7 +39,7 @@ def printed() -> str:
 def lines() -> list[str]:
     """Return the lines of the picture: the command, and what it prints, cut to the columns at blanks."""
     shown = [f"\x1b[1m$ assignment-diff {CAPTURE.name} {' '.join(ARGUMENTS)}\x1b[0m"]
-    for line in printed().rstrip("\n").split("\n"):
+    for line in print_in_colours().rstrip("\n").split("\n"):
         while len(re.sub(r"\x1b\[[0-9;]*m", "", line)) > COLUMNS and (cut := line.rfind(" ", 0, COLUMNS)) > 0:
             shown.append(line[:cut])
             line = f"    {line[cut + 1 :]}"  # noqa: PLW2901 - what is left of it

@@ -65,9 +65,7 @@ THROUGH_OTHERS: dict[str, list[str]] = {
     "tests/copartition/assignment_diff/test_checks.py": ["copartition/assignment_diff/summary.py"],
     "tests/copartition/assignment_diff/test_pair.py": ["copartition/groups/source.py"],
     "tests/copartition/simulation/group": [
-        "copartition/simulation/group/classic_client.py",
         "copartition/simulation/group/classic_protocol.py",
-        "copartition/simulation/group/consumer_client.py",
         "copartition/simulation/group/metadata.py",
         "copartition/simulation/group/targets.py",
     ],

@@ -197,13 +197,27 @@ def _worst_topic(reading: NumberedGroup, owner: NDArray[np.intp]) -> tuple[int, 
 
     The worst case is the greatest difference of the two numbers. Both are 0 if no partition is assigned.
     """
-    topics = len(reading.topics)
-    assigned = owner >= 0
-    pairs, amount = np.unique(owner[assigned] * topics + reading.topic_of[assigned], return_counts=True)
-    subscribers = sums(reading.readers.topic, reading.readers.members[reading.readers.kind], topics)
-    share = -(-reading.counts // subscribers)
+    readers, assigned = reading.readers, owner >= 0
+    subscribers = sums(readers.topic, readers.members[readers.kind], len(reading.topics))
+    return worst_spread(owner[assigned], reading.topic_of[assigned], -(-reading.counts // subscribers))
+
+
+def worst_spread(
+    owner: NDArray[np.integer], topic: NDArray[np.integer], share: NDArray[np.int64]
+) -> tuple[int, int]:
+    """Return how many partitions of a topic a member has, and the topic's fair share, in the worst case.
+
+    The worst case is the one furthest above its share; of several, the one with the most partitions. Both
+    numbers are 0 without a partition.
+
+    Args:
+        owner: the member of each partition that has one, a number from 0 on.
+        topic: the topic of each of these partitions, an index into `share`.
+        share: the fair share of each topic: its partitions over its subscribers, rounded up.
+    """
+    pairs, amount = np.unique(owner.astype(np.int64) * len(share) + topic, return_counts=True)
     if not len(pairs):
         return 0, 0
-    fair = share[pairs % topics]
+    fair = share[pairs % len(share)]
     worst = int(np.lexsort((amount, amount - fair))[-1])
     return int(amount[worst]), int(fair[worst])

@@ -102,7 +102,7 @@ class _Plan(RackAwareApplication):
         _loads: the load of each process; up to date after each `_give`.
         _previous_active: the process that ran each task.
         _previous_state: the processes that have state of each task.
-        _before: the active tasks of each process before racks moved any.
+        _before: task -> the active tasks of its process before racks moved any, itself among them.
 
     Raises:
         AssignorError: there are no members, or more pairs of tasks than a 32-bit integer can count.
@@ -128,7 +128,7 @@ class _Plan(RackAwareApplication):
         self._holders: list[list[int]] = [[] for _ in self.tasks]
         # Java copies the processes from one HashMap into another one, so the order changes twice.
         self.order = self._order(self._order(self.in_turn))
-        self._before: list[set[int]] = []
+        self._before: dict[int, set[int]] = {}
         owned = {(member.process_id, task) for member in group.members for task in member.active}
         self._previous_active: dict[int, int] = {}
         previous_state: dict[int, list[int]] = defaultdict(list)
@@ -174,7 +174,9 @@ class _Plan(RackAwareApplication):
 
         The racks of changelogs count, too.
         """
-        self._before = [set(process.active) for process in self.processes]
+        for client in self.processes:
+            together = set(client.active)
+            self._before.update((task, together) for task in together)
         crossings = self.crossings(
             lambda subtopology: (*subtopology.source_topics, *subtopology.changelog_topics)
         )
@@ -270,7 +272,7 @@ class _Plan(RackAwareApplication):
         """
         holders = [self.processes[holder] for holder in self._holders[task]]
         met = set[int]().union(
-            *(some for some in self._before if task in some),
+            self._before.get(task, ()),
             *(
                 holder.standby if task in holder.active else holder.active | holder.standby
                 for holder in holders

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from benchmarks.audits.asking import audit
 from benchmarks.audits.cells import CELLS
-from benchmarks.audits.comparing import Named
+from benchmarks.audits.comparing import AuditBesideTruth
 from benchmarks.audits.page import page
-from benchmarks.audits.recording import phase_ends, record, recorded
+from benchmarks.audits.recording import phase_ends, record, record_topics
 from benchmarks.audits.truth import Written
 
 COMPARED = Path(__file__).parents[1] / "audits.md"
@@ -25,12 +25,12 @@ def main() -> None:
     options.add_argument("--compare", action="store_true", help="only audit again what was recorded")
     if not options.parse_args().compare:
         record(CELLS)
-    COMPARED.write_text(page([Named(topic, audit(topic)) for topic in written()]))
+    COMPARED.write_text(page([AuditBesideTruth(topic, audit(topic)) for topic in written()]))
 
 
 def written() -> list[Written]:
     """The topics that were recorded."""
-    tables, ends = recorded(), phase_ends()
+    tables, ends = record_topics(), phase_ends()
     return [Written.of(cell, tables[cell.topic], ends[cell.topic]) for cell in CELLS]
 
 

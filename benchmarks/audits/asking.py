@@ -33,7 +33,7 @@ def audit(topic: Written, batch: int | None = None) -> TopicAudit:
         order = np.argsort(topic.records.offset, kind="stable")
         for start in range(0, len(order), batch):
             tally.add(pick_records(topic.records, order[start : start + batch]))
-    return _concluded(topic, tally)
+    return _conclude(topic, tally)
 
 
 def audit_apart(topic: Written) -> TopicAudit:
@@ -50,10 +50,10 @@ def audit_apart(topic: Written) -> TopicAudit:
         part = known.empty_copy()
         part.add(pick_records(topic.records, np.flatnonzero(topic.records.partition == partition)))
         tally.merge(Tally.load(part.dump()))
-    return _concluded(topic, tally)
+    return _conclude(topic, tally)
 
 
-def _concluded(topic: Written, tally: Tally) -> TopicAudit:
+def _conclude(topic: Written, tally: Tally) -> TopicAudit:
     rows, partitions = len(topic.keyed), tuple(range(topic.num_partitions))
     coverage = Coverage("full", rows, rows, partitions, "every record")
     forms = count_forms(topic.records.keys).forms()

@@ -82,7 +82,7 @@ def _turns(*phases: tuple[str, int]) -> Cell:
     return Cell("taken over", tuple(Phase(count, {client: 10}) for client, count in phases))
 
 
-def _mixed(partitions: int, one: str, other: str, share: int) -> Cell:
+def _mix(partitions: int, one: str, other: str, share: int) -> Cell:
     return Cell("mixed", (Phase(partitions, {one: 10 - share, other: share}),))
 
 
@@ -107,7 +107,7 @@ CELLS = [
     _turns(("sarama", 6), ("franz-go", 10)),
     _turns(("java", 6), ("kafka-python", 6)),
     *(
-        _mixed(6, *pair, share)
+        _mix(6, *pair, share)
         for pair, share in product(
             (
                 ("java", "librdkafka"),
@@ -120,7 +120,7 @@ CELLS = [
             (1, 5),
         )
     ),
-    _mixed(8, "java", "platformatic", 5),
+    _mix(8, "java", "platformatic", 5),
     Cell("mixed", (Phase(6, {"java": 10}), Phase(12, {"java": 5, "librdkafka": 5}))),
     *(_alone("keys", client, 6, keys="one schema id") for client in ("java", "librdkafka", "kafkajs")),
     _alone("keys", "java", 6, keys="another schema id"),

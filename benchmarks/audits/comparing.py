@@ -40,7 +40,7 @@ def alike(one: Rule) -> frozenset[str]:
 
 
 @dataclass(frozen=True)
-class Named:
+class AuditBesideTruth:
     """An audit beside the truth.
 
     Attributes:

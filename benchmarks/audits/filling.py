@@ -15,7 +15,7 @@ POLL_EVERY = 10_000
 PATIENCE_S = 120
 
 
-def filled(broker: Kafka, partitions: int, records: Iterable[Mapping[str, Any]]) -> str:
+def fill_topic(broker: Kafka, partitions: int, records: Iterable[Mapping[str, Any]]) -> str:
     """A new topic that has these records.
 
     Args:

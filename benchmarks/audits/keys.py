@@ -22,7 +22,7 @@ def _text(order: int) -> bytes:
     return b"order-%d" % order
 
 
-def _framed(schema_id: int, key: bytes) -> bytes:
+def _frame_key(schema_id: int, key: bytes) -> bytes:
     """A key as a schema registry's serializers write it."""
     return b"\0" + schema_id.to_bytes(4, "big") + key
 
@@ -51,10 +51,10 @@ class Keys(NamedTuple):
 
 KEYS = {
     "text": Keys(lambda drawn: _text(_order(drawn)), "text"),
-    "one schema id": Keys(lambda drawn: _framed(7, _text(_order(drawn))), "registry", (7,)),
-    "another schema id": Keys(lambda drawn: _framed(9, _text(_order(drawn))), "registry", (9,)),
+    "one schema id": Keys(lambda drawn: _frame_key(7, _text(_order(drawn))), "registry", (7,)),
+    "another schema id": Keys(lambda drawn: _frame_key(9, _text(_order(drawn))), "registry", (9,)),
     "two schema ids": Keys(
-        lambda drawn: _framed(drawn.choice((7, 9)), _text(_order(drawn))), "registry", (7, 9)
+        lambda drawn: _frame_key(drawn.choice((7, 9)), _text(_order(drawn))), "registry", (7, 9)
     ),
     "decimal": Keys(lambda drawn: b"%d" % _order(drawn), "decimal"),
     "int32": Keys(lambda drawn: _order(drawn).to_bytes(4, "big"), "int32"),
@@ -94,7 +94,7 @@ def _meanings() -> dict[bytes, Meaning]:
             "uuid": number.bytes,
             "uuid-text": str(number).encode(),
         }
-        spelled |= {f"registry {each}": _framed(each, text) for each in (7, 9)}
+        spelled |= {f"registry {each}": _frame_key(each, text) for each in (7, 9)}
         spelled |= {f"int{8 * size}": order.to_bytes(size, "big") for size in (4, 8)}
         spelled |= {f"json {spaced}": _json(order, spaced=spaced) for spaced in (False, True)}
         meant.update({key: Meaning(order, name) for name, key in spelled.items()})

@@ -12,7 +12,7 @@ from benchmarks.audits.truth import broken
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from benchmarks.audits.comparing import Named
+    from benchmarks.audits.comparing import AuditBesideTruth
     from copartition.audit.topic_audit import Writer
 
 HEAD = """\
@@ -23,7 +23,7 @@ wrote them was not told. Made by `python -m benchmarks.audits --compare`.
 """
 
 
-class Joined(NamedTuple):
+class JoinVerdictOf(NamedTuple):
     """Two topics and what was said of their join.
 
     Attributes:
@@ -39,11 +39,11 @@ class Joined(NamedTuple):
     open: tuple[str, ...]
 
 
-def joined(named: Iterable[tuple[Named, Named]]) -> Iterator[Joined]:
+def judge_joins(named: Iterable[tuple[AuditBesideTruth, AuditBesideTruth]]) -> Iterator[JoinVerdictOf]:
     """The verdict on each of these pairs."""
     for one, other in named:
         verdict = check(one.topic, other.topic, (one.audit, other.audit))
-        yield Joined(
+        yield JoinVerdictOf(
             verdict.topics,
             broken(one.topic, other.topic),
             verdict.answer,
@@ -51,12 +51,12 @@ def joined(named: Iterable[tuple[Named, Named]]) -> Iterator[Joined]:
         )
 
 
-def page(named: Sequence[Named]) -> str:
+def page(named: Sequence[AuditBesideTruth]) -> str:
     """The whole page."""
-    return "\n".join([HEAD, *_topics(named), "", *_joins(list(joined(combinations(named, 2)))), ""])
+    return "\n".join([HEAD, *_topics(named), "", *_joins(list(judge_joins(combinations(named, 2)))), ""])
 
 
-def topic_rows(named: Sequence[Named]) -> list[str]:
+def topic_rows(named: Sequence[AuditBesideTruth]) -> list[str]:
     """A row a topic."""
     rows = []
     for each in named:
@@ -77,7 +77,7 @@ def topic_rows(named: Sequence[Named]) -> list[str]:
     return rows
 
 
-def _topics(named: Sequence[Named]) -> Iterator[str]:
+def _topics(named: Sequence[AuditBesideTruth]) -> Iterator[str]:
     counted = Counter((each.expected, not each.faults) for each in named)
     right = sum(number for (_, fine), number in counted.items() if fine)
     yield f"## {len(named)} topics, {right} named rightly\n"
@@ -95,7 +95,7 @@ def _written(writer: Writer) -> str:
     return f"{writer.profile} over {writer.num_partitions}"
 
 
-def _joins(joins: Sequence[Joined]) -> Iterator[str]:
+def _joins(joins: Sequence[JoinVerdictOf]) -> Iterator[str]:
     counted = Counter((each.broken, each.answer) for each in joins)
     answers = ("yes", "no", "unknown")
     yield f"## {len(joins):,} joins: {counted[True, 'yes']} wrong yes, {counted[False, 'no']} wrong no\n"

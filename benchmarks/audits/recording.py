@@ -55,7 +55,7 @@ def as_table(topic: str, columns: Columns) -> pa.Table:
     return pa.table([pa.array([topic] * len(columns.offset), SCHEMA.types[0]), *columns], schema=SCHEMA)
 
 
-def recorded() -> dict[str, pa.Table]:
+def record_topics() -> dict[str, pa.Table]:
     """The records of each topic, by partition and offset."""
     table = pq.read_table(RECORDED, schema=SCHEMA)
     return {

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from benchmarks.connect.cells import CELLS, CONNECTORS, DELAY_MS, HEARTBEAT_MS, SESSION_MS
 from benchmarks.connect.predicting import (
+    answers_of_leaders,
     before,
-    led,
-    measured,
-    predicted,
+    measured_rounds,
+    predicted_rounds,
     windows,
 )
 from benchmarks.measured import versions
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedRebalance:
     """A rebalance.
 
     Attributes:
@@ -64,7 +64,7 @@ class Window:
 
     cell: str
     what: str
-    rounds: list[Compared]
+    rounds: list[ComparedRebalance]
     down: tuple[float | None, float | None]
 
     @property
@@ -75,20 +75,20 @@ class Window:
 
 def same(one: Round, other: Round) -> bool:
     """Whether after both each process runs the same and stops the same."""
-    return _sorted(one.runs) == _sorted(other.runs) and _sorted(one.revoked) == _sorted(other.revoked)
+    return _in_order(one.runs) == _in_order(other.runs) and _in_order(one.revoked) == _in_order(other.revoked)
 
 
-def compared(run: Run) -> list[Window]:
+def compare_windows(run: Run) -> list[Window]:
     """The windows of a cluster."""
     found = []
     for window, start, end in windows(run):
-        was, said = measured(run, start, end), predicted(run, window, start, end)
+        was, said = measured_rounds(run, start, end), predicted_rounds(run, window, start, end)
         gone = {
             what.partition(" ")[2]: at - start for at, what in window if what.startswith(("leave ", "crash "))
         }
         runs = before(run, start)
         text = ", ".join(what.replace(".1", "") for _, what in window)
-        pairs = [Compared(*pair) for pair in zip_longest(said, was)]
+        pairs = [ComparedRebalance(*pair) for pair in zip_longest(said, was)]
         found.append(Window(run["cell"], text, pairs, (down(runs, gone, said), down(runs, gone, was))))
     return found
 
@@ -122,16 +122,16 @@ def differences(run: Run) -> list[tuple[Round, Round, float]]:
     """Generations in which our rule answers otherwise than the leader did, as `led` has them."""
     return [
         (said, was, apart_ms)
-        for said, was, apart_ms in led(run)
+        for said, was, apart_ms in answers_of_leaders(run)
         if not same(said, was) or abs(said.delay_ms - was.delay_ms) > apart_ms
     ]
 
 
 def page(runs: Sequence[Run]) -> str:
     """The page."""
-    found = [window for run in runs for window in compared(run)]
+    found = [window for run in runs for window in compare_windows(run)]
     rounds = [each for window in found for each in window.rounds]
-    generations = sum(1 for run in runs for _ in led(run))
+    generations = sum(1 for run in runs for _ in answers_of_leaders(run))
     lines = [
         PAGE.format(
             clusters=len(runs),
@@ -197,7 +197,7 @@ def _shares(each: Round | None) -> str:
     )
 
 
-def _sorted(lists: Mapping[str, Tasks]) -> dict[str, Tasks]:
+def _in_order(lists: Mapping[str, Tasks]) -> dict[str, Tasks]:
     return {process: sorted(tasks) for process, tasks in lists.items()}
 
 

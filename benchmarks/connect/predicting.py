@@ -55,7 +55,7 @@ def windows(run: Run) -> Iterator[tuple[list[tuple[float, str]], float, float]]:
         yield [(at, what) for at, what in window], start, end
 
 
-def measured(run: Run, start: float, end: float) -> list[Round]:
+def measured_rounds(run: Run, start: float, end: float) -> list[Round]:
     """The rounds of a window as they were."""
     return [_round(row, start) for row in run["rounds"] if start <= row["at"] < end and row["counts"]]
 
@@ -130,7 +130,7 @@ class Leaders:
         return ConnectIncrementalAssignor(max_delay_ms=self._cell.delay_ms)
 
 
-def led(run: Run) -> Iterator[tuple[Round, Round, float]]:
+def answers_of_leaders(run: Run) -> Iterator[tuple[Round, Round, float]]:
     """What our rule answers as the leader of each generation, from what that leader got.
 
     With each pair comes how far apart the two delays may be, in ms: what is left of a delay depends on when
@@ -139,7 +139,7 @@ def led(run: Run) -> Iterator[tuple[Round, Round, float]]:
     leaders = Leaders(CLUSTERS[run["cell"]])
     apart_ms = 1.0
     for row in run["rounds"]:
-        said = _led(run, leaders, row)
+        said = _answer_of_leader(run, leaders, row)
         if said is None:
             continue
         apart_ms += 1000 * (row["at"] - row["told"])
@@ -157,7 +157,7 @@ def _earlier(run: Run, start: float) -> list[Row]:
     return [row for row in run["rounds"] if row["at"] < start]
 
 
-def predicted(run: Run, window: list[tuple[float, str]], start: float, end: float) -> list[Round]:
+def predicted_rounds(run: Run, window: list[tuple[float, str]], start: float, end: float) -> list[Round]:
     """The rounds of a window: when they come is what `simulate` says, who runs what is the rule's answer.
 
     Known are the cluster as it was when the window began, what was done, when a worker first spoke to the
@@ -167,7 +167,7 @@ def predicted(run: Run, window: list[tuple[float, str]], start: float, end: floa
     earlier = _earlier(run, start)
     last = earlier[-1]
     for row in earlier:
-        answer = _led(run, leaders, row)
+        answer = _answer_of_leader(run, leaders, row)
     runs = answer.runs if answer else {}  # in the order in which workers will report it
     ids = {process: member for row in run["rounds"] for member, process, _ in row["members"]}
     leader, generation = last["leader"], last["generation"]
@@ -260,7 +260,7 @@ def _next_beat(run: Run, process: str, start: float, assigned: float) -> float:
     return max(last + HEARTBEAT_MS / 1000 - start, LATE_S)
 
 
-def _led(run: Run, leaders: Leaders, row: Row) -> Round | None:
+def _answer_of_leader(run: Run, leaders: Leaders, row: Row) -> Round | None:
     """What our rule answers; None where the leader assigned nothing."""
     if not row["assigns"]:
         leaders.note([process for _, process, _ in row["members"]], row["generation"])

@@ -30,7 +30,7 @@ class Answer:
     error: int
 
 
-def reported(metadata: bytes) -> Tasks:
+def reported_tasks(metadata: bytes) -> Tasks:
     """What a worker runs as it joins, by the metadata in its JoinGroup."""
     source = _Bytes(metadata)
     version = source.number("h")

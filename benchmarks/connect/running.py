@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import Consumer, TopicPartition
 
 from benchmarks.connect.cells import CONNECTORS, LATER
-from benchmarks.connect.protocol import answer, reported
+from benchmarks.connect.protocol import answer, reported_tasks
 from benchmarks.connect.workers import WORKERS, Worker
 from benchmarks.rebalances.broker_log import Decision, Request, read_log, recording_broker
 
@@ -223,7 +223,7 @@ def _rounds(group: str, log: list[Request]) -> list[Run]:
             continue
         join = joined[generation]
         owned = {
-            member["memberId"]: reported(base64.b64decode(member["metadata"]))
+            member["memberId"]: reported_tasks(base64.b64decode(member["metadata"]))
             for member in join.response["members"]
         }
         answers = {

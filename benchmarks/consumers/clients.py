@@ -40,7 +40,7 @@ class Client:
     names: dict[str, str] = field(default_factory=dict)
     strategies: dict[str, str] = field(default_factory=dict)
 
-    def named(self, config: dict[str, str | int]) -> dict[str, str | int]:
+    def own_names(self, config: dict[str, str | int]) -> dict[str, str | int]:
         """A configuration in librdkafka's words, in this client's."""
         named = {self.names.get(name, name): value for name, value in config.items()}
         if (strategy := named.get(STRATEGY)) is not None:

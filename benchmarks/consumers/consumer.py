@@ -46,7 +46,7 @@ def reporter(event: str, first: dict[str, int]) -> Any:
     return callback
 
 
-def committed(error: KafkaError | None, _: list[TopicPartition]) -> None:
+def note_commit(error: KafkaError | None, _: list[TopicPartition]) -> None:
     say("commit", error=error.name() if error else None)
 
 
@@ -76,7 +76,7 @@ def main() -> None:
     if lines.get() != "start":
         return
     say("start")
-    consumer = Consumer({**settings["config"], "on_commit": committed})
+    consumer = Consumer({**settings["config"], "on_commit": note_commit})
     first = settings.get("first", {})
 
     def subscribe() -> None:

@@ -40,10 +40,10 @@ def main() -> None:
     for part in producers and (chosen.parts or PARTS):
         for row in PARTS[part](producers):
             print(json.dumps(row), flush=True)
-            save({_key(each): each for each in [*saved(), row]})
+            save({_key(each): each for each in [*read_saved(), row]})
     for producer in producers.values():
         producer.close()
-    PAGE.write_text(page(saved()))
+    PAGE.write_text(page(read_saved()))
 
 
 def requests(producers: Mapping[Client, Sending]) -> Iterator[Json]:
@@ -63,7 +63,7 @@ def in_transactions(_: Mapping[Client, Sending]) -> Iterator[Json]:
             yield {"transaction": name, "kafka": broker.version, **transactions.measure(name, proxy, kafka)}
 
 
-def paused(producers: Mapping[Client, Sending]) -> Iterator[Json]:
+def pause_broker(producers: Mapping[Client, Sending]) -> Iterator[Json]:
     """A broker that stands still."""
     with Broker() as broker:
         for cell in brokers_down.cells():
@@ -72,7 +72,7 @@ def paused(producers: Mapping[Client, Sending]) -> Iterator[Json]:
                 yield _row(cell, producer, broker, brokers_down.measure_paused(cell, producer, broker))
 
 
-def killed(producers: Mapping[Client, Sending]) -> Iterator[Json]:
+def kill_leaders(producers: Mapping[Client, Sending]) -> Iterator[Json]:
     """Leaders that are killed."""
     with Broker(brokers_down.SETTINGS, racks=brokers_down.NODES) as broker:
         for cell in brokers_down.cells():
@@ -84,8 +84,8 @@ def killed(producers: Mapping[Client, Sending]) -> Iterator[Json]:
 PARTS: dict[str, Callable[[Mapping[Client, Sending]], Iterator[Json]]] = {
     "requests": requests,
     "transactions": in_transactions,
-    "paused": paused,
-    "killed": killed,
+    "paused": pause_broker,
+    "killed": kill_leaders,
 }
 
 
@@ -101,7 +101,7 @@ def _row(cell: cells.Cell, producer: Sending, broker: Broker, result: DeliveryRe
     }
 
 
-def saved() -> list[Json]:
+def read_saved() -> list[Json]:
     """What was measured."""
     return json.loads(MEASURED.read_text()) if MEASURED.exists() else []
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from benchmarks.delivery.cells import BATCHES, Cell, log, log_and_outcomes, settled, wait_for_more
+from benchmarks.delivery.cells import BATCHES, Cell, log, log_and_outcomes, wait_for_more, with_short_times
 from copartition.models import DeliveryResult, Faults, simulate_delivery
 from tests.support.broker import Broker, Kafka
 
@@ -40,8 +40,8 @@ MODEL = {
 def cells() -> Iterator[Cell]:
     """Both clients with and without idempotence, and what they wait for."""
     settings = (
-        settled(),
-        *(settled(enable_idempotence=False, acks=acks) for acks in ("all", "1", "0")),
+        with_short_times(),
+        *(with_short_times(enable_idempotence=False, acks=acks) for acks in ("all", "1", "0")),
     )
     clients: tuple[Client, ...] = ("java", "librdkafka")
     for fault in MODEL:

@@ -44,9 +44,9 @@ class Cell:
 def cells() -> Iterator[Cell]:
     """Every combination that a client accepts and in which the fault can happen."""
     settings = [
-        *(settled(max_in_flight_requests_per_connection=most) for most in (1, 5)),
+        *(with_short_times(max_in_flight_requests_per_connection=most) for most in (1, 5)),
         *(
-            settled(
+            with_short_times(
                 enable_idempotence=False,
                 acks=acks,
                 max_in_flight_requests_per_connection=most,
@@ -62,7 +62,7 @@ def cells() -> Iterator[Cell]:
             yield Cell(client, chosen, fault)
 
 
-def settled(**settings: Any) -> DeliverySettings:
+def with_short_times(**settings: Any) -> DeliverySettings:
     """These settings, and times short enough to wait for."""
     return DeliverySettings(request_timeout_ms=2_000, delivery_timeout_ms=5_000, **settings)
 

@@ -78,7 +78,9 @@ class Librdkafka:
     def send(self, first: int, end: int) -> None:
         for number in range(first, end):
             try:
-                self._producer.produce(self._topic, b"%d" % number, partition=0, on_delivery=self._delivered)
+                self._producer.produce(
+                    self._topic, b"%d" % number, partition=0, on_delivery=self._on_delivery
+                )
             except KafkaException:  # it has come to a fatal error, and takes no more
                 self._told[number] = False
 
@@ -91,7 +93,7 @@ class Librdkafka:
     def close(self) -> None:
         pass
 
-    def _delivered(self, error: object, message: Message) -> None:
+    def _on_delivery(self, error: object, message: Message) -> None:
         self._told[int(message.value() or b"")] = error is None
 
 

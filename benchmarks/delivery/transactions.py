@@ -146,10 +146,10 @@ def _end(kafka: Kafka, topic: str, since: float) -> Seen:
     while stable() <= RECORDS:
         time.sleep(0.05)
     open_s = time.monotonic() - since
-    return {"aborted": not _committed(kafka, topic), "open_s": round(open_s, 1)}
+    return {"aborted": not _committed_end(kafka, topic), "open_s": round(open_s, 1)}
 
 
-def _committed(kafka: Kafka, topic: str) -> int:
+def _committed_end(kafka: Kafka, topic: str) -> int:
     consumer = Consumer(
         {
             "bootstrap.servers": kafka.bootstrap_servers,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from benchmarks.drills.stage import Stage
 
 
-class Happened(NamedTuple):
+class Outcome(NamedTuple):
     """What came after the answers.
 
     Attributes:
@@ -45,7 +45,7 @@ class Drill:
 
     name: str
     state: str
-    walk: Callable[[Stage], Happened]
+    walk: Callable[[Stage], Outcome]
     rules: tuple[Rule, ...]
     settings: str = ""
     java_options: tuple[str, ...] = ()

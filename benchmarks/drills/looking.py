@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AclOperation, ResourceType
 
 from benchmarks.consumers.clients import AIOKAFKA, KAFKA_PYTHON
-from benchmarks.drills.drill import Drill, Happened
+from benchmarks.drills.drill import Drill, Outcome
 from benchmarks.drills.judging import figure, never, no_ok, same_balance, says
 from benchmarks.drills.migrating import NAMES
 from benchmarks.drills.stage import UNIFORM, strategies
@@ -70,7 +70,7 @@ def _allow(stage: Stage, kind: ResourceType, name: str) -> None:
 # Answers without evidence ----------------------------------------------------------------------------------
 
 
-def transactions_of_a_guest(stage: Stage) -> Happened:
+def transactions_of_a_guest(stage: Stage) -> Outcome:
     """Ask as a user without rights while a transaction is open for too long."""
     stage.create(3)
     settings = {"bootstrap.servers": stage.servers, "transactional.id": "payments-1", "log_level": 0}
@@ -84,14 +84,14 @@ def transactions_of_a_guest(stage: Stage) -> Happened:
     stage.ask("transactions", *limit, *GUEST, servers=_users(stage))
     seen = stage.ask("transactions", *limit)
     producer.abort_transaction(30)
-    return Happened(
+    return Outcome(
         "the same question was asked as a user with all rights",
         f"that answer ends with {seen.code}: {seen.headline}",
         {"a transaction is open for too long": seen.code == 1},
     )
 
 
-def doctor_of_a_guest(stage: Stage) -> Happened:
+def doctor_of_a_guest(stage: Stage) -> Outcome:
     """Ask as a user who may see the group, and neither its topic nor its lag."""
     stage.create(3)
     stage.commit(0)
@@ -100,31 +100,31 @@ def doctor_of_a_guest(stage: Stage) -> Happened:
     _allow(stage, ResourceType.GROUP, stage.group)
     stage.ask("doctor", stage.group, *SOON, *GUEST, servers=_users(stage))
     seen = stage.ask("doctor", stage.group, *SOON, "--lag", "1000")
-    return Happened(
+    return Outcome(
         "the same question was asked as a user with all rights",
         f"{WAITING:,} records wait, and that answer ends with {seen.code}",
         {"records wait": WAITING},
     )
 
 
-def two_owners(stage: Stage) -> Happened:
+def two_owners(stage: Stage) -> Outcome:
     """Ask about a file to which two captures were appended."""
     stage.create(6)
     stage.form(NAMES[:1], strategies("range"))
     file = stage.folder / "group.txt"
-    captured = _described(stage)
+    captured = _describe(stage)
     stage.form(NAMES[1:], strategies("range"))
-    file.write_text(captured + "\n".join(_described(stage).splitlines()[2:]) + "\n")
+    file.write_text(captured + "\n".join(_describe(stage).splitlines()[2:]) + "\n")
     stage.ask("doctor", file.name, on_cluster=False)
     stage.ask("diff", file.name, on_cluster=False)
-    return Happened(
+    return Outcome(
         "kafka-consumer-groups.sh --describe was appended to one file twice, before and after two joins",
         "four of six partitions have two owners in the file",
         {"partitions have two owners": 4},
     )
 
 
-def _described(stage: Stage) -> str:
+def _describe(stage: Stage) -> str:
     """What kafka-consumer-groups.sh prints of the group."""
     tool = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
     command = ["java", "-cp", f"{jars.fetch(POM)}/*", tool, "--bootstrap-server", stage.servers]
@@ -132,7 +132,7 @@ def _described(stage: Stage) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def empty_group(stage: Stage) -> Happened:
+def empty_group(stage: Stage) -> Outcome:
     """Ask about a group whose members have all left, while records wait."""
     stage.create(6)
     stage.form(NAMES, strategies("range"), KAFKA_PYTHON)
@@ -142,10 +142,10 @@ def empty_group(stage: Stage) -> Happened:
         stage.close(name)
     stage.write(600)
     stage.ask("doctor", stage.group, *SOON)
-    return Happened("nothing", "no member is there, and 600 records wait", {"the group is empty": True})
+    return Outcome("nothing", "no member is there, and 600 records wait", {"the group is empty": True})
 
 
-def unequal_loads(stage: Stage) -> Happened:
+def unequal_loads(stage: Stage) -> Outcome:
     """Ask two commands about a range group whose last member has 1 partition and the others 4."""
     for name, partitions in {"orders": 4, "payments": 3, "refunds": 3, "returns": 3}.items():
         stage.create(partitions, name)
@@ -154,13 +154,13 @@ def unequal_loads(stage: Stage) -> Happened:
     stage.ask("doctor", stage.group, *SOON)
     stage.ask("diff", stage.live)
     loads = sorted(Counter(owners.values()).values())
-    return Happened("nothing", f"the members have {loads} partitions", {"loads": loads})
+    return Outcome("nothing", f"the members have {loads} partitions", {"loads": loads})
 
 
 # Advice that fits ----------------------------------------------------------------------------------------
 
 
-def crash_loop(stage: Stage) -> Happened:
+def crash_loop(stage: Stage) -> Outcome:
     """Ask while a member is killed and started again and again, and its ghosts keep partitions."""
     stage.create(4)
     stage.form(NAMES, UNIFORM)
@@ -172,14 +172,14 @@ def crash_loop(stage: Stage) -> Happened:
     listed = len(stage.admin.describe_consumer_groups([stage.group])[stage.group].result().members)
     for member in list(stage.running.values()):
         member.signal("kill")
-    return Happened(
+    return Outcome(
         "nothing: fewer members would not have helped",
         f"the group lists {listed} members of 3 processes",
         {"members without a process": listed - 3},
     )
 
 
-def frozen_process(stage: Stage) -> Happened:
+def frozen_process(stage: Stage) -> Outcome:
     """Ask for the cause after a process stood still for longer than its session."""
     stage.create(6)
     settings = strategies("range") | {"session.timeout.ms": 6000, "heartbeat.interval.ms": 2000}
@@ -190,10 +190,10 @@ def frozen_process(stage: Stage) -> Happened:
     stage.settle()
     (stage.folder / "server.log").write_bytes(stage.broker.logs[0].read_bytes())
     stage.ask("why", "server.log", "--group", stage.group, on_cluster=False)
-    return Happened("nothing", "pod-2 stood still for 25 s and was not restarted", {"restarts": 0})
+    return Outcome("nothing", "pod-2 stood still for 25 s and was not restarted", {"restarts": 0})
 
 
-def spread_of_uniform(stage: Stage) -> Happened:
+def spread_of_uniform(stage: Stage) -> Outcome:
     """Ask about a KIP-848 group in which a member has a topic nearly alone."""
     for name in ("orders", "payments"):
         stage.create(8, name)
@@ -201,32 +201,32 @@ def spread_of_uniform(stage: Stage) -> Happened:
     stage.ask("doctor", stage.group, *SOON)
     owners = stage.settle()
     most = max(Counter((topic, owner) for (topic, _), owner in owners.items()).values())
-    return Happened("nothing", f"a member has {most} of 8 partitions of a topic", {"most of a topic": most})
+    return Outcome("nothing", f"a member has {most} of 8 partitions of a topic", {"most of a topic": most})
 
 
-def timeouts_of_848(stage: Stage) -> Happened:
+def timeouts_of_848(stage: Stage) -> Outcome:
     """Ask about the timeouts of a KIP-848 group, which the broker's configuration has."""
     stage.create(6)
     stage.form(NAMES, UNIFORM)
     stage.ask("doctor", stage.group, *SOON)
-    return Happened(
+    return Outcome(
         "nothing",
         "the broker's group.consumer.session.timeout.ms is 6000",
         {"a broker knows the timeouts": True},
     )
 
 
-def idle_members(stage: Stage) -> Happened:
+def idle_members(stage: Stage) -> Outcome:
     """Ask about a group of five members and three partitions."""
     stage.create(3)
     names = [f"pod-{number}" for number in range(5)]
     stage.form(names, strategies("range"), AIOKAFKA)
     stage.ask("diff", stage.live)
     idle = len(names) - len(set(stage.settle().values()))
-    return Happened("nothing", f"{idle} members have no partition", {"idle members": idle})
+    return Outcome("nothing", f"{idle} members have no partition", {"idle members": idle})
 
 
-def unread_partitions(stage: Stage) -> Happened:
+def unread_partitions(stage: Stage) -> Outcome:
     """Ask after a topic grew, before the members know of the new partitions."""
     stage.create(6)
     stage.form(NAMES, strategies("range"))
@@ -234,7 +234,7 @@ def unread_partitions(stage: Stage) -> Happened:
     stage.grow(10)
     stage.ask("diff", stage.live)
     stage.ask("diff", "before.json", stage.live)
-    return Happened("nothing", "nobody reads four of ten partitions", {"partitions without a reader": 4})
+    return Outcome("nothing", "nobody reads four of ten partitions", {"partitions without a reader": 4})
 
 
 # Monitors ------------------------------------------------------------------------------------------------
@@ -273,10 +273,10 @@ class _Watch:
         return (self._stage.folder / "watch.txt").read_text()
 
 
-def outlives(by: Signals, times: int = 4) -> Callable[[Stage], Happened]:
+def outlives(by: Signals, times: int = 4) -> Callable[[Stage], Outcome]:
     """Make the walk in which a broker goes and comes back while `watch` runs."""
 
-    def walk(stage: Stage) -> Happened:
+    def walk(stage: Stage) -> Outcome:
         stage.create(6)
         stage.form(NAMES, strategies("range"))
         watch = _Watch(stage)
@@ -291,7 +291,7 @@ def outlives(by: Signals, times: int = 4) -> Callable[[Stage], Happened]:
         back = watch.shows("pod-1 left", 60) or watch.shows("leave", 1)
         code = watch.end()
         how = "runs on" if code is None else f"ended with {code}"
-        return Happened(
+        return Outcome(
             f"the broker was stopped by {by.name} and started {times} times, then pod-1 was closed",
             f"watch {how}, and {'shows' if back else 'does not show'} that pod-1 left",
             {"watch ended": code, "watch shows what came after": back},
@@ -320,7 +320,7 @@ def _wait_until_connected(command: subprocess.Popen[str], within_s: float = 20) 
         time.sleep(0.05)
 
 
-def ask_in_a_restart(stage: Stage) -> Happened:
+def ask_in_a_restart(stage: Stage) -> Outcome:
     """Restart the broker while a command is under way; then ask through a pipe that ends after a line."""
     stage.create(6)
     stage.form(NAMES, strategies("range"))
@@ -342,24 +342,24 @@ def ask_in_a_restart(stage: Stage) -> Happened:
     run = subprocess.run(shell, capture_output=True, text=True, check=False)
     stage.keep_answer(f"diff {stage.live} | head -1", run.returncode, run.stdout + run.stderr)
     seen = ", ".join(f"{question} {times} times" for question, times in sorted(codes.items()))
-    return Happened(
+    return Outcome(
         "the broker was restarted 1 and 3 seconds after each command had connected",
         f"exit codes: {seen}",
         {"codes": dict(codes)},
     )
 
 
-def broker_down(stage: Stage) -> Happened:
+def broker_down(stage: Stage) -> Outcome:
     """Ask a cluster whose only broker is down."""
     stage.create(6)
     stage.form(NAMES, strategies("range"))
     stage.broker.stop(by=SIGKILL)
     stage.ask("doctor", stage.group, *SOON)
     stage.ask("diff", stage.live)
-    return Happened("nothing", "the only broker was down", {"brokers": 0})
+    return Outcome("nothing", "the only broker was down", {"brokers": 0})
 
 
-def static_away(stage: Stage) -> Happened:
+def static_away(stage: Stage) -> Outcome:
     """Watch a static member that is away for eight seconds."""
     stage.create(6)
     stage.form_static(NAMES, strategies("range"))
@@ -374,7 +374,7 @@ def static_away(stage: Stage) -> Happened:
     away = next(event["t"] for event in said if event["event"] == "assign") - closed
     time.sleep(5)
     watch.end()
-    return Happened(
+    return Outcome(
         "static member pod-1 was closed and started again",
         f"nobody read its partitions for {away:.1f} s",
         {"seconds away": round(away, 1)},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from benchmarks.consumers.clients import JAVA, LIBRDKAFKA, Client
-from benchmarks.drills.drill import Drill, Happened
+from benchmarks.drills.drill import Drill, Outcome
 from benchmarks.drills.judging import never, no_ok, no_stop, says
 from benchmarks.drills.stage import UNIFORM, OldCluster, strategies
 
@@ -19,7 +19,7 @@ NAMES = ("pod-0", "pod-1", "pod-2")
 TIMEOUTS: Settings = {"session.timeout.ms": 10_000, "heartbeat.interval.ms": 3000}
 
 
-def old_cluster(stage: Stage) -> Happened:
+def old_cluster(stage: Stage) -> Outcome:
     """Ask for the consumer protocol where no broker speaks it."""
     stage.create(6)
     stage.form(NAMES, strategies("range"), JAVA)
@@ -29,17 +29,17 @@ def old_cluster(stage: Stage) -> Happened:
         member.signal("kill")
     stage.running.clear()
     stage.form(NAMES, strategies("range"), JAVA)
-    return Happened(
+    return Outcome(
         "all members were stopped and started with group.protocol=consumer, then with range again",
         f"with group.protocol=consumer: {fault or 'all lived'}; with range all lived",
         {"no member starts with group.protocol=consumer": fault is not None},
     )
 
 
-def roll_to_uniform(strategy: str) -> Callable[[Stage], Happened]:
+def roll_to_uniform(strategy: str) -> Callable[[Stage], Outcome]:
     """Make the walk of a librdkafka group from this strategy to uniform, in a rolling bounce first."""
 
-    def walk(stage: Stage) -> Happened:
+    def walk(stage: Stage) -> Outcome:
         stage.create(6)
         stage.form(NAMES, strategies(strategy), LIBRDKAFKA)
         stage.ask("migrate", stage.live, "uniform")
@@ -49,7 +49,7 @@ def roll_to_uniform(strategy: str) -> Callable[[Stage], Happened]:
         became = f"the rolling bounce: {fault or 'all lived and shared all partitions'}"
         if fault:
             became += f"; the stop and start: {stopped or 'all lived and shared all partitions'}"
-        return Happened(
+        return Outcome(
             "the members were restarted one after the other with group.protocol=consumer"
             + (", then all were stopped and started" if fault else ""),
             became,
@@ -59,7 +59,7 @@ def roll_to_uniform(strategy: str) -> Callable[[Stage], Happened]:
     return walk
 
 
-def after_bounce_1(stage: Stage) -> Happened:
+def after_bounce_1(stage: Stage) -> Outcome:
     """Ask in the middle of a migration, when an eager strategy is still in every list."""
     stage.create(6)
     stage.form(NAMES, strategies("cooperative-sticky", "range"), JAVA)
@@ -70,7 +70,7 @@ def after_bounce_1(stage: Stage) -> Happened:
     given_up = stage.revocations("pod-2")[before:]
     whole = sum(len(partitions) >= 2 for partitions in given_up)
     second = stage.roll(strategies("cooperative-sticky"), JAVA)
-    return Happened(
+    return Outcome(
         "a rolling deploy with the same list, then the second bounce to cooperative-sticky alone",
         f"in the deploy pod-2 gave up all its partitions {whole} times ({fault or 'all lived'}); "
         f"the second bounce: {second or 'all lived'}",
@@ -78,7 +78,7 @@ def after_bounce_1(stage: Stage) -> Happened:
     )
 
 
-def half_converted(stage: Stage) -> Happened:
+def half_converted(stage: Stage) -> Outcome:
     """Ask when one of three members has come over to the consumer protocol."""
     stage.create(6)
     stage.form(NAMES, strategies("range"), JAVA)
@@ -90,31 +90,31 @@ def half_converted(stage: Stage) -> Happened:
         stage.close(name)
         stage.start(name, UNIFORM, JAVA)
         stage.settle()
-    return Happened(
+    return Outcome(
         "the two members that were still classic were restarted with group.protocol=consumer",
         "all lived; only then the group had no classic member",
         {"two of three members are classic": True},
     )
 
 
-def default_list(stage: Stage) -> Happened:
+def default_list(stage: Stage) -> Outcome:
     """Ask for the way from Java's default list, which has the cooperative strategy already."""
     stage.create(6)
     stage.form(NAMES, {}, JAVA)
     stage.ask("migrate", "range,cooperative-sticky", "cooperative-sticky", on_cluster=False)
     stage.ask("migrate", stage.live, "cooperative-sticky")
     fault = stage.roll(strategies("cooperative-sticky"), JAVA)
-    return Happened(
+    return Outcome(
         "one rolling bounce from the default list to cooperative-sticky",
         fault or "all lived and shared all partitions after every restart",
         {"one bounce is enough": fault is None},
     )
 
 
-def with_timeouts(client: Client) -> Callable[[Stage], Happened]:
+def with_timeouts(client: Client) -> Callable[[Stage], Outcome]:
     """Make the walk of a group whose members have timeouts in their configuration."""
 
-    def walk(stage: Stage) -> Happened:
+    def walk(stage: Stage) -> Outcome:
         stage.create(6)
         own = strategies("range") | TIMEOUTS
         stage.form(NAMES, own, client)
@@ -122,7 +122,7 @@ def with_timeouts(client: Client) -> Callable[[Stage], Happened]:
         kept = {name: value for name, value in own.items() if name not in answer.said}
         stage.close("pod-0")
         fault = stage.attempt(["pod-0"], kept | UNIFORM, client)
-        return Happened(
+        return Outcome(
             "a member was restarted as the step says; settings that the step does not name were kept",
             f"kept {', '.join(name for name in kept if name in TIMEOUTS) or 'no timeout'}; "
             + (fault or "all lived and shared all partitions"),

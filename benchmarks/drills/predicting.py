@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from benchmarks.consumers.clients import JAVA
-from benchmarks.drills.drill import Drill, Happened
+from benchmarks.drills.drill import Drill, Outcome
 from benchmarks.drills.judging import figure, never, says
 from benchmarks.drills.migrating import NAMES
 from benchmarks.drills.stage import strategies
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 RANGE = strategies("range")
 
 
-def add_members(stage: Stage) -> Happened:
+def add_members(stage: Stage) -> Outcome:
     """Ask what three more members move, and start them with the next names."""
     stage.create(24)
     stage.form([*NAMES, "pod-3"], RANGE)
@@ -30,10 +30,10 @@ def add_members(stage: Stage) -> Happened:
         stage.start(f"pod-{number}", RANGE)
     after = stage.settle()
     moved = sum(before[place] != owner for place, owner in after.items())
-    return Happened("pod-4, pod-5 and pod-6 were started", f"{moved} partitions moved", {"moved": moved})
+    return Outcome("pod-4, pod-5 and pod-6 were started", f"{moved} partitions moved", {"moved": moved})
 
 
-def rolling_restart(stage: Stage) -> Happened:
+def rolling_restart(stage: Stage) -> Outcome:
     """Ask how long a rolling restart pauses a partition at most, and do it under steady records."""
     topic = stage.create(8)
     names = [*NAMES, "pod-3"]
@@ -53,14 +53,14 @@ def rolling_restart(stage: Stage) -> Happened:
         for reading in readings(f"{member.name}.{number}", member.output(), until)
     ]
     longest = outages(read, dict.fromkeys(range(8), began), until).longest
-    return Happened(
+    return Outcome(
         "the members were restarted one after the other",
         f"a partition was without a reader for {longest:.1f} s at most ({fault or 'all lived'})",
         {"longest pause in seconds": round(longest, 1)},
     )
 
 
-def growth(stage: Stage) -> Happened:
+def growth(stage: Stage) -> Outcome:
     """Ask what growth costs while producers write to new partitions at once, and members read from latest."""
     topic = stage.create(4)
     age = {"metadata.max.age.ms": 30_000}
@@ -81,14 +81,14 @@ def growth(stage: Stage) -> Happened:
                 number = int(partition)
                 first[number] = min(first.get(number, offset), offset)
     lost = {number: first[number] for number in range(4, 8) if number in first}
-    return Happened(
+    return Outcome(
         "the topic grew from 4 to 8 partitions, and producers wrote 10 records a second to each at once",
         f"records of the new partitions that no member ever read: {lost}",
         {"records lost": sum(lost.values())},
     )
 
 
-def static_deploy(stage: Stage) -> Happened:
+def static_deploy(stage: Stage) -> Outcome:
     """Ask what a rolling deploy of static members stops, and do it: nothing rebalances."""
     stage.create(6)
     stage.form_static(NAMES, RANGE)
@@ -98,23 +98,23 @@ def static_deploy(stage: Stage) -> Happened:
         stage.close(name)
         stage.form_static([name], RANGE)
     given_up = sum(len(stage.revocations(name)) for name in NAMES) - before
-    return Happened(
+    return Outcome(
         "the members were closed and started one after the other",
         f"members that were not restarted gave up partitions {given_up} times",
         {"rebalances": given_up},
     )
 
 
-def plan_early(stage: Stage) -> Happened:
+def plan_early(stage: Stage) -> Outcome:
     """Compare a plan with the group before the plan is carried out."""
     stage.create(6)
     stage.form(NAMES, RANGE)
     stage.ask("diff", stage.live, "plan:current", "--deploy", "rolling", "--save", "plan.json")
     stage.ask("diff", "plan.json", stage.live)
-    return Happened("nothing: no member was restarted", "the group was as before", {"restarts": 0})
+    return Outcome("nothing: no member was restarted", "the group was as before", {"restarts": 0})
 
 
-def page_title(stage: Stage) -> Happened:
+def page_title(stage: Stage) -> Outcome:
     """Look at the title of the page of a deploy that stops everything again and again."""
     stage.create(6)
     stage.form(NAMES, RANGE)
@@ -126,7 +126,7 @@ def page_title(stage: Stage) -> Happened:
     before = len(stage.revocations("pod-2"))
     stage.roll(RANGE)
     stops = len(stage.revocations("pod-2")) - before
-    return Happened(
+    return Outcome(
         "the members were restarted one after the other",
         f"pod-2 gave up its partitions {stops} times",
         {"stops": stops},

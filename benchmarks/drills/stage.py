@@ -106,7 +106,7 @@ class Stage:
         config = {"bootstrap.servers": self.servers, "group.id": self.group, "client.id": name, **settings}
         folder = self.folder / f"member-{len(self.members)}"
         folder.mkdir()
-        listened = {"topics": list(self.topics), "config": client.named(config)}
+        listened = {"topics": list(self.topics), "config": client.own_names(config)}
         member = Member(name, listened, folder, client.command())
         self.members.append(member)
         self.running[name] = member

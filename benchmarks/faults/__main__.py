@@ -12,12 +12,12 @@ from typing import Any
 from benchmarks.faults.environment import Environment
 from benchmarks.faults.page import page
 from benchmarks.faults.run import run
-from benchmarks.faults.saved import Saved
+from benchmarks.faults.saved import SavedResults
 from benchmarks.faults.scenarios import SCENARIOS, Scenario
 
 SINKS = {"at least once": False, "exactly once": True}
 HERE = Path(__file__).parent
-SAVED = Saved(HERE, HERE.parent / "faults.md", page, SCENARIOS, "sink", SINKS)
+SAVED = SavedResults(HERE, HERE.parent / "faults.md", page, SCENARIOS, "sink", SINKS)
 
 
 def _run(name: str, scenario: Scenario, environment: Environment, sink: str, seed: int) -> dict[str, Any]:

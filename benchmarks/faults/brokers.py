@@ -159,7 +159,7 @@ class Brokers:
         """That broker, or another one or a cluster of several for one run, and how clients come there."""
         if place.secured:
             with listening_with_tls() as (broker, listeners):
-                yield Site(broker, self.proxy, as_user(listeners, USER, _admitted(broker)))
+                yield Site(broker, self.proxy, as_user(listeners, USER, _admit_user(broker)))
         elif place.nodes > 1 or place.version:
             racks = [f"rack{number}" for number in range(place.nodes)]
             with Proxy() as proxy:
@@ -174,7 +174,7 @@ def _servers(server: Proxy | Broker) -> dict[str, str]:
     return {"bootstrap.servers": server.bootstrap_servers}
 
 
-def _admitted(broker: Broker) -> str:
+def _admit_user(broker: Broker) -> str:
     """The password of a user who may do all that these clients do."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
     give_passwords(admin)

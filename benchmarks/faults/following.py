@@ -125,7 +125,7 @@ def run_scenario(
         try:
             with Stalls(running.broker.bootstrap_servers, *running.watched) as stalls:
                 outcome = running.run()
-                if settles_s and not stalls.settled(within_s=settles_s):
+                if settles_s and not stalls.wait_for_end(within_s=settles_s):
                     outcome += ", readers stand still"
         finally:
             running.end()

@@ -63,7 +63,7 @@ class _Job:
         """Write version after version, those that an earlier process has finished left out."""
         rows = self.plan["rows"]
         for version in range(self.plan["batches"]):
-            if self._finished(version).exists():
+            if self._finish_file(version).exists():
                 continue
             self._meet(version)
             numbers = self.spark.range(version * rows, (version + 1) * rows, 1, 2)
@@ -76,7 +76,7 @@ class _Job:
                     if attempt == ATTEMPTS - 1:
                         raise
                     time.sleep(0.5)
-            self._finished(version).touch()
+            self._finish_file(version).touch()
 
     def stream(self) -> None:
         """Write micro-batch after micro-batch: the source gives out the same numbers when one is repeated.
@@ -91,11 +91,11 @@ class _Job:
             startTimestamp=0,
             advanceMillisPerBatch=1,
         )
-        last = self._finished(self.plan["batches"] - 1)
+        last = self._finish_file(self.plan["batches"] - 1)
         for _ in range(ATTEMPTS):
             if straight:
                 wanted = numbers.load().where(sf.col("value") < self.plan["batches"] * self.plan["rows"])
-                writing = self._routed(wanted).drop("order").writeStream.format("copartition")
+                writing = self._route(wanted).drop("order").writeStream.format("copartition")
                 writing = writing.options(**self._options(exactlyOnce="true"))
             else:
                 writing = numbers.load().writeStream.foreachBatch(self._micro_batch)
@@ -119,11 +119,11 @@ class _Job:
     def _micro_batch(self, batch: DataFrame, version: int) -> None:
         if version < self.plan["batches"]:
             self._write(batch.select("value"), version)
-            self._finished(version).touch()
+            self._finish_file(version).touch()
 
     def _write(self, numbers: DataFrame, version: int) -> None:
         # A task that has several partitions writes one after the other.
-        records = self._routed(numbers).sortWithinPartitions("partition", "order").drop("order")
+        records = self._route(numbers).sortWithinPartitions("partition", "order").drop("order")
         options = self._options(txnVersion=str(version))
         records.write.format("copartition").options(**options).mode("append").save()
 
@@ -132,7 +132,7 @@ class _Job:
         options = {"kafka.bootstrap.servers": self.plan["servers"], "topic": self.plan["topic"]}
         return options | {"txnAppId": self.plan["topic"], **once} if self.plan["exactly_once"] else options
 
-    def _routed(self, numbers: DataFrame) -> DataFrame:
+    def _route(self, numbers: DataFrame) -> DataFrame:
         plan, number = self.plan, sf.col("value")
         keyed = numbers.select(
             sf.concat(sf.lit("key-"), number % plan["keys"]).alias("key"),
@@ -150,7 +150,7 @@ class _Job:
         while len([*self.folder.glob(f"*/{name}")]) < self.plan["drivers"] and time.monotonic() < deadline:
             time.sleep(0.01)
 
-    def _finished(self, version: int) -> Path:
+    def _finish_file(self, version: int) -> Path:
         """The file that says that this driver has written a version."""
         return self.own / f"finished-{version:03}"
 

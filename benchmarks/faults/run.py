@@ -118,7 +118,7 @@ class Run:
             time.sleep(self._scenario.lasts_s)
             self._scenario.mend(self)
 
-    def finished(self) -> int:
+    def finished_batches(self) -> int:
         """How many batches all drivers have written."""
         return sum(1 for _ in self.folder.glob("*/finished-*"))
 
@@ -165,7 +165,7 @@ def run(
         servers, topic = running.broker.bootstrap_servers, running.topic
         with Stalls(servers, topic, PARTITIONS) as stalls:
             outcome = running.follow()
-            if not stalls.settled(within_s=90):
+            if not stalls.wait_for_end(within_s=90):
                 outcome += ", readers stand still"
         numbers = scenario.batches * ROWS
         written = {f"key-{key}": len(range(key, numbers, KEYS)) for key in range(KEYS)}

@@ -19,7 +19,7 @@ SUMS = ("struck", "open", "in_transaction", "records", "lost", "doubled", "mispl
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedResults:
     """The results of one program.
 
     Attributes:

@@ -31,7 +31,7 @@ def main() -> None:
         Environment() as environment,
         under_way("soak", stream, environment, exactly_once=True, seed=0) as running,
     ):
-        while not running.finished():
+        while not running.finished_batches():
             time.sleep(EVERY_S)
         port = int(running.broker.bootstrap_servers.rpartition(":")[2])
         started = time.monotonic()
@@ -39,7 +39,7 @@ def main() -> None:
             workers, jvm = _memory_mb(environment.drivers(stream).folder)
             samples.append([round(time.monotonic() - started), workers, jvm, _connections(port)])
             time.sleep(EVERY_S)
-        batches, failures = running.finished(), running.errors()
+        batches, failures = running.finished_batches(), running.errors()
     SAVED.add_soak({"records": batches * ROWS, "batches": batches, "failures": failures, "samples": samples})
 
 

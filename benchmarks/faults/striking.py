@@ -37,7 +37,7 @@ class Striking:
         self.in_transaction = False
         self._draw()
 
-    def reached(self, call: str) -> None:
+    def reach(self, call: str) -> None:
         """A call that a fault may strike at."""
         if call != self._call:
             return

@@ -40,7 +40,7 @@ class Stalls:
         self._end = Event()
         self._thread = Thread(target=self._watch)
 
-    def settled(self, within_s: float) -> bool:
+    def wait_for_end(self, within_s: float) -> bool:
         """Wait until readers can read all there is; False where they still cannot after that time."""
         deadline = time.monotonic() + within_s
         while time.monotonic() < deadline:

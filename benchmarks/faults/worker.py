@@ -82,7 +82,7 @@ def _current() -> _Attempt | None:
     return _attempt
 
 
-def _reached(call: str) -> None:
+def _reach(call: str) -> None:
     attempt = _current()
     if attempt is None:
         return
@@ -164,7 +164,7 @@ def _parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-class _Watched(confluent_kafka.Producer):  # type: ignore[misc]
+class _WatchedProducer(confluent_kafka.Producer):  # type: ignore[misc]
     """A producer whose calls are counted; the names are those of the calls that a fault can strike at."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
@@ -179,15 +179,15 @@ class _Watched(confluent_kafka.Producer):  # type: ignore[misc]
         if attempt := _current():
             attempt.produced += 1
             attempt.open += 1
-            _reached("produce")
+            _reach("produce")
 
     def flush(self, *arguments: Any) -> Any:
-        _reached("flush")
+        _reach("flush")
         return super().flush(*arguments)
 
     def init_transactions(self, *arguments: Any) -> None:
         super().init_transactions(*arguments)
-        _reached("initialised")
+        _reach("initialised")
 
     def begin_transaction(self) -> None:
         super().begin_transaction()
@@ -195,17 +195,17 @@ class _Watched(confluent_kafka.Producer):  # type: ignore[misc]
             attempt.in_transaction = True
 
     def send_offsets_to_transaction(self, *arguments: Any) -> None:
-        _reached("offsets")
+        _reach("offsets")
         super().send_offsets_to_transaction(*arguments)
 
     def commit_transaction(self, *arguments: Any) -> None:
-        _reached("commit")
+        _reach("commit")
         super().commit_transaction(*arguments)
         if attempt := _current():
             attempt.open, attempt.in_transaction = 0, False
-            _reached("committed")
+            _reach("committed")
 
 
 if __name__ == "__main__":
-    confluent_kafka.Producer = _Watched
+    confluent_kafka.Producer = _WatchedProducer
     manager()

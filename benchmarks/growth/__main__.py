@@ -83,7 +83,7 @@ def live(cell: Cell, kafka: Kafka, folder: Path) -> Run:
     members = [
         Member(
             name,
-            {"config": client.named({**config, "client.id": f"{topic}-{name}"}), "topics": [topic]},
+            {"config": client.own_names({**config, "client.id": f"{topic}-{name}"}), "topics": [topic]},
             folder,
             client.command(),
         )
@@ -106,7 +106,7 @@ def live(cell: Cell, kafka: Kafka, folder: Path) -> Run:
             member.events()
 
 
-def owned(members: Sequence[Member]) -> set[int]:
+def owned_partitions(members: Sequence[Member]) -> set[int]:
     """Return the partitions that members were assigned, as they say."""
     assigned = (
         line["partitions"] for member in members for line in member.output() if line["event"] == "assign"
@@ -117,9 +117,9 @@ def owned(members: Sequence[Member]) -> set[int]:
 def wait_for(members: Sequence[Member], partitions: Collection[int], within_s: float) -> None:
     """Wait until these partitions were assigned."""
     end = time.monotonic() + within_s
-    while not owned(members) >= {*partitions}:
+    while not owned_partitions(members) >= {*partitions}:
         if time.monotonic() > end:
-            raise TimeoutError(f"{members[0].client} has {owned(members)} after {within_s} s")
+            raise TimeoutError(f"{members[0].client} has {owned_partitions(members)} after {within_s} s")
         time.sleep(0.2)
 
 
@@ -133,7 +133,7 @@ def write(kafka: Kafka, topic: str, members: Sequence[Member], within_s: float) 
             producer.produce(topic, b"x", partition=partition)
         producer.poll(0)
         written += 1
-        if not seen and written % 50 == 0 and owned(members) >= {*range(AFTER)}:
+        if not seen and written % 50 == 0 and owned_partitions(members) >= {*range(AFTER)}:
             seen, end = True, time.monotonic() + QUIET_S
         time.sleep(PAUSE_S)
     producer.flush()
@@ -207,7 +207,7 @@ interval of the consumer protocol (KIP-848). The rebalance of a classic group co
 """
 
 
-def measured(version: str, at_a_time: int) -> list[Run]:
+def measure_cells(version: str, at_a_time: int) -> list[Run]:
     """Return what became of each cell's group on a broker of this version."""
     with (
         tempfile.TemporaryDirectory(prefix="growth-") as folder,
@@ -228,7 +228,7 @@ def main() -> None:
     chosen = options.parse_args()
     runs: list[Run] = json.loads(MEASURED.read_text()) if MEASURED.exists() else []
     for version in () if chosen.compare else chosen.version or ("4.4.0", "4.3.1"):
-        runs = [run for run in runs if run["version"] != version] + measured(version, chosen.at_a_time)
+        runs = [run for run in runs if run["version"] != version] + measure_cells(version, chosen.at_a_time)
         MEASURED.write_text("[\n" + ",\n".join(map(json.dumps, runs)) + "\n]\n")
     PAGE.write_text(page(runs))
 

@@ -26,7 +26,7 @@ def main() -> None:
     options.add_argument("--compare", action="store_true", help="only compare what was measured")
     chosen = options.parse_args()
     if chosen.compare:
-        PAGE.write_text(page(saved()))
+        PAGE.write_text(page(read_saved()))
     else:
         wanted = set(chosen.only or NAMES)
         apart = [group for group in GROUPS if group.name in wanted]
@@ -37,7 +37,7 @@ def main() -> None:
             save(run_groups(together, len(together)))
 
 
-def saved() -> list[Run]:
+def read_saved() -> list[Run]:
     """The groups that were measured."""
     return read_runs(MEASURED, "groups")
 

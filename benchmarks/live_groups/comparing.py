@@ -8,14 +8,22 @@ from typing import TYPE_CHECKING
 
 from benchmarks.live_groups.groups import GROWN, PARTITIONS
 from benchmarks.live_groups.led import ours
-from benchmarks.live_groups.owning import SAMPLE_S, live_at, overlaps, ownership, sampled, windows, zombies
-from benchmarks.live_groups.predicting import DRAWS, measured, middle, predicted, spread
+from benchmarks.live_groups.owning import (
+    SAMPLE_S,
+    count_samples,
+    live_at,
+    overlaps,
+    ownership,
+    windows,
+    zombies,
+)
+from benchmarks.live_groups.predicting import DRAWS, measured_events, middle, predicted_events, spread
 from benchmarks.rebalances.comparing import NEAR, QUARTER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from benchmarks.live_groups.owning import Owned
+    from benchmarks.live_groups.owning import OwnedTime
     from benchmarks.live_groups.predicting import Recovery
     from benchmarks.live_groups.running import Run
 
@@ -61,7 +69,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Led:
+class LedGeneration:
     """A generation.
 
     Attributes:
@@ -82,14 +90,14 @@ class Led:
 def events(run: Run) -> list[Event]:
     """The events of a group."""
     owned = ownership(run["events"], run["ends"])
-    each = zip(windows(run["happens"], run["ends"]), measured(run), predicted(run), strict=True)
+    each = zip(windows(run["happens"], run["ends"]), measured_events(run), predicted_events(run), strict=True)
     return [
         Event(
             run["group"],
             event,
             GROWN if run["grown"] is not None and run["grown"] < until else PARTITIONS,
             live_at(owned, until - JUST_S),
-            _answered(run, owned, until - JUST_S),
+            _last_answer(run, owned, until - JUST_S),
             was,
             said,
         )
@@ -97,7 +105,7 @@ def events(run: Run) -> list[Event]:
     ]
 
 
-def _answered(run: Run, owned: Iterable[Owned], at: float) -> dict[int, list[str]]:
+def _last_answer(run: Run, owned: Iterable[OwnedTime], at: float) -> dict[int, list[str]]:
     """What the last leader's answer names, of those that have not closed, died or stopped since."""
     rows = [row for row in run["led"] if row["at"] <= at]
     here = {one.process for one in owned if one.start <= at < one.live_until}
@@ -116,7 +124,7 @@ def _in_place(process: str, here: Iterable[str]) -> str:
     return max((one for one in here if one.partition(".")[0] == name), default=process)
 
 
-def generations(run: Run) -> list[Led]:
+def generations(run: Run) -> list[LedGeneration]:
     """The generations of a group, each with our assignor's answer.
 
     After growth a leader may not have seen it; it had if its answer names a new partition.
@@ -126,7 +134,9 @@ def generations(run: Run) -> list[Led]:
         client = run["clients"][row["leader"].partition(".")[0]]
         highest = max((number for numbers in row["assigned"].values() for number in numbers), default=0)
         answer = ours(row, GROWN if highest >= PARTITIONS else PARTITIONS, client)
-        found.append(Led(run["group"], row["generation"], client, row["assignor"], answer == row["assigned"]))
+        found.append(
+            LedGeneration(run["group"], row["generation"], client, row["assignor"], answer == row["assigned"])
+        )
     return found
 
 
@@ -216,7 +226,7 @@ def page(runs: Sequence[Run]) -> str:
     """All of it for people to read."""
     found = [event for run in runs for event in events(run)]
     owned = {run["group"]: ownership(run["events"], run["ends"]) for run in runs}
-    samples = [sampled(owned[run["group"]], run["ends"]) for run in runs]
+    samples = [count_samples(owned[run["group"]], run["ends"]) for run in runs]
     led = [one for run in runs for one in generations(run)]
     loads = sorted(run["load"] for run in runs)
     return PAGE.format(
@@ -255,7 +265,7 @@ def _away(runs: Iterable[Run]) -> str:
     return f"{max(times, default=0):.0f}"
 
 
-def _led_rows(led: Iterable[Led]) -> list[str]:
+def _led_rows(led: Iterable[LedGeneration]) -> list[str]:
     all_: Counter[tuple[str, str]] = Counter()
     equal: Counter[tuple[str, str]] = Counter()
     for one in led:

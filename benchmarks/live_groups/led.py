@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-def led(group: str, log: Iterable[Request | Decision], since: Callable[[float], float]) -> list[Row]:
+def led_generations(
+    group: str, log: Iterable[Request | Decision], since: Callable[[float], float]
+) -> list[Row]:
     """Every generation of a group that a leader assigned: members as JoinGroup named them, and its answer."""
     requests = [each for each in log if isinstance(each, Request) and each.client.startswith(f"{group}/")]
     process_of = {

@@ -18,7 +18,7 @@ Said = list[list[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
+class OwnedTime:
     """A process owned a partition from its assign callback until it was asked for it, closed or died.
 
     Attributes:
@@ -42,7 +42,7 @@ class Owned:
         return self.end if self.zombie_from is None else self.zombie_from
 
 
-def ownership(events: Mapping[str, Said], ends: float) -> list[Owned]:
+def ownership(events: Mapping[str, Said], ends: float) -> list[OwnedTime]:
     """What each process owned, from what it said.
 
     Args:
@@ -60,7 +60,7 @@ def ownership(events: Mapping[str, Said], ends: float) -> list[Owned]:
             elif what in {"revoke", "lost", "close", "kill"}:
                 gone = more[0] if what in {"revoke", "lost"} else list(since)
                 found += [
-                    Owned(each, process, since.pop(each), at, stopped) for each in gone if each in since
+                    OwnedTime(each, process, since.pop(each), at, stopped) for each in gone if each in since
                 ]
                 stopped = None
             elif what == "stop":
@@ -68,7 +68,7 @@ def ownership(events: Mapping[str, Said], ends: float) -> list[Owned]:
     return sorted(found, key=lambda owned: (owned.partition, owned.start))
 
 
-def live_at(owned: Iterable[Owned], at: float) -> dict[int, list[str]]:
+def live_at(owned: Iterable[OwnedTime], at: float) -> dict[int, list[str]]:
     """The live owners of each partition at a time."""
     found: dict[int, list[str]] = {}
     for one in owned:
@@ -77,7 +77,7 @@ def live_at(owned: Iterable[Owned], at: float) -> dict[int, list[str]]:
     return found
 
 
-def sampled(owned: Iterable[Owned], ends: float) -> tuple[int, int]:
+def count_samples(owned: Iterable[OwnedTime], ends: float) -> tuple[int, int]:
     """How many samples there are, one of each 50 ms, and in how many a partition had two live owners."""
     times = np.arange(0, ends, SAMPLE_S)
     owners: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = {}
@@ -90,7 +90,7 @@ def sampled(owned: Iterable[Owned], ends: float) -> tuple[int, int]:
     return len(times), int(twice.sum())
 
 
-def overlaps(owned: Iterable[Owned]) -> list[tuple[Owned, Owned]]:
+def overlaps(owned: Iterable[OwnedTime]) -> list[tuple[OwnedTime, OwnedTime]]:
     """Live owners of a partition at the same time, however short."""
     live = sorted((one for one in owned if one.live_until > one.start), key=lambda one: one.partition)
     return [
@@ -102,7 +102,7 @@ def overlaps(owned: Iterable[Owned]) -> list[tuple[Owned, Owned]]:
     ]
 
 
-def zombies(owned: list[Owned]) -> Counter[str]:
+def zombies(owned: list[OwnedTime]) -> Counter[str]:
     """For how many seconds, summed over partitions, each stopped process held what another owned."""
     found: Counter[str] = Counter()
     for one in owned:

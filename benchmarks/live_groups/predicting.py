@@ -41,7 +41,7 @@ class Recovery:
     rounds: int
 
 
-def measured(run: Run) -> list[Recovery]:
+def measured_events(run: Run) -> list[Recovery]:
     """What each event of a group led to."""
     read = [
         Reading(int(partition), process, start, end)
@@ -64,7 +64,7 @@ def measured(run: Run) -> list[Recovery]:
     ]
 
 
-def predicted(run: Run) -> list[list[Recovery]]:
+def predicted_events(run: Run) -> list[list[Recovery]]:
     """What the simulator says of each event, once for each draw of what it is not told."""
     return [
         [_outcome(scenario_of(run, at, until, draw)) for draw in range(DRAWS)]

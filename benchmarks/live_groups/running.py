@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.live_groups.led import led
+from benchmarks.live_groups.led import led_generations
 from benchmarks.live_groups.owning import strays
 from benchmarks.rebalances.broker_log import read_log, recording_broker
 from benchmarks.rebalances.cell import run
@@ -88,6 +88,6 @@ def _run_of(group: LiveGroup, ran: Ran, load: float, log: list[Any]) -> Run:
         "load": round(load, 1),
         "restarted": None if ran.restarted is None else [*map(since, ran.restarted)],
         **told,
-        "led": led(group.name, log, since),
+        "led": led_generations(group.name, log, since),
         "strays": strays(group.name, ran.members, since),
     }

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.faults.brokers import Brokers
-from benchmarks.faults.saved import Saved
+from benchmarks.faults.saved import SavedResults
 from benchmarks.loop_faults.page import page
 from benchmarks.loop_faults.run import run
 from benchmarks.loop_faults.scenarios import SCENARIOS, Scenario
 
 LOOPS = {"transactions": True, "at least once": False}
 HERE = Path(__file__).parent
-SAVED = Saved(HERE, HERE.parent / "loop_faults.md", page, SCENARIOS, "loop", LOOPS)
+SAVED = SavedResults(HERE, HERE.parent / "loop_faults.md", page, SCENARIOS, "loop", LOOPS)
 
 
 def _run(name: str, scenario: Scenario, brokers: Brokers, loop: str, seed: int) -> dict[str, Any]:

@@ -34,7 +34,7 @@ class Transactional(PartitioningProducer):
     def produce(self, *arguments: Any, **named: Any) -> None:
         super().produce(*arguments, **named)
         self._striking.open += 1
-        self._striking.reached("produce")
+        self._striking.reach("produce")
 
     def begin_transaction(self) -> None:
         super().begin_transaction()
@@ -42,19 +42,19 @@ class Transactional(PartitioningProducer):
 
     def abort_transaction(self, *arguments: Any) -> None:
         super().abort_transaction(*arguments)
-        self._ended()
+        self._note_end()
 
     def send_offsets_to_transaction(self, *arguments: Any) -> None:
-        self._striking.reached("offsets")
+        self._striking.reach("offsets")
         super().send_offsets_to_transaction(*arguments)
 
     def commit_transaction(self, *arguments: Any) -> None:
-        self._striking.reached("commit")
+        self._striking.reach("commit")
         super().commit_transaction(*arguments)
-        self._ended()
-        self._striking.reached("committed")
+        self._note_end()
+        self._striking.reach("committed")
 
-    def _ended(self) -> None:
+    def _note_end(self) -> None:
         self._striking.open, self._striking.in_transaction = 0, False
 
 
@@ -72,7 +72,7 @@ class AtLeastOnce(PartitioningProducer):
     def produce(self, *arguments: Any, **named: Any) -> None:
         super().produce(*arguments, **named)
         self._striking.open += 1
-        self._striking.reached("produce")
+        self._striking.reach("produce")
 
     def init_transactions(self, *_: Any) -> None:
         pass
@@ -81,16 +81,16 @@ class AtLeastOnce(PartitioningProducer):
         pass
 
     def send_offsets_to_transaction(self, offsets: Any, _: Any, timeout: float) -> None:
-        self._striking.reached("offsets")
+        self._striking.reach("offsets")
         if left := self.flush(timeout):
             raise TimeoutError(f"{left} records were not sent in {timeout:g} s")
         self._offsets = offsets
 
     def commit_transaction(self, *_: Any) -> None:
-        self._striking.reached("commit")
+        self._striking.reach("commit")
         self._consumers[0].commit(offsets=self._offsets, asynchronous=False)
         self._striking.open = 0
-        self._striking.reached("committed")
+        self._striking.reach("committed")
 
 
 def process(plan: dict[str, Any], message: Message) -> list[ProducerRecord]:
@@ -116,11 +116,11 @@ def main() -> None:
     if not plan["transactions"]:
         consumers: list[Consumer] = []
 
-        def remembered(config: dict[str, Any]) -> Consumer:
+        def remember_consumer(config: dict[str, Any]) -> Consumer:
             consumers.append(Consumer(config))
             return consumers[-1]
 
-        loop.Consumer = remembered  # type: ignore[assignment,misc]
+        loop.Consumer = remember_consumer  # type: ignore[assignment,misc]
         watched = partial(AtLeastOnce, striking, consumers)
     loop.PartitioningProducer = watched  # type: ignore[misc]
     servers = {"bootstrap.servers": plan["servers"]}

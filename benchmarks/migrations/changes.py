@@ -63,7 +63,7 @@ class _Life:
         try:
             for number in range(MEMBERS):
                 self._group.start(number, [self._way.before])
-                self._group.settled(number + 1)
+                self._group.settle(number + 1)
             return [self._change(event) for event in EVENTS]
         finally:
             self._group.end()
@@ -121,7 +121,7 @@ class _Life:
                 case "migration":
                     for strategies in self._bounces():
                         self._restart(strategies)
-            state = group.settled(members)
+            state = group.settle(members)
         except (RuntimeError, TimeoutError) as error:
             return str(error)
         if event == "migration" and state.strategy != self._way.after:
@@ -136,7 +136,7 @@ class _Life:
     def _restart(self, strategies: Any) -> None:
         for number in list(self._group.running):
             self._group.restart(number, strategies)
-            self._group.settled(len(self._group.running))
+            self._group.settle(len(self._group.running))
 
     def _state(self) -> GroupState:
         return read_live(self._way.name, {"bootstrap.servers": self._servers})[0]

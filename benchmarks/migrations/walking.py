@@ -56,7 +56,7 @@ def walk(way: Walk, kafka: Kafka, folder: Path, log: Path) -> dict[str, Any]:
         generation = _generation(log, way.name)
         for strategies in way.lists[1:]:
             group.replace_all(strategies)
-        state = group.settled(MEMBERS)
+        state = group.settle(MEMBERS)
         fault = None if state.strategy == way.lists[-1][0] else f"the group ended with {state.strategy}"
     except (RuntimeError, TimeoutError) as error:
         fault = str(error).replace(way.name, "GROUP")
@@ -99,7 +99,7 @@ class WalkingGroup:
             return
         for number in range(MEMBERS):
             self.start(number, first)
-            self.settled(number + 1)
+            self.settle(number + 1)
 
     def start_all(self, strategies: Sequence[str]) -> None:
         """Let all members join within the coordinator's delay of a first rebalance."""
@@ -109,7 +109,7 @@ class WalkingGroup:
         for member in members.values():
             member.tell("start")
         self.running |= members
-        self.settled(MEMBERS)
+        self.settle(MEMBERS)
 
     def replace_all(self, strategies: Sequence[str]) -> None:
         """Give all members these strategies, in the manner of the way."""
@@ -122,15 +122,15 @@ class WalkingGroup:
             if self._way.how == "surge":
                 # The new member has the old one's client, as it takes its place.
                 self.start(number + MEMBERS, strategies)
-                self.settled(MEMBERS + 1)
+                self.settle(MEMBERS + 1)
                 self.close(number)
             elif self._way.how == "slow":
                 self.close(number)
-                self.settled(MEMBERS - 1)
+                self.settle(MEMBERS - 1)
                 self.start(number, strategies)
             else:
                 self.restart(number, strategies)
-            self.settled(MEMBERS)
+            self.settle(MEMBERS)
 
     def others(self) -> str:
         """Say what becomes of the members that got no error, once the others are gone."""
@@ -139,7 +139,7 @@ class WalkingGroup:
             self._gone.append(self.running.pop(number))
             self._gone[-1].events()
         try:
-            self.settled(len(self.running))
+            self.settle(len(self.running))
         except (RuntimeError, TimeoutError) as error:
             return str(error).replace(self._way.name, "GROUP")
         return f"{len(self.running)} shared all partitions" if self.running else "no member was left"
@@ -177,7 +177,7 @@ class WalkingGroup:
         told = (each for member in members for each in member.output() if each["event"] in {"revoke", "lost"})
         return Counter(partition for each in told for partition in each["partitions"])
 
-    def settled(self, members: int) -> GroupState:
+    def settle(self, members: int) -> GroupState:
         """The group, once so many members live and share all partitions, and a second later still do.
 
         Raises:
@@ -193,11 +193,11 @@ class WalkingGroup:
                 shared, since = told, now
             # Asking the coordinator costs more than all members do, so they must have come to rest before.
             # What a member says is a shortcut only: after a while the coordinator is asked all the same.
-            resting = self._shared(list(told.values()), members) and now > since + REST_S
+            resting = self._is_shared(list(told.values()), members) and now > since + REST_S
             if resting or now > begun + ASK_AFTER_S:
                 with suppress(SourceError):  # a coordinator that has not heard of the group yet
                     state, _ = read_live(self._way.name, {"bootstrap.servers": self._kafka.bootstrap_servers})
-                    shares = state.status == "Stable" and self._shared(_of_members(state), members)
+                    shares = state.status == "Stable" and self._is_shared(_of_members(state), members)
                     if shares and (resting or told == self._owners()):
                         return state
                 time.sleep(1.0)
@@ -205,7 +205,7 @@ class WalkingGroup:
         found = "nobody" if state is None else f"{state.status}, {len(state.members)} members"
         raise TimeoutError(f"the group does not settle: {found}")
 
-    def _shared(self, lists: Sequence[Sequence[int]], members: int) -> bool:
+    def _is_shared(self, lists: Sequence[Sequence[int]], members: int) -> bool:
         """Whether so many members have something, and each partition is one member's."""
         everything = sorted(partition for owned in lists for partition in owned)
         return len(lists) == members and all(lists) and everything == [*range(self.partitions)]
@@ -249,7 +249,7 @@ class WalkingGroup:
         folder = self._folder / self._way.name / str(self._started)
         folder.mkdir(parents=True)
         config = self._settings[number % MEMBERS] = self._new_settings(number, tuple(strategies))
-        settings = {"topics": [self.topic], "config": client.named(config)}
+        settings = {"topics": [self.topic], "config": client.own_names(config)}
         return Member(f"m{number}", settings, folder, client.command())
 
     def _new_settings(self, number: int, strategies: tuple[str, ...]) -> dict[str, str | int]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import track
 
-from benchmarks.optimal.measuring import Counts, measured
+from benchmarks.optimal.measuring import Counts, measure_group
 from benchmarks.optimal.page import page
 from benchmarks.optimal.picture import picture
 
@@ -34,7 +34,7 @@ def main() -> None:
         "--groups", type=int, default=GROUPS, help="how many; fewer are not saved but printed"
     )
     groups = options.parse_args().groups
-    counts = counted(groups)
+    counts = count_figures(groups)
     written = page(groups, counts)
     if groups == GROUPS:
         SAVED.write_text(written)
@@ -43,15 +43,15 @@ def main() -> None:
         print(written)
 
 
-def counted(groups: int) -> Counts:
+def count_figures(groups: int) -> Counts:
     """The figures of all groups, which are seeded by their number."""
     screen = Console(stderr=True)
     with ProcessPoolExecutor(initializer=os.nice, initargs=(10,)) as side_by_side:
-        lives = side_by_side.map(measured, range(groups), chunksize=4)
-        return gathered(track(lives, "groups", groups, console=screen, disable=not screen.is_terminal))
+        lives = side_by_side.map(measure_group, range(groups), chunksize=4)
+        return gather(track(lives, "groups", groups, console=screen, disable=not screen.is_terminal))
 
 
-def gathered(lives: Iterable[Counts]) -> Counts:
+def gather(lives: Iterable[Counts]) -> Counts:
     """The figures of several groups in one."""
     counts: Counts = {}
     for life in lives:

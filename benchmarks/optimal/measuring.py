@@ -33,7 +33,7 @@ Counts = dict[str, dict[Place, Counter[int]]]
 """How often each figure came out as what."""
 
 
-def measured(seed: int) -> Counts:
+def measure_group(seed: int) -> Counts:
     """Every figure of one group under every assignor."""
     counts: Counts = defaultdict(lambda: defaultdict(Counter))
     for name in ASSIGNORS:

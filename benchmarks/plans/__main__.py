@@ -34,11 +34,11 @@ def main() -> None:
     chosen = options.parse_args()
     if not chosen.compare:
         cells = [cell for cell in CELLS if chosen.only is None or cell.group in chosen.only]
-        _save({**saved(), **measured(cells, chosen.at_a_time)})
-    COMPARED.write_text(page(list(changes(saved().values()))))
+        _save({**read_saved(), **measure_lives(cells, chosen.at_a_time)})
+    COMPARED.write_text(page(list(changes(read_saved().values()))))
 
 
-def measured(cells: list[Cell], at_a_time: int) -> dict[str, dict[str, Any]]:
+def measure_lives(cells: list[Cell], at_a_time: int) -> dict[str, dict[str, Any]]:
     """The life of each cell's group, on a cluster of their own."""
     settings = f"default.replication.factor={REPLICAS}\n"
     with (
@@ -51,7 +51,7 @@ def measured(cells: list[Cell], at_a_time: int) -> dict[str, dict[str, Any]]:
         return {cell.group: run for cell, run in zip(cells, lives, strict=True)}
 
 
-def saved() -> dict[str, dict[str, Any]]:
+def read_saved() -> dict[str, dict[str, Any]]:
     """What was measured, by group."""
     return json.loads(MEASURED.read_text()) if MEASURED.exists() else {}
 

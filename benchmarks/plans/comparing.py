@@ -79,11 +79,11 @@ def _title(change: Change) -> str:
 
 def _row(change: Change) -> str:
     real = "the same" if change.equal else _in_words(change, change.real)
-    cells = [*_title(change).split(", "), str(_moved(change)), _in_words(change, change.predicted), real]
+    cells = [*_title(change).split(", "), str(_moves(change)), _in_words(change, change.predicted), real]
     return f"| {' | '.join(cells)} |"
 
 
-def _moved(change: Change) -> int:
+def _moves(change: Change) -> int:
     had = {partition: name for name, partitions in change.before.items() for partition in partitions}
     return sum(
         had.get(partition) != name for name, partitions in change.real.items() for partition in partitions

@@ -92,12 +92,12 @@ class LiveGroup:
         for name in names:
             self.close(name)
             if not self.cell.static:
-                self.settled()
+                self.settle()
             self.start(name)
-            self.settled()
+            self.settle()
         return names
 
-    def settled(self) -> dict[str, Any]:
+    def settle(self) -> dict[str, Any]:
         """What every consumer says it has, once nothing has changed for a while and nothing is nobody's."""
         deadline = time.monotonic() + PATIENCE_S
         last, since = None, time.monotonic()
@@ -112,7 +112,7 @@ class LiveGroup:
 
     def state(self) -> dict[str, Any]:
         """What the group is like: who has what by the consumers' own words, and what a broker says of it."""
-        said = self.settled()
+        said = self.settle()
         servers = {"bootstrap.servers": self.kafka.bootstrap_servers}
         return {
             "owners": {
@@ -148,7 +148,7 @@ class LiveGroup:
             **({"group.instance.id": consumer.instance} if self.cell.static else {}),
             **({"client.rack": consumer.rack} if consumer.rack else {}),
         }
-        settings = {"topics": self._topics(consumer), "config": JAVA.named(config)}
+        settings = {"topics": self._topics(consumer), "config": JAVA.own_names(config)}
         place = self.folder / self.cell.group / folder
         place.mkdir(parents=True, exist_ok=True)
         return Member(consumer.name, settings, place, JAVA.command())

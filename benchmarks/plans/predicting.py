@@ -105,7 +105,7 @@ def what_if(after: Json) -> WhatIf:
 def _change(run: Json, before: Json, after: Json) -> Change:
     current, target = parse_snapshot(json.dumps(before["snapshot"]))
     state = current if target is None else target
-    predicted = _planned(run, state, what_if(after))
+    predicted = _plan_change(run, state, what_if(after))
     hindsight = _owners_in_hindsight(run, state, after, _brought(after))
     random = Random(f"{run['assignor']}/{run['static']}/{run['shape']}")
     drawn = (
@@ -126,7 +126,7 @@ def _change(run: Json, before: Json, after: Json) -> Change:
     )
 
 
-def _planned(run: Json, state: GroupState, change: WhatIf) -> GroupState:
+def _plan_change(run: Json, state: GroupState, change: WhatIf) -> GroupState:
     """The plan of a change, with what members subscribe to where the snapshot does not say."""
     unknown = {member.client_id for member in state.members if member.topics is None}
     subscribed = {name: tuple(topics) for name, topics in run["subscriptions"].items() if name in unknown}
@@ -139,7 +139,7 @@ def _owners_in_hindsight(run: Json, state: GroupState, after: Json, brought: Bro
 
     def with_member(state: GroupState, identity: MemberIdentity) -> GroupState:
         known = identity._replace(id=brought.member_ids[str(identity.client_id)])
-        return _planned(run, replace(state, members=(*state.members, known)), WhatIf())
+        return _plan_change(run, replace(state, members=(*state.members, known)), WhatIf())
 
     match after["event"]:
         case "join":
@@ -150,15 +150,15 @@ def _owners_in_hindsight(run: Json, state: GroupState, after: Json, brought: Bro
             return _owners(with_member(state, identity))
         case "restart" if not run["static"]:
             for identity in state.members:
-                left = _planned(run, state, WhatIf(remove_members=(identity.id,)))
+                left = _plan_change(run, state, WhatIf(remove_members=(identity.id,)))
                 state = with_member(left, identity)
             return _owners(state)
         case "growth":
             racks = (tuple(map(tuple, brought.racks[topic])) for topic in state.topics if state.racks)
             grown = replace(state.with_every_partition(what["partitions"]), racks=tuple(racks))
-            return _owners(_planned(run, grown, WhatIf()))
+            return _owners(_plan_change(run, grown, WhatIf()))
         case _:
-            return _owners(_planned(run, state, change))
+            return _owners(_plan_change(run, state, change))
 
 
 def _brought(after: Json) -> Brought:

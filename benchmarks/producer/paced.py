@@ -54,7 +54,7 @@ class PacedRun:
                 self._producer.poll(left - 0.0005 if left > 0.001 else 0)
             key = b"user-%05d" % (record * 7919 % 10007) if self._case["placement"] == "keyed" else None
             late[record] = time.perf_counter() - due
-            self._producer.produce(topic, value, key, on_delivery=self._delivered)
+            self._producer.produce(topic, value, key, on_delivery=self._on_delivery)
         self._producer.flush()
         self._poll_for(WARM_UP_S)
         latency = np.percentile(self._latencies, PERCENTILES).round(3).tolist()
@@ -64,7 +64,7 @@ class PacedRun:
             "late_ms": {"p99": round(float(np.percentile(late, 99)) * 1000, 3)},
         }
 
-    def _delivered(self, error: object, message: Message) -> None:
+    def _on_delivery(self, error: object, message: Message) -> None:
         if error is not None:
             raise RuntimeError(str(error))
         self._latencies.append(message.latency() * 1000)

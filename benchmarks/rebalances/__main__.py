@@ -35,17 +35,17 @@ def main() -> None:
     )
     chosen = options.parse_args()
     if chosen.compare:
-        COMPARED.write_text(page(compare(saved())))
+        COMPARED.write_text(page(compare(read_saved())))
         return
     names = [name for name in SCENARIOS if chosen.only is None or name in chosen.only]
-    kept = [run for run in saved() if run["scenario"] not in names]
+    kept = [run for run in read_saved() if run["scenario"] not in names]
     for number in range(1, chosen.runs + 1):
-        kept += measured(names, number, chosen.at_a_time)
+        kept += measure_scenarios(names, number, chosen.at_a_time)
         _save(kept)
         print(f"run {number} of {chosen.runs}:", *_summary(kept, names), sep="\n", flush=True)
 
 
-def measured(names: list[str], number: int, at_a_time: int) -> Runs:
+def measure_scenarios(names: list[str], number: int, at_a_time: int) -> Runs:
     """One run of these scenarios under each protocol, on a broker of its own."""
     cells = {}
     for name in names:
@@ -59,7 +59,7 @@ def measured(names: list[str], number: int, at_a_time: int) -> Runs:
     ]
 
 
-def saved() -> Runs:
+def read_saved() -> Runs:
     """The runs that were measured."""
     return json.loads(MEASURED.read_text())["runs"] if MEASURED.exists() else []
 

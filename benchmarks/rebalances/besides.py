@@ -57,7 +57,7 @@ def section(answers: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     return HEAD + "\n".join(lines) + "\n" + TAIL
 
 
-def saved() -> dict[str, list[dict[str, Any]]]:
+def read_saved() -> dict[str, list[dict[str, Any]]]:
     """Return the answers that were measured."""
     return dict(json.loads(ANSWERS.read_text(encoding="utf-8")))
 

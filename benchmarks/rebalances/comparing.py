@@ -6,8 +6,15 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from benchmarks.rebalances.besides import saved, section
-from benchmarks.rebalances.predicting import COSTS, DRAWS, Outcome, measured, medians, predicted
+from benchmarks.rebalances.besides import read_saved, section
+from benchmarks.rebalances.predicting import (
+    COSTS,
+    DRAWS,
+    Outcome,
+    measured_figures,
+    medians,
+    predicted_figures,
+)
 from benchmarks.rebalances.scenarios import SCENARIOS, protocols
 
 if TYPE_CHECKING:
@@ -121,7 +128,7 @@ def compare(runs: Iterable[Run]) -> list[Cell]:
     for run in runs:
         of.setdefault((run["scenario"], run["protocol"]), []).append(run)
     return [
-        Cell(*name, [*map(measured, of[name])], [*map(predicted, of[name])])
+        Cell(*name, [*map(measured_figures, of[name])], [*map(predicted_figures, of[name])])
         for name in ((scenario, protocol) for scenario in SCENARIOS for protocol in protocols(scenario))
         if name in of
     ]
@@ -169,7 +176,7 @@ def page(cells: Sequence[Cell]) -> str:
             for cell in cells
             if cell.misses
         ),
-        besides=section(saved()),
+        besides=section(read_saved()),
     )
 
 

@@ -142,7 +142,7 @@ def racks_alone(version: str, protocol: str) -> dict[str, Any]:
     return {"version": version, "protocol": protocol, "rebalances": len(raised), "held": held}
 
 
-def closed(version: str, protocol: str, option: str, *, static: bool) -> dict[str, Any]:
+def close_consumer(version: str, protocol: str, option: str, *, static: bool) -> dict[str, Any]:
     """Close one of two consumers of Java with an option; return what it sent, and how it was removed."""
     config: dict[str, str | int] = {"session.timeout.ms": 8_000} if protocol == "classic" else {}
     config |= {"group.protocol": protocol, "auto.offset.reset": "earliest"}
@@ -226,7 +226,7 @@ QUESTIONS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "epochs": lambda: [epochs_that_may_commit(version) for version in VERSIONS],
     "racks": lambda: [racks_alone(VERSIONS[0], protocol) for protocol in ("consumer", "classic")],
     "close": lambda: [
-        closed(VERSIONS[0], protocol, option, static=static)
+        close_consumer(VERSIONS[0], protocol, option, static=static)
         for protocol in ("classic", "consumer")
         for option, static in (("REMAIN_IN_GROUP", False), ("LEAVE_GROUP", True), ("DEFAULT", False))
         for _ in range(3 if option == "REMAIN_IN_GROUP" else 1)

@@ -95,7 +95,7 @@ def heartbeats() -> dict[str, Any]:
 def _beats(group: str, config: dict[str, str | int], log: Log) -> dict[str, Any]:
     """How late the beats of a group that settled are, and how much further apart its members get by that."""
     members = [requests for client, requests in log.items() if client.startswith(f"{group}/")]
-    settled = [_settled(requests) for requests in members]
+    settled = [_settling_time(requests) for requests in members]
     beats = [[request.at for request in requests if "HEARTBEAT" in request.api] for requests in members]
     first = [min(at for at in own if at > since) - since for own, since in zip(beats, settled, strict=True)]
     # The second of leave passes over heartbeats that acknowledge the assignment.
@@ -115,7 +115,7 @@ def _beats(group: str, config: dict[str, str | int], log: Log) -> dict[str, Any]
     }
 
 
-def _settled(requests: Iterable[Request]) -> float:
+def _settling_time(requests: Iterable[Request]) -> float:
     """When a member was last told an assignment."""
     news = [
         request.answered
@@ -141,7 +141,7 @@ def disturbances() -> dict[str, Any]:
     log = _by_client(entries)
     return {
         "handover_ms": _handovers(cells, ran, log),
-        "disturbed": {one.name: _disturbed(of, log) for one, of in zip(cells, ran, strict=True)},
+        "disturbed": {one.name: _disturbed_consumer(of, log) for one, of in zip(cells, ran, strict=True)},
     }
 
 
@@ -192,7 +192,7 @@ def _first_reads(events: Iterable[dict[str, Any]], partitions: set[int]) -> dict
     return first
 
 
-def _disturbed(ran: Ran, log: Log) -> dict[str, Any]:
+def _disturbed_consumer(ran: Ran, log: Log) -> dict[str, Any]:
     """What the disturbed consumer did, and asked with effect, in seconds from the event on."""
     rows: list[list[Any]] = []
     begun: float | None = None

@@ -63,7 +63,7 @@ class Outcome(NamedTuple):
     rounds: float
 
 
-def measured(run: Run) -> Outcome:
+def measured_figures(run: Run) -> Outcome:
     """What was measured; of kafka-python, what its members did not read while they rejoined counts, too."""
     was = Outcome(run["partition_seconds"], run["longest"], run["rounds"])
     if run.get("client") != "kafka-python":
@@ -76,9 +76,9 @@ def measured(run: Run) -> Outcome:
     return was._replace(partition_seconds=unread.partition_seconds, longest=unread.longest)
 
 
-def predicted(run: Run) -> Outcome:
+def predicted_figures(run: Run) -> Outcome:
     """What the simulator says instead."""
-    return medians([_predicted(run, draw) for draw in range(DRAWS)])
+    return medians([_predict(run, draw) for draw in range(DRAWS)])
 
 
 def medians(outcomes: Sequence[Outcome]) -> Outcome:
@@ -86,7 +86,7 @@ def medians(outcomes: Sequence[Outcome]) -> Outcome:
     return Outcome(*map(median, zip(*outcomes, strict=True)))
 
 
-def _predicted(run: Run, draw: int) -> Outcome:
+def _predict(run: Run, draw: int) -> Outcome:
     scenario, begins_ms = scenario_of(run, draw)
     result = simulate(scenario)
     _, start, end = result.timeline.pauses()

@@ -86,7 +86,7 @@ def is_static(static: bool | Collection[str], consumer: str) -> bool:
     return static if isinstance(static, bool) else consumer in static
 
 
-def formed(count: int = MEMBERS, apart: float = 0.1) -> list[Step]:
+def form_group(count: int = MEMBERS, apart: float = 0.1) -> list[Step]:
     return [Step(number * apart, "start", f"c{number}") for number in range(count)]
 
 
@@ -96,48 +96,48 @@ def quiet(random: Random) -> float:
 
 
 def cold_start(random: Random) -> Scenario:
-    return Scenario(formed(apart=random.uniform(0.2, 0.4)), 0, 25)
+    return Scenario(form_group(apart=random.uniform(0.2, 0.4)), 0, 25)
 
 
 def join_soon(random: Random) -> Scenario:
     begins = quiet(random)
-    return Scenario([*formed(MEMBERS - 1), Step(begins, "start", f"c{MEMBERS - 1}")], begins, begins + 25)
+    return Scenario([*form_group(MEMBERS - 1), Step(begins, "start", f"c{MEMBERS - 1}")], begins, begins + 25)
 
 
 def join_long(random: Random) -> Scenario:
     """Heartbeats that drifted apart: hours of drift in 90 s, by intervals that differ by 20 ms."""
     begins = 95 + random.uniform(0, 5)
     beats = {f"c{number}": 2960 + 20 * number for number in range(MEMBERS)}
-    steps = [*formed(MEMBERS - 1), Step(begins, "start", f"c{MEMBERS - 1}")]
+    steps = [*form_group(MEMBERS - 1), Step(begins, "start", f"c{MEMBERS - 1}")]
     return Scenario(steps, begins, begins + 25, beats=beats)
 
 
 def close(random: Random) -> Scenario:
     begins = quiet(random)
-    return Scenario([*formed(), Step(begins, "close", "c2")], begins, begins + 25)
+    return Scenario([*form_group(), Step(begins, "close", "c2")], begins, begins + 25)
 
 
 def kill(random: Random) -> Scenario:
     begins = quiet(random)
-    return Scenario([*formed(), Step(begins, "kill", "c2")], begins, begins + 30)
+    return Scenario([*form_group(), Step(begins, "kill", "c2")], begins, begins + 30)
 
 
 def kill_and_back(random: Random) -> Scenario:
     """A process dies and is started again at once, as a supervisor does it, long before its session ends."""
     begins = quiet(random)
-    steps = [*formed(), Step(begins, "kill", "c2"), Step(begins + 2, "start", "c2")]
+    steps = [*form_group(), Step(begins, "kill", "c2"), Step(begins + 2, "start", "c2")]
     return Scenario(steps, begins, begins + 35)
 
 
 def static_short(random: Random) -> Scenario:
     begins = quiet(random)
-    steps = [*formed(), Step(begins, "close", "c2"), Step(begins + 3, "start", "c2")]
+    steps = [*form_group(), Step(begins, "close", "c2"), Step(begins + 3, "start", "c2")]
     return Scenario(steps, begins, begins + 23, static=True)
 
 
 def static_long(random: Random) -> Scenario:
     begins = quiet(random)
-    steps = [*formed(), Step(begins, "close", "c2"), Step(begins + 16, "start", "c2")]
+    steps = [*form_group(), Step(begins, "close", "c2"), Step(begins + 16, "start", "c2")]
     return Scenario(steps, begins, begins + 41, static=True)
 
 
@@ -147,7 +147,7 @@ OFF_THE_BEAT = 13.3
 
 def rolling(random: Random, every: float = 12) -> Scenario:
     begins = quiet(random)
-    steps = formed()
+    steps = form_group()
     for number in range(MEMBERS):
         at = begins + every * number
         steps += [Step(at, "close", f"c{number}"), Step(at + 2, "start", f"c{number}")]
@@ -161,20 +161,20 @@ def rolling_static(random: Random) -> Scenario:
 
 def stall(random: Random) -> Scenario:
     begins = quiet(random)
-    steps = [*formed(), Step(begins, "stop", "c2"), Step(begins + 16, "continue", "c2")]
+    steps = [*form_group(), Step(begins, "stop", "c2"), Step(begins + 16, "continue", "c2")]
     return Scenario(steps, begins, begins + 41)
 
 
 def growth(random: Random) -> Scenario:
     begins = quiet(random)
     config: dict[str, str | int] = {"topic.metadata.refresh.interval.ms": METADATA_MS}
-    return Scenario([*formed(), Step(begins, "grow")], begins, begins + 35, config=config)
+    return Scenario([*form_group(), Step(begins, "grow")], begins, begins + 35, config=config)
 
 
 def slow_poll(random: Random) -> Scenario:
     begins = quiet(random)
     config: dict[str, str | int] = {"max.poll.interval.ms": MAX_POLL_MS}
-    steps = [*formed(), Step(begins, "busy", "c2", 20)]
+    steps = [*form_group(), Step(begins, "busy", "c2", 20)]
     return Scenario(steps, begins, begins + 45, config=config)
 
 
@@ -185,7 +185,7 @@ def rolling_mixed(random: Random) -> Scenario:
 
 def unsubscribe(random: Random) -> Scenario:
     begins = quiet(random)
-    steps = [*formed(), Step(begins, "unsubscribe", "c2"), Step(begins + 12, "subscribe", "c2")]
+    steps = [*form_group(), Step(begins, "unsubscribe", "c2"), Step(begins + 12, "subscribe", "c2")]
     return Scenario(steps, begins, begins + 37)
 
 
@@ -193,7 +193,7 @@ def topic_creation(random: Random) -> Scenario:
     """A topic is created that matches what all subscribe to, a regular expression."""
     begins = quiet(random)
     config: dict[str, str | int] = {"topic.metadata.refresh.interval.ms": METADATA_MS}
-    return Scenario([*formed(), Step(begins, "create")], begins, begins + 35, config=config, pattern=True)
+    return Scenario([*form_group(), Step(begins, "create")], begins, begins + 35, config=config, pattern=True)
 
 
 def of_client(client: Client, scenario: Callable[[Random], Scenario]) -> Callable[[Random], Scenario]:
@@ -205,7 +205,7 @@ def join_while_busy(random: Random) -> Scenario:
     """A consumer joins while another's application works on a batch, within `max.poll.interval.ms`."""
     begins = quiet(random)
     joined = Step(begins + 0.5, "start", f"c{MEMBERS - 1}")
-    return Scenario([*formed(MEMBERS - 1), Step(begins, "busy", "c2", 9), joined], begins, begins + 30)
+    return Scenario([*form_group(MEMBERS - 1), Step(begins, "busy", "c2", 9), joined], begins, begins + 30)
 
 
 SCENARIOS: dict[str, Callable[[Random], Scenario]] = {

@@ -56,11 +56,11 @@ class Group:
         assert self._thread is not None
         self._ended.set()
         self._thread.join()
-        offsets = dict.fromkeys(range(count), 0) | self.committed(topic, count)
+        offsets = dict.fromkeys(range(count), 0) | self.committed_offsets(topic, count)
         self.commit(topic, offsets)
         return offsets
 
-    def committed(self, topic: str, count: int) -> dict[int, int]:
+    def committed_offsets(self, topic: str, count: int) -> dict[int, int]:
         """The committed offset of each partition that has one."""
         consumer = Consumer(self._settings)
         places = consumer.committed([TopicPartition(topic, partition) for partition in range(count)], 60)

@@ -94,7 +94,7 @@ def page(runs: list[dict[str, Any]], ways_back: list[dict[str, Any]]) -> str:
         parts += [
             "## Predicted and measured",
             "",
-            *table(PREDICTED, (row for run in timed for row in _predicted(run, rate))),
+            *table(PREDICTED, (row for run in timed for row in _predicted_rows(run, rate))),
             "",
             f"Predicted is what `copartition reshape --copy-rate {rate:.0f}` says, which is the rate of the",
             f'first round of "{largest["name"]}": its own copy is no prediction. *Load* is how many',
@@ -185,10 +185,11 @@ def _rate(run: dict[str, Any]) -> float:
     return float(first["copied"] / max(first["s"] - ROUND_S, 1.0))
 
 
-def _predicted(run: dict[str, Any], rate: float) -> Iterable[list[Any]]:
+def _predicted_rows(run: dict[str, Any], rate: float) -> Iterable[list[Any]]:
     """A row a step: what the plan says with a rate that was measured, and what was."""
     first = run["rounds"][0]
-    copy = Copy(first["copied"], rate, is_assumed=False, written_per_s=first["behind"] / first["s"])
+    unread = max((group["lag"] for group in run["groups"].values()), default=0)
+    copy = Copy(first["copied"], rate, False, first["behind"] / first["s"], unread)
     said = {"copy": copy.seconds or inf, "switch": copy.rest_s, "prove": copy.proof_s}
     measured = {"copy": first["s"], **{step: run["times"][step]["s"] for step in ("switch", "prove")}}
     for step, seconds in said.items():

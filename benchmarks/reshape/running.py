@@ -281,7 +281,7 @@ def run_back(place: Place, scenario: Scenario, records: int) -> dict[str, Any]:
     strikes, way_back, differing = Strikes(place.broker, scenario), WayBack(place.folder / "back.log"), []
     for group in groups:
         group.commit(old, offsets[old])
-        assert group.committed(old, scenario.old) == offsets[old]
+        assert group.committed_offsets(old, scenario.old) == offsets[old]
     while strikes.left("back"):
         for group in groups:
             group.commit(new, offsets[new])
@@ -289,8 +289,8 @@ def run_back(place: Place, scenario: Scenario, records: int) -> dict[str, Any]:
         assert "failed" not in answer, answer
         differing.append(
             sum(
-                len(group.committed(new, scenario.new))
-                + len(group.committed(old, scenario.old).items() ^ offsets[old].items())
+                len(group.committed_offsets(new, scenario.new))
+                + len(group.committed_offsets(old, scenario.old).items() ^ offsets[old].items())
                 for group in groups
             )
         )
@@ -428,8 +428,10 @@ class _Run:
     def _commits_beside(self, commits: dict[str, dict[int, int]]) -> int:
         """How many commits are not what they were before the switch, of which none was on the new topic."""
         return sum(
-            len(group.committed(self._new, self._scenario.new))
-            + len(group.committed(self._old, self._scenario.old).items() ^ commits[group.name].items())
+            len(group.committed_offsets(self._new, self._scenario.new))
+            + len(
+                group.committed_offsets(self._old, self._scenario.old).items() ^ commits[group.name].items()
+            )
             for group in self._groups
         )
 

@@ -74,7 +74,7 @@ def run(cell: Cell, strikes: int, save: Callable[[dict[str, Any]], None]) -> Non
         topic = kafka.create_topic(4)
         asked = broker.bootstrap_servers if proxy is None else proxy.bootstrap_servers
         watched = [
-            stack.enter_context(Watched(asked, broker.bootstrap_servers, topic, protocol))
+            stack.enter_context(WatchedGroup(asked, broker.bootstrap_servers, topic, protocol))
             for protocol in PROTOCOLS
         ]
         asking = stack.enter_context(Asking(asked, watched[0].group))
@@ -103,7 +103,7 @@ def run(cell: Cell, strikes: int, save: Callable[[dict[str, Any]], None]) -> Non
 def _outcome(
     cell: Cell,
     strikes: int,
-    watched: Sequence[Watched],
+    watched: Sequence[WatchedGroup],
     asking: Asking,
     interrupted: Sequence[float | None],
 ) -> dict[str, Any]:
@@ -145,7 +145,7 @@ class Lines:
         return lines
 
 
-class Watched:
+class WatchedGroup:
     """A group with one member, and a `copartition watch` of it that is started anew after it has died.
 
     Args:
@@ -259,7 +259,7 @@ class Watched:
         self._process.wait()
 
 
-def show_members(groups: Sequence[Watched], struck_s: float) -> None:
+def show_members(groups: Sequence[WatchedGroup], struck_s: float) -> None:
     """Let a new member join each group, and leave once the group's watch has named it or cannot any more."""
     for group in groups:
         group.join(struck_s)

@@ -28,10 +28,10 @@ def main() -> None:
     if not chosen.compare:
         wanted = {name: CELLS[name] for name in chosen.only or NAMES}
         save(run_cells(wanted, chosen.at_a_time))
-    PAGE.write_text(page(saved()))
+    PAGE.write_text(page(read_saved()))
 
 
-def saved() -> list[Run]:
+def read_saved() -> list[Run]:
     """The groups that were measured."""
     return read_runs(MEASURED, "groups")
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from benchmarks.share_groups.running import Run
 
 
-class Compared(NamedTuple):
+class ComparedGroup(NamedTuple):
     """A group as it was predicted and as it was."""
 
     predicted: ShareResult
@@ -41,9 +41,9 @@ class Compared(NamedTuple):
         return [name for name, (said, was) in pairs.items() if abs(said - was) > NEAR * was]
 
 
-def compare_runs(runs: Sequence[Run]) -> list[Compared]:
+def compare_runs(runs: Sequence[Run]) -> list[ComparedGroup]:
     """Every group that was measured."""
-    return [Compared(simulate_share(CELLS[run["cell"]]), run) for run in runs]
+    return [ComparedGroup(simulate_share(CELLS[run["cell"]]), run) for run in runs]
 
 
 def page(runs: Sequence[Run]) -> str:

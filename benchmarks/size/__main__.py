@@ -19,7 +19,14 @@ from benchmarks.rebalances.broker_log import recording_broker
 from benchmarks.rebalances.cell import Cell, Ran, run
 from benchmarks.rebalances.predicting import ASSIGNORS, COSTS
 from benchmarks.rebalances.producer import SteadyProducer
-from benchmarks.rebalances.scenarios import PARTITIONS, RECORDS_PER_SECOND, SESSION_MS, Scenario, Step, formed
+from benchmarks.rebalances.scenarios import (
+    PARTITIONS,
+    RECORDS_PER_SECOND,
+    SESSION_MS,
+    Scenario,
+    Step,
+    form_group,
+)
 from copartition.simulate_scenarios import size_trial
 from copartition.simulation import Consumer, Crash, Load, Settings
 from copartition.simulation import Scenario as Predicted
@@ -52,7 +59,7 @@ def client() -> Client:
     return Client("librdkafka", lambda: [sys.executable, "-m", "benchmarks.size.consumer", str(CAPACITY)])
 
 
-class Measured(NamedTuple):
+class MeasuredSize(NamedTuple):
     """What consumers measured.
 
     Attributes:
@@ -64,13 +71,13 @@ class Measured(NamedTuple):
     grows: bool
 
 
-def measure() -> dict[tuple[str, int], Measured]:
+def measure() -> dict[tuple[str, int], MeasuredSize]:
     """What so many consumers measured after one of them was killed, by protocol."""
     cells = [
         Cell(
             f"{protocol}-{count}",
             protocol,
-            Scenario([*formed(count), Step(KILLED_S, "kill", "c0")], KILLED_S, ENDS_S),
+            Scenario([*form_group(count), Step(KILLED_S, "kill", "c0")], KILLED_S, ENDS_S),
             client(),
         )
         for protocol in PROTOCOLS
@@ -90,7 +97,7 @@ def measure() -> dict[tuple[str, int], Measured]:
     }
 
 
-def longest_wait(ran: Ran) -> Measured:
+def longest_wait(ran: Ran) -> MeasuredSize:
     """What the consumers of a run measured after the kill."""
     ages = [
         (event["seconds"], event["t"] - ran.began)
@@ -99,7 +106,7 @@ def longest_wait(ran: Ran) -> Measured:
         if event["event"] == "aged" and event["t"] > ran.began + KILLED_S
     ]
     age_s, at_s = max(ages)
-    return Measured(age_s, grows=at_s > ENDS_S - LAST_S)
+    return MeasuredSize(age_s, grows=at_s > ENDS_S - LAST_S)
 
 
 def predict(protocol: str, count: int) -> tuple[float, float]:
@@ -125,7 +132,7 @@ class Row(NamedTuple):
     agrees: bool
 
 
-def row(protocol: str, count: int, real: Measured) -> Row:
+def row(protocol: str, count: int, real: MeasuredSize) -> Row:
     """What is predicted beside what was measured."""
     least, most = predict(protocol, count)
     predicted = "no end" if most == inf else f"{least:.1f} to {most:.1f} s"

@@ -28,10 +28,10 @@ def main() -> None:
     if not options.parse_args().compare:
         names = [shape.name for shape in SHAPES]
         replace_runs(MEASURED, "groups", [measure_group(shape) for shape in SHAPES], "shape", names)
-    PAGE.write_text(page(saved()))
+    PAGE.write_text(page(read_saved()))
 
 
-def saved() -> list[Run]:
+def read_saved() -> list[Run]:
     """The groups that were measured."""
     return read_runs(MEASURED, "groups")
 

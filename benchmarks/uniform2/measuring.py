@@ -12,7 +12,7 @@ from assignors import get_assignor
 from assignors.columnar.sticky_structures import recall_owned
 from assignors.optimal.reading import read_group
 from benchmarks.uniform2 import rule
-from benchmarks.uniform2.shapes import changed
+from benchmarks.uniform2.shapes import changed_groups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,7 +47,7 @@ def _events(shape: Shape) -> Iterator[tuple[str, Group]]:
     """A new group, and it after each change; all rules start from the answer of the draft's rule."""
     group = shape.group()
     yield "new group", group
-    yield from changed(group, rule.assign(group))
+    yield from changed_groups(group, rule.assign(group))
 
 
 def figures(group: Group, assign: Callable[[Group], Assignment]) -> dict[str, float]:

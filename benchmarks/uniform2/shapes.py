@@ -70,7 +70,7 @@ SHAPES = [
 ]
 
 
-def changed(group: Group, before: Assignment) -> Iterator[tuple[str, Group]]:
+def changed_groups(group: Group, before: Assignment) -> Iterator[tuple[str, Group]]:
     """The group after each event; what members have is from `before`, or from Kafka's `uniform`."""
     last = group.members[-1]
     yield "join", group.next(before, join=[replace(last, id="newcomer")])

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.faults.brokers import Brokers
-from benchmarks.faults.saved import Saved
+from benchmarks.faults.saved import SavedResults
 from benchmarks.wrapper_faults.page import page
 from benchmarks.wrapper_faults.run import HANGS, WRITERS, run
 from benchmarks.wrapper_faults.scenarios import SCENARIOS, Scenario
 
 HERE = Path(__file__).parent
-SAVED = Saved(HERE, HERE.parent / "wrapper_faults.md", page, SCENARIOS, "writer", WRITERS)
+SAVED = SavedResults(HERE, HERE.parent / "wrapper_faults.md", page, SCENARIOS, "writer", WRITERS)
 
 
 def _run(name: str, scenario: Scenario, brokers: Brokers, writer: str, seed: int) -> dict[str, Any]:

@@ -114,7 +114,7 @@ def judge(lives: Mapping[str, Life], found: Iterable[ReadRecord], homes: Mapping
         latest[partition, key] = max(number, latest.get((partition, key), 0))
     lost = told = 0
     for name, life in lives.items():
-        named = {record: _named(name, record) for record in life.produced}
+        named = {record: _name_record(name, record) for record in life.produced}
         missing = {record for record, each in named.items() if each not in copies}
         unwatched = sum(not is_watched(record) for record in missing)
         told += len(life.failed) + life.raised
@@ -124,12 +124,12 @@ def judge(lives: Mapping[str, Life], found: Iterable[ReadRecord], homes: Mapping
                 is_watched(record) and record not in life.delivered | life.failed for record in life.produced
             )
             lost += max(0, unwatched - life.raised)
-    everyone = {_named(name, record) for name, life in lives.items() for record in life.produced}
+    everyone = {_name_record(name, record) for name, life in lives.items() for record in life.produced}
     if strangers := copies.keys() - everyone:
         raise ValueError(f"nobody produced {min(strangers)}, which the topic holds")
     return Verdict(lost, told, copies.total() - len(copies), misplaced, out_of_order)
 
 
-def _named(life: str, record: int) -> tuple[str, int]:
+def _name_record(life: str, record: int) -> tuple[str, int]:
     key, number = place_of(record)
     return f"{life}-{key}", number

@@ -66,7 +66,7 @@ class Life:
             # Faults strike a producer that has recovered from the one before.
             if self._reports >= self._recovered_at:
                 before = hits.count(self._folder)
-                self._striking.reached("produce")
+                self._striking.reach("produce")
                 if hits.count(self._folder) > before:
                     self._recovered_at = record // 2 + 1
 
@@ -106,7 +106,7 @@ async def produce_async(life: Life) -> None:
         for record, key, value in life.records():
             future = await producer.produce(life.plan["topic"], value, key)
             waiting.add(future)
-            future.add_done_callback(partial(_ended, life, record))
+            future.add_done_callback(partial(_note_end, life, record))
             future.add_done_callback(waiting.discard)
             await asyncio.sleep(PAUSE_S)
         await producer.flush()
@@ -117,12 +117,13 @@ async def produce_async(life: Life) -> None:
 def produce_kafka_python(life: Life) -> None:
     """With kafka-python, whose futures call back in a thread of the client's."""
     producer = KafkaProducer(
-        **renamed(life.plan["producer"], "delivery_timeout_ms"), partitioner=KafkaPythonPartitioner("java")
+        **rename_settings(life.plan["producer"], "delivery_timeout_ms"),
+        partitioner=KafkaPythonPartitioner("java"),
     )
     for record, key, value in life.records():
         future = producer.send(life.plan["topic"], value, key.encode())
-        future.add_callback(lambda _, record=record: _reported(life, record, None))
-        future.add_errback(lambda error, record=record: _reported(life, record, error))
+        future.add_callback(lambda _, record=record: _note_report(life, record, None))
+        future.add_errback(lambda error, record=record: _note_report(life, record, error))
         time.sleep(PAUSE_S)
     producer.flush()
     life.diary.note("ended", 0)
@@ -131,14 +132,14 @@ def produce_kafka_python(life: Life) -> None:
 
 async def produce_aiokafka(life: Life) -> None:
     """With aiokafka, whose futures all have a watcher here."""
-    config = renamed(life.plan["producer"], "request_timeout_ms")
+    config = rename_settings(life.plan["producer"], "request_timeout_ms")
     if "ssl_cafile" in config:
         config["ssl_context"] = create_ssl_context(cafile=config.pop("ssl_cafile"))
     partitioner = AiokafkaPartitioner(life.plan["topic"], "java")
     async with AIOKafkaProducer(**config, partitioner=partitioner) as producer:
         for record, key, value in life.records():
             future = await producer.send(life.plan["topic"], value, key.encode())
-            future.add_done_callback(partial(_ended, life, record))
+            future.add_done_callback(partial(_note_end, life, record))
             await asyncio.sleep(PAUSE_S)
         await producer.flush()
     life.diary.note("ended", 0)
@@ -152,7 +153,7 @@ RENAMED = {
 }
 
 
-def renamed(config: dict[str, Any], timeout: str) -> dict[str, Any]:
+def rename_settings(config: dict[str, Any], timeout: str) -> dict[str, Any]:
     """librdkafka's settings in the names of clients in Python, with the one that bounds a record's time."""
     names = RENAMED | {"message.timeout.ms": timeout}
     plain = librdkafka_security(config)
@@ -162,11 +163,11 @@ def renamed(config: dict[str, Any], timeout: str) -> dict[str, Any]:
     return own
 
 
-def _ended(life: Life, record: int, future: Future[Any]) -> None:
-    _reported(life, record, future.exception())
+def _note_end(life: Life, record: int, future: Future[Any]) -> None:
+    _note_report(life, record, future.exception())
 
 
-def _reported(life: Life, record: int, failed: BaseException | None) -> None:
+def _note_report(life: Life, record: int, failed: BaseException | None) -> None:
     if is_watched(record):
         life.report(record, failed)  # type: ignore[arg-type] # only whether there is one
     elif failed is not None:

@@ -14,7 +14,7 @@ from assignors.assignment import Certificate
 from assignors.group import Group, Member, Topic
 from assignors.optimal.keeping import most_kept
 from assignors.optimal.levels import find_levels
-from assignors.optimal.quality import AssignmentQuality, certificate, quality
+from assignors.optimal.quality import AssignmentQuality, certificate, quality, worst_spread
 from assignors.optimal.reading import ClassTopics
 from assignors.state import GroupState
 from assignors.weighted.weights import Weights
@@ -48,17 +48,7 @@ def spread_of_topics(rows: Columns, subscribers: NDArray[np.int64]) -> TopicSpre
     # A topic without subscribers is divided by 1, so that nobody has too much of it.
     share = -(-np.bincount(rows.topic[here], minlength=len(subscribers)) // np.maximum(subscribers, 1))
     owned = here & (rows.target >= 0)
-    topics = max(len(subscribers), 1)
-    pairs, amount = np.unique(
-        rows.target[owned].astype(np.int64) * topics + rows.topic[owned], return_counts=True
-    )
-    if not len(pairs):
-        return TopicSpread(0, 0)
-    # The fair share of a topic is its partitions over its subscribers, rounded up.
-    needed = share[pairs % topics]
-    # The furthest above its share; of several, the one with the most.
-    worst = int(np.lexsort((amount, amount - needed))[-1])
-    return TopicSpread(int(amount[worst]), int(needed[worst]))
+    return TopicSpread(*worst_spread(rows.target[owned], rows.topic[owned], share))
 
 
 class Columns(NamedTuple):

@@ -31,6 +31,11 @@ A proof, and positions of groups, take as long beside what they read.
 """
 PROOF_SHARE = 0.7
 """Time that a record takes in the proof, as a share of what it takes in the copy."""
+POSITIONS_SHARE = 1.8
+"""Time that an unread record takes when positions are found, as a share of what it takes in the copy.
+
+What a group has not read is read in the old topic, and at the end of the new one.
+"""
 LOOK_S = 5.0
 """Seconds between the two looks that see whether writers stand still."""
 
@@ -79,12 +84,14 @@ class Copy:
         rate: records a second that it makes.
         is_assumed: whether nobody measured that rate.
         written_per_s: records a second that writers add meanwhile.
+        unread: records that the group which is furthest behind has not read when it moves.
     """
 
     records: int
     rate: float
     is_assumed: bool
     written_per_s: float
+    unread: int = 0
 
     @property
     def seconds(self) -> float | None:
@@ -95,7 +102,8 @@ class Copy:
     @property
     def rest_s(self) -> float:
         """Seconds of the switch: two looks, a round with what came since the last one, and positions."""
-        return LOOK_S + 2 * ROUND_S + self.written_per_s * ROUND_S / self.rate
+        records = self.written_per_s * ROUND_S + POSITIONS_SHARE * self.unread
+        return LOOK_S + 2 * ROUND_S + records / self.rate
 
     @property
     def proof_s(self) -> float:
@@ -116,6 +124,11 @@ class Copy:
             f"they read, and a record takes {PROOF_SHARE:.0%} of the time in the proof that it takes in the "
             "copy"
         )
+        if POSITIONS_SHARE * self.unread >= self.rate:  # less than a second changes no figure
+            yield (
+                f"a group is {self.unread:,} records behind when it moves, as now, each of which takes "
+                f"{POSITIONS_SHARE:g} times as long as in the copy to find its position"
+            )
 
 
 @dataclass(frozen=True, slots=True)

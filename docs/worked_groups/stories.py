@@ -114,7 +114,7 @@ def overlap(assignor: str) -> Story:
     return Story(assignor, topics, members).then("c joins", join=[Member("c", BOTH)])
 
 
-def weighed(assignor: str) -> Story:
+def weighed_story(assignor: str) -> Story:
     """Two members share partitions that weigh differently, and a third one joins."""
     members = [Member("a", ORDERS), Member("b", ORDERS)]
     weights = {"orders": [8, 1, 2, 4, 1, 3, 5]}
@@ -143,6 +143,6 @@ def stories() -> dict[str, Story]:
         "broker-range": growth(),
         "optimal": overlap("optimal"),
         "cooperative-optimal": seven("cooperative-optimal").then("a and b rejoin"),
-        "weighted": weighed("weighted"),
-        "cooperative-weighted": weighed("cooperative-weighted").then("a and b rejoin"),
+        "weighted": weighed_story("weighted"),
+        "cooperative-weighted": weighed_story("cooperative-weighted").then("a and b rejoin"),
     }

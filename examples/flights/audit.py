@@ -127,13 +127,13 @@ def place_with_librdkafka(servers: str, topic: str, keys: list[bytes]) -> NDArra
     producer = Producer({"bootstrap.servers": servers, "partitioner": "murmur2_random", "linger.ms": 5})
     for row, key in enumerate(keys):
 
-        def delivered(error: KafkaError | None, message: object, row: int = row) -> None:
+        def on_delivery(error: KafkaError | None, message: object, row: int = row) -> None:
             if error is not None:
                 failures.append(error)
             else:
                 placed[row] = message.partition()
 
-        producer.produce(topic, key=key, on_delivery=delivered)
+        producer.produce(topic, key=key, on_delivery=on_delivery)
         producer.poll(0)
     if producer.flush(30) or failures:
         raise KafkaException(failures[0] if failures else KafkaError(KafkaError._TIMED_OUT))

@@ -7,7 +7,7 @@ request that does not arrive is lost, and the producer never hears of it.
 
 from __future__ import annotations
 
-from benchmarks.delivery.cells import BATCHES, Cell, classes, measure, predict, settled
+from benchmarks.delivery.cells import BATCHES, Cell, classes, measure, predict, with_short_times
 from benchmarks.delivery.producers import Librdkafka
 from examples.labs.kit import Lab, Picture
 
@@ -15,12 +15,14 @@ PROXIED = True
 
 CELLS = {
     "acks=all, answer lost": Cell(
-        "librdkafka", settled(enable_idempotence=False, acks="all"), "acknowledgement lost"
+        "librdkafka", with_short_times(enable_idempotence=False, acks="all"), "acknowledgement lost"
     ),
     "acks=1, answer lost": Cell(
-        "librdkafka", settled(enable_idempotence=False, acks="1"), "acknowledgement lost"
+        "librdkafka", with_short_times(enable_idempotence=False, acks="1"), "acknowledgement lost"
     ),
-    "acks=0, request lost": Cell("librdkafka", settled(enable_idempotence=False, acks="0"), "request lost"),
+    "acks=0, request lost": Cell(
+        "librdkafka", with_short_times(enable_idempotence=False, acks="0"), "request lost"
+    ),
 }
 STRUCK = 3
 """The batch whose request or answer is lost; each batch holds one numbered record."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from benchmarks.delivery.cells import Cell, classes, measure, predict, settled
+from benchmarks.delivery.cells import Cell, classes, measure, predict, with_short_times
 from benchmarks.delivery.producers import Librdkafka
 from copartition.models import ProducerState, SequencedBatch, Verdict
 from examples.labs.kit import Lab, Picture
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import socket
 
 PROXIED = True
-CELL = Cell("librdkafka", settled(), "acknowledgement lost")
+CELL = Cell("librdkafka", with_short_times(), "acknowledgement lost")
 ERRORS = {45: Verdict.OUT_OF_ORDER_SEQUENCE_NUMBER, 47: Verdict.INVALID_PRODUCER_EPOCH}
 BY_HAND = {"first": (0, 2), "next": (2, 1), "again": (2, 1), "a jump": (7, 1), "after the jump": (3, 1)}
 """Batches of one producer: the sequence of the first record, and how many records there are."""

@@ -25,7 +25,7 @@ from tests.support.tasks import (
 from tests.support.tiers import examples
 from tools.oracle.assignors.heartbeats import FAMILIES, heartbeats
 from tools.oracle.assignors.live import live_scenarios
-from tools.oracle.assignors.regenerate import answered
+from tools.oracle.assignors.regenerate import answer_scenario
 from tools.oracle.assignors.share import share_scenarios
 from tools.oracle.assignors.streams import streams_answers
 from tools.oracle.tasks.regenerate import CONNECT, KINDS, connect_answers
@@ -84,7 +84,9 @@ def test_a_fresh_sample_of_share_and_streams_groups_agrees_with_the_jvm(sample: 
     count, seed = sample
     with Oracle() as oracle:
         shares = share_scenarios(seed, max(1, count // 4))  # some four steps each
-        assert_agree((share_difference(answered(oracle, scenario)) for scenario in shares), judge(seed))
+        assert_agree(
+            (share_difference(answer_scenario(oracle, scenario)) for scenario in shares), judge(seed)
+        )
         assert_agree(map(streams_difference, streams_answers(oracle, seed, max(1, count // 5))), judge(seed))
 
 

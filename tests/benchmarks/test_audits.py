@@ -13,8 +13,8 @@ import pytest
 from benchmarks.audits.__main__ import COMPARED, written
 from benchmarks.audits.asking import audit, audit_apart
 from benchmarks.audits.cells import CELLS, RECORDS
-from benchmarks.audits.comparing import Named
-from benchmarks.audits.page import joined, topic_rows
+from benchmarks.audits.comparing import AuditBesideTruth
+from benchmarks.audits.page import judge_joins, topic_rows
 from tests.support.tiers import sample
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def topics() -> dict[str, Written]:
 
 
 @pytest.fixture(scope="module")
-def named() -> list[Named]:
-    return [Named(topic, audit(topic)) for topic in topics().values()]
+def named() -> list[AuditBesideTruth]:
+    return [AuditBesideTruth(topic, audit(topic)) for topic in topics().values()]
 
 
 def placed_by_known_rules(written: Written) -> Iterator[bool]:
@@ -62,30 +62,30 @@ def test_the_rules_of_most_phases_are_known() -> None:
 @pytest.mark.parametrize("topic", sample(TOPICS, 24))
 def test_who_wrote_a_topic_is_named_where_its_records_tell(topic: str, batch: int | None) -> None:
     written = topics()[topic]
-    assert Named(written, audit(written, batch)).faults == []
+    assert AuditBesideTruth(written, audit(written, batch)).faults == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("topic", TOPICS)
 def test_so_it_is_where_partitions_are_counted_apart(topic: str) -> None:
     written = topics()[topic]
-    assert Named(written, audit_apart(written)).faults == []
+    assert AuditBesideTruth(written, audit_apart(written)).faults == []
 
 
 @pytest.mark.slow
-def test_no_join_gets_a_wrong_verdict(named: list[Named]) -> None:
+def test_no_join_gets_a_wrong_verdict(named: list[AuditBesideTruth]) -> None:
     equal = [
         pair
         for pair in combinations(named, 2)
         if pair[0].topic.num_partitions == pair[1].topic.num_partitions
     ]
-    said = list(joined(Random(17).sample(equal, JOINS)))
+    said = list(judge_joins(Random(17).sample(equal, JOINS)))
     assert [each for each in said if each.answer == ("yes" if each.broken else "no")] == []
     assert {each.answer for each in said} == {"yes", "no", "unknown"}
 
 
 @pytest.mark.slow
-def test_the_page_has_what_is_said_of_each_topic(named: list[Named]) -> None:
+def test_the_page_has_what_is_said_of_each_topic(named: list[AuditBesideTruth]) -> None:
     assert "\n".join(topic_rows(named)) in COMPARED.read_text()
 
 

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from benchmarks.audits.cells import Cell, Phase
-from benchmarks.audits.comparing import Named
+from benchmarks.audits.comparing import AuditBesideTruth
 from benchmarks.audits.reading import read
 from benchmarks.audits.recording import as_table
 from benchmarks.audits.truth import Written, broken
@@ -59,7 +59,7 @@ def config(broker: Kafka) -> dict[str, str]:
 def test_who_wrote_a_topic_is_named(topics: dict[str, Written], config: dict[str, str], cell: Cell) -> None:
     audit = audit_topic(cell.topic, config, COMMITTED if cell.transactional else EVERYTHING)
     assert audit.coverage.read == len(topics[cell.topic].keyed)
-    assert Named(topics[cell.topic], audit).faults == []
+    assert AuditBesideTruth(topics[cell.topic], audit).faults == []
 
 
 @pytest.mark.parametrize("pair", [*combinations(CELLS, 2)], ids=range(10))

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.connect.__main__ import PAGE, saved
-from benchmarks.connect.comparing import Window, compared, differences, down, page
+from benchmarks.connect.__main__ import PAGE, read_saved
+from benchmarks.connect.comparing import Window, compare_windows, differences, down, page
 from benchmarks.connect.predicting import CLUSTERS, Round
-from benchmarks.connect.protocol import answer, reported
+from benchmarks.connect.protocol import answer, reported_tasks
 from benchmarks.connect.running import Run, run_cells
 from partitioning.topic_partition import TopicPartition
 
@@ -36,7 +36,7 @@ ANSWER = (
     ids=["new", "runs something", "eager"],
 )
 def test_what_a_worker_reports_is_read(sent: str, tasks: list[TopicPartition]) -> None:
-    assert reported(base64.b64decode(sent)) == tasks
+    assert reported_tasks(base64.b64decode(sent)) == tasks
 
 
 def test_what_a_leader_answers_is_read() -> None:
@@ -62,12 +62,12 @@ def test_a_task_is_down_from_its_end_to_the_round_that_starts_it(
 
 @pytest.fixture(scope="module")
 def runs() -> list[Run]:
-    return saved()
+    return read_saved()
 
 
 @pytest.fixture(scope="module")
 def windows(runs: list[Run]) -> list[Window]:
-    return [window for run in runs for window in compared(run)]
+    return [window for run in runs for window in compare_windows(run)]
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from benchmarks.drills.__main__ import DRILLS, MEASURED
-from benchmarks.drills.drill import Drill, Happened
+from benchmarks.drills.drill import Drill, Outcome
 from benchmarks.drills.judging import (
     Answer,
     figure,
@@ -82,7 +82,7 @@ def test_two_commands_judge_the_balance_of_a_group_alike() -> None:
 
 
 def test_the_page_judges_what_was_kept() -> None:
-    def walk(stage: Stage) -> Happened:
+    def walk(stage: Stage) -> Outcome:
         raise AssertionError("a page is made of what was kept, without a walk")
 
     silent = Answer("snapshot live:billing --out before.json", 0, "")

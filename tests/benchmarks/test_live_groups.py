@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.live_groups.__main__ import PAGE, saved
-from benchmarks.live_groups.comparing import CAUSES, Event, Led, events, generations, page
+from benchmarks.live_groups.__main__ import PAGE, read_saved
+from benchmarks.live_groups.comparing import CAUSES, Event, LedGeneration, events, generations, page
 from benchmarks.live_groups.groups import GROUPS, LiveGroup
 from benchmarks.live_groups.owning import (
-    Owned,
+    OwnedTime,
+    count_samples,
     live_at,
     overlaps,
     ownership,
-    sampled,
     windows,
     zombies,
 )
@@ -39,15 +39,15 @@ def test_a_process_owns_live_what_it_was_assigned(said: list, live: list[tuple[i
 
 
 def test_two_live_owners_are_found_in_samples_and_between_them() -> None:
-    one, other = Owned(0, "c0.1", 1, 5), Owned(0, "c1.1", 4.98, 8)
-    assert sampled([one, other], 10) == (200, 0)
+    one, other = OwnedTime(0, "c0.1", 1, 5), OwnedTime(0, "c1.1", 4.98, 8)
+    assert count_samples([one, other], 10) == (200, 0)
     assert overlaps([one, other]) == [(one, other)]
-    assert sampled([one, replace(other, start=4.9)], 10) == (200, 2)
+    assert count_samples([one, replace(other, start=4.9)], 10) == (200, 2)
     assert live_at([one, other], 4.99) == {0: ["c0.1", "c1.1"]}
 
 
 def test_a_stopped_process_is_a_zombie_where_another_owns() -> None:
-    stopped, other = Owned(0, "c0.1", 1, 9, zombie_from=2), Owned(0, "c1.1", 5, 10)
+    stopped, other = OwnedTime(0, "c0.1", 1, 9, zombie_from=2), OwnedTime(0, "c1.1", 5, 10)
     assert overlaps([stopped, other]) == []
     assert zombies([stopped, other]) == {"c0.1": 4}
 
@@ -58,7 +58,7 @@ def test_an_event_ends_where_the_next_begins() -> None:
 
 @pytest.fixture(scope="module")
 def runs() -> list[Run]:
-    return saved()
+    return read_saved()
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def measured_events(runs: list[Run]) -> list[Event]:
 
 
 @pytest.fixture(scope="module")
-def led(runs: list[Run]) -> list[Led]:
+def led(runs: list[Run]) -> list[LedGeneration]:
     return [one for run in runs for one in generations(run)]
 
 
@@ -97,7 +97,7 @@ def test_after_every_event_each_partition_has_the_owner_that_the_leader_named(
 
 
 @pytest.mark.slow
-def test_every_leader_answers_as_ours(led: list[Led]) -> None:
+def test_every_leader_answers_as_ours(led: list[LedGeneration]) -> None:
     assert len(led) >= 100
     assert ("librdkafka", "cooperative-sticky") in {(each.client, each.assignor) for each in led}
     assert [(each.client, each.assignor) for each in led if not each.equal] == []

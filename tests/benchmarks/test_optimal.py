@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.optimal.__main__ import gathered
+from benchmarks.optimal.__main__ import gather
 from benchmarks.optimal.lives import SHAPES
-from benchmarks.optimal.measuring import Counts, measured
+from benchmarks.optimal.measuring import Counts, measure_group
 from benchmarks.optimal.page import page
 from benchmarks.optimal.picture import picture
 
@@ -20,7 +20,7 @@ OURS = [(shape, name) for shape in SHAPES for name in ("optimal", "cooperative-o
 
 @pytest.fixture(scope="module")
 def counts() -> Counts:
-    return gathered(map(measured, range(GROUPS)))
+    return gather(map(measure_group, range(GROUPS)))
 
 
 @pytest.mark.parametrize("figure", ["failed", "loads", "fullest", "avoidable"])

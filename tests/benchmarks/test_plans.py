@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.plans.__main__ import COMPARED, saved
+from benchmarks.plans.__main__ import COMPARED, read_saved
 from benchmarks.plans.cells import CELLS, CONSUMER, RESTARTED, SHAPES
 from benchmarks.plans.comparing import page
 from benchmarks.plans.predicting import Change, changes
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def compared() -> list[Change]:
-    return list(changes(saved().values()))
+    return list(changes(read_saved().values()))
 
 
 def cell_of(change: Change) -> tuple[str, bool, str, str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.rebalances.__main__ import COMPARED, saved
-from benchmarks.rebalances.besides import saved as answers
+from benchmarks.rebalances.__main__ import COMPARED, read_saved
+from benchmarks.rebalances.besides import read_saved as answers
 from benchmarks.rebalances.besides import section
 from benchmarks.rebalances.comparing import CAUSES, Cell, compare, orders, page
 from benchmarks.rebalances.predicting import medians
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def cells() -> list[Cell]:
-    return compare(saved())
+    return compare(read_saved())
 
 
 def test_every_scenario_was_measured_under_every_protocol(cells: list[Cell]) -> None:

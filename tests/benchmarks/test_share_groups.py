@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.share_groups.__main__ import PAGE, saved
+from benchmarks.share_groups.__main__ import PAGE, read_saved
 from benchmarks.share_groups.cells import CELLS, short
 from benchmarks.share_groups.comparing import compare_runs, page
 from benchmarks.share_groups.running import run_cells
@@ -16,17 +16,17 @@ from copartition.models.share_groups.run import simulate_share
 @pytest.mark.slow
 def test_the_groups_have_members_locks_slow_dead_and_poisoned_ones() -> None:
     assert len(CELLS) >= 12
-    assert {run["cell"] for run in saved()} == {*CELLS}
+    assert {run["cell"] for run in read_saved()} == {*CELLS}
 
 
 @pytest.mark.slow
 def test_real_groups_are_as_predicted() -> None:
-    assert {pair.run["cell"]: pair.misses for pair in compare_runs(saved()) if pair.misses} == {}
+    assert {pair.run["cell"]: pair.misses for pair in compare_runs(read_saved()) if pair.misses} == {}
 
 
 @pytest.mark.slow
 def test_the_page_is_what_the_comparison_says() -> None:
-    assert PAGE.read_text() == page(saved())
+    assert PAGE.read_text() == page(read_saved())
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.uniform2 import rule
-from benchmarks.uniform2.__main__ import PAGE, saved
+from benchmarks.uniform2.__main__ import PAGE, read_saved
 from benchmarks.uniform2.measuring import measure_group
 from benchmarks.uniform2.page import OURS, Case, cases, page, verdict
 from benchmarks.uniform2.shapes import SHAPES
@@ -50,20 +50,20 @@ def best_even(group: Group) -> tuple[int, int, int]:
 
 @pytest.fixture(scope="module")
 def compared() -> list[Case]:
-    return cases(saved())
+    return cases(read_saved())
 
 
 def test_every_group_was_measured() -> None:
-    assert [run["shape"] for run in saved()] == [shape.name for shape in SHAPES]
+    assert [run["shape"] for run in read_saved()] == [shape.name for shape in SHAPES]
 
 
 def test_the_page_is_what_the_comparison_says() -> None:
-    assert PAGE.read_text() == page(saved())
+    assert PAGE.read_text() == page(read_saved())
 
 
 @pytest.mark.slow
 def test_a_group_comes_out_again_as_it_was_measured() -> None:
-    assert without_times(measure_group(SHAPES[4])) == without_times(saved()[4])
+    assert without_times(measure_group(SHAPES[4])) == without_times(read_saved()[4])
 
 
 def without_times(run: dict[str, dict[str, dict[str, dict[str, float]]]]) -> object:

@@ -47,5 +47,7 @@ def test_the_words_for_a_picture_are_its_own(picture):
     assert f'aria-label="{words}"' in picture.PICTURE.read_text(encoding="utf-8")
 
 
-def test_the_diagram_of_states_is_that_of_the_table():
-    assert states_picture.draw() == states_picture.PICTURE.read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", states_picture.PICTURES)
+def test_a_diagram_of_states_is_that_of_its_table(name):
+    drawn = states_picture.draw(*states_picture.PICTURES[name])
+    assert drawn == Path(states_picture.__file__).with_name(name).read_text(encoding="utf-8")

@@ -106,7 +106,7 @@ def check(case: tuple[list[str], dict[str, bytes]]) -> None:
     for name, content in files.items():
         Path(FOLDER.name, name).write_bytes(content)
     names = {*files, "out"}
-    placed = [_placed(each, names) for each in arguments]
+    placed = [_place(each, names) for each in arguments]
     result = CliRunner().invoke(copartition, placed)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -116,7 +116,7 @@ def check(case: tuple[list[str], dict[str, bytes]]) -> None:
     assert "secret" not in result.stderr
 
 
-def _placed(argument: str, names: set[str]) -> str:
+def _place(argument: str, names: set[str]) -> str:
     return str(Path(FOLDER.name, argument)) if argument.partition("#")[0] in names else argument
 
 

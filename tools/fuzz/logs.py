@@ -32,7 +32,7 @@ _ODD = [b"\r", b"\x1b[31m", b"\0", b"\xff\xfe", b"x" * 5_000, "Grupo «ß»".enc
 
 
 @cache
-def recorded(group: str) -> list[list[bytes]]:
+def recorded_logs(group: str) -> list[list[bytes]]:
     """The lines of each log of a recorded group."""
     return [
         gzip.decompress(path.read_bytes()).splitlines(keepends=True)
@@ -46,7 +46,9 @@ GROUPS = sorted(path.name for path in RECORDED.iterdir() if path.is_dir())
 def make_logs(rng: Random) -> list[bytes]:
     """Pieces of one group's logs: cut, mixed, damaged, with odd bytes, packed now and then."""
     logs = []
-    for lines in rng.sample(logs_of := recorded(rng.choice(GROUPS)), rng.randint(1, min(3, len(logs_of)))):
+    for lines in rng.sample(
+        logs_of := recorded_logs(rng.choice(GROUPS)), rng.randint(1, min(3, len(logs_of)))
+    ):
         start = rng.randrange(len(lines))
         piece = lines[start : start + rng.randint(1, _MOST_LINES)]
         if rng.random() < 0.2:

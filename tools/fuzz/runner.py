@@ -80,7 +80,7 @@ def attempt(
     return None
 
 
-def expected(error: BaseException) -> bool:
+def is_expected(error: BaseException) -> bool:
     """Whether the error is one that the packages raise on purpose."""
     return isinstance(error, CopartitionError)
 
@@ -97,7 +97,7 @@ def run(targets: dict[str, Target], seed: int, cases: int, *, first: int = 0) ->
             case = make(Random(f"{seed}/{name}/{number}"))
             error = attempt(check, case)
             tally.cases[name] += 1
-            if error is not None and expected(error):
+            if error is not None and is_expected(error):
                 tally.refused[name] += 1
             elif error is not None:
                 tally.findings.append(Finding(name, number, case, error))

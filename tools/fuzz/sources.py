@@ -61,7 +61,7 @@ FILES = [
 ]
 
 
-def _recorded(status: str, **owned: list[int]) -> GroupState:
+def _recorded_texts(status: str, **owned: list[int]) -> GroupState:
     members = [{"id": name, "topics": ["t"], "partitions": {"t": numbers}} for name, numbers in owned.items()]
     group = {"members": members, "group": "g", "state": status, "topics": {"t": 4}}
     kind = {"kind": "group-snapshot", "format_version": "1.0"}
@@ -71,11 +71,11 @@ def _recorded(status: str, **owned: list[int]) -> GroupState:
 RECORDING = [
     record_line(Step(at, since, state)).encode()
     for at, since, state in (
-        (0, None, _recorded("Stable", a=[0, 1], b=[2, 3])),
-        (11, 10, _recorded("PreparingRebalance", a=[])),
-        (13, 12, _recorded("Stable", a=[0, 1, 2, 3])),
-        (20, 19, _recorded("PreparingRebalance", a=[0, 1, 2, 3], c=[])),
-        (24, 23, _recorded("Stable", a=[0, 1], c=[2, 3])),
+        (0, None, _recorded_texts("Stable", a=[0, 1], b=[2, 3])),
+        (11, 10, _recorded_texts("PreparingRebalance", a=[])),
+        (13, 12, _recorded_texts("Stable", a=[0, 1, 2, 3])),
+        (20, 19, _recorded_texts("PreparingRebalance", a=[0, 1, 2, 3], c=[])),
+        (24, 23, _recorded_texts("Stable", a=[0, 1], c=[2, 3])),
     )
 ]
 FOLDER = TemporaryDirectory(prefix="copartition-recordings-")
@@ -95,10 +95,10 @@ def _file(rng: Random) -> bytes:
         row = rng.choice(rng.choice(tables)[1:])
         cell = rng.randrange(len(row))
         row[cell] = mutate(rng, row[cell].encode()).decode(errors="replace")
-    return "\n\n".join(map(_aligned, tables)).encode() + rng.choice((b"", b"\n", b"\n\n"))
+    return "\n\n".join(map(_align, tables)).encode() + rng.choice((b"", b"\n", b"\n\n"))
 
 
-def _aligned(rows: list[list[str]]) -> str:
+def _align(rows: list[list[str]]) -> str:
     widths = [max(map(len, column)) + 1 for column in zip(*rows, strict=True)]
     return "\n".join("".join(map(str.ljust, row, widths)) for row in rows)
 

@@ -43,7 +43,7 @@ def main(part: str = "") -> int:
         copies: SimpleQueue[Path] = SimpleQueue()
         for number in range(AT_A_TIME):
             copies.put(Path(shutil.copytree(ROOT, f"{folder}/copy-{number}", ignore=LEFT_OUT)))
-        with borrowed(copies) as copy:
+        with borrow_source(copies) as copy:
             check_rows(chosen, copy)
         tiers = list(runner.map(lambda mutation: show(mutation, copies), chosen))
     counts = Counter(tiers)
@@ -54,7 +54,7 @@ def main(part: str = "") -> int:
 
 
 @contextmanager
-def borrowed(copies: SimpleQueue[Path]) -> Iterator[Path]:
+def borrow_source(copies: SimpleQueue[Path]) -> Iterator[Path]:
     """A copy of the source that nobody else changes meanwhile."""
     copy = copies.get()
     try:
@@ -65,7 +65,7 @@ def borrowed(copies: SimpleQueue[Path]) -> Iterator[Path]:
 
 def show(mutation: Mutation, copies: SimpleQueue[Path]) -> str | None:
     """The tier that notices a mutation, printed as it is known; None where none does."""
-    with borrowed(copies) as copy:
+    with borrow_source(copies) as copy:
         tier = noticing_tier(mutation, copy)
     verdict = f"noticed by {tier}" if tier else "SURVIVED"
     print(f"{verdict:16} {mutation.path}: {mutation.old!r} -> {mutation.new!r}", flush=True)

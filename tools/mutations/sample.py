@@ -49,7 +49,7 @@ def main() -> int:
         possible = draw(copy / "session.sqlite", options.size, options.seed)
         print(f"{options.package}: {min(options.size, possible)} of {possible:,} mutations", flush=True)
         subprocess.run([command, "exec", "cosmic-ray.toml", "session.sqlite"], cwd=copy, check=True)
-        survivors = survived(copy / "session.sqlite")
+        survivors = read_survivors(copy / "session.sqlite")
     print(f"{len(survivors)} survived", *survivors, sep="\n\n")
     return 0
 
@@ -88,7 +88,7 @@ def draw(session: Path, size: int, seed: int) -> int:
     return len(rows)
 
 
-def survived(session: Path) -> list[str]:
+def read_survivors(session: Path) -> list[str]:
     """The differences that no test noticed."""
     with closing(sqlite3.connect(session)) as database:
         query = "SELECT diff FROM work_results WHERE test_outcome = 'SURVIVED' ORDER BY diff"

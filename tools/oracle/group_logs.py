@@ -76,7 +76,7 @@ LEFT_OUT = re.compile(
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedGroup:
     """A group: its client, what happens, and settings beyond the common ones."""
 
     name: str
@@ -109,21 +109,21 @@ class Recorded:
             config["group.instance.id"] = f"i-{consumer}"
         if self.client is LIBRDKAFKA:
             config["debug"] = "cgrp,consumer"
-        return {"topics": [topic], "config": self.client.named(config)}
+        return {"topics": [topic], "config": self.client.own_names(config)}
 
 
 CONSUMER = {"group.protocol": "consumer"}
 GROUPS = (
-    Recorded("java-range", JAVA, {STRATEGY: "range"} | TIMEOUTS),
-    Recorded("java-cooperative", JAVA, {STRATEGY: "cooperative-sticky"} | TIMEOUTS),
-    Recorded("java-static", JAVA, {STRATEGY: "range"} | TIMEOUTS, STATIC),
-    Recorded("java-consumer", JAVA, dict(CONSUMER)),
-    Recorded("librdkafka-range", LIBRDKAFKA, {STRATEGY: "range"} | TIMEOUTS),
-    Recorded("librdkafka-cooperative", LIBRDKAFKA, {STRATEGY: "cooperative-sticky"} | TIMEOUTS),
-    Recorded("librdkafka-static", LIBRDKAFKA, {STRATEGY: "range"} | TIMEOUTS, STATIC),
-    Recorded("librdkafka-consumer", LIBRDKAFKA, dict(CONSUMER)),
-    Recorded("kafka-python-range", KAFKA_PYTHON, {STRATEGY: "own:range"} | TIMEOUTS),
-    Recorded("aiokafka-range", AIOKAFKA, {STRATEGY: "own:range"} | TIMEOUTS),
+    RecordedGroup("java-range", JAVA, {STRATEGY: "range"} | TIMEOUTS),
+    RecordedGroup("java-cooperative", JAVA, {STRATEGY: "cooperative-sticky"} | TIMEOUTS),
+    RecordedGroup("java-static", JAVA, {STRATEGY: "range"} | TIMEOUTS, STATIC),
+    RecordedGroup("java-consumer", JAVA, dict(CONSUMER)),
+    RecordedGroup("librdkafka-range", LIBRDKAFKA, {STRATEGY: "range"} | TIMEOUTS),
+    RecordedGroup("librdkafka-cooperative", LIBRDKAFKA, {STRATEGY: "cooperative-sticky"} | TIMEOUTS),
+    RecordedGroup("librdkafka-static", LIBRDKAFKA, {STRATEGY: "range"} | TIMEOUTS, STATIC),
+    RecordedGroup("librdkafka-consumer", LIBRDKAFKA, dict(CONSUMER)),
+    RecordedGroup("kafka-python-range", KAFKA_PYTHON, {STRATEGY: "own:range"} | TIMEOUTS),
+    RecordedGroup("aiokafka-range", AIOKAFKA, {STRATEGY: "own:range"} | TIMEOUTS),
 )
 
 
@@ -155,7 +155,7 @@ def main() -> None:
 
 
 class _Life:
-    def __init__(self, group: Recorded, kafka: Kafka, folder: Path) -> None:
+    def __init__(self, group: RecordedGroup, kafka: Kafka, folder: Path) -> None:
         folder.mkdir()
         self.group, self._folder = group, folder
         self._servers, self._topic = kafka.bootstrap_servers, kafka.create_topic(PARTITIONS)

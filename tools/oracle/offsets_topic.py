@@ -33,11 +33,11 @@ def life(kafka: Kafka, group: str, topic: str, protocol: str) -> None:
         return Worker(kafka.bootstrap_servers, group, [topic], name, **config)
 
     first = member("c0")
-    _settled(kafka, group, {"c0"})
+    _settle(kafka, group, {"c0"})
     second = member("c1")
-    _settled(kafka, group, {"c0", "c1"})
+    _settle(kafka, group, {"c0", "c1"})
     second.stop()
-    _settled(kafka, group, {"c0"})
+    _settle(kafka, group, {"c0"})
     first.stop()
     consumer = Consumer({**settings(kafka), "group.id": group})
     for offset in COMMITS:
@@ -45,7 +45,7 @@ def life(kafka: Kafka, group: str, topic: str, protocol: str) -> None:
     consumer.close()
 
 
-def _settled(kafka: Kafka, group: str, names: Collection[str]) -> None:
+def _settle(kafka: Kafka, group: str, names: Collection[str]) -> None:
     wait_for(
         lambda: read_or_nobody(group, kafka)[0],
         lambda state: (

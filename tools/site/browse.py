@@ -72,7 +72,7 @@ def misread(site: Path) -> Iterator[str]:
             yield f"{path.relative_to(site)}: a fence of code was taken for text"
 
 
-def watched(page: Page, address: str, faults: list[str]) -> None:
+def watch_page(page: Page, address: str, faults: list[str]) -> None:
     """Note requests that leave the machine, and scripts that fail."""
 
     def note(url: str) -> None:
@@ -124,7 +124,7 @@ def main() -> int:
         for scheme, window in itertools.product(("light", "dark"), WINDOWS):
             size = dict(zip(("width", "height"), WINDOWS[window], strict=True))
             page = browser.new_page(color_scheme=scheme, viewport=size, reduced_motion="reduce")
-            watched(page, address, faults)
+            watch_page(page, address, faults)
             for name in LOOKED_AT:
                 page.goto(f"{address}/{name}.html", wait_until="load")
                 faults += (f"{name}, {scheme}, {window}: {fault}" for fault in violations(page))

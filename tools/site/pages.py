@@ -121,7 +121,7 @@ def _examples(text: str, folder: Path) -> Iterator[str]:
     for line in text.splitlines():
         run = line.strip()
         if re.match(r"(copartition|assignment-diff|cat) ", run):
-            yield from ("```console", f"$ {run}", *_printed(run, folder), "```", "")
+            yield from ("```console", f"$ {run}", *_print_example(run, folder), "```", "")
         elif run and run != "Examples:":
             yield from (_text(run), "")
 
@@ -142,7 +142,7 @@ _SHOWN_LINES = 12
 """Lines that a page shows of what an example prints."""
 
 
-def _printed(line: str, folder: Path) -> Iterator[str]:
+def _print_example(line: str, folder: Path) -> Iterator[str]:
     """What an example prints on the files that ship; nothing if it asks a cluster or writes a file."""
     if any(sign in line for sign in ("localhost:9092", ">", "--out ")):
         return

@@ -11,14 +11,8 @@ from typing import ClassVar
 
 from numpy.random import Generator
 
-from copartition.simulation.group.client_states import (
-    ClassicClientState,
-    ClientEvent,
-    ClientMove,
-    ClientMoves,
-    go,
-    stay,
-)
+from copartition.simulation.group.client_states import REBALANCING, ClassicClientState, ClientMoves, rows
+from copartition.simulation.group.client_states import ClientEvent as Event
 from copartition.simulation.group.consumer_client import Client
 from copartition.simulation.group.consumer_group import NOTHING, Answer, Error
 from copartition.simulation.group.group_coordinator import GroupCoordinator
@@ -68,13 +62,13 @@ class ClassicClient(Client):
             self._plan(self.busy_ms, self._resume)
         elif process.joining:
             asks_ms = now_ms + self._world.network_ms(self.consumer, now_ms) / 2
-            self._timers.at(asks_ms, partial(self._on, ClientEvent.REBALANCE))
+            self._timers.at(asks_ms, partial(self._on, Event.REBALANCE))
 
     def process(self) -> Process:
         """Return what a classic group needs to continue with this process."""
         beats, absence = self._coordinator.beats, self._coordinator.absence_of(self.member)
         assigned = self._coordinator.group.members[self.member].assigned
-        rebalances = self.state in (_PREPARING, _COMPLETING)
+        rebalances = self.state in REBALANCING
         return Process(
             self.consumer,
             self.member,
@@ -102,31 +96,34 @@ class ClassicClient(Client):
     def _hear_error(self, error: Error) -> None:
         """Join again if the coordinator asks for it; handle all other errors as `Client` does."""
         if error is Error.REBALANCE_IN_PROGRESS:
-            self._on(ClientEvent.REBALANCE)
+            self._on(Event.REBALANCE)
         else:
             super()._hear_error(error)
 
-    def _arrive(self) -> None:
-        """Handle the JoinGroup at the coordinator."""
-        self._ask(lambda: self._coordinator.join(self, self.owned), self._hear_joined, self._life)
+    def _arrive(self, life: int) -> None:
+        """Handle the JoinGroup at the coordinator; `life` is the number of the membership that sent it."""
+        self._ask(lambda: self._coordinator.join(self, self.owned), self._hear_joined, life)
 
     def _hear_joined(self, _: Answer) -> None:
         """Handle the answer to JoinGroup, which brings no partitions yet."""
-        self._on(ClientEvent.JOINED)
+        self._on(Event.JOINED)
 
     def _hear_synced(self, answer: Answer) -> None:
         """Handle the answer to SyncGroup; its partitions are None if the client must join once more."""
         if answer.partitions is None:
-            self._on(ClientEvent.UNASSIGNED)
+            self._on(Event.UNASSIGNED)
             return
         self.assigned = answer.partitions
-        self._on(ClientEvent.SYNCED if self.assigned == self.owned else ClientEvent.ASSIGNED)
+        self._on(Event.SYNCED if self.assigned == self.owned else Event.ASSIGNED)
 
     # What the table has it do.
 
     def join_when_free(self) -> None:
         """Join again: at once if the client does so in the background, else when its application polls."""
-        self._poll_at(self._world.now_ms if self._in_background else self._polls_ms())
+        if self._in_background:
+            self._poll_at(self._world.now_ms)
+        else:
+            self._poll_next()
 
     def prepare(self) -> None:
         """Get ready to join again; under an eager strategy the client first gives up all its partitions.
@@ -139,7 +136,7 @@ class ClassicClient(Client):
             done_ms += draw(self._costs.revoke_ms, self._world.random)
             self.owned = self.assigned = NOTHING
             self.stands_ms = now_ms
-        self._done_at(done_ms, ClientEvent.DONE)
+        self._done_at(done_ms, Event.DONE)
 
     def sync(self) -> None:
         """Send SyncGroup; the client's heartbeats start again at this time."""
@@ -152,12 +149,15 @@ class ClassicClient(Client):
 
         It is inside `poll` unless it has joined in the background.
         """
-        self._poll_at(self._polls_ms() if self._in_background else self._world.now_ms)
+        if self._in_background:
+            self._poll_next()
+        else:
+            self._poll_at(self._world.now_ms)
 
     def catch_up(self) -> None:
         """Go on with an assignment that the client had not opened when its process stood still."""
         if self.assigned != self.owned:
-            self._on(ClientEvent.ASSIGNED)
+            self._on(Event.ASSIGNED)
 
     def rejoin(self) -> None:
         """Begin a new membership, which has a new member id.
@@ -169,45 +169,37 @@ class ClassicClient(Client):
         super().rejoin()
 
     MOVES: ClassVar[ClientMoves] = {
-        (_UNJOINED, ClientEvent.FOUND): ClientMove(_STABLE),
-        (_UNJOINED, ClientEvent.STARTED): ClientMove(_PREPARING),
-        (_STABLE, ClientEvent.REBALANCE): ClientMove(_PREPARING, (join_when_free,)),
+        **rows(Event.FOUND, (_UNJOINED,), _STABLE),
+        **rows(Event.STARTED, (_UNJOINED,), _PREPARING),
+        **rows(Event.REBALANCE, (_STABLE,), _PREPARING, join_when_free),
         # The coordinator repeats this in answers to later heartbeats.
-        **stay((_UNJOINED, _PREPARING, _COMPLETING), ClientEvent.REBALANCE),
-        **stay(ClassicClientState, ClientEvent.UNCHANGED, Client.expect_nothing),
-        (_PREPARING, ClientEvent.POLLED): ClientMove(_PREPARING, (prepare,)),
-        (_PREPARING, ClientEvent.DONE): ClientMove(_PREPARING, (Client.join,)),
-        # A static member whose application is late is still a member, and hears answers.
-        **go((_PREPARING, _UNJOINED), ClientEvent.JOINED, _COMPLETING, sync),
-        **go(
-            (_COMPLETING, _UNJOINED),
-            ClientEvent.SYNCED,
-            _STABLE,
-            Client.await_partitions,
-            Client.expects_news,
-        ),
-        **go(
-            (_COMPLETING, _UNJOINED),
-            ClientEvent.ASSIGNED,
-            _COMPLETING,
-            Client.await_partitions,
-            open_when_free,
-        ),
-        **go((_COMPLETING, _UNJOINED), ClientEvent.UNASSIGNED, _PREPARING, join_when_free),
-        (_COMPLETING, ClientEvent.POLLED): ClientMove(_COMPLETING, (Client.call_back,)),
-        (_COMPLETING, ClientEvent.DONE): ClientMove(_STABLE, (Client.expects_news,)),
+        **rows(Event.REBALANCE, (_UNJOINED, _PREPARING, _COMPLETING), None),
+        **rows(Event.UNCHANGED, ClassicClientState, None, Client.expect_nothing),
+        **rows(Event.POLLED, (_PREPARING,), None, prepare),
+        **rows(Event.DONE, (_PREPARING,), None, Client.join),
+        **rows(Event.JOINED, (_PREPARING,), _COMPLETING, sync),
+        **rows(Event.SYNCED, (_COMPLETING,), _STABLE, Client.await_partitions, Client.expects_news),
+        **rows(Event.ASSIGNED, (_COMPLETING,), None, Client.await_partitions, open_when_free),
+        **rows(Event.UNASSIGNED, (_COMPLETING,), _PREPARING, join_when_free),
+        **rows(Event.POLLED, (_COMPLETING,), None, Client.call_back),
+        **rows(Event.DONE, (_COMPLETING,), _STABLE, Client.expects_news),
+        # Answers for a static member that was overdue meanwhile. As in Kafka, the client ignores them.
+        **rows(Event.JOINED, (_UNJOINED,), None),
+        **rows(Event.SYNCED, (_UNJOINED,), None),
+        **rows(Event.ASSIGNED, (_UNJOINED,), None),
+        **rows(Event.UNASSIGNED, (_UNJOINED,), None),
         # Only a new join tells the coordinator that the partitions are free.
-        (_COMPLETING, ClientEvent.DONE_REVOKING): ClientMove(_PREPARING, (prepare,)),
+        **rows(Event.DONE_REVOKING, (_COMPLETING,), _PREPARING, prepare),
         # The coordinator will ask again. A request that is on its way is no reason for this event.
-        **go((_PREPARING, _COMPLETING), ClientEvent.FROZEN, _STABLE),
-        (_STABLE, ClientEvent.WOKEN): ClientMove(_STABLE, (catch_up,)),
-        (_STABLE, ClientEvent.ASSIGNED): ClientMove(_COMPLETING, (Client.await_poll,)),
-        **stay((_PREPARING, _COMPLETING), ClientEvent.WOKEN),
-        **go(ClassicClientState, ClientEvent.FORGOTTEN, _UNJOINED, Client.read_on),
-        **go(ClassicClientState, ClientEvent.FENCED, _UNJOINED, Client.note_fenced, Client.await_poll),
-        (_UNJOINED, ClientEvent.POLLED): ClientMove(_PREPARING, (rejoin,)),
-        **go(ClassicClientState, ClientEvent.OVERDUE, _UNJOINED, Client.give_up),
-        **go(ClassicClientState, ClientEvent.RETURNED, _PREPARING, Client.lose_commit, rejoin),
-        (_PREPARING, ClientEvent.REFUSED): ClientMove(_UNJOINED, (Client.end,)),
+        **rows(Event.FROZEN, (_PREPARING, _COMPLETING), _STABLE),
+        **rows(Event.WOKEN, (_STABLE,), None, catch_up),
+        **rows(Event.ASSIGNED, (_STABLE,), _COMPLETING, Client.await_poll),
+        **rows(Event.WOKEN, (_PREPARING, _COMPLETING), None),
+        **rows(Event.FORGOTTEN, (_PREPARING, _COMPLETING, _STABLE), _UNJOINED, Client.read_on),
+        **rows(Event.FENCED, ClassicClientState, _UNJOINED, Client.note_fenced, Client.await_poll),
+        **rows(Event.POLLED, (_UNJOINED,), _PREPARING, rejoin),
+        **rows(Event.OVERDUE, ClassicClientState, _UNJOINED, Client.give_up),
+        **rows(Event.RETURNED, (_UNJOINED,), _PREPARING, Client.lose_commit, rejoin),
+        **rows(Event.REFUSED, (_PREPARING, _UNJOINED), _UNJOINED, Client.end),
     }
     """What the client does about each event. A pair of state and event that is missing cannot happen."""

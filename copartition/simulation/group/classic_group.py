@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from copartition.kit.words import first_of
 from copartition.simulation.group.classic_states import MOVES, ClassicGroupState, GroupEvent
+from copartition.simulation.group.client_states import ClassicClientState
 from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.group.leader import Answer, Decisions, Leader
 from copartition.simulation.group.members import Members, RebalanceNotifier
@@ -269,11 +270,22 @@ class ClassicGroup:
         if self._members.stop_to_join(np.array([member]))[0]:
             self._members.stands_ms[member] = stands_ms
 
-    def waits(self, member: int) -> bool:
-        """Return whether a member has joined and waits for its assignment."""
-        if self.state is ClassicGroupState.PREPARING_REBALANCE:
-            return bool(self._members.joins_ms[member] <= self._world.now_ms)
-        return self.state is ClassicGroupState.COMPLETING_REBALANCE
+    def client_state(self, member: int) -> ClassicClientState:
+        """Return the state of a member's client, which follows from its columns and the group's state.
+
+        No table moves such a client, because the times at which it stops, joins and reads are computed all at
+        once. It counts as STABLE until its JoinGroup arrives: when it hears of the rebalance is no column.
+        """
+        if not self._members.alive[member]:
+            return ClassicClientState.UNJOINED
+        if self.state is ClassicGroupState.COMPLETING_REBALANCE:
+            return ClassicClientState.COMPLETING_REBALANCE
+        if (
+            self.state is ClassicGroupState.PREPARING_REBALANCE
+            and self._members.joins_ms[member] <= self._world.now_ms
+        ):
+            return ClassicClientState.PREPARING_REBALANCE
+        return ClassicClientState.STABLE
 
     def failover(self, now_ms: float, until_ms: float) -> None:
         """Answer no member until `until_ms`, when another broker has loaded the group.

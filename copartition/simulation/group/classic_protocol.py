@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from copartition.simulation.group.classic_group import ClassicGroup
 from copartition.simulation.group.classic_states import ClassicGroupState
+from copartition.simulation.group.client_states import REBALANCING, ClassicClientState
 from copartition.simulation.group.clients import PROFILES, draw_batches
 from copartition.simulation.group.leader import (
     Decisions,
+    require_shared_strategy,
     share_strategy,
     speaks_consumer_protocol,
     speaks_eager,
@@ -116,8 +118,8 @@ class ClassicProtocol:
         client leaves the group meanwhile.
         """
         member = self._member_of(consumer)
-        if member is None or not self._members.alive[member] or self._group.waits(member):
-            return  # a member that waits for an assignment is inside `poll`
+        if member is None or self._group.client_state(member) is not ClassicClientState.STABLE:
+            return  # it is dead, or waits for an assignment inside `poll`
         # A second slow batch replaces the first one, so what was planned for the end of the first is
         # cancelled.
         if self._members.busy_ms[member] > now_ms:
@@ -222,10 +224,7 @@ class ClassicProtocol:
         rows = self._members.rows
         if len(rows) == 0:
             return
-        if not share_strategy(scenario.consumers[0], scenario.consumers, self._world):
-            raise ScenarioError(
-                "the consumers at the start have no assignor in common; give them one, such as 'range'"
-            )
+        require_shared_strategy(scenario.consumers, self._world)
         self._group.begin()
         # The last assignment was `settled_ms` ago; at that time the members' heartbeats were in step.
         self._members.base_ms[rows] = [
@@ -267,7 +266,7 @@ class ClassicProtocol:
                     max(planned, default=math.inf) if silence else -math.inf,
                     silence[0] if silence else -math.inf,
                     silence[1] if silence else None,
-                    self._group.waits(member),
+                    self._group.client_state(member) in REBALANCING,
                 )
             )
         joining = [(consumer, min(planned)) for consumer, planned in plans.items() if planned]

@@ -51,6 +51,10 @@ class ClassicClientState(Enum):
     """It has what it was assigned."""
 
 
+REBALANCING = frozenset({ClassicClientState.PREPARING_REBALANCE, ClassicClientState.COMPLETING_REBALANCE})
+"""The states of a client of the classic protocol that waits for an assignment or is working on one."""
+
+
 class ClientEvent(Enum):
     """Name what can happen to a client of either protocol; each value says it in words."""
 
@@ -80,18 +84,22 @@ class ClientMove(NamedTuple):
     """The state after an event, and what the client then does, in order: methods of the client."""
 
     to: Enum
-    does: tuple[Callable[[Any], None], ...] = ()
+    does: tuple[Callable[[Any], None], ...]
 
 
 ClientMoves = dict[tuple[Enum, ClientEvent], ClientMove]
 """(state, event) -> `ClientMove`. An event that is missing for a state cannot happen in that state."""
 
 
-def stay(states: Iterable[Enum], event: ClientEvent, *does: Callable[[Any], None]) -> ClientMoves:
-    """Return a row for each of these states in which the event does not change the state."""
-    return {(state, event): ClientMove(state, does) for state in states}
+def rows(
+    event: ClientEvent, states: Iterable[Enum], to: Enum | None, *does: Callable[[Any], None]
+) -> ClientMoves:
+    """Return a row of a table for each of these states.
 
-
-def go(states: Iterable[Enum], event: ClientEvent, to: Enum, *does: Callable[[Any], None]) -> ClientMoves:
-    """Return a row for each of these states from which the event leads to the state `to`."""
-    return {(state, event): ClientMove(to, does) for state in states}
+    Args:
+        event: the event.
+        states: the states in which it can happen with the same consequences.
+        to: the state after it; None: the client stays in its state.
+        does: the client's methods that are then called.
+    """
+    return {(state, event): ClientMove(to or state, does) for state in states}

@@ -17,14 +17,8 @@ from typing import ClassVar
 
 from numpy.random import Generator
 
-from copartition.simulation.group.client_states import (
-    ClientEvent,
-    ClientMove,
-    ClientMoves,
-    ConsumerClientState,
-    go,
-    stay,
-)
+from copartition.simulation.group.client_states import ClientEvent as Event
+from copartition.simulation.group.client_states import ClientMoves, ConsumerClientState, rows
 from copartition.simulation.group.clients import PROFILES, draw_batches
 from copartition.simulation.group.consumer_group import NOTHING, Answer, Error
 from copartition.simulation.group.group_coordinator import GroupCoordinator
@@ -36,6 +30,7 @@ from copartition.simulation.ledger import rows_of
 from copartition.simulation.outcome.timeline import Phase
 
 _UNSUBSCRIBED, _JOINING, _RECONCILING, _ACKNOWLEDGING, _STABLE, _FENCED, _STALE, _FATAL = ConsumerClientState
+_MEMBER = (_JOINING, _RECONCILING, _STABLE)
 
 
 class Client:
@@ -109,8 +104,8 @@ class Client:
         self.stands_ms = now_ms
         rounds = 2.5 if self.classic and not self.configured.static else 1.5
         self.joins_ms = now_ms + rounds * self._world.network_ms(self.consumer, now_ms)
-        self._on(ClientEvent.STARTED)
-        self._plan(self.joins_ms, self._arrive)
+        self._on(Event.STARTED)
+        self._plan(self.joins_ms, partial(self._arrive, self._life))
 
     def find(self, partitions: frozenset[int]) -> None:
         """Let the client be a member with these partitions already.
@@ -118,7 +113,7 @@ class Client:
         This is so at time 0, or after another kind of group has handed it over.
         """
         self.owned = self.assigned = partitions
-        self._on(ClientEvent.FOUND)
+        self._on(Event.FOUND)
 
     def stop(self, now_ms: float, *, cleanly: bool) -> None:
         """End the process; if it closes cleanly, it tells the coordinator once its callbacks are done.
@@ -190,7 +185,7 @@ class Client:
             self._postpone_plans(until_ms)
             return
         if not (self._poll.is_done and self._callbacks.is_done):
-            self._on(ClientEvent.FROZEN)
+            self._on(Event.FROZEN)
         self._forget_plans()
         cause = ledger.cause(f"session of {self.configured.name} timed out")
         self._release(self.owned | self.assigned, Phase.UNNOTICED, cause, commits=None)
@@ -233,11 +228,11 @@ class Client:
         """Send the first heartbeat of a membership, which is its join."""
         now_ms = self._world.now_ms
         self.joins_ms = now_ms + self._world.network_ms(self.consumer, now_ms) / 2
-        self._later(self.joins_ms, self._arrive)
+        self._later(self.joins_ms, partial(self._arrive, self._life))
 
-    def _arrive(self) -> None:
-        """Handle the join at the coordinator."""
-        self._ask(lambda: self._coordinator.join(self, NOTHING), self._hear, self._life)
+    def _arrive(self, life: int) -> None:
+        """Handle the join at the coordinator; `life` is the number of the membership that sent it."""
+        self._ask(lambda: self._coordinator.join(self, NOTHING), self._hear, life)
 
     def _send(self, request: Callable[[], Answer | Error], hear: Callable[[Answer], None]) -> None:
         """Send a request, which arrives half a round trip later.
@@ -292,10 +287,10 @@ class Client:
         brings nothing new either.
         """
         if answer.partitions is None or answer.partitions == self.assigned:
-            self._on(ClientEvent.UNCHANGED)
+            self._on(Event.UNCHANGED)
         else:
             self.assigned = answer.partitions
-            self._on(ClientEvent.ASSIGNED)
+            self._on(Event.ASSIGNED)
 
     def _hear_error(self, error: Error) -> None:
         """Handle an error: the client may never join, or is no member any more.
@@ -303,12 +298,12 @@ class Client:
         While its application is busy, it does not hear of the second: the late poll shows it.
         """
         if error in (Error.UNRELEASED_INSTANCE_ID, Error.INCONSISTENT_GROUP_PROTOCOL):
-            self._on(ClientEvent.REFUSED)
+            self._on(Event.REFUSED)
             self._world.refuse(self.consumer, error.name)
         elif self.busy_ms <= self._world.now_ms:
-            self._on(ClientEvent.FENCED)
+            self._on(Event.FENCED)
 
-    def _on(self, event: ClientEvent) -> None:
+    def _on(self, event: Event) -> None:
         """Go to the state that the table gives for an event, and do what the table says.
 
         An action may bring the next event at once, for example if the application polls now. Once that has
@@ -340,7 +335,7 @@ class Client:
     def await_poll(self) -> None:
         """Wait for the application's next poll, unless the client waits for one or runs callbacks already."""
         if self._poll.is_done and self._callbacks.is_done:
-            self._poll_at(self._polls_ms())
+            self._poll_next()
 
     def call_back(self) -> None:
         """Let the application, which polls, give up the partitions it lost, and open the ones it got.
@@ -360,12 +355,12 @@ class Client:
             starts_ms = begins_ms if begins_ms > now_ms else None
             self._world.ledger.open(won, self.member, now_ms, starts_ms)
         self.owned = self.assigned
-        self._done_at(done_ms, ClientEvent.DONE_REVOKING if lost else ClientEvent.DONE)
+        self._done_at(done_ms, Event.DONE_REVOKING if lost else Event.DONE)
 
     def acknowledge(self) -> None:
         """Report what the client has now; another assignment that has come meanwhile is next."""
         reached = self.assigned == self.owned
-        self._on(ClientEvent.SENT if reached else ClientEvent.SENT_EARLIER)
+        self._on(Event.SENT if reached else Event.SENT_EARLIER)
 
     def report(self) -> None:
         """Tell the coordinator in a heartbeat which partitions the client has.
@@ -433,7 +428,7 @@ class Client:
         now_ms, world, coordinator = self._world.now_ms, self._world, self._coordinator
         self.busy_ms = -math.inf
         if not self._is_member:
-            self._on(ClientEvent.FORGOTTEN)
+            self._on(Event.FORGOTTEN)
             return
         absence = coordinator.speaks(self.member)
         if absence is not None:
@@ -445,7 +440,7 @@ class Client:
         else:
             self.expects_news()
         world.ledger.read(rows_of(self.owned), now_ms)
-        self._on(ClientEvent.WOKEN)
+        self._on(Event.WOKEN)
 
     def read_on(self) -> None:
         """Go on reading as a second reader, because the client does not know that its session has ended.
@@ -455,7 +450,7 @@ class Client:
         now_ms, world = self._world.now_ms, self._world
         hears_ms = max(self._polls_ms(), now_ms + world.network_ms(self.consumer, now_ms))
         world.ledger.zombie(self._had, self.member, now_ms, hears_ms, reads=True)
-        self._plan(hears_ms, partial(self._on, ClientEvent.RETURNED))
+        self._plan(hears_ms, partial(self._on, Event.RETURNED))
 
     def _leaves_when_overdue(self, polled_ms: float, polls_ms: float) -> bool:
         """Plan that the client leaves if its application polls too late; return whether that will happen.
@@ -475,7 +470,7 @@ class Client:
             return False
         # The length of the batch has been drawn and is known now, so it is not drawn again for this poll.
         self.busy_ms = polls_ms
-        self._plan(max(overdue_ms, self._world.now_ms), partial(self._on, ClientEvent.OVERDUE))
+        self._plan(max(overdue_ms, self._world.now_ms), partial(self._on, Event.OVERDUE))
         return True
 
     def give_up(self) -> None:
@@ -483,7 +478,7 @@ class Client:
         now_ms, coordinator, ledger = self._world.now_ms, self._coordinator, self._world.ledger
         name = self.configured.name
         self._forget_assignment()  # it begins anew when the application polls
-        self._plan(self.busy_ms, partial(self._on, ClientEvent.RETURNED))
+        self._plan(self.busy_ms, partial(self._on, Event.RETURNED))
         self._had = rows_of(self.owned)
         if not self._is_member:
             return
@@ -563,14 +558,23 @@ class Client:
         """
         self._timers.soon(at_ms, self._world.now_ms, action)
 
+    def _poll_next(self) -> None:
+        """Let the application poll when its present batch is done.
+
+        That may turn out to be too late: then the client has left already, and does not wait for this poll.
+        """
+        state, polls_ms = self.state, self._polls_ms()
+        if self.state is state:
+            self._poll_at(polls_ms)
+
     def _poll_at(self, at_ms: float) -> None:
         """Let the application poll at `at_ms`; at once if that time is past."""
         if at_ms <= self._world.now_ms:
-            self._on(ClientEvent.POLLED)
+            self._on(Event.POLLED)
         else:
-            self._poll = self._timers.at(at_ms, partial(self._on, ClientEvent.POLLED))
+            self._poll = self._timers.at(at_ms, partial(self._on, Event.POLLED))
 
-    def _done_at(self, at_ms: float, event: ClientEvent) -> None:
+    def _done_at(self, at_ms: float, event: Event) -> None:
         """Let callbacks end at `at_ms` with this event; at once if that time is past."""
         if at_ms <= self._world.now_ms:
             self._on(event)
@@ -610,35 +614,30 @@ class Client:
         self._plans.clear()
 
     MOVES: ClassVar[ClientMoves] = {
-        (_UNSUBSCRIBED, ClientEvent.FOUND): ClientMove(_STABLE),
-        (_UNSUBSCRIBED, ClientEvent.STARTED): ClientMove(_JOINING),
-        **go((_JOINING, _STABLE), ClientEvent.ASSIGNED, _RECONCILING, await_partitions, await_poll),
+        **rows(Event.FOUND, (_UNSUBSCRIBED,), _STABLE),
+        **rows(Event.STARTED, (_UNSUBSCRIBED,), _JOINING),
+        **rows(Event.ASSIGNED, (_JOINING, _STABLE), _RECONCILING, await_partitions, await_poll),
         # Only one assignment is worked on at a time. Another one that comes meanwhile waits in `assigned`,
         # and replaces one that waited before it.
-        **stay((_RECONCILING, _STALE), ClientEvent.ASSIGNED, await_partitions),
-        (_JOINING, ClientEvent.UNCHANGED): ClientMove(_STABLE, (expect_nothing,)),
-        **stay((_RECONCILING, _STABLE, _STALE), ClientEvent.UNCHANGED, expect_nothing),
-        (_RECONCILING, ClientEvent.POLLED): ClientMove(_RECONCILING, (call_back,)),
-        (_RECONCILING, ClientEvent.DONE): ClientMove(_ACKNOWLEDGING, (acknowledge,)),
-        (_RECONCILING, ClientEvent.DONE_REVOKING): ClientMove(_ACKNOWLEDGING, (acknowledge,)),
+        **rows(Event.ASSIGNED, (_RECONCILING, _STALE), None, await_partitions),
+        **rows(Event.UNCHANGED, (_JOINING,), _STABLE, expect_nothing),
+        **rows(Event.UNCHANGED, (_RECONCILING, _STABLE, _STALE), None, expect_nothing),
+        **rows(Event.POLLED, (_RECONCILING,), None, call_back),
+        **rows(Event.DONE, (_RECONCILING,), _ACKNOWLEDGING, acknowledge),
+        **rows(Event.DONE_REVOKING, (_RECONCILING,), _ACKNOWLEDGING, acknowledge),
         # The state changes as the heartbeat is made, before it is sent, as in Kafka.
-        (_ACKNOWLEDGING, ClientEvent.SENT): ClientMove(_STABLE, (report,)),
-        (_ACKNOWLEDGING, ClientEvent.SENT_EARLIER): ClientMove(_RECONCILING, (report, await_poll)),
-        # `FROZEN` cancels what the process would have done. It waits for a new poll when it goes on.
-        **stay((_RECONCILING,), ClientEvent.FROZEN),
-        **stay((_RECONCILING,), ClientEvent.WOKEN, await_poll),
-        **stay((_JOINING, _STABLE), ClientEvent.WOKEN),
-        **go((_JOINING, _RECONCILING, _STABLE), ClientEvent.FORGOTTEN, _FENCED, read_on),
-        **go(
-            (_JOINING, _RECONCILING, _STABLE, _FENCED, _STALE),
-            ClientEvent.FENCED,
-            _FENCED,
-            note_fenced,
-            await_poll,
-        ),
-        (_FENCED, ClientEvent.POLLED): ClientMove(_JOINING, (rejoin,)),
-        **go((_JOINING, _RECONCILING, _STABLE, _FENCED, _STALE), ClientEvent.OVERDUE, _STALE, give_up),
-        **go((_FENCED, _STALE), ClientEvent.RETURNED, _JOINING, lose_commit, rejoin),
-        (_JOINING, ClientEvent.REFUSED): ClientMove(_FATAL, (end,)),
+        **rows(Event.SENT, (_ACKNOWLEDGING,), _STABLE, report),
+        **rows(Event.SENT_EARLIER, (_ACKNOWLEDGING,), _RECONCILING, report, await_poll),
+        # What the process would have done is cancelled. It waits for a new poll when it goes on.
+        **rows(Event.FROZEN, (_RECONCILING,), None),
+        **rows(Event.WOKEN, (_RECONCILING,), None, await_poll),
+        **rows(Event.WOKEN, (_JOINING, _STABLE), None),
+        **rows(Event.FORGOTTEN, _MEMBER, _FENCED, read_on),
+        **rows(Event.FENCED, (*_MEMBER, _FENCED), _FENCED, note_fenced, await_poll),
+        **rows(Event.FENCED, (_STALE,), None),  # its application polls at this very time
+        **rows(Event.POLLED, (_FENCED,), _JOINING, rejoin),
+        **rows(Event.OVERDUE, (*_MEMBER, _STALE), _STALE, give_up),
+        **rows(Event.RETURNED, (_FENCED, _STALE), _JOINING, lose_commit, rejoin),
+        **rows(Event.REFUSED, (_JOINING,), _FATAL, end),
     }
     """What the client does about each event. A pair of state and event that is missing cannot happen."""

@@ -15,7 +15,7 @@ from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.group.consumer_client import Client
 from copartition.simulation.group.consumer_group import Error
 from copartition.simulation.group.group_coordinator import GroupCoordinator
-from copartition.simulation.group.leader import Decisions, speaks_consumer_protocol
+from copartition.simulation.group.leader import Decisions, require_shared_strategy, speaks_consumer_protocol
 from copartition.simulation.group.memberships import Handover, Reason
 from copartition.simulation.group.timers import Timers
 from copartition.simulation.group.world import Engine, World
@@ -111,7 +111,8 @@ class ConsumerProtocol:
         """Make the consumers at time 0 a stable group, each with a heartbeat timer of its own.
 
         Raises:
-            ScenarioError: a consumer's client does not speak the protocol.
+            ScenarioError: a consumer's client does not speak the protocol, or the consumers of the classic
+                protocol have no strategy in common.
         """
         scenario, random = self._world.scenario, self._world.random
         for number, configured in enumerate(scenario.consumers):
@@ -127,6 +128,7 @@ class ConsumerProtocol:
             drawn_ms = float(random.uniform(-client.every_ms, 0))
             beat_ms = configured.beat_ms
             self._coordinator.enter(client, drawn_ms if beat_ms is None else beat_ms - client.every_ms)
+        require_shared_strategy(scenario.consumers, self._world)
         self._coordinator.begin()
 
     def hand_over(self) -> Handover:

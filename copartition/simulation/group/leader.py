@@ -32,6 +32,7 @@ from copartition.simulation.inputs.events import Consumer
 from copartition.simulation.ledger import JOINING
 from copartition.simulation.outcome.history import Change, Rebalance, Step
 from copartition.simulation.outcome.timeline import Phase
+from partitioning.errors import ScenarioError
 from partitioning.java.hash_map import HashSet
 from partitioning.topic_partition import TopicPartition
 
@@ -519,6 +520,19 @@ def share_strategy(consumer: Consumer, others: Iterable[Consumer], world: World)
         return True
     lists = {strategies_of(other, world) for other in others}
     return bool(set(strategies_of(consumer, world)).intersection(*lists))
+
+
+def require_shared_strategy(consumers: Sequence[Consumer], world: World) -> None:
+    """Check that the consumers of the classic protocol at time 0 have a strategy in common.
+
+    Raises:
+        ScenarioError: they have none, so they cannot be in one group.
+    """
+    classic = [consumer for consumer in consumers if not speaks_consumer_protocol(consumer, world)]
+    if classic and not share_strategy(classic[0], classic, world):
+        raise ScenarioError(
+            "the consumers at the start have no assignor in common; give them one, such as 'range'"
+        )
 
 
 def speaks_eager(consumer: Consumer, world: World) -> list[bool]:

@@ -90,7 +90,7 @@ def send(
     topic, producer = warm_up(lab, partitions, config)
     latencies: list[float] = []
 
-    def delivered(error: object, message: Message) -> None:
+    def on_delivery(error: object, message: Message) -> None:
         assert error is None, error
         latencies.append(message.latency() * 1000)
 
@@ -98,7 +98,7 @@ def send(
     for number, partition in enumerate(choose(strategy, topic, partitions, records)):
         while (early := start + number / per_second - time.perf_counter()) > 0:
             producer.poll(early if early > 0.001 else 0)
-        producer.produce(topic, value, partition=partition, on_delivery=delivered)
+        producer.produce(topic, value, partition=partition, on_delivery=on_delivery)
     late_ms = (time.perf_counter() - start) * 1000 - records * 1000 / per_second
     producer.flush(PATIENCE_S)
     if late_ms > 20:

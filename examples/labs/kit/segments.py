@@ -152,11 +152,11 @@ def _read_from(address: str, topic: str, partition: int, isolation: int, since: 
 def read_settled(servers: str, topic: str, partition: int = 0) -> Log:
     """What is committed, once no transaction is open: a commit is answered before its markers are written."""
 
-    def settled() -> Log | None:
+    def last_log() -> Log | None:
         log = read(servers, topic, partition, isolation=READ_COMMITTED)
         return log if log.last_stable == log.high_watermark else None
 
-    log: Log = until(settled, f"the end of the transactions in {topic}")
+    log: Log = until(last_log, f"the end of the transactions in {topic}")
     return log
 
 

@@ -452,6 +452,18 @@ def test_the_topics_of_a_single_topic_group_are_known() -> None:
     assert load.ground.assumed == ("every member subscribes to orders, the only topic shown",)
 
 
+def test_limits_of_the_library_are_those_of_the_command() -> None:
+    defaults = {option.name: option.default for option in doctor.params}
+    assert (Limits().lag, Limits().hot) == (defaults["lag"], defaults["hot"])
+    assert (Limits().waiting_ms, defaults["waiting"]) == (600_000, "10min")
+
+
+@pytest.mark.parametrize(("written", "status"), [(999, "unknown"), (1_000, "found")])
+def test_few_new_records_say_nothing_of_a_hot_partition(written: int, status: str) -> None:
+    grown = Offsets(dict.fromkeys(PLACES, 100), {**dict.fromkeys(PLACES, 100), PLACES[0]: 100 + written})
+    assert statuses(replace(HEALTHY, last=grown))["hot partition"] == status
+
+
 def test_the_page_lists_the_checks() -> None:
     page = (Path(__file__).parents[3] / "docs" / "doctor.md").read_text(encoding="utf-8")
     page = page.partition("\n## ")[0]

@@ -117,6 +117,13 @@ def test_a_broker_that_hangs_up_or_says_half_is_a_source_that_cannot_be_read(
     assert brokers.open == 0
 
 
+@pytest.mark.usefixtures("clock")
+def test_each_answer_has_five_seconds(serve: Any) -> None:
+    brokers = serve({FIRST: FEATURES})
+    read_features(CONFIG)
+    assert set(brokers.timeouts) == {5.0}
+
+
 def member(name: str, topic: str, version: int) -> bytes:
     """A member in an answer to ConsumerGroupDescribe, without partitions."""
     named = compact_text(name) + b"\0\0" + bytes(4) + compact_text("client") + compact_text("/h")

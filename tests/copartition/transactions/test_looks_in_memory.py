@@ -79,7 +79,7 @@ class Cluster(SimpleNamespace):
     def may_see_every_topic(self) -> bool:
         return not self.hides_topics
 
-    def committed(self, group: str) -> dict[tuple[str, int], int]:
+    def committed_offsets(self, group: str) -> dict[tuple[str, int], int]:
         assert group == "billing"
         return {("pay", 0): 5}
 
@@ -259,6 +259,12 @@ def test_an_offset_that_no_leader_tells_is_missing(serve: Any, ends: str) -> Non
     assert missing.what == "the offsets of pay-0"
     assert missing.remedy == "run it again when the partitions have leaders"
     assert seen.sources[1] == "last stable offsets and ends of 1 partition"
+
+
+def test_the_first_offsets_that_no_leader_tells_are_named_in_order(serve: Any) -> None:
+    serve({ONE: {DESCRIBE_PRODUCERS: producers("pay", 0)}})
+    seen = look(counts={"orders": 1, "pay": 9}, led_by={"orders": [2], "pay": [1] * 9})
+    assert seen.missing[0].what == "the offsets of pay-1, pay-2, pay-3, pay-4, pay-5 and 3 more"
 
 
 def test_a_partition_that_an_open_transaction_names_is_asked_for_though_readers_reach_its_end(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from types import SimpleNamespace
 
 import pytest
@@ -18,7 +19,9 @@ def program(monkeypatch):
     def ends(stdout=b"", returncode=0, error=None):
         asked = []
 
-        def run(command, *, input, **_):  # noqa: A002 - its name in subprocess
+        def run(command, *, input, **how):  # noqa: A002 - its name in subprocess
+            # What it says of its own faults goes where the user sees it.
+            assert how == {"stdout": subprocess.PIPE, "check": False}
             asked.append((command, [json.loads(line) for line in input.splitlines()]))
             if error is not None:
                 raise error
@@ -72,6 +75,13 @@ def test_what_a_program_may_not_do_is_named(program, ending, fault):
         comparison.check_vectors("java", CASES, ["it"])
 
 
+def test_a_line_that_is_no_answer_is_shown_in_part(program):
+    program(b"\xff" + b"x" * 100)
+    with pytest.raises(SourceError) as caught:
+        comparison.check_vectors("java", CASES[:1], ["it"])
+    assert str(caught.value).endswith(f": '\N{REPLACEMENT CHARACTER}{'x' * 59}'")
+
+
 @pytest.mark.parametrize("key", ["assignment", "active", "error", "partition"])
 def test_each_kind_of_answer_is_one(program, key):
     program(b'{"%s": 1}' % key.encode())
@@ -95,6 +105,7 @@ def test_a_report_shows_the_first_differences_and_wrong_partitions_before_wrong_
         "different": 15,
     }
     assert [each["verdict"] for each in report["differences"]] == ["different"] * 15 + ["other order"] * 5
+    assert report["differences"][0] == {"verdict": "different", "case": wrong[1].case, "found": {"n": 1}}
     text = comparison.vectors_report("java", [None] * 40, wrong, "text").splitlines()
     assert text[0] == "java: 10 of 40 cases equal, 15 in another order, 15 different"
     assert len(text) == 1 + 3 * 5

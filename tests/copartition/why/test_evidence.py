@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import sys
 from typing import TYPE_CHECKING
 
@@ -151,6 +152,45 @@ def test_lines_of_old_versions_and_of_applications_loggers(
     path.write_text(f"2024-05-01 10:00:00 {line}\n")
     (found,) = read_evidence([str(path)]).statements
     assert (found.group, found.kind, found.member) == (group, kind, member)
+
+
+def test_each_event_of_a_line_is_read(tmp_path: Path) -> None:
+    events = [{"timestamp": 1_714_557_600_000 + n, "message": f"(Re-)joining group g{n}"} for n in range(3)]
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps({"events": [*events[:2], {"message": "nothing"}, events[2]]}))
+    statements = read_evidence([str(path)]).statements
+    assert [statement.group for statement in statements] == ["g0", "g1", "g2"]
+
+
+@pytest.mark.parametrize(
+    ("generations", "turned"), [((4, 5, 6), False), ((6, 5, 4), True), ((5, 5, 5), False)]
+)
+def test_generations_tell_the_order_of_lines_without_a_time(
+    tmp_path: Path, generations: tuple[int, ...], turned: bool
+) -> None:
+    path = tmp_path / "a.log"
+    joined = "Successfully joined group g with generation"
+    path.write_text("".join(f"{joined} {generation}\n" for generation in generations))
+    reading = read_evidence([str(path)])
+    assert [statement.generation for statement in reading.statements] == sorted(generations)
+    assert reading.newest_first == ([str(path)] if turned else [])
+
+
+@pytest.mark.parametrize(
+    ("times", "days"),
+    [
+        (("10:00:00,000", "10:00:01,500"), (0, 0)),
+        (("10:00:01,000", "10:00:00,900", "10:00:02,000"), (0, 0, 0)),  # of two threads
+        (("23:59:58,000", "00:00:03,000", "14:00:00,000", "00:00:00,000"), (0, 1, 1, 2)),
+    ],
+)
+def test_only_a_step_back_of_half_a_day_is_a_midnight(
+    tmp_path: Path, times: tuple[str, ...], days: tuple[int, ...]
+) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("".join(f"{time} INFO (Re-)joining group g\n" for time in times))
+    at = [statement.line.at for statement in read_evidence([str(path)]).statements]
+    assert [moment is not None and moment // 86_400 for moment in at] == [*days]
 
 
 def test_a_pasted_line_without_a_group_is_told_of_too(tmp_path: Path) -> None:

@@ -392,8 +392,11 @@ def test_new_partitions_that_begin_at_0_are_no_loss(cluster: type[Cluster]) -> N
 
 def test_of_several_losses_the_first_in_order_is_told(cluster: type[Cluster]) -> None:
     cluster.firsts = cluster.ends = MANY
+    every = {"t": {str(number): 9 for number in range(11, -1, -1)}}
     with pytest.raises(DataLossError, match="new partition 0, which begins at offset 5"):
-        stream(subscribe="u,t").partitions({}, {"t": {str(number): 9 for number in range(11, -1, -1)}})
+        stream(subscribe="u,t").partitions({}, every)
+    with pytest.raises(DataLossError, match="no longer has partition 0"):
+        stream(subscribe="u,t").partitions(every, {})
 
 
 # Clients that a stream keeps.

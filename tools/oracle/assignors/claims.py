@@ -124,7 +124,7 @@ def _claim_of_any_client(
     return claim(assignor, who["id"], who["topics"], owned, since, user_data=data, **about)
 
 
-def tangled(rng: Random, assignor: str) -> list[Json]:
+def tangled_groups(rng: Random, assignor: str) -> list[Json]:
     """Unequal subscriptions, a few members that hoard, previous owners that want it back: many moves.
 
     Now and then a topic had more partitions, or a member claims something twice.
@@ -203,7 +203,7 @@ def targets(rng: Random, assignor: str, *, equal: bool, beyond: float = 0.0) -> 
     return made
 
 
-def strided(rng: Random, assignor: str) -> list[Json]:
+def strided_targets(rng: Random, assignor: str) -> list[Json]:
     """Targets of numbers far apart, such as 5, 69, 133: in a short HashSet they fill one bin."""
     apart = rng.choice((16, 32, 32, 64))
     world = new_world(

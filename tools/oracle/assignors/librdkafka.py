@@ -225,7 +225,7 @@ def _claim(rng: Random, group: Json) -> None:
         ]
 
 
-def _changed(rng: Random, group: Json, family: str) -> None:
+def _change(rng: Random, group: Json, family: str) -> None:
     """Something happens to the group: nobody or somebody joins or leaves, or a topic grows."""
     happens = rng.choice(["join", "join", "leave", "leave", "grow", "nothing", "both"])
     names = [topic["name"] for topic in group["topics"]]
@@ -253,7 +253,7 @@ def steps(family: str, number: int, answer: Callable[[Json], list[list[Any]]]) -
         held = sum(len(runs) - 1 for lists in given.values() for runs in lists)
         _carry(group, given, generation)
         if held == sum(topic["partitions"] for topic in topics if _read(group, topic["name"])):
-            _changed(rng, group, family)
+            _change(rng, group, family)
 
 
 def _read(group: Json, topic: str) -> bool:

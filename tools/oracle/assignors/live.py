@@ -6,7 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from tests.support.oracle import Oracle
-from tools.oracle.assignors.regenerate import answered
+from tools.oracle.assignors.regenerate import answer_scenario
 from tools.oracle.assignors.scenarios import ASSIGNORS, FAMILIES, random_scenario
 
 if TYPE_CHECKING:
@@ -22,4 +22,4 @@ def live_scenarios(count: int, seed: str) -> Iterator[tuple[str, Json]]:
         for number in range(count):
             assignor = ASSIGNORS[number % len(ASSIGNORS)]
             family = rng.choice([family for family in FAMILIES[assignor] if family.name != "large"])
-            yield assignor, answered(oracle, random_scenario(assignor, family, f"{seed}-{number}"))
+            yield assignor, answer_scenario(oracle, random_scenario(assignor, family, f"{seed}-{number}"))

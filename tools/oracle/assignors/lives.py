@@ -51,7 +51,7 @@ def odd_names(rng: Random, assignor: str) -> list[Json]:
     return _chain(world, rng.randint(2, 4))
 
 
-def crowded(rng: Random, assignor: str) -> list[Json]:
+def crowded_bins(rng: Random, assignor: str) -> list[Json]:
     """So many ids or topics with one hash code that a HashMap makes trees of its bins."""
     ids, topics = rng.choice((("crowded", "plain"), ("plain", "crowded"), ("crowded", "crowded")))
     racks = RACKS[: rng.randint(2, 3)] if rng.random() < 0.2 and assignor not in BROKER else ()
@@ -71,7 +71,7 @@ def crowded(rng: Random, assignor: str) -> list[Json]:
     return _chain(world, rng.randint(2, 3))
 
 
-def copartitioned(rng: Random, assignor: str) -> list[Json]:
+def copartitioned_topics(rng: Random, assignor: str) -> list[Json]:
     """Several topics with one partition count, racks, and subscriptions in a few blocks."""
     names = RACKS[: rng.randint(2, 3)]
     world = World(rng, assignor, racks=names, factor=rng.randint(1, 2), equal=False, static=0.2)

@@ -31,12 +31,12 @@ class UnexpectedAnswerError(AssertionError):
     """The JVM does not do what a named scenario says it does."""
 
 
-def answered(oracle: Oracle, scenario: Json) -> Json:
+def answer_scenario(oracle: Oracle, scenario: Json) -> Json:
     """The scenario with every member resolved and the JVM's answers, checked where it says what to expect."""
     steps = oracle.assign(scenario)
     for number, (asked, told) in enumerate(zip(scenario["steps"], steps, strict=False)):
         expected = asked.get("expect", {})
-        observed = _observed(told)
+        observed = _observe(told)
         if any(observed[what] != _comparable(what, expected[what]) for what in expected):
             raise UnexpectedAnswerError(
                 f"{scenario['assignor']}/{scenario['name']} step {number}: expected {expected}, but {told}"
@@ -44,9 +44,9 @@ def answered(oracle: Oracle, scenario: Json) -> Json:
     return {"name": scenario["name"], "steps": steps}
 
 
-def _observed(told: Json) -> Json:
+def _observe(told: Json) -> Json:
     return {
-        "lists": {member: _sorted(runs) for member, runs in told.get("assignment", ())},
+        "lists": {member: _in_order(runs) for member, runs in told.get("assignment", ())},
         "exception": told.get("error", {}).get("exception"),
         "endless": "error" in told and told["error"]["exception"] is None,
         "transferring": {
@@ -57,11 +57,11 @@ def _observed(told: Json) -> Json:
 
 def _comparable(what: str, expected: Any) -> Any:
     if what == "lists":
-        return {member: _sorted(partitions(text)) for member, text in expected.items()}
+        return {member: _in_order(partitions(text)) for member, text in expected.items()}
     return expected
 
 
-def _sorted(runs: Runs) -> list[tuple[str, int]]:
+def _in_order(runs: Runs) -> list[tuple[str, int]]:
     return sorted((topic, number) for topic, *numbers in runs for number in numbers)
 
 
@@ -80,17 +80,17 @@ def write_lines(name: str, lines: Iterable[Json], folder: Path = GOLDEN) -> bool
 
 def _protocol(oracle: Oracle) -> Iterator[Json]:
     for request in protocol_cases.requests(lambda asked: _answer_to(oracle, asked)):
-        yield {**_stated(request), "answer": _answer_to(oracle, request)}
+        yield {**_state(request), "answer": _answer_to(oracle, request)}
 
 
 def _answer_to(oracle: Oracle, request: Json) -> Json:
     op, *_ = request.values()
     return oracle.ask(
-        op, **{key: value for key, value in _stated(request).items() if key not in {"op", "name"}}
+        op, **{key: value for key, value in _state(request).items() if key not in {"op", "name"}}
     )
 
 
-def _stated(request: Json) -> Json:
+def _state(request: Json) -> Json:
     return {key: value for key, value in request.items() if key != "exhaustive"}
 
 
@@ -115,7 +115,10 @@ def _files(oracle: Oracle) -> Iterator[tuple[str, Iterator[Json]]]:
         yield f"librdkafka-{librdkafka.STRATEGY}/{family}", librdkafka.scenarios(family)
     for assignor in ASSIGNORS:
         for family in families(assignor):
-            yield f"{assignor}/{family}", (answered(oracle, asked) for asked in scenarios(assignor, family))
+            yield (
+                f"{assignor}/{family}",
+                (answer_scenario(oracle, asked) for asked in scenarios(assignor, family)),
+            )
 
 
 def main(chosen: list[str]) -> None:

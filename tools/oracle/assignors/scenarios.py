@@ -10,11 +10,11 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
-from tools.oracle.assignors.claims import claims, crowded_claims, strided, tangled, targets
+from tools.oracle.assignors.claims import claims, crowded_claims, strided_targets, tangled_groups, targets
 from tools.oracle.assignors.lives import (
     chains,
-    copartitioned,
-    crowded,
+    copartitioned_topics,
+    crowded_bins,
     large,
     odd_names,
     racks,
@@ -61,7 +61,7 @@ def _pair(name: str, make: Callable[..., list[Json]], count: int, **settings: fl
 _ALL = [
     *_pair("chains", chains, 110),
     Family("odd_names", odd_names, 80),
-    Family("crowded", crowded, 25),
+    Family("crowded", crowded_bins, 25),
     Family("large", large, 6),
 ]
 _CLIENT = [*_ALL, *_pair("racks", racks, 80)]
@@ -70,7 +70,7 @@ _STICKY = [
     *_pair("settles", settles, 60),
     *_pair("claims", claims, 150),
     *_pair("shrunk", claims, 60, overlap=0.1, beyond=0.3),
-    Family("tangled", tangled, 150),
+    Family("tangled", tangled_groups, 150),
     Family("crowded_claims", crowded_claims, 40),
 ]
 _STATIC = Family("static_members", static_members, 60)
@@ -80,11 +80,11 @@ _BROKER = [
     *_pair("settles", settles, 40),
     *_pair("shrunk", targets, 40, beyond=0.3),
     Family("wide_topics", wide_topics, 40),
-    Family("strided", strided, 30),
+    Family("strided", strided_targets, 30),
     _STATIC,
 ]
 FAMILIES: dict[str, list[Family]] = {
-    "range": [*_CLIENT, Family("copartitioned", copartitioned, 100), _STATIC],
+    "range": [*_CLIENT, Family("copartitioned", copartitioned_topics, 100), _STATIC],
     "roundrobin": [*_CLIENT, _STATIC],
     "sticky": _STICKY,
     "cooperative-sticky": _STICKY,

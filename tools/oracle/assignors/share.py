@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
-from tools.oracle.assignors.lives import chains, crowded, odd_names
+from tools.oracle.assignors.lives import chains, crowded_bins, odd_names
 from tools.oracle.assignors.worlds import live_on, new_world, runs
 
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ def share_scenarios(seed: object, count: int) -> Iterator[Json]:
     """Groups of "simple", each decided by its number and the seed alone."""
     for number in range(count):
         rng = Random(f"simple/{seed}/{number}")
-        kind = rng.choice((_few_partitions, _few_partitions, _targets, _targets, chains, odd_names, crowded))
+        kind = rng.choice(
+            (_few_partitions, _few_partitions, _targets, _targets, chains, odd_names, crowded_bins)
+        )
         settings = {"equal": rng.random() < 0.6} if kind is chains else {}
         steps = kind(rng, "uniform", **settings)  # topics have ids, as for the broker's other strategies
         yield {"name": f"{kind.__name__.strip('_')}-{seed}-{number}", "assignor": "simple", "steps": steps}

@@ -34,7 +34,7 @@ def _life(oracle: Oracle, rng: Random) -> Iterator[Json]:
         answer = oracle.ask("streams", **step)
         yield {**step, **answer}
         given = {member: (active, standby) for member, active, standby in answer.get("assignment", ())}
-        members = [_carried(rng, member, *given[member["id"]]) for member in members]
+        members = [_carry_member(rng, member, *given[member["id"]]) for member in members]
         for event in rng.choices(["join", "leave", "die", "standbys", "grow", "quiet"], [3, 2, 2, 1, 1, 2]):
             if event == "join":
                 members += _process(rng)
@@ -61,7 +61,7 @@ def _process(rng: Random) -> list[Json]:
     ]
 
 
-def _carried(rng: Random, member: Json, active: list[list], standby: list[list]) -> Json:
+def _carry_member(rng: Random, member: Json, active: list[list], standby: list[list]) -> Json:
     """The member one step later; now and then it has not got all yet, has more, or reports state on disk."""
     carried = {"id": member["id"], "process": member["process"]}
     for name, runs in (("active", active), ("standby", standby)):

@@ -142,7 +142,7 @@ def _plain(rng: Random, number: int) -> str:
     return f"consumer{number}"
 
 
-def _padded(rng: Random, number: int) -> str:
+def _pad(rng: Random, number: int) -> str:
     return f"c-{number:03d}"
 
 
@@ -158,18 +158,18 @@ def _odd(rng: Random, number: int) -> str:
     return ODD[number % len(ODD)] + (chr(0x1F600 + number) if number >= len(ODD) else "")
 
 
-def _crowded(number: int) -> str:
+def _crowd(number: int) -> str:
     """Names that all have one hash code, up to 256 of them."""
     return "".join(("Aa", "BB")[number * 37 >> bit & 1] for bit in range(8))
 
 
 ID_STYLES: dict[str, Callable[[Random, int], str]] = {
     "plain": _plain,
-    "padded": _padded,
+    "padded": _pad,
     "real": _real,
     "colliding": _colliding_id,
     "odd": _odd,
-    "crowded": lambda _, number: _crowded(number),
+    "crowded": lambda _, number: _crowd(number),
 }
 TOPIC_STYLES: dict[str, Callable[[int], str]] = {
     "plain": lambda number: f"topic{number}",
@@ -178,7 +178,7 @@ TOPIC_STYLES: dict[str, Callable[[int], str]] = {
         ("orders", "clicks", "users.v1", "a-b", "A_b", "z")[number % 6] + "." * (number // 6)
     ),
     "colliding": lambda number: COLLIDING[number % 8] + "x" * (number // 8),
-    "crowded": _crowded,
+    "crowded": _crowd,
 }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.support.oracle import Oracle
 from tests.support.tasks import GOLDEN
-from tools.oracle.assignors.regenerate import answered, write_lines
+from tools.oracle.assignors.regenerate import answer_scenario, write_lines
 from tools.oracle.assignors.share import share_scenarios
 from tools.oracle.assignors.streams import streams_answers
 from tools.oracle.tasks.connect import connect_lives
@@ -44,7 +44,7 @@ def connect_answers(oracle: Oracle, assignor: str, seed: object, count: int) -> 
 
 
 def _files(tasks: Oracle, older: Oracle, broker: Oracle) -> Iterator[tuple[str, Iterator[Json]]]:
-    yield "share-simple", (answered(broker, asked) for asked in share_scenarios("golden", SHARE))
+    yield "share-simple", (answer_scenario(broker, asked) for asked in share_scenarios("golden", SHARE))
     yield "streams-sticky", streams_answers(broker, "golden", STREAMS)
     for name, lives, scattered, count in (
         (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.delivery import transactions
-from benchmarks.delivery.cells import Cell, classes, measure, predict, settled
+from benchmarks.delivery.cells import Cell, classes, measure, predict, with_short_times
 from benchmarks.delivery.producers import Java, Librdkafka
 from tests.support.broker import Broker, Kafka
 from tests.support.proxy import Proxy
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.jvm
 
-PLAIN = settled(enable_idempotence=False)
-ONE = settled(enable_idempotence=False, max_in_flight_requests_per_connection=1)
-UNASKED = settled(enable_idempotence=False, acks="0")
-ONCE = settled(enable_idempotence=False, retries=0)
+PLAIN = with_short_times(enable_idempotence=False)
+ONE = with_short_times(enable_idempotence=False, max_in_flight_requests_per_connection=1)
+UNASKED = with_short_times(enable_idempotence=False, acks="0")
+ONCE = with_short_times(enable_idempotence=False, retries=0)
 
 
 @pytest.fixture(scope="module")
@@ -48,14 +48,14 @@ def producers() -> Iterator[dict[str, Java | Librdkafka]]:
 @pytest.mark.parametrize(
     ("client", "settings", "fault", "expected"),
     [
-        ("java", settled(), "refused, then acknowledgement lost", set()),
+        ("java", with_short_times(), "refused, then acknowledgement lost", set()),
         ("java", PLAIN, "acknowledgement lost", {"twice", "out of order"}),
         ("java", ONE, "acknowledgement lost", {"twice"}),
         ("java", PLAIN, "request lost", {"out of order"}),
         ("java", ONCE, "acknowledgement lost", {"failed", "failed but written"}),
         ("java", UNASKED, "refused", {"lost"}),
-        ("librdkafka", settled(), "acknowledgement lost", set()),
-        ("librdkafka", settled(), "first refused", {"lost"}),
+        ("librdkafka", with_short_times(), "acknowledgement lost", set()),
+        ("librdkafka", with_short_times(), "first refused", {"lost"}),
         ("librdkafka", PLAIN, "acknowledgement lost", {"twice"}),
         ("librdkafka", ONE, "refused", {"out of order"}),
     ],

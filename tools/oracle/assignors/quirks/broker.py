@@ -26,13 +26,13 @@ def targets(subscribed: Sequence[str], **owned: str) -> list[Json]:
     return [member(who, subscribed, owned=partitions(text) or None) for who, text in owned.items()]
 
 
-def _carried(counts: dict[str, int], *ids: str, fresh: Sequence[str] = ()) -> Json:
+def _carry(counts: dict[str, int], *ids: str, fresh: Sequence[str] = ()) -> Json:
     return step(
         topics(counts), [member(who, list(counts), carry=None if who in fresh else True) for who in ids]
     )
 
 
-def _shared(assignor: str) -> Iterator[Json]:
+def _common_quirks(assignor: str) -> Iterator[Json]:
     """What both do alike, each in its way."""
     named = partial(scenario, assignor)
     yield named("no_members_no_answer", step(topics({"t": 2}), [], lists={}))
@@ -116,11 +116,11 @@ def _shared(assignor: str) -> Iterator[Json]:
     chain = {"t": 40, "u": 30}
     yield named(
         "members_come_and_go_over_many_partitions",
-        _carried(chain, "a", "b", fresh=("a", "b")),
-        _carried(chain, "a", "b", "c", fresh=("c",)),
-        _carried(chain, "b", "c"),
-        _carried(chain, "b", "c", "d", "e", fresh=("d", "e")),
-        _carried({"t": 45, "u": 30}, "b", "c", "d", "e"),
+        _carry(chain, "a", "b", fresh=("a", "b")),
+        _carry(chain, "a", "b", "c", fresh=("c",)),
+        _carry(chain, "b", "c"),
+        _carry(chain, "b", "c", "d", "e", fresh=("d", "e")),
+        _carry({"t": 45, "u": 30}, "b", "c", "d", "e"),
     )
 
 
@@ -166,7 +166,7 @@ def _trees(assignor: str) -> Iterator[Json]:
 
 def uniform_quirks() -> Iterator[Json]:
     """Named scenarios of uniform."""
-    yield from _shared("uniform")
+    yield from _common_quirks("uniform")
     yield from _homogeneous()
     yield from _heterogeneous()
 
@@ -329,7 +329,7 @@ def _heterogeneous() -> Iterator[Json]:
 def broker_range_quirks() -> Iterator[Json]:
     """Named scenarios of broker-range."""
     named = partial(scenario, "broker-range")
-    yield from _shared("broker-range")
+    yield from _common_quirks("broker-range")
 
     def static(*members: tuple[str, str | None], **expect: Any) -> Json:
         return step(

@@ -32,7 +32,7 @@ def consumers(count: int, topics: Sequence[str], racks: Sequence[str | None] = (
     ]
 
 
-def _shared(assignor: str) -> Iterator[Json]:
+def _common_quirks(assignor: str) -> Iterator[Json]:
     """What range and roundrobin do alike."""
     named = partial(scenario, assignor)
     yield named(
@@ -160,7 +160,7 @@ def _static_and_dynamic(assignor: str) -> Json:
 def range_quirks() -> Iterator[Json]:
     """Named scenarios of range (KIP-881)."""
     named = partial(scenario, "range")
-    yield from _shared("range")
+    yield from _common_quirks("range")
     static = _static_and_dynamic("range")
     static["steps"][0]["expect"] = {
         "lists": {
@@ -320,7 +320,7 @@ def _range_rack_switch() -> Iterator[Json]:
 def round_robin_quirks() -> Iterator[Json]:
     """Named scenarios of roundrobin."""
     named = partial(scenario, "roundrobin")
-    yield from _shared("roundrobin")
+    yield from _common_quirks("roundrobin")
     yield _static_and_dynamic("roundrobin")
     yield named("no_members_is_an_error", step({"t": 2}, [], exception="IllegalArgumentException"))
     yield named(

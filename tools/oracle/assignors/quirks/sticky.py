@@ -21,7 +21,7 @@ def sticky_quirks(assignor: str) -> Iterator[Json]:
     yield from _kafkas_own(assignor)
     yield from _claims(assignor)
     yield from _subscriptions(assignor)
-    yield from _constrained(assignor)
+    yield from _constrain(assignor)
     yield from _general(assignor)
 
 
@@ -351,7 +351,7 @@ def _subscriptions(assignor: str) -> Iterator[Json]:
     )
 
 
-def _constrained(assignor: str) -> Iterator[Json]:
+def _constrain(assignor: str) -> Iterator[Json]:
     named, claimants = partial(scenario, assignor), partial(_claimants, assignor)
     yield named(
         "more_members_than_partitions",

@@ -18,7 +18,7 @@ SETTINGS = {
 }
 
 
-class Delivered:
+class DeliveredPartitions:
     """The partitions of delivery reports, by the number that each record carries as its value."""
 
     def __init__(self, records: int) -> None:
@@ -40,7 +40,7 @@ def main() -> None:
         }
         producer = Producer(config)
         for count in counts:
-            delivered = Delivered(len(keys))
+            delivered = DeliveredPartitions(len(keys))
             for number, key in enumerate(keys):
                 producer.produce(topic(count), key=key, value=str(number).encode(), on_delivery=delivered)
             producer.flush()

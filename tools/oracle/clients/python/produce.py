@@ -59,7 +59,7 @@ def aiokafka(servers: str) -> Send:
 
     loop = asyncio.new_event_loop()
 
-    async def started() -> Any:
+    async def start() -> Any:
         producer = AIOKafkaProducer(bootstrap_servers=servers)
         await producer.start()
         return producer
@@ -68,12 +68,12 @@ def aiokafka(servers: str) -> Send:
         futures = [await producer.send(topic, key=key, value=value) for topic, key, value in records]
         await asyncio.gather(*futures)
 
-    producer = loop.run_until_complete(started())
+    producer = loop.run_until_complete(start())
     atexit.register(lambda: loop.run_until_complete(producer.stop()))
     return lambda records: loop.run_until_complete(sent(records))
 
 
-def decoded(text: str) -> bytes | None:
+def decode(text: str) -> bytes | None:
     """The bytes of a field of a line."""
     return None if text == "-" else bytes.fromhex(text)
 
@@ -101,7 +101,7 @@ def main() -> None:
             getattr(transactions, steps[words[0]])()
         else:
             topic, key, value = words
-            records.append((topic, decoded(key), decoded(value)))
+            records.append((topic, decode(key), decode(value)))
 
 
 if __name__ == "__main__":
