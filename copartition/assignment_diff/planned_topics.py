@@ -55,9 +55,9 @@ def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strat
     if strategy not in _WITHOUT_RACKS and any(seat.member.rack for seat in seats):
         racks, unknown = _racks(state, counts, seats)
         assumed.extend(unknown)
-    # This is the order in which a broker lists the topics of a group to its leader, if members name topics in
-    # order, as librdkafka's do. librdkafka's "cooperative-sticky" depends on it. Topics without readers come
-    # last.
+    # This is the order in which a broker lists the topics of a group to its leader, if members name topics
+    # in order, as librdkafka's do. librdkafka's "cooperative-sticky" depends on it. Topics that nobody reads
+    # come last.
     order = dict.fromkeys([*scala_set_order(sorted(read & counts.keys())), *counts])
     topics = [Topic(name, counts[name], racks.get(name), ids.get(name)) for name in order]
     return PlannedTopics(topics, tuple(assumed), frozenset(nameless))

@@ -298,6 +298,7 @@ def _find(plan: str) -> Path:
     from partitioning.kit.near import near  # noqa: PLC0415
 
     path, ready = Path(plan), ready_scenarios()
+    # A name with a suffix or a folder is meant as a file. If it is missing, the error is about the file.
     if path.is_file() or path.suffix or len(path.parts) > 1:
         return path
     if plan not in ready:

@@ -79,7 +79,7 @@ def _read_streams(cluster: Cluster, group: str) -> StreamsGroup:
 
 
 def _refuse_dead(status: str | None, group: str) -> None:
-    """Raise GroupNotFoundError if the status is "Dead", which brokers report for a missing group."""
+    """Raise GroupNotFoundError for the status "Dead", which brokers report if a group does not exist."""
     if status == "Dead":
         raise GroupNotFoundError(f"live:{group}: the cluster has no such group")
 

@@ -179,6 +179,7 @@ class Cluster:
         if pattern is None:
             return tuple(sorted(topics))
         try:
+            # Brokers match the whole name, therefore `fullmatch`.
             return tuple(sorted({*topics, *filter(re.compile(pattern).fullmatch, self.counts)}))
         except re.error:
             return None
@@ -206,6 +207,7 @@ class Cluster:
                     self._child.end()
                 if error.name not in _COORDINATOR_MOVES or time.monotonic() > deadline:
                     raise self._refusal(error) from error
+            # The next question starts a new child, so this one is asked again.
             except ChildEndedError as error:
                 if time.monotonic() > deadline:
                     raise SourceError(f"{self._source}: {self._servers} gives no answer: {error}") from error
@@ -250,6 +252,7 @@ class Cluster:
         types = self.group_types()
         if (kind := types.get(group)) in OTHER_KINDS:
             return OtherGroupKindError(f"{self._source}: {OTHER_KINDS[kind].format(group=group)}", kind)
+        # If no name is similar, the error lists the first ones in alphabetical order.
         near = get_close_matches(group, types, n=3) or sorted(types)[:_NAMED]
         there = f"; there are {', '.join(near)}" if near else ""
         more = f" and {len(types) - len(near)} more" if len(types) > len(near) else ""
@@ -269,6 +272,7 @@ class Cluster:
 
     def group_types(self) -> dict[str, str]:
         """Return group -> its type; {} if brokers tell no types, or not to this user."""
+        # Types only improve errors and checks, so it is no error if brokers do not tell them.
         try:
             brokers = [(broker.host, broker.port) for broker in self.brokers.values()]
             return read_group_types(brokers, self.config)
