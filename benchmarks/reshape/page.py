@@ -21,8 +21,9 @@ the groups are stopped wherever they are, the rest is copied, and the groups' po
 
 Two judges look at the result: `prove`, and a plain consumer that compares every record with the one at the
 place that the copy's header names. Broker, writers, readers and Spark share two cores, and shared them with
-other programs when this was measured: seconds here are many times those of an idle machine. CPU seconds are
-those of Spark's driver, its JVM and its Python workers.
+other programs when this was measured. Where the load is not shown, seconds are many times those of an idle
+machine; elsewhere the other programs had the lowest priority. CPU seconds are those of Spark's driver, its
+JVM and its Python workers.
 
 ## Lost, doubled, out of order
 """

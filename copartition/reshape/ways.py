@@ -29,9 +29,9 @@ ROUND_S = 10.0
 
 A proof, and positions of groups, take as long beside what they read.
 """
-PROOF_SHARE = 0.7
+PROOF_SHARE = 1.1
 """Time that a record takes in the proof, as a share of what it takes in the copy."""
-POSITIONS_SHARE = 1.8
+POSITIONS_SHARE = 2.0
 """Time that an unread record takes when positions are found, as a share of what it takes in the copy.
 
 What a group has not read is read in the old topic, and at the end of the new one.
