@@ -239,7 +239,7 @@ claim" of a partition that does not exist, with "two claims" of what others have
 {TURNS * ROUNDS} rounds of each side, in turns of {ROUNDS}, or of one where a rival's takes over a second.
 The ratio of the best rounds says how many times faster we are.
 
-"streams-high-availability" and "streams-classic-sticky" are Kafka Streams' own (kafka-streams 4.3.1, as is
+"streams-high-availability" and "streams-classic-sticky" are Kafka Streams' own (kafka-streams 4.4.0, as is
 connect-runtime), and "streams-sticky" the broker's, all with a standby replica; a cell has tasks and
 connectors or subtopologies in place of partitions and topics. Java's "connect-eager" reads and writes the
 bytes of its protocol, too, as nothing less of it can be called.
