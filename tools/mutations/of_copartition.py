@@ -114,8 +114,8 @@ ROWS = [
     ),
     (
         "copartition/simulation/group/consumer_client.py",
-        "self._plans.append(self._timers.at(self._world.now_ms, self._join))",
-        "self._join()",
+        "self._plans.append(self._timers.at(self._world.now_ms, self.join))",
+        "self.join()",
         "tests/copartition/simulation/group/test_clients.py",
     ),
     (
