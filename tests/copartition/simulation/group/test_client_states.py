@@ -24,6 +24,7 @@ from copartition.simulation.group.client_states import ClassicClientState, Clien
 from copartition.simulation.group.consumer_client import Client
 from copartition.simulation.group.leader import Decisions
 from copartition.simulation.run import Run
+from partitioning.errors import ScenarioError
 
 PREVIOUS = {
     "JOINING": {"FENCED", "UNSUBSCRIBED", "STALE"},
@@ -329,3 +330,10 @@ def test_an_event_that_a_state_has_no_row_for_ends_the_run_with_an_error():
     [client] = Run(scenario, Decisions(shared=False)).engine._clients.values()
     with pytest.raises(KeyError, match=r"STABLE.*SENT"):
         client._on(ClientEvent.SENT)
+
+
+def test_members_of_the_classic_protocol_need_a_strategy_in_common_at_the_start():
+    strategies = (("uniform",), ("range",), ("sticky",))
+    consumers = tuple(Consumer(f"c{number}", assignors=names) for number, names in enumerate(strategies))
+    with pytest.raises(ScenarioError, match="no assignor in common"):
+        simulate(group(consumers, ()))
