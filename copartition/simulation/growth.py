@@ -91,11 +91,13 @@ def skipped_in_run(timeline: Timeline, rates: Mapping[str, NDArray[np.float64]] 
         timeline: the phases of every partition.
         rates: topic -> records a second that come to each of its partitions; None if the run has no load.
     """
-    rows = np.flatnonzero(np.diff(timeline.partition, prepend=-1))  # the first one of each partition
+    # The first row of each partition. One whose growth comes after the end of the run has none.
+    firsts = np.flatnonzero(np.diff(timeline.partition, prepend=-1))
     consumed = timeline.phase == Phase.CONSUMING
     for topic, low, high in zip(timeline.topics, timeline.first, timeline.first[1:], strict=False):
         # Partitions of time 0 count as having committed offsets, so nothing of them is skipped.
-        born = rows[low:high][timeline.start[rows[low:high]] > 0]
+        rows = firsts[slice(*np.searchsorted(timeline.partition[firsts], (low, high)))]
+        born = rows[timeline.start[rows] > 0]
         if not len(born):
             continue
         waits_ms = np.zeros(len(born))

@@ -49,6 +49,13 @@ def test_who_does_not_grow_skips_nothing():
     assert not any("auto.offset.reset" in text for text in Runs(run(events=[]).scenario, ()).warnings)
 
 
+def test_a_growth_after_the_end_of_the_run_skips_nothing():
+    soon = {"event": "grow", "at_ms": "1 min", "topic": "payments", "partitions": 3}
+    warnings = run(topics={"orders": 4, "payments": 2}, events=[soon, GROW], until_ms="5 min").warnings
+    [warning] = [text for text in warnings if "auto.offset.reset" in text]
+    assert "1 new partition of payments" in warning
+
+
 def test_many_runs_say_the_formula():
     assert any(
         "records per second times up to 5 min 00 s" in text for text in Runs(run().scenario, ()).warnings
