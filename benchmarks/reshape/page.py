@@ -6,7 +6,7 @@ from collections import Counter
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from copartition.reshape.ways import ROUND_S, Copy
+from copartition.reshape.ways import START_S, Copy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -98,8 +98,9 @@ def page(runs: list[dict[str, Any]], ways_back: list[dict[str, Any]]) -> str:
             *table(PREDICTED, (row for run in timed for row in _predicted_rows(run, rate))),
             "",
             f"Predicted is what `copartition reshape --copy-rate {rate:.0f}` says, which is the rate of the",
-            f'first round of "{largest["name"]}": its own copy is no prediction. *Load* is how many',
-            "processes wanted one of the two cores, on the average of the last minute.",
+            f'first round of "{largest["name"]}": its own copy is no prediction. The {START_S:.0f} s in which',
+            "a command starts Spark are left out of the switch and the proof, as one Spark did all steps.",
+            "*Load* is how many processes wanted one of the two cores, on the average of the last minute.",
             "",
         ]
     if strikes := [tuple(strike) for run in (*runs, *ways_back) for strike in run["struck"]]:
@@ -183,7 +184,7 @@ def _times(run: dict[str, Any]) -> list[Any]:
 def _rate(run: dict[str, Any]) -> float:
     """Records a second of a run's first round, as the plan counts them: without what each round takes."""
     first = run["rounds"][0]
-    return float(first["copied"] / max(first["s"] - ROUND_S, 1.0))
+    return float(first["copied"] / max(first["s"] - START_S, 1.0))
 
 
 def _predicted_rows(run: dict[str, Any], rate: float) -> Iterable[list[Any]]:
@@ -191,7 +192,8 @@ def _predicted_rows(run: dict[str, Any], rate: float) -> Iterable[list[Any]]:
     first = run["rounds"][0]
     unread = max((group["lag"] for group in run["groups"].values()), default=0)
     copy = Copy(first["copied"], rate, False, first["behind"] / first["s"], unread)
-    said = {"copy": copy.seconds or inf, "switch": copy.rest_s, "prove": copy.proof_s}
+    # Only the copy meets a Spark that has just started.
+    said = {"copy": copy.seconds or inf, "switch": copy.rest_s - START_S, "prove": copy.proof_s - START_S}
     measured = {"copy": first["s"], **{step: run["times"][step]["s"] for step in ("switch", "prove")}}
     for step, seconds in said.items():
         off = f"{measured[step] / seconds - 1:+.0%}"

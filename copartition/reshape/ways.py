@@ -24,14 +24,13 @@ from copartition.simulation.growth import CURE, find_discoveries
 
 ASSUMED_RATE = 20_000.0
 """Records a second that a copy is taken to make if nobody says; `--copy` prints what it made."""
-ROUND_S = 10.0
-"""Seconds that a round of the copy is taken to need beside its records: Spark plans it and commits it.
-
-A proof, and positions of groups, take as long beside what they read.
-"""
+START_S = 10.0
+"""Seconds that a command is taken to need until Spark runs and has planned what it reads."""
+ROUND_S = 2.0
+"""Seconds that a round of the copy is taken to need beside its records: Spark commits it. So do positions."""
 PROOF_SHARE = 1.1
 """Time that a record takes in the proof, as a share of what it takes in the copy."""
-POSITIONS_SHARE = 2.0
+POSITIONS_SHARE = 2.2
 """Time that an unread record takes when positions are found, as a share of what it takes in the copy.
 
 What a group has not read is read in the old topic, and at the end of the new one.
@@ -97,18 +96,18 @@ class Copy:
     def seconds(self) -> float | None:
         """Seconds until it has caught up with the writers; None if it never does."""
         gain = self.rate - self.written_per_s
-        return ROUND_S + self.records / gain if gain > 0 else None
+        return START_S + self.records / gain if gain > 0 else None
 
     @property
     def rest_s(self) -> float:
         """Seconds of the switch: two looks, a round with what came since the last one, and positions."""
-        records = self.written_per_s * ROUND_S + POSITIONS_SHARE * self.unread
-        return LOOK_S + 2 * ROUND_S + records / self.rate
+        records = self.written_per_s * START_S + POSITIONS_SHARE * self.unread
+        return START_S + LOOK_S + 2 * ROUND_S + records / self.rate
 
     @property
     def proof_s(self) -> float:
         """Seconds of the proof, which reads both topics."""
-        return ROUND_S + PROOF_SHARE * self.records / self.rate
+        return START_S + ROUND_S + PROOF_SHARE * self.records / self.rate
 
     @property
     def assumed(self) -> Iterator[str]:
@@ -120,9 +119,9 @@ class Copy:
                 "with a million records or more prints what it made, and --copy-rate takes it"
             )
         yield (
-            f"a round of the copy, positions of groups and the proof take {ROUND_S:.0f} s each beside what "
-            f"they read, and a record takes {PROOF_SHARE:.0%} of the time in the proof that it takes in the "
-            "copy"
+            f"a command takes {START_S:.0f} s until Spark runs, a round of the copy, positions of groups and "
+            f"the proof {ROUND_S:.0f} s each beside what they read, and a record takes {PROOF_SHARE:.0%} of "
+            "the time in the proof that it takes in the copy"
         )
         if POSITIONS_SHARE * self.unread >= self.rate:  # less than a second changes no figure
             yield (

@@ -196,7 +196,7 @@ def test_a_copy_that_is_slower_than_writers_has_no_end() -> None:
 
 def test_a_switch_takes_longer_for_a_group_that_is_far_behind() -> None:
     near, far = (plan(groups=(group(lag=lag),)) for lag in (100, 1_000_000))
-    assert far.copy.rest_s - near.copy.rest_s == pytest.approx(2.0 * 999_900 / 20_000)
+    assert far.copy.rest_s - near.copy.rest_s == pytest.approx(2.2 * 999_900 / 20_000)
     assert ["behind when it moves" in " ".join(found.ground.assumed) for found in (near, far)] == [
         False,
         True,

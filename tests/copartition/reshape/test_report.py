@@ -85,9 +85,9 @@ def test_headlines() -> None:
 
 def test_steps_say_whom_they_stop() -> None:
     text = text_of(partial(print_plan, PLANS["yes"]))
-    assert "\n     writers stop for 25.1 s to 35.1 s" in text
+    assert "\n     writers stop for 19.1 s to 29.1 s" in text
     assert "while there is a way back" in text
-    assert "\n     writers stop for 10.2 s" in text
+    assert "\n     writers stop for 12.2 s" in text
     assert "\n     group billing stops for 16.0 s" in text
 
 
