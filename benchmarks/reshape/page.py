@@ -98,8 +98,8 @@ def page(runs: list[dict[str, Any]], ways_back: list[dict[str, Any]]) -> str:
             *table(PREDICTED, (row for run in timed for row in _predicted_rows(run, rate))),
             "",
             f"Predicted is what `copartition reshape --copy-rate {rate:.0f}` says, which is the rate of the",
-            f'first round of "{largest["name"]}": its own copy is no prediction. The {START_S:.0f} s in which',
-            "a command starts Spark are left out of the switch and the proof, as one Spark did all steps.",
+            f'first round of "{largest["name"]}": its own copy is no prediction. One Spark did all steps, so',
+            f"the {START_S:.0f} s in which a command starts Spark are left out of the switch and the proof.",
             "*Load* is how many processes wanted one of the two cores, on the average of the last minute.",
             "",
         ]
