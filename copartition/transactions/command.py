@@ -47,7 +47,7 @@ def transactions(
     processes share an id; 2 nothing is found, but a broker did not answer or hides ids or topics from this
     user.
     """
-    from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - help and completion do without
+    from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - unused by --help
     from copartition.transactions.judging import judge_looks  # noqa: PLC0415
     from copartition.transactions.looks import look_at  # noqa: PLC0415
     from copartition.transactions.report import print_transactions, transactions_json  # noqa: PLC0415
