@@ -34,7 +34,7 @@ _REQUESTS = {"commits": 2}
 
 
 class ChildEndedError(Exception):
-    """The child died of a question, or was killed because no answer came; the text says which."""
+    """The child process died from a question, or was killed because no answer came; the text says which."""
 
 
 class AdminError(Exception):
@@ -107,8 +107,8 @@ class Child:
             [sys.executable, "-c", _PROGRAM.format(name=__name__)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # A user who sets "debug" wants to read librdkafka's log; otherwise the last line belongs to an
-            # error.
+            # A user who sets "debug" wants to read librdkafka's log. Otherwise the stream goes into a file,
+            # because its last line belongs to an error.
             stderr=None if "debug" in self._config else self._words,
         )
         self._end = weakref.finalize(self, _end_process, process, self._words)

@@ -138,7 +138,7 @@ def number_ranges(numbers: NDArray[np.integer]) -> str:
     >>> number_ranges(np.array([0, 1, 2, 3, 4, 7]))
     '0-4,7'
     """
-    import numpy as np  # noqa: PLC0415 - help does without
+    import numpy as np  # noqa: PLC0415 - unused by --help
 
     if len(numbers) == 0:
         return ""
@@ -152,7 +152,7 @@ def number_ranges(numbers: NDArray[np.integer]) -> str:
 
 def partition_ranges(partitions: PartitionList) -> str:
     """Return partitions, sorted by topic and number, as text: "orders:15-19 pay:2"."""
-    import numpy as np  # noqa: PLC0415 - help does without
+    import numpy as np  # noqa: PLC0415 - unused by --help
 
     topics = np.unique(partitions.topics)
     return " ".join(
