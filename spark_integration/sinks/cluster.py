@@ -178,7 +178,8 @@ def first_answer(
     """
 
     def tell(why: str) -> None:
-        # Python processes in which Spark plans have no log handler: there this is a line on standard error.
+        # Python processes in which Spark plans have no log handler, so there this warning goes to standard
+        # error.
         address = _address(config)
         _log.warning("copartition: no broker of %r answers yet, given %g s: %s", address, timeout_s, why)
 

@@ -114,8 +114,8 @@ def begin(producer: Producer, topic: str) -> int:
             raise confluent_kafka.KafkaException(metadata.topics[topic].error)
         return metadata
 
-    # Metadata first: that makes the connection over which the producer then gets its id without a wait, see
-    # `connected_metadata`.
+    # Metadata is asked for first, because that makes the connection over which the producer then gets its id
+    # without a wait; see `connected_metadata`.
     metadata = connected_metadata(partial(patiently, ask))
     patiently(producer.init_transactions)
     return len(metadata.topics[topic].partitions)
@@ -149,7 +149,7 @@ def is_passing(error: KafkaError) -> bool:
 
 
 def is_fenced(error: KafkaError) -> bool:
-    """Return whether a newer producer took the id over, or brokers aborted a transaction that was too old."""
+    """Return whether a newer producer took over the id, or brokers aborted a transaction for its age."""
     return error.name() in _FENCED
 
 

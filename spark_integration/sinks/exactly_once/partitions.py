@@ -61,7 +61,8 @@ def kept_clients(target: Target) -> tuple[AdminClient, confluent_kafka.Consumer]
     """
     home = process_store("ledgers")
     with home.setdefault("lock", Lock()):
-        # Taken out and put back, so that the pair used last stands at the end and the oldest one goes first.
+        # The pair is taken out and put back, so that the pair used last stands at the end. The oldest pair is
+        # dropped first.
         clients = home.pop(_of(target), None) or (admin_client(target), committed_reader(target))
         home[_of(target)] = clients
         # The first item of the store is the lock, so the oldest pair is the second one. A client that is

@@ -321,7 +321,8 @@ class _Attempt:
         limit_s = target.longest_transaction_s
         try:
             for call in (lambda within_s: send_offsets([place], group, within_s), end):
-                # First the offsets, then the commit. Either call may never return if a coordinator goes away.
+                # The call with the offsets comes first, then the commit. Either call may never return if a
+                # coordinator goes away.
                 call_within(partial(patiently, call, limit_s), limit_s + SLACK_S)
         except TimeoutError:
             self._stuck = True
