@@ -150,7 +150,7 @@ def _reading_groups(
             )
         except GroupNotFoundError:
             continue  # it went away since it was listed
-        except SourceError as error:  # one group must not hide the others
+        except SourceError as error:  # a failure of one group must not hide the other groups
             missing.append(Missing(f"whether group {name} reads the topic: {error}", "run it again"))
             continue
         if found is not None:

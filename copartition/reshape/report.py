@@ -131,7 +131,7 @@ def print_plan(plan: ReshapePlan, console: Console) -> None:
 
 
 def _notes(plan: ReshapePlan) -> Iterator[str]:
-    """Yield what was read and what is taken for granted, each once."""
+    """Yield the evidence and the assumptions of the plan, each sentence once."""
     # Most groups share their assumptions about time, so each assumption is printed only once.
     if isinstance(plan.ground, Missing):
         return

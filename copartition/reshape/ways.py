@@ -124,7 +124,7 @@ class Copy:
             f"they read, and a record takes {PROOF_SHARE:.0%} of the time in the proof that it takes in the "
             "copy"
         )
-        if POSITIONS_SHARE * self.unread >= self.rate:  # less than a second changes no figure
+        if POSITIONS_SHARE * self.unread >= self.rate:  # a time of less than a second changes no figure
             yield (
                 f"a group is {self.unread:,} records behind when it moves, as now, each of which takes "
                 f"{POSITIONS_SHARE:g} times as long as in the copy to find its position"
@@ -207,7 +207,7 @@ def new_topic_way(
             continue
         move = f"{command}{rule} --switch --checkpoint FOLDER --group {shlex.quote(group.name)} --execute"
         stops = switches.get(group.name)
-        if stops is None:  # nobody has to stop in a group without members
+        if stops is None:  # a group without members has none to stop
             text = f"Move the positions of group {group.name}, which has no members now"
             steps.append(Step(f"{text}; start it on {target.topic}", (move,)))
             continue
