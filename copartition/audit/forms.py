@@ -73,9 +73,10 @@ class FormCounts:
     """
 
     def __init__(self) -> None:
-        self._rows: Counter[tuple[int, int]] = Counter()  # by shape and size, 0 for any but those of `WIDTHS`
+        # (shape, size) -> number of keys; a size that is not in `WIDTHS` counts as 0.
+        self._rows: Counter[tuple[int, int]] = Counter()
         self._examples: dict[tuple[int, int], bytes] = {}
-        self._ids: dict[int, set[int]] = {}  # by size
+        self._ids: dict[int, set[int]] = {}  # size -> schema ids
         self._sample = Sample()
 
     def add(self, keys: KeyColumn) -> None:

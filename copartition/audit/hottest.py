@@ -94,7 +94,7 @@ class HotKeys:
         """Return the counts minus the least number with which at most `_most` counts stay above 0."""
         if len(rows) <= self._most:
             return rows
-        # No larger number is ever needed: this many rows have at most this many keys.
+        # More than `_ROWS` need never be taken off, because `_ROWS` rows have at most `_ROWS` keys.
         above = len(rows) - np.cumsum(np.bincount(np.minimum(rows, _ROWS)))
         cut = int(np.argmax(above <= self._most))
         self.error += cut

@@ -101,7 +101,8 @@ def count_hits(records: Records, hits: NDArray[np.bool_], shift: int = 0) -> Blo
     starts = np.flatnonzero(np.append(True, (np.diff(place) != 0) | (np.diff(number) != 0)))
     keyless = records.keys.empty
     missed = ~keyless[:, None] & ~hits
-    # The two columns of misses take most of the time, and in most batches no record is missed.
+    # The two columns of misses take most of the time. In most batches no record is missed, and then they are
+    # not computed.
     some = missed.any()
     shape = (len(starts), hits.shape[1])
 
