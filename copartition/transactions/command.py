@@ -59,7 +59,8 @@ def transactions(
     topics = None if pattern is None else [name for name in cluster.counts if pattern.search(name)]
     if pattern is not None and not topics:
         raise click.ClickException(f"the cluster has no topic {pattern.pattern} that this user may see")
-    # Two looks: a marker that was on its way at the first one has arrived at the second one.
+    # The cluster is looked at twice: a marker that was on its way at the first look has arrived at the
+    # second.
     first = look_at(cluster, topics, group)
     time.sleep(interval / 1000)
     last = look_at(cluster, topics, group)

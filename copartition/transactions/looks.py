@@ -219,7 +219,7 @@ def transactions_of(broker: Broker, config: Mapping[str, str]) -> list[Transacti
         error = answer.int16()
         check_error(error, _RIGHTS.get(error))
         for _ in answer.items():
-            answer.text()  # a state in the filter that the broker does not know; none was sent
+            answer.text()  # a state of the filter that the broker does not know; the filter was empty
         ids = []
         for _ in answer.items():
             ids.append(answer.text())
