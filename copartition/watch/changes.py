@@ -198,12 +198,12 @@ class ChangeKind(StrEnum):
 class GroupChange:
     """One change of a group between two steps."""
 
-    at: float  # when it was seen, seconds since 1970
+    at: float  # when the change was seen, seconds since 1970
     step: int  # the number of the step that showed it
     kind: ChangeKind
     state: GroupState | ShareGroup | StreamsGroup  # the group's state at this step
     name: str | None = None  # the member or the topic that changed
-    before: str | int | None = None  # a state, a strategy, or a number of partitions
+    before: str | int | None = None  # the former state, strategy, or number of partitions
     after: str | int | None = None
     source: str | None = None  # the owner before, None for no owner
     target: str | None = None  # the owner now, None for no owner
