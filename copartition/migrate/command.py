@@ -202,7 +202,7 @@ def _migrate_all(
             groups.append(
                 GroupMigration(name, state, *_migrate_state(state, name, new, clients, policy, pace))
             )
-        except SourceError as error:  # one group must not hide the others
+        except SourceError as error:  # a failure of one group must not hide the other groups
             unread[name] = error
     groups.sort(key=lambda group: group.rank)
     output.show(partial(print_migrations, groups, unread), json=partial(migrations_json, groups, unread))
