@@ -171,7 +171,7 @@ def serve() -> None:
     # Ctrl-C in a terminal reaches all processes of a command; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # anything else that is printed must not get between the answers
+    os.dup2(2, 1)  # so that nothing else that is printed gets between the answers
     questions: SimpleQueue[tuple[str, tuple[Any, ...]]] = SimpleQueue()
     config, timeout_s = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own parent wrote it
     Thread(target=_answer_all, args=(config, timeout_s, questions, answers), daemon=True).start()
