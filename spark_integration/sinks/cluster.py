@@ -6,7 +6,7 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import confluent_kafka.admin  # the modules, since their classes cannot be pickled
+import confluent_kafka.admin  # only modules, because their classes cannot be pickled
 
 from partitioning.clients.contact import cluster_metadata, quiet_client
 from partitioning.clients.delivery import patience_s

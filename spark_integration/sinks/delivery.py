@@ -10,7 +10,7 @@ from itertools import chain, starmap
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
-import confluent_kafka  # the module, since its classes cannot be pickled
+import confluent_kafka  # only the module, because its classes cannot be pickled
 import pyarrow as pa
 
 from partitioning.clients.contact import connected_metadata, machine_faults
@@ -267,7 +267,7 @@ def _produce_once_there_is_room(producer: Producer, deliveries: Deliveries, reco
 
 def _close(producer: Producer, deliveries: Deliveries) -> None:
     """Close a producer, unless it has queued records."""
-    # Closed here and not by the garbage collector: a Spark worker lives on, and the producer would go on
-    # connecting to brokers. But close() waits for queued records without a limit.
+    # The producer is closed here and not by the garbage collector: a Spark worker lives on, and the producer
+    # would go on connecting to brokers. But close() waits for queued records without a limit.
     if not len(producer):
         deliveries.serve(lambda _: producer.close(), 0)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-import confluent_kafka.admin  # the modules, since their classes cannot be pickled
+import confluent_kafka.admin  # only modules, because their classes cannot be pickled
 
 from copartition.kit.words import first_of
 from partitioning.clients.contact import quiet_client
@@ -130,7 +130,7 @@ def begun_before(target: Target) -> Target:
 
 
 def place_for(target: Target) -> int:
-    """For how many partitions the rows have to be placed: as before if this version is there already.
+    """Return the count for which rows have to be placed: the earlier one if this version was begun before.
 
     Errors as of `look_up` and `check_alone`; ExactlyOnceError if the cluster refuses the ledger, or
     somebody else has written to it.

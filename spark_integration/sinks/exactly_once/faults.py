@@ -10,7 +10,7 @@ from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-import confluent_kafka  # the module, since its classes cannot be pickled
+import confluent_kafka  # only the module, because its classes cannot be pickled
 
 from partitioning.clients.contact import connected_metadata, pause
 from partitioning.errors import (
@@ -89,7 +89,7 @@ def call_within(call: Callable[[], Any], within_s: float) -> Any:
         except BaseException as error:  # noqa: BLE001 - it is raised where the call is waited for
             ended.set_exception(error)
 
-    # A daemon thread, because Python waits at its end for every other thread.
+    # The thread is a daemon, because Python waits at its end for every other thread.
     Thread(target=run, daemon=True).start()
     return ended.result(within_s)
 

@@ -8,7 +8,7 @@ from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
-import confluent_kafka.admin  # the modules, since their classes cannot be pickled
+import confluent_kafka.admin  # only modules, because their classes cannot be pickled
 
 from partitioning.clients.contact import committed_offsets, list_offsets, machine_faults
 from partitioning.clients.ledger import Entry, entries, ledger_group

@@ -14,7 +14,7 @@ from operator import itemgetter
 from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any
 
-import confluent_kafka  # the module, since its classes cannot be pickled
+import confluent_kafka  # only the module, because its classes cannot be pickled
 import numpy as np
 import pyarrow as pa
 
