@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import confluent_kafka.admin  # the module, since its classes cannot be pickled
+import confluent_kafka.admin  # only the module, because its classes cannot be pickled
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
