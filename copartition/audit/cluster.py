@@ -13,7 +13,7 @@ from copartition.audit.tally import Tally
 from copartition.audit.topic_audit import LogicalKey, Records, Selection, TopicAudit
 
 ALL_FORMS = 1 << 18
-"""The forms of keys are looked at for this many records; of the records after them, in one batch of eight."""
+"""The forms of keys are looked at for this many records; after them, only in one batch of `_ONE_IN`."""
 
 _ONE_IN = 8
 

@@ -48,7 +48,7 @@ def audit(
     """
     if not config.get("bootstrap.servers"):
         raise click.UsageError("name the cluster with -b HOST:PORT")
-    from partitioning.kit.packages import needs  # noqa: PLC0415 - help and completion do without
+    from partitioning.kit.packages import needs  # noqa: PLC0415 - unused by --help
 
     # What needs confluent-kafka is imported here, so that help and errors of options come without it.
     with needs("copartition audit", "kafka"):

@@ -131,10 +131,11 @@ def _certainty(tally: Tally, spans: Sequence[Span], shares: Sequence[Share]) -> 
         return "none" if tally.vain else "unknown"
     if not all(convincing) or any(span.rivals for span in spans):
         return "unknown"
-    # The records that a writer explains which is not the writer of their range: two wrote at the same time.
+    # Records that another writer explains than the one of their range show that two wrote at the same time.
     beside = sum(share.rows for share in shares) - explained
     if explained < LIKELY * keyed or beside >= MIXED * keyed:
         return "mixed"
-    # All records in partition 0 may mean that the topic had only one partition, but also something else.
+    # All records in partition 0 may mean that the topic had only one partition, but there are other causes,
+    # so this is never sure.
     single = tally.num_partitions > 1 and any(writer.num_partitions == 1 for writer in used if writer)
     return "sure" if explained == keyed and not single else "likely"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _ID_ENDS = 5
-"""Bytes of a registry's prefix: a zero and the schema id."""
+"""The length in bytes of a registry's prefix, which is a zero and the schema id."""
 
 
 def _number(code: str) -> Callable[[bytes], float]:
@@ -82,7 +82,8 @@ PLAIN: Mapping[str, Callable[[bytes], Any]] = {
 }
 """Types that need no schema, as `partitioning.serializers` writes them -> the function that reads a key.
 
-Of Protobuf the message's bytes are compared: its fields could be read only with classes made from the schema.
+Protobuf keys are compared by the bytes of their message, because its fields can be read only with classes
+made from the schema.
 """
 
 KEY_TYPES = (*PLAIN, "avro", "jsonschema")
@@ -149,8 +150,9 @@ class KeyDecoder:
         """Return what a key says; raise `RegistryError` if the registry does not answer or refuses access."""
         try:
             return logical_value(self._decode(key))
-        except Exception as error:  # noqa: BLE001 - a deserializer raises what it likes on bytes of another kind
-            # Without this, each of some hundred keys would wait for a registry that does not answer.
+        except Exception as error:  # noqa: BLE001 - a deserializer may raise any error on other bytes
+            # If no error were raised here, each of some hundred keys would wait for a registry that does not
+            # answer.
             _raise_if_of_registry(error)
             self.undecoded[f"{self._format}: {str(error) or type(error).__name__}"] += 1
             return LogicalKey("bytes", key.hex())
@@ -191,7 +193,7 @@ def _raise_if_of_registry(error: Exception) -> None:
     contain any id.
     """
     status = getattr(error, "http_status_code", None)
-    package = type(error).__module__.partition(".")[0]  # its HTTP client has one of two names
+    package = type(error).__module__.partition(".")[0]  # the HTTP client is httpx or httpx2
     unreachable = isinstance(error, OSError) or package in {"httpx", "httpx2"}
     if unreachable or (status is not None and status != _NOT_FOUND):
         what = "does not answer" if unreachable else "refuses"

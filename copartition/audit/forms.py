@@ -33,10 +33,10 @@ from copartition.audit.topic_audit import KeyForm, LogicalKey
 from partitioning.keys import KeyColumn
 
 CHANCE = {4: 1 / 8, 8: 1 / 256, 16: 1 / 256, 0: 1 / 256}
-"""Size -> share of its keys: if no more of them are text, these are numbers that look like text by chance."""
+"""Size of keys -> the most text keys for each other key that may be numbers that look like text."""
 
 TELLING = 8
-"""This many distinct keys of one size, if all of them are text, are not numbers."""
+"""If there are this many distinct keys of one size and all are text, they are not numbers."""
 
 CHANCE_OF_A_UUID = 1 / 4
 """Twice the share of random sixteen bytes that are marked as a UUID."""
@@ -73,9 +73,10 @@ class FormCounts:
     """
 
     def __init__(self) -> None:
-        self._rows: Counter[tuple[int, int]] = Counter()  # by shape and size, 0 for any but those of `WIDTHS`
+        # (shape, size) -> number of keys; a size that is not in `WIDTHS` counts as 0.
+        self._rows: Counter[tuple[int, int]] = Counter()
         self._examples: dict[tuple[int, int], bytes] = {}
-        self._ids: dict[int, set[int]] = {}  # by size
+        self._ids: dict[int, set[int]] = {}  # size -> schema ids
         self._sample = Sample()
 
     def add(self, keys: KeyColumn) -> None:
@@ -210,7 +211,7 @@ class FormCounts:
         # size.
         if size not in WIDTHS or (ids <= elsewhere and len(elsewhere) <= MANY_IDS):
             return NamedForm("registry")
-        if size == 8:  # any long from 2**24 on may begin so
+        if size == 8:  # a long from 2**24 on may begin like a frame
             return bare if others else NamedForm(bare.form, ("registry",))
         return NamedForm("registry", (bare.form,))
 

@@ -91,10 +91,10 @@ class HotKeys:
         self._counts = fresh if self._counts is None else self._merge(self._counts, fresh)
 
     def _cut(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the counts minus a number that leaves no more than there is room for above 0."""
+        """Return the counts minus the least number with which at most `_most` counts stay above 0."""
         if len(rows) <= self._most:
             return rows
-        # No larger number is ever needed: this many rows have at most this many keys.
+        # More than `_ROWS` need never be taken off, because `_ROWS` rows have at most `_ROWS` keys.
         above = len(rows) - np.cumsum(np.bincount(np.minimum(rows, _ROWS)))
         cut = int(np.argmax(above <= self._most))
         self.error += cut

@@ -89,7 +89,7 @@ class Spans(NamedTuple):
         return np.asarray(self.data[where])
 
     def rows(self, width: int) -> NDArray[np.uint8]:
-        """Return the first bytes of each part; shape (n, width)."""
+        """Return the first `width` bytes of each part; shape (n, width)."""
         if not len(self.starts):
             return np.empty((0, width), np.uint8)
         return padded_rows(self.data, self.starts, width)
@@ -392,8 +392,8 @@ class Sample:
     def add(self, keys: Spans, shape: NDArray[np.int8], rank: NDArray[np.uint64]) -> None:
         """Add the keys that belong to the sample; `rank` has the hashes of what they say."""
         rows = np.flatnonzero((rank <= self._limit) & (keys.sizes <= LONGEST))
-        # No more than these can stay, whatever the sample has already. This spares the loop below most of a
-        # batch.
+        # Only the lowest hashes can stay in the sample, whatever it holds already. Taking these first spares
+        # the loop below most of a batch.
         if len(rows) > LOGICAL_KEYS and len(lowest := np.unique(rank[rows])) > LOGICAL_KEYS:
             rows = rows[rank[rows] <= lowest[LOGICAL_KEYS - 1]]
         if not len(rows):

@@ -42,7 +42,7 @@ def _choose_records(
     """
     if full + (last is not None) + (since is not None) > 1:
         raise click.UsageError("--full, --last and --since exclude each other; give one")
-    from copartition.audit.topic_audit import Selection  # noqa: PLC0415 - help and completion do without
+    from copartition.audit.topic_audit import Selection  # noqa: PLC0415 - unused by --help
 
     return Selection(full, last, since, partitions, isolation == "read-committed")
 
@@ -120,7 +120,7 @@ class KeyTypeChoice:
         """Return the decoder of a topic's keys."""
         if self.name is None:
             return None
-        from partitioning.kit.packages import needs  # noqa: PLC0415 - help and completion do without
+        from partitioning.kit.packages import needs  # noqa: PLC0415 - unused by --help
 
         with needs("--key-type", "kafka"):
             from copartition.audit.decoder import KeyDecoder, registry_client  # noqa: PLC0415

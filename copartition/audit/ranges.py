@@ -101,7 +101,8 @@ def count_hits(records: Records, hits: NDArray[np.bool_], shift: int = 0) -> Blo
     starts = np.flatnonzero(np.append(True, (np.diff(place) != 0) | (np.diff(number) != 0)))
     keyless = records.keys.empty
     missed = ~keyless[:, None] & ~hits
-    # The two columns of misses take most of the time, and in most batches no record is missed.
+    # The two columns of misses take most of the time. In most batches no record is missed, and then they are
+    # not computed.
     some = missed.any()
     shape = (len(starts), hits.shape[1])
 
@@ -183,10 +184,11 @@ def explained_ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Range]:
     total = blocks.explained.sum(axis=0)
     bias = (total.max() - total) / (total.max() + 1) / 2
     bounds = np.flatnonzero(np.diff(blocks.partition)) + 1
-    # A count also explains the low partitions of its multiples, and a common divisor those before and after a
-    # growth. High partitions are better evidence, so they come first. A candidate that none of them needed
-    # must save more than the cuts between those that they did need. And a count smaller than theirs says less
-    # about a row, so its rows cost a little.
+    # A key that a count puts into a low partition is in the same one under a divisor of the count. So a
+    # divisor explains low partitions, too, and a common divisor those from before and after a growth. High
+    # partitions are better evidence, so they come first. A candidate that none of them needed must save more
+    # than the cuts between the candidates that they did need. And a smaller count than theirs says less about
+    # a row, so its rows cost a little.
     size = np.log2(counts)
     explained = np.zeros(len(total), np.bool_)
     turned: list[list[Range]] = []
@@ -219,7 +221,7 @@ def _cut(blocks: Blocks, bias: NDArray[np.float64], vague: NDArray[np.float64]) 
     alone = np.add.accumulate(np.vstack([missed[0] + bias, missed[1:]]))[-1]
     if alone.min() + 1e-6 < missed.min(axis=1).sum() + 2 * bias.min() + SWITCH:  # cheaper than any two ranges
         return [_range(blocks, 0, len(missed), int(np.argmin(alone)))]
-    # For a few candidates lists are faster than columns.
+    # Lists are faster than NumPy's arrays if there are few candidates.
     cost, further = (missed[0] + bias).tolist(), bias.tolist()
     came_from = [[*range(len(cost))]]
     for row in missed[1:].tolist():
@@ -316,7 +318,7 @@ def _meet(
         first, last, rows = int(blocks.first[block]), int(blocks.last[block]), int(blocks.rows[block])
         moving = boundary - first + 1 if block == middle else last - boundary
         if rows != last - first + 1 or blocks.keyless[block]:
-            moving = missed  # there are gaps, so it is unknown whose the other rows are: they stay
+            moving = missed  # offsets are missing, so it is unknown whose the other rows are: they stay
         both = moving - missed  # rows that both candidates explain
         if block == middle:
             before, after = _move_rows(before, moving, moving), _move_rows(after, -moving, -both)

@@ -31,10 +31,10 @@ from partitioning.kit.columns import bounds as edges
 _MOST_MESSAGES = 10_000
 _FIRST_MESSAGES = 200
 _MOST_BYTES = 1 << 24
-"""Bytes of the messages that are asked for at a time, as estimated from the messages before."""
+"""The estimated bytes of the messages that are asked for at a time; the messages before give the estimate."""
 
 _TIMES = 64
-"""The time of one record in this many is read, besides that of the first and the last record of a run."""
+"""The time is read of one record in this many, and of the first and the last record of a run."""
 
 
 KEY_SCHEMA = "__key_schema_id"

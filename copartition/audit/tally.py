@@ -27,7 +27,7 @@ MOST_BLOCKS = 1 << 14
 
 MOST_PENDING = 1 << 12
 MOST_PENDING_BYTES = 1 << 24
-"""The most records, or bytes of keys, that are kept while no writer explains them and too few show one."""
+"""The most records, or bytes of keys, that are kept while they are too few to show their writer."""
 
 FIRST_TRY = 32
 """A writer is looked for when this many records are unexplained; if in vain, again at twice as many."""

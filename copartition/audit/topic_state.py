@@ -54,12 +54,12 @@ class TopicState:
         self._servers = config.get("bootstrap.servers", "")
         if not self._servers:
             raise InvalidConfigError(f"topic {topic!r} is read from a cluster: give bootstrap.servers")
-        # `cluster_metadata` looks into it to say which setting may be wrong.
+        # The settings are kept because `cluster_metadata` names in its errors the setting that may be wrong.
         self._config = config
         self.errors: list[KafkaError] = []
         self._admin = quiet_client(AdminClient, config, self.errors)
         self.num_partitions = self.count(first=True)
-        # What differs from a later topic of that name; None if the cluster has none.
+        # The id tells this topic from a later one of the same name; None if the cluster gives none.
         self.id = self._topic_id()
 
     def count(self, *, first: bool = False) -> int:
@@ -82,7 +82,8 @@ class TopicState:
             ) from error
         description = metadata.topics.get(self.topic)
         if description is None:
-            # A list leaves out what is hidden from us; to ask for that very topic is refused.
+            # A list of topics leaves out those that are hidden from this user, but a question for a hidden
+            # topic alone is refused.
             refusal = self._describe(ASIDE_S).exception()
             if isinstance(refusal, KafkaException) and refusal.args[0].name() == NO_RIGHT:
                 raise self._no_right("DESCRIBE")

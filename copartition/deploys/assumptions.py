@@ -57,7 +57,7 @@ def assumed_of_time(scenario: Scenario) -> list[str]:
 
 
 def pace_words(scenario: Scenario) -> str:
-    """Return how fast things happen in a scenario and what takes time, in the words of the answer."""
+    """Return how fast a scenario's events come and what takes time, in the words of the answer."""
     return "; ".join([*pace_sentences(scenario), costs_sentence(scenario.costs)])
 
 
@@ -69,7 +69,7 @@ def pace_sentences(scenario: Scenario) -> list[str]:
     """
     sentences = []
     kinds = Counter(type(event) for event in scenario.events)
-    # For a single event the question whether it comes at the same time as others does not arise.
+    # A single event cannot come at the same time as another one of its kind, so it needs no such sentence.
     several = [verb for verb, kind in (("join", Join), ("leave", Leave), ("crash", Crash)) if kinds[kind] > 1]
     if several:
         sentences.append(f"all members that {' or '.join(several)} do so at one moment")
@@ -80,7 +80,7 @@ def pace_sentences(scenario: Scenario) -> list[str]:
         elif isinstance(event, Deployment):
             up, ready = clock_of(event.start_ms), clock_of(event.ready_ms)
             sentences.append(f"one new member at a time, up in {up} and ready {ready} later")
-    # Deploys of one pace are one sentence.
+    # Deploys of the same pace give the same sentence, which is returned once.
     return [*dict.fromkeys(sentences)]
 
 

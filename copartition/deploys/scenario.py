@@ -112,8 +112,8 @@ def parse_happening(state: GroupState, text: str) -> Happening:
             number = find_member(state, member, "`crash_member`" if what == "crash" else "`remove_members`")
             return Happening(text, leaves=(number,), crash=what == "crash")
         case "add", digits if (members := parse_number(digits, MAX_GROUP_MEMBERS)) is not None:
-            # The planner makes the new members' names, so that a diff of the same question has the same
-            # names.
+            # The planner makes the new members' names, so that they are the same as in a diff of the same
+            # question.
             seats = seat_members(as_complete(state), WhatIf(add_members=members)).all
             return Happening(text, joins=tuple(seat.identity for seat in seats if seat.prefix is not None))
         case "grow", change if change:

@@ -39,7 +39,7 @@ _WORK = 1_200_000
 _MOST_WORK = 2_500_000
 """The most work of a scenario that is run only once; it takes about two seconds."""
 _MEMBER_WORK = 20
-"""A member of a rebalance takes as long as this many partitions."""
+"""In the work of a rebalance, a member counts as much as this many partitions."""
 _WEIGHTS = {"eager": 2, "cooperative": 1, "consumer": 4}
 """Protocol -> how long a partition takes in one of its rebalances, relative to the fastest."""
 
@@ -83,7 +83,7 @@ def stops_of_group(
             "what stops: a source does not show what a worker of Kafka Connect has to open and close",
             "describe the workers in a scenario with client: connect, and run copartition simulate",
         )
-    # This has a message of its own, because the user can name the assignor.
+    # A missing assignor has a message of its own, because the user can name the assignor.
     if (assignor or state.strategy) is None:
         return Missing(
             "what stops: the source does not tell which assignor the group uses",

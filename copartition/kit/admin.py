@@ -114,11 +114,12 @@ class Admin:
     def __init__(self, config: Mapping[str, str], timeout_s: float) -> None:
         from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - an optional package
 
-        from partitioning.clients import contact  # noqa: PLC0415 - needs it, too
+        from partitioning.clients import contact  # noqa: PLC0415 - needs confluent-kafka, too
 
         errors: list[Any] = []
         self._timeout_s, self._contact, self._config = timeout_s, contact, config
-        if "reconnect.backoff.ms" not in config:  # its value must not exceed that of the other setting
+        # Reconnect.backoff.ms must not exceed reconnect.backoff.max.ms.
+        if "reconnect.backoff.ms" not in config:
             config = {**_RECONNECT, **config}
         self._admin = contact.quiet_client(AdminClient, config, errors)
         # A request of the Admin API to an unreachable cluster only times out. This request says at once why.

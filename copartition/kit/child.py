@@ -34,7 +34,7 @@ _REQUESTS = {"commits": 2}
 
 
 class ChildEndedError(Exception):
-    """The child died of a question, or was killed because no answer came; the text says which."""
+    """The child process died from a question, or was killed because no answer came; the text says which."""
 
 
 class AdminError(Exception):
@@ -107,8 +107,8 @@ class Child:
             [sys.executable, "-c", _PROGRAM.format(name=__name__)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # A user who sets "debug" wants to read librdkafka's log; otherwise the last line belongs to an
-            # error.
+            # A user who sets "debug" wants to read librdkafka's log. Otherwise the stream goes into a file,
+            # because its last line belongs to an error.
             stderr=None if "debug" in self._config else self._words,
         )
         self._end = weakref.finalize(self, _end_process, process, self._words)
@@ -171,7 +171,7 @@ def serve() -> None:
     # Ctrl-C in a terminal reaches all processes of a command; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # anything else that is printed must not get between the answers
+    os.dup2(2, 1)  # so that nothing else that is printed gets between the answers
     questions: SimpleQueue[tuple[str, tuple[Any, ...]]] = SimpleQueue()
     config, timeout_s = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own parent wrote it
     Thread(target=_answer_all, args=(config, timeout_s, questions, answers), daemon=True).start()

@@ -136,7 +136,8 @@ class Grid:
             max(map(cell_len, (column.title, *(row[place] for row in self.rows))))
             for place, column in enumerate(self.columns)
         ]
-        # The columns that are missing: indentation, widths and two blanks between columns, minus the room.
+        # `over` is how many terminal columns the table is too wide: indentation, widths and two blanks
+        # between columns, minus the room.
         over = _INDENT + sum(widths) + 2 * (len(widths) - 1) - room
         if self.columns[-1].kind == "list" and over > 0:
             cut = max(0, min(over, widths[-1] - max(_NARROWEST, room // 3)))

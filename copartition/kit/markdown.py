@@ -8,7 +8,7 @@ MOST_CHARACTERS = 60_000
 """The most characters of a report; a comment on GitHub may have 65,536."""
 
 _LIST_SHARE = 4
-"""A list before the tables may take one in this many parts of the remaining room."""
+"""A list before the tables may take 1 / `_LIST_SHARE` of the remaining room."""
 
 
 class Page:

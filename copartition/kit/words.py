@@ -76,7 +76,7 @@ CUT = ".."
 """The mark in place of the part of a name that is not shown."""
 
 _ID = r"\b([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
-"""A UUID at the end of a member id; its first eight digits are the group."""
+"""A UUID at the end of a member id; the group of the expression is its first eight digits."""
 
 _WORTH_CUTTING = 10
 """Shorter prefixes are kept: the line that names the prefix would take more room than it saves."""
@@ -101,7 +101,7 @@ def common_prefix(names: Collection[str]) -> str:
     if len(names) < 3:
         return ""
     prefix = shared_start(names)
-    if prefix in names:  # nothing of that name would be left
+    if prefix in names:  # without the prefix, nothing would be left of that name
         prefix = prefix[:-1]
     words = re.match(r".*[-._:/@]", prefix, re.DOTALL)
     return words[0] if words is not None and len(words[0]) >= _WORTH_CUTTING else ""
@@ -138,7 +138,7 @@ def number_ranges(numbers: NDArray[np.integer]) -> str:
     >>> number_ranges(np.array([0, 1, 2, 3, 4, 7]))
     '0-4,7'
     """
-    import numpy as np  # noqa: PLC0415 - help does without
+    import numpy as np  # noqa: PLC0415 - unused by --help
 
     if len(numbers) == 0:
         return ""
@@ -152,7 +152,7 @@ def number_ranges(numbers: NDArray[np.integer]) -> str:
 
 def partition_ranges(partitions: PartitionList) -> str:
     """Return partitions, sorted by topic and number, as text: "orders:15-19 pay:2"."""
-    import numpy as np  # noqa: PLC0415 - help does without
+    import numpy as np  # noqa: PLC0415 - unused by --help
 
     topics = np.unique(partitions.topics)
     return " ".join(

@@ -8,16 +8,16 @@ from copartition.simulation.group.clients import PROFILES
 from partitioning.kit.packages import read_toml
 
 _CLIENTS = read_toml(__package__, "clients.toml")
-"""Of each client, its names of strategies, and the settings that it refuses under the consumer protocol."""
+"""Client -> its names of strategies, and the settings that it refuses under the consumer protocol."""
 
 CLIENTS = tuple(_CLIENTS)
 """The kinds of clients that are known here."""
 
 _OTHERS = {"kafka-python": 'KafkaPythonAssignor("{}")', "aiokafka": 'aiokafka_assignor("{}")'}
-"""Client -> the object to give it for a strategy of this project; other clients can be given none."""
+"""Client -> the object that gives it a strategy of this project; other clients accept no such object."""
 
 _REMOTE = {"uniform": "uniform", "broker-range": "range"}
-"""Strategy of the broker -> its name in `group.remote.assignor`."""
+"""A broker's strategy, as it is named here -> its name in `group.remote.assignor`."""
 
 
 def is_remote(strategies: tuple[str, ...]) -> bool:
@@ -30,7 +30,7 @@ def is_remote(strategies: tuple[str, ...]) -> bool:
 
 
 def first_refusal(clients: Sequence[str], strategies: tuple[str, ...]) -> str | None:
-    """Say why the first client that cannot be configured with these strategies cannot; None if all can."""
+    """Return why the first client that cannot be given these strategies cannot; None if all can."""
     return next(filter(None, (_refusal(client, strategies) for client in clients)), None)
 
 
@@ -45,7 +45,7 @@ def _refusal(client: str, strategies: tuple[str, ...]) -> str | None:
         A clause that begins with the client's name.
     """
     if is_remote(strategies):
-        # A client without a delay of that protocol does not speak it.
+        # A profile without a delay for the consumer protocol belongs to a client that does not speak it.
         speaks = PROFILES[client].consumer_late_ms is not None
         return None if speaks else f"{client} does not speak the consumer protocol (KIP-848)"
     own = _CLIENTS[client]["strategies"]
@@ -81,13 +81,14 @@ def member_settings(client: str, strategies: tuple[str, ...], *, was_remote: boo
             "group.protocol": "consumer",
             "group.remote.assignor": _REMOTE.get(strategies[0], strategies[0]),
         }
-        # A member that speaks this protocol already could not have started with what it refuses.
+        # A member that speaks this protocol already has none of the settings that its client refuses under
+        # it.
         return settings if was_remote else settings | dict.fromkeys(_CLIENTS[client]["refused"])
     own = _CLIENTS[client]["strategies"]
-    # What the client does not have itself is a strategy of this project, given to it as an object.
+    # A strategy that the client does not have itself is one of this project, given to it as an object.
     names = [own.get(name) or _OTHERS[client].format(name) for name in strategies]
     if client in _OTHERS:
         return {"partition_assignment_strategy": f"[{', '.join(names)}]"}
-    # One text, unlike the list of objects above; the preferred name comes first in both.
+    # These clients take a text, unlike the list of objects above; the preferred name comes first in both.
     settings = {"partition.assignment.strategy": ",".join(names)}
     return settings | ({"group.protocol": "classic", "group.remote.assignor": None} if was_remote else {})

@@ -87,20 +87,20 @@ def migrate(
     Exit code: 0 there is a way, or nothing has to change, 1 no rolling bounce leads there, 2 could not tell
     or could not run.
     """
-    from copartition.kit.evidence import Missing  # noqa: PLC0415 - help does without
+    from copartition.kit.evidence import Missing  # noqa: PLC0415 - unused by --help
     from copartition.migrate.migration import plan_migration  # noqa: PLC0415 - likewise
 
-    # A tool and its client may both be named: the client must not stand in the answer twice.
+    # The user may name a tool and also the client it uses; the client must not be in the answer twice.
     clients = tuple(dict.fromkeys(clients))
     if all_groups:
-        # With --all-groups the one argument that is left is TO, although it arrives as `before`.
+        # With --all-groups, TO is the only argument, and it arrives as `before`.
         if after is not None or group is not None:
             raise click.UsageError("--all-groups goes with TO alone: no FROM, no SOURCE and no --group")
         ctx.exit(_migrate_all(_names(before), config, clients, policy, pace, output))
     if after is None:
         raise click.MissingParameter(ctx=ctx, param_hint="'TO'", param_type="argument")
     state = _state(before, config, group)
-    # Lists of strategies alone name no members, so that nothing can be said of what the bounces stop.
+    # Lists of strategies alone name no members, so nothing can be said about what the bounces stop.
     if state is None:
         old, new = _names(before), _names(after)
         migration, stops = plan_migration(old, new, clients=clients or ("java",), policy=policy), None
@@ -145,7 +145,7 @@ def _migrate_state(
         SourceError: the members are workers of Kafka Connect.
         MigrationError: see `plan_migration`.
     """
-    from dataclasses import replace  # noqa: PLC0415 - help does without
+    from dataclasses import replace  # noqa: PLC0415 - unused by --help
 
     from copartition.groups.offers import with_strategy  # noqa: PLC0415 - likewise
     from copartition.migrate.migration import migrate_group  # noqa: PLC0415 - likewise
@@ -154,8 +154,8 @@ def _migrate_state(
         raise SourceError(f"{source} holds workers of Kafka Connect, whom no consumer's strategy serves")
     migration = migrate_group(state, new, clients=clients, policy=policy)
     if migration.warning is not None:
-        # `plan_migration` knows strategies only and warns with an "if"; with the group at hand its topics
-        # are named.
+        # `plan_migration` knows only strategies, so its warning begins with "if". Here the group is known,
+        # and the warning names its topics.
         migration = replace(migration, warning=_separation_warning(state, new[0], migration.warning))
     return migration, _stops(state, migration, pace)
 
@@ -182,7 +182,7 @@ def _migrate_all(
         SourceError: the cluster cannot be reached, or does not list its groups.
         MigrationError: see `plan_migration`.
     """
-    from functools import partial  # noqa: PLC0415 - help does without
+    from functools import partial  # noqa: PLC0415 - unused by --help
 
     from copartition.groups.live.cluster import connect_to_all  # noqa: PLC0415 - likewise
     from copartition.groups.live.reader import read_group  # noqa: PLC0415 - likewise
@@ -202,7 +202,7 @@ def _migrate_all(
             groups.append(
                 GroupMigration(name, state, *_migrate_state(state, name, new, clients, policy, pace))
             )
-        except SourceError as error:  # one group must not hide the others
+        except SourceError as error:  # a failure of one group must not hide the other groups
             unread[name] = error
     groups.sort(key=lambda group: group.rank)
     output.show(partial(print_migrations, groups, unread), json=partial(migrations_json, groups, unread))
@@ -225,7 +225,7 @@ def _state(name: str, config: dict[str, str], group: str | None) -> GroupState |
     """
     if ":" not in name and name != "-" and not os.path.isfile(name.partition("#")[0]):  # noqa: PTH113
         return None
-    from copartition.groups import read_source  # noqa: PLC0415 - help does without
+    from copartition.groups import read_source  # noqa: PLC0415 - unused by --help
 
     return read_source(name, config, group=group).state
 
@@ -241,10 +241,10 @@ def _stops(state: GroupState, migration: Migration, pace: Pace) -> Stops | Missi
     Returns:
         The figures, or `Missing` if they cannot be known of this group.
     """
-    from copartition.deploys.scenario import Happening  # noqa: PLC0415 - help does without
+    from copartition.deploys.scenario import Happening  # noqa: PLC0415 - unused by --help
     from copartition.deploys.stops import stops_of_group  # noqa: PLC0415 - likewise
 
-    # A deploy is simulated of all members, so it would say too much of a bounce of some.
+    # A deploy is simulated for all members, which would overstate a bounce of only some of them.
     if not migration.bounces or migration.remaining:
         return None
     lists = tuple(bounce.strategies for bounce in migration.bounces)
@@ -262,7 +262,7 @@ def _separation_warning(state: GroupState, after: str, otherwise: str | None) ->
     Returns:
         A sentence for each of the first sets of topics that the plan separates; None if it separates none.
     """
-    from copartition.assignment_diff.compare import diff  # noqa: PLC0415 - help does without
+    from copartition.assignment_diff.compare import diff  # noqa: PLC0415 - unused by --help
     from copartition.assignment_diff.planner import plan  # noqa: PLC0415 - likewise
     from copartition.assignment_diff.report.verdict import separated_sentences  # noqa: PLC0415 - likewise
 
@@ -284,8 +284,8 @@ def _migration_lines(migration: Migration, after: str, stops: Stops | Missing | 
     Returns:
         Lines without newlines; names in them may still hold signs that a terminal would obey.
     """
-    from copartition.deploys.answer import UNIT, answer_sentence  # noqa: PLC0415 - help does without
-    from copartition.kit.evidence import Missing  # noqa: PLC0415 - help does without
+    from copartition.deploys.answer import UNIT, answer_sentence  # noqa: PLC0415 - unused by --help
+    from copartition.kit.evidence import Missing  # noqa: PLC0415 - unused by --help
     from copartition.migrate.migration import JAVA_ASSUMED  # noqa: PLC0415 - likewise
 
     ground = migration.ground
@@ -315,7 +315,7 @@ def _migration_lines(migration: Migration, after: str, stops: Stops | Missing | 
         lines.append(answer_sentence(stops))
     if stops is not None and not isinstance(stops, Missing):
         lines.append(f"{UNIT[0].upper()}{UNIT[1:]}.")
-        # Both answers may rest on the same sentence, which is printed once.
+        # Both answers may make the same assumption, which is printed once.
         assumed += [text for text in stops.ground.assumed if text not in assumed]
     return [
         *lines,

@@ -26,7 +26,7 @@ from partitioning.profiles import known_client
 _POLICIES = ("disabled", "upgrade", "downgrade", "bidirectional")
 
 _TIMEOUTS = "consumer.session.timeout.ms=45000,consumer.heartbeat.interval.ms=5000"
-"""The timeouts of a group of the consumer protocol by their names in its configuration, with defaults."""
+"""The timeouts of a group of the consumer protocol: the names in its configuration, and the defaults."""
 
 JAVA_ASSUMED = "all members are Java clients: the source does not show it; set others with --client"
 """The assumption for a group whose source does not show its clients."""
@@ -187,7 +187,8 @@ def _find_way(old: tuple[str, ...], new: tuple[str, ...], asked: _Request) -> Mi
         fault = next(filter(None, faults), None)
         if fault is None:
             return _migration(old, lists, asked)
-        # Kafka's documents name the way over a list of both: its fault is told if the client has the new one.
+        # Kafka's documentation leads over a list of both strategies. If the client has the new strategy, the
+        # fault that is reported is the one on that way.
         if first is None or (first.instead is None and not is_remote(lists[0])):
             first = fault
     assert first is not None
@@ -202,7 +203,7 @@ def _candidates(old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[tuple[tu
     yield (new,)
     if not (is_remote(old) or is_remote(new)):
         yield (tuple(dict.fromkeys((*new, *old))), new)
-        # A group can be converted to the consumer protocol and back, which takes no strategy in common.
+        # A group can be converted to the consumer protocol and back, and needs no common strategy for that.
         yield (("uniform",), new)
 
 
@@ -215,7 +216,7 @@ def _migration(old: tuple[str, ...], lists: Sequence[tuple[str, ...]], asked: _R
         asked: whose members, and what the brokers allow.
     """
     bounces = []
-    # Walks of the whole way show more than those of its steps.
+    # Walks of the whole way are better evidence than walks of its single steps.
     whole = walks_of(asked.clients, (old, *lists))
     for before, after in zip((old, *lists), lists, strict=False):
         bounces.append(_bounce(before, after, whole, asked))
@@ -227,7 +228,7 @@ def _migration(old: tuple[str, ...], lists: Sequence[tuple[str, ...]], asked: _R
 
 
 def _no_way(old: tuple[str, ...], new: tuple[str, ...], fault: _Fault, asked: _Request) -> Migration:
-    """Say what is in the way, and the mildest thing that real groups show to work."""
+    """Say what is in the way, and the mildest way that worked with real groups."""
     stopped = walks_of(asked.clients, (old, new), how="stop")
     if fault.instead is not None or not stopped or any(walk.fault for walk in stopped):
         instead = fault.instead or f"Nothing that was walked leads there; stay with {','.join(old)}."
@@ -236,7 +237,7 @@ def _no_way(old: tuple[str, ...], new: tuple[str, ...], fault: _Fault, asked: _R
         "no partition is read from when the last member leaves until the new ones are there; on each milder "
         "way that was walked the new member was refused, and the others read on"
     )
-    # The milder ways stand beside the stop, so that readers see that these were tried.
+    # The walks of milder ways are shown besides those of the stop, so that readers see that they were tried.
     walks = [walk for how in HOW for walk in walks_of(asked.clients, (old, new), how)]
     ground = Evidence(tuple(map(str, walks)))
     settings = settings_of(new, asked.clients, was_remote=is_remote(old))
@@ -264,7 +265,7 @@ def migrate_group(
     """
     assert state.strategy is not None
     old, new = (state.strategy,), tuple(map(name_in_group, after))
-    # Java's are assumed only if neither the user nor the source tells, and the answer says so.
+    # Java clients are assumed only if neither the user nor the source names any; the answer says so.
     kinds = tuple(clients) or state.clients
     asked = _Request(kinds or ("java",), policy, state.group_version, state.name or "GROUP")
     migration = plan_migration(old, after, **asked._asdict())
@@ -272,7 +273,7 @@ def migrate_group(
     left = tuple(member.client_id or member.id for member in state.members if member.protocol == "classic")
     if left and is_remote(new):
         # Only the members that are left have to lose their settings of the classic protocol. If the assignor
-        # changes, too, all members are restarted, and the ones that have lost the settings just stay without.
+        # changes, too, all members are restarted, and those that have lost the settings stay without them.
         migration = _convert_the_rest(new, asked, len(state.members), left)
         migration = migration if old == new else replace(migration, remaining=())
     elif isinstance(lists, Missing) and (old == new or (left and not is_remote(new))):
@@ -337,7 +338,7 @@ def _check_strategies(strategies: tuple[str, ...]) -> tuple[str, ...]:
     Raises:
         MigrationError: none, one twice, one of a broker beside others, or the name of the protocol.
     """
-    # First of all, as no other message would say what is meant.
+    # The protocol's name is looked for first, because no later message would tell what the user meant.
     if "consumer" in strategies:
         raise MigrationError(
             "'consumer' is a protocol (KIP-848), not a strategy; did you mean uniform, its default, or "
@@ -363,7 +364,8 @@ def _fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Request) -> _Faul
         asked: whose members, and what the brokers allow.
     """
     if refusal := first_refusal(asked.clients, new):
-        # A list of several is only this program's idea; the client may well have the last one alone.
+        # A list of several strategies is this program's own idea; the client may well support the last one
+        # alone.
         instead = (
             None if len(new) > 1 else f"Stay with {','.join(old)}, or move to a client that has {new[0]}."
         )
@@ -372,8 +374,9 @@ def _fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Request) -> _Faul
         )
         return _Fault(refusal, instead, sources)
     if is_remote(old) == is_remote(new):
-        # With nothing in common a classic member gets InconsistentGroupProtocol, on which clients stop.
-        # Between its own assignors the coordinator chooses, so any two members go together.
+        # A classic member that has no strategy in common with the group gets InconsistentGroupProtocol, at
+        # which clients stop. Under the consumer protocol the coordinator chooses the assignor, so any two
+        # members fit together.
         accepted = is_remote(old) or {*old} & {*new}
         return None if accepted else _Fault("old and new members need a strategy in common", None, (_RULE,))
     return _conversion_fault(old, new, asked)
@@ -395,8 +398,8 @@ def _conversion_fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Reques
             f"Set it to {needed} or bidirectional on all brokers first.",
             (f"{policy}, as said",),
         )
-    # One group that was lost is enough: others may have come through by luck, because a member came back
-    # before the rest had rebalanced without it.
+    # One lost group is reason enough to refuse. Other groups may have come through by luck, because a member
+    # came back before the rest had rebalanced without it.
     refused = [walk for walk in conversions(old, new, asked.clients) if walk.fault]
     if not refused:
         return None
@@ -439,9 +442,9 @@ def _bounce(
 
 
 def _commands(old: tuple[str, ...], new: tuple[str, ...], group: str) -> tuple[str, ...]:
-    """Return what keeps the members' timeouts in force: under the consumer protocol the brokers have them."""
+    """Return the commands that keep the members' timeouts, which brokers set in the consumer protocol."""
     if is_remote(old) or not is_remote(new):
         return ()
-    # By group, not by broker, so that the timeouts of other groups stay as they are.
+    # The timeouts are set for this group and not for the broker, so that other groups keep theirs.
     whose = f"--alter --entity-type groups --entity-name {shlex.quote(group)}"
     return (f"kafka-configs.sh --bootstrap-server HOST:PORT {whose} --add-config {_TIMEOUTS}",)

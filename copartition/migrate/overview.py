@@ -111,7 +111,7 @@ def migrations_json(groups: Sequence[GroupMigration], unread: Mapping[str, Sourc
 
 
 def _group(group: GroupMigration) -> dict[str, Any]:
-    """Return a group as JSON has it."""
+    """Return a group for the JSON document."""
     state = group.state
     return {
         "group": group.name,
@@ -149,7 +149,7 @@ def print_migrations(
         unread: the name of each group that was not read -> why.
         console: where to print; names are printed without signs that a terminal would obey.
     """
-    from copartition.kit.grid import Grid, GridColumn, cell, note  # noqa: PLC0415 - JSON does without rich
+    from copartition.kit.grid import Grid, GridColumn, cell, note  # noqa: PLC0415 - JSON needs no rich
 
     online = sum(group.migration.obstacle is None and not group.is_unknown for group in groups)
     head = count(len(groups) + len(unread), "group"), f"{online} can go online", f"{len(unread)} not read"

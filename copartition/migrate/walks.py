@@ -60,8 +60,8 @@ def conversions(old: tuple[str, ...], new: tuple[str, ...], clients: Sequence[st
 def walks_of(
     clients: Sequence[str], way: tuple[tuple[str, ...], ...], how: str = "rolling"
 ) -> list[WalkResult]:
-    """Return the walks of this way by groups that have no other clients than these."""
-    # A mixture is no safer than each of its clients alone, since any member may come to lead.
+    """Return the walks along this way of groups whose clients are all among these."""
+    # A mixture of clients is no safer than each of them alone, because any member may become the leader.
     return [
         walk for walk in walk_table() if (walk.way, walk.how) == (way, how) and {*walk.clients} <= {*clients}
     ]

@@ -126,7 +126,7 @@ def batching(
         raise click.UsageError("--rate needs --value-bytes")
     if source is not None and (value_bytes is not None or key_bytes is not None):
         raise click.UsageError("the file of --stream has the sizes; leave --value-bytes and --key-bytes out")
-    from copartition.models.producer import report  # noqa: PLC0415 - help does without
+    from copartition.models.producer import report  # noqa: PLC0415 - unused by --help
     from copartition.models.producer.batching import BrokerTimes  # noqa: PLC0415
     from copartition.models.producer.tuning import tune_producer  # noqa: PLC0415
     from copartition.models.record_stream import chance_stream, read_stream  # noqa: PLC0415
@@ -245,7 +245,7 @@ def delivery(
     """
     if unclean is not None and unclean >= min(leader_changes, default=0.0):
         raise click.UsageError("--unclean needs a --leader-change after it")
-    from copartition.models.producer import report  # noqa: PLC0415 - help does without
+    from copartition.models.producer import report  # noqa: PLC0415 - unused by --help
     from copartition.models.producer.assessing import assess_delivery  # noqa: PLC0415
     from copartition.models.producer.delivery import Faults, delivery_settings  # noqa: PLC0415
 
@@ -352,7 +352,7 @@ def share(
 
     Exit code: 0 every record is accepted or rejected, 1 some are not, 2 could not run.
     """
-    from copartition.models.share_groups.report import print_share, share_json  # noqa: PLC0415 - help does without
+    from copartition.models.share_groups.report import print_share, share_json  # noqa: PLC0415 - unused by --help
     from copartition.models.share_groups.run import ShareGroup, assess_share  # noqa: PLC0415 - as above
 
     group = ShareGroup(

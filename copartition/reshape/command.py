@@ -62,7 +62,7 @@ def _choose_step(*, copy: bool, switch: bool, prove: bool, back: bool, **others:
     if choice.execute and mode not in {"switch", "back"}:
         raise click.UsageError("--execute goes with --switch or --back")
     if choice.key is not None and mode not in {"copy", "switch", "prove"}:
-        # The plan's sample has keys only, of which a new key need not be made.
+        # The plan reads a sample of keys and no values, and a new key may be computed from values.
         raise click.UsageError(
             "--key goes with --copy, --switch and --prove. The plan reads no values, so it cannot tell "
             "whether records of a new key lie in several partitions; --prove counts such keys"
@@ -164,13 +164,13 @@ def reshape(
     """
     if not config.get("bootstrap.servers"):
         raise click.UsageError("a topic is reshaped on a cluster; name it with -b HOST:PORT")
-    from copartition.reshape.plan import plan_reshape, refused_plan  # noqa: PLC0415 - help does without
+    from copartition.reshape.plan import plan_reshape, refused_plan  # noqa: PLC0415 - unused by --help
     from copartition.reshape.refusals import why_refused  # noqa: PLC0415 - likewise
     from copartition.reshape.report import plan_json, plan_markdown, print_plan  # noqa: PLC0415 - likewise
     from partitioning.kit.packages import needs  # noqa: PLC0415 - likewise
     from partitioning.placement import check_profile  # noqa: PLC0415 - likewise
 
-    # Before anything is read, so that a wrong name costs no time.
+    # The profile's name is checked before anything is read, so that a wrong name costs no time.
     if profile is not None:
         check_profile(profile)
     pace.check()
@@ -233,7 +233,7 @@ class _Run(NamedTuple):
 
     def step(self) -> int:
         """Run the step and return the exit code."""
-        from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - help does without
+        from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - unused by --help
         from partitioning.kit.packages import needs  # noqa: PLC0415 - likewise
 
         with needs("copartition reshape", "kafka"):
@@ -245,11 +245,12 @@ class _Run(NamedTuple):
         check_target(cluster, self.topic, self.target, self.partitions)
         steps = {"copy": self._copy, "switch": self._switch, "prove": self._prove, "back": self._back}
         assert self.choice.mode is not None
-        # All errors of Spark end in one line, as those of a broker do.
+        # Every error of Spark becomes one line for the user, as every broker's error does.
         try:
             return steps[self.choice.mode](cluster)
         except Exception as error:
-            # PySpark's errors have no text of one line, and their classes cannot be named without PySpark.
+            # The class is told by its module's name, because PySpark, which defines it, may not be installed.
+            # Of the many lines of its text, only the first one is shown below.
             if not type(error).__module__.startswith("pyspark."):
                 raise
             what = next(iter(str(error).splitlines()), "") or type(error).__name__
@@ -259,11 +260,12 @@ class _Run(NamedTuple):
 
     def _spark(self) -> Any:
         """Return a Spark session: the one that Spark's own settings name, by default a local one."""
-        from partitioning.kit.packages import needs  # noqa: PLC0415 - help does without
+        from partitioning.kit.packages import needs  # noqa: PLC0415 - unused by --help
 
         with needs(f"copartition reshape --{self.choice.mode}", "spark"):
             from pyspark.sql import SparkSession  # noqa: PLC0415 - only Spark's steps need it
-        # Spark's workers run the Python that has what this one has, unless the user says which.
+        # Spark's workers run this interpreter, which has the packages that they need, unless the user names
+        # another.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         quiet = {
             "spark.ui.enabled": "false",
@@ -283,15 +285,15 @@ class _Run(NamedTuple):
             spark: the session.
             until_behind: so many records may be left.
         """
-        # The one import of Spark's package from here: who installs the tools need not install Spark, and who
-        # calls a step that needs it gets a line that says so.
-        from copartition.reshape.report_steps import round_sentence  # noqa: PLC0415 - help does without
+        # Spark's package is imported only in the steps that need it. So the tools can be installed without
+        # Spark, and a step that is called without it ends with a line that says so.
+        from copartition.reshape.report_steps import round_sentence  # noqa: PLC0415 - unused by --help
         from spark_integration import reshape_copy  # noqa: PLC0415 - as said above
 
         begun, checkpoint = [time.monotonic()], self.choice.checkpoint or ""
         # Spark would take a path as relative to where its JVM was started, which may be another folder.
         if "://" not in checkpoint:
-            checkpoint = os.path.abspath(checkpoint)  # noqa: PTH100 - help does without pathlib
+            checkpoint = os.path.abspath(checkpoint)  # noqa: PTH100 - --help loads no pathlib
 
         def tell(done: Any) -> None:
             now = time.monotonic()
@@ -317,7 +319,7 @@ class _Run(NamedTuple):
         return None if self.choice.key is None else expr(self.choice.key)
 
     def _copy(self, _cluster: Any) -> int:
-        """Copy what is there, round after round."""
+        """Copy the old topic's records, round after round, until few enough are left; return exit code 0."""
         self._copy_rounds(self._spark(), self.choice.until_behind)
         return 0
 
@@ -328,10 +330,10 @@ class _Run(NamedTuple):
             0 if every group has its positions, also those written now; else 1.
         """
         from copartition.reshape import switching, ways  # noqa: PLC0415 - needs confluent-kafka
-        from copartition.reshape.report_steps import print_switch, switch_json  # noqa: PLC0415 - help does without
+        from copartition.reshape.report_steps import print_switch, switch_json  # noqa: PLC0415 - unused by --help
         from copartition.reshape.switch import switch_exit_code, why_not_still  # noqa: PLC0415 - likewise
 
-        # Two looks at the whole topic, not one a partition: a writer may be slow in one and quick in another.
+        # Each look covers the whole topic: a writer may be slow in one partition and quick in another.
         first = switching.look_at_ends(self.topic, self.config)
         time.sleep(ways.LOOK_S)
         second = switching.look_at_ends(self.topic, self.config)
@@ -340,7 +342,7 @@ class _Run(NamedTuple):
             return 1
         spark = self._spark()
         self._copy_rounds(spark, 0)
-        # A writer that came back during the copy would write behind the positions' back.
+        # Look once more: a writer that came back during the copy may have added records that were not copied.
         if (why := why_not_still(second, switching.look_at_ends(self.topic, self.config))) is not None:
             complain(self.ctx, f"{why}; nothing was written")
             return 1
@@ -355,7 +357,8 @@ class _Run(NamedTuple):
             partial(print_switch, groups, self.target, [group.name for group in wanted]),
             json=partial(switch_json, groups, self.target, [group.name for group in wanted]),
         )
-        # Shown before anything is written: after an error, what was meant is on the screen.
+        # The positions are shown before the first of them is written, so that the user sees them even if that
+        # fails.
         for group in wanted:
             cluster.commit(group.name, self.target, group.positions)
         return switch_exit_code([group for group in groups if group not in wanted])
@@ -391,7 +394,7 @@ class _Run(NamedTuple):
         proof = prove(
             spark, self.topic, self.target, config=self.config, profile=self.profile, key=self._key()
         )
-        # A group that has not moved has no position yet that could be proven.
+        # Only groups that have moved are proven: the others have no positions in the new topic yet.
         moved = switching.committed_groups(cluster, self.target, self.choice.groups)
         commits = switching.committed_groups(cluster, self.topic, moved) if moved else {}
         ends = switching.look_at_ends(self.topic, self.config)
@@ -408,7 +411,8 @@ class _Run(NamedTuple):
         from copartition.reshape import switching  # noqa: PLC0415 - needs confluent-kafka
         from copartition.reshape.report_steps import back_lines, moved_sentence  # noqa: PLC0415
 
-        # Asked first: once a writer has put records into the new topic, the old one is no way back.
+        # The new topic is checked first: once a writer has put records into it, there is no way back to the
+        # old one.
         if moved := switching.moved_writers(self.target, self.config):
             complain(self.ctx, moved_sentence(self.topic, self.target, moved))
             return 1

@@ -18,19 +18,19 @@ from partitioning.keys import KeyColumn, concatenate_columns, key_column
 from partitioning.placement import UNKEYED, partition_batch
 
 GROUP_KINDS = ("classic", "consumer", "share", "streams")
-"""The four kinds of groups, by ListGroups' name of their type."""
+"""The four kinds of groups, as ListGroups names their types."""
 
 Bounds: TypeAlias = Mapping[int, tuple[int, int]]
 """Partition -> (offset of its first record, offset after its last one)."""
 
 OFFSETS_TOPIC = "__consumer_offsets"
-"""A transaction that commits a group's offsets has a partition of this topic."""
+"""The topic to which groups commit offsets; a transaction that commits any has a partition of it."""
 
 _NEAR = 1_000
-"""Offsets apart from which on two records count as of two spots of a sample, not as neighbours."""
+"""Records this many offsets apart or more belong to two spots of a sample, and are no neighbours."""
 
 MOST_ROWS = 1 << 18
-"""Records whose keys are kept to count which of them move, 262,144."""
+"""The most records whose keys are kept in order to count which of them move: 262,144."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Moves:
 
     @property
     def added_share(self) -> float:
-        """Share of the keyed records that go to partitions the old topic does not have; 0 likewise."""
+        """Share of the keyed records that go to partitions the old topic lacks; 0 without keyed records."""
         return self.added / self.keyed if self.keyed else 0.0
 
 
@@ -74,7 +74,7 @@ class KeySample:
         self._most, self._step, self._read = most, 1, 0
         self._keys: KeyColumn = key_column([])
         self._partition: NDArray[np.int32] = np.empty(0, np.int32)
-        # Offsets that were skipped between two records of one partition that were read in a row.
+        # The number of offsets that were skipped between neighbouring records of one partition.
         self.gaps = 0
 
     def add(self, records: Records) -> None:
@@ -106,7 +106,7 @@ class KeySample:
             after: partition count of the new one.
             profile: a name of `partitioning.profiles`, or a plug-in that places by key alone.
         """
-        # One hash for all kept keys; -1 is a key that the rule does not place.
+        # All kept keys are hashed in one call; -1 marks a key that the rule does not place.
         placed = partition_batch(self._keys, after, profile=profile)
         keyed = placed != UNKEYED
         home = placed[keyed]
@@ -144,7 +144,7 @@ class ReadingGroup(NamedTuple):
 
     @property
     def members(self) -> int | None:
-        """The number of its members; None if that was not asked."""
+        """The number of the group's members; None if its state was not read."""
         return None if self.state is None else len(self.state.members)
 
 
@@ -224,7 +224,7 @@ class ObservedTopic:
 
     @property
     def records(self) -> int:
-        """Offsets between the first and the end of all partitions: at most so many records."""
+        """The offsets from the start to the end of each partition, summed: an upper bound of the records."""
         return sum(end - first for first, end in self.bounds.values())
 
     @property

@@ -1,4 +1,4 @@
-"""Read from a cluster what a plan to reshape a topic stands on; nothing is written, no group joined."""
+"""Read from a cluster the facts for a plan to reshape a topic, without writing or joining a group."""
 
 import time
 from collections.abc import Mapping
@@ -43,19 +43,19 @@ def observe_topic(topic: str, target: str, config: Mapping[str, str], *, full: b
         UnknownTopicError: the cluster shows no such topic.
         CopartitionError: the topic cannot be read, as in `audit_topic`, or no broker answers.
     """
-    # It refuses an unknown topic with near names, before anything else is asked.
+    # The state comes first: for an unknown topic it raises an error that names similar topics.
     state = TopicState(topic, config)
     cluster = Cluster("reshape", config)
     missing: list[Missing] = []
     shape = cluster.topic_shape(topic)
     partitions = range(state.num_partitions)
-    # Transactions and ends are looked at before the records are read and after. So no time passes in waiting
-    # only, and a topic that is written all the time is seen in a transaction by one of the looks.
+    # Transactions and ends are looked at twice: before the records are read and after. So no time is spent on
+    # waiting alone, and a topic that is written all the time is seen in a transaction by one of the looks.
     begun, before = time.monotonic(), state.ends(partitions, committed=False)
     looks = [_transactions(cluster, topic)]
     sample, keys = KeySample(), KeyComparison(1)
 
-    # The audit hands each batch on, so that the topic is read once.
+    # The audit passes each batch on to `also`, so that the topic is read only once.
     def also(records: Records) -> None:
         sample.add(records)
         keys.add(0, records)
@@ -71,7 +71,7 @@ def observe_topic(topic: str, target: str, config: Mapping[str, str], *, full: b
                 "run it again when all brokers answer, as a user with DESCRIBE on the transactional ids",
             )
         )
-    # A look that failed is told above; what the other one saw is worth having.
+    # A failed look is reported above; the other look is used all the same.
     seen = [look for look in looks if look is not None]
     return ObservedTopic(
         name=topic,
@@ -112,7 +112,8 @@ def _transactions(cluster: Cluster, topic: str) -> list[OpenTransaction] | None:
             tuple(sorted(number for name, number in transaction.partitions if name == OFFSETS_TOPIC)),
         )
         for transaction in known
-        # A transaction that only commits offsets of a group that reads the topic counts, too.
+        # A transaction that only commits offsets counts, too: they may be those of a group that reads the
+        # topic.
         if transaction.open and {topic, OFFSETS_TOPIC} & {name for name, _ in transaction.partitions}
     ]
 
@@ -129,11 +130,11 @@ def _reading_groups(
         missing: gets the groups that could not be read.
     """
     types = cluster.group_types()
-    # Only groups of consumers are listed by librdkafka; brokers list the other kinds with their types.
+    # librdkafka lists only groups of consumers; brokers also list the other kinds, with their types.
     names = sorted({*cluster.groups(), *types})
     groups = []
     for name in names:
-        # A ledger of exactly-once writes is a group by its storage only: nobody reads by it.
+        # The ledger of exactly-once writes is stored as the commits of a group, but no consumer reads by it.
         if name.startswith(PREFIX):
             continue
         kind = types.get(name, "classic")
@@ -149,7 +150,7 @@ def _reading_groups(
             )
         except GroupNotFoundError:
             continue  # it went away since it was listed
-        except SourceError as error:  # one group must not hide the others
+        except SourceError as error:  # a failure of one group must not hide the other groups
             missing.append(Missing(f"whether group {name} reads the topic: {error}", "run it again"))
             continue
         if found is not None:
@@ -161,7 +162,8 @@ def _consumer_group(
     cluster: Cluster, name: str, kind: str, topic: str, bounds: Bounds
 ) -> ReadingGroup | None:
     """Return a group of consumers; None if it does not read the topic."""
-    # The second state is the one that is assigned next (KIP-848), which changes nothing of who reads what.
+    # The second state is the group's next assignment (KIP-848), which has no influence on who reads which
+    # topic.
     state, _ = read_group(cluster, name)
     committed = cluster.committed_offsets(name)
     commits = {number: offset for (read, number), offset in committed.items() if read == topic}

@@ -29,12 +29,12 @@ from partitioning.profiles import PROFILES
 
 Weight = Literal["lost", "open", "told"]
 WEIGHTS: tuple[Weight, ...] = ("lost", "open", "told")
-"""Weights of reasons, the one that decides first in front: see `Reason`."""
+"""Weights of reasons, the heaviest first, which decides the answer; see `Reason`."""
 
 _NAMED = 5
 """The most names that a sentence lists."""
 _KEEPS_TOGETHER = {"range", "uniform", "broker-range", "stream"}
-"""Strategies that give partitions of one number to one member if all members read the same topics."""
+"""Strategies that give partitions of equal numbers to one member if all members read the same topics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class ReshapePlan:
 
     @property
     def answer(self) -> Literal["yes", "no", "unknown"]:
-        """The answer: "no" if something cannot be kept, "unknown" if that is not known of something."""
+        """The answer: "no" if something is lost, else "unknown" if something is open, else "yes"."""
         weights = {reason.weight for reason in self.reasons}
         return "no" if "lost" in weights else "unknown" if "open" in weights else "yes"
 
@@ -131,7 +131,7 @@ def plan_reshape(
         servers: the cluster as the steps' commands name it.
     """
     pace = pace or Pace()
-    # Some internal topics have names of their own and are known by their keys only.
+    # The names of some internal topics are free, so only their keys show what they are.
     if (why := why_refused(topic.name, topic.sample.examples)) is not None:
         return refused_plan(topic.name, why, topic)
     summary = AuditSummary(topic.audit)
@@ -168,22 +168,23 @@ def plan_reshape(
 
 
 def _by_weight(reasons: Sequence[Reason]) -> tuple[Reason, ...]:
-    """Return the reasons with those in front that decide the answer."""
+    """Return the reasons sorted by weight; the first ones decide the answer."""
     return tuple(sorted(reasons, key=lambda reason: WEIGHTS.index(reason.weight)))
 
 
 def _usual_profile(summary: AuditSummary) -> str | None:
     """Return the profile that explains most keyed records over today's count; None if none is certain."""
-    # With one partition every rule explains every record, so that one found there says nothing.
+    # With one partition every rule explains every record, so the rule that was found says nothing.
     if summary.count == 1 or summary.audit.certainty not in {"sure", "likely", "mixed"}:
         return None
-    # Shares are in the order of their records, the most first; older counts say nothing of today's writers.
+    # Shares are sorted by their records, the largest first. Writers over older counts are left out, because
+    # they do not show how today's writers place keys.
     today = [share.writer for share in summary.audit.shares if share.writer.num_partitions == summary.count]
     return today[0].profile if today else None
 
 
 def _why_no_rule(topic: ObservedTopic) -> str:
-    """Return why no rule can be taken for that of the writers, a clause."""
+    """Return a clause that says why the writers' rule is not known."""
     if topic.partitions == 1:
         return "with one partition every rule gives the same place"
     return {
@@ -193,13 +194,13 @@ def _why_no_rule(topic: ObservedTopic) -> str:
 
 
 def _read_words(topic: ObservedTopic) -> str:
-    """Name as evidence what was read of the records."""
+    """Return in words how many records were read, as evidence."""
     coverage = topic.audit.coverage
     return f"{coverage.read:,} of {coverage.present:,} records: {coverage.text}"
 
 
 def _seen_words(topic: ObservedTopic) -> Iterator[str]:
-    """Name as evidence what was asked beside the records."""
+    """Yield in words what was asked of the cluster besides the records, as evidence."""
     yield (
         f"settings, and two looks at the ends of {count(topic.partitions, 'partition')} "
         f"{topic.looked_s:.1f} s apart"
@@ -210,7 +211,7 @@ def _seen_words(topic: ObservedTopic) -> Iterator[str]:
 
 
 def _assumptions(topic: ObservedTopic, profile: str | None, copy: Copy, pace: Pace) -> Iterator[str]:
-    """Yield what the plan takes for granted, a sentence each."""
+    """Yield the assumptions of the plan, a sentence each."""
     if profile is not None:
         yield f"writers place keys by the rule of {profile} on the new topic, as --profile says"
     else:
@@ -224,7 +225,7 @@ def _assumptions(topic: ObservedTopic, profile: str | None, copy: Copy, pace: Pa
     yield (
         "no group without a commit reads the topic by hand-picked partitions (assign), which no broker shows"
     )
-    # Looks at the ends see records and no writers, so a writer that had nothing to send looks like none.
+    # Looks at the ends see records and not writers, so a writer that had nothing to send goes unnoticed.
     yield (
         "every writer is stopped at the switch: --switch sees who writes between its looks, and nobody who "
         "comes later"
@@ -249,7 +250,7 @@ def _about_topic(topic: ObservedTopic, target: str, partitions: int, ground: Evi
     yield from _about_transactions(topic, ground)
     yield from _about_keys(topic, ground)
     settings = topic.settings
-    # The copy reads a tombstone as any record, if it comes before the cleaner takes the tombstone away.
+    # The copy reads a tombstone like any record, provided that the cleaner has not removed it before.
     if topic.compacted:
         keep = settings.get("delete.retention.ms", "86400000")
         text = (
@@ -273,8 +274,8 @@ def _about_transactions(topic: ObservedTopic, ground: Evidence) -> Iterator[Reas
     which topics it wrote. In a compacted topic a gap tells nothing.
     """
     inside = [transaction for transaction in topic.transactions if topic.name in transaction.topics]
-    # The offsets topic is no other topic here: a loop that reads, processes and writes commits the position
-    # in its input by the transaction.
+    # The offsets topic does not count as another topic: a loop that reads, processes and writes commits its
+    # position in the input by the same transaction.
     across = [transaction for transaction in inside if {*transaction.topics} - {topic.name, OFFSETS_TOPIC}]
     for transaction in across[:1]:
         others = list_names([name for name in transaction.topics if name != topic.name], _NAMED)
@@ -306,9 +307,9 @@ def _about_transactions(topic: ObservedTopic, ground: Evidence) -> Iterator[Reas
 
 
 def _about_keys(topic: ObservedTopic, ground: Evidence) -> Iterator[Reason]:
-    """Yield how many keys have no order to keep, because they lie in several partitions."""
+    """Yield how many keys lie in several partitions, so that they have no order that could be kept."""
     proof = topic.scattered
-    # One topic was compared with none, so each list has one element.
+    # Only this one topic was compared, so each list has one element.
     (scattered,), (keys,) = proof.scattered, proof.keys
     if scattered:
         least = "" if proof.complete else "at least "
@@ -365,14 +366,16 @@ def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterat
             yield Reason("no-commit", "open", missing.what, missing)
         if state is None:
             continue
-        # Before the switch nobody has a reason to read the new topic, but a pattern that matches its name.
+        # Before the switch no group has a reason to read the new topic, unless its pattern matches the new
+        # name.
         if target in state.topics:
             text = (
                 f"group {group.name} reads {target} already; if it subscribes by a pattern, choose a name "
                 "that the pattern does not match (--to), or it reads every record twice"
             )
             yield Reason("new-topic-read", "lost", text, ground)
-        # Equal counts are what a join by partition needs; without them there is none to break.
+        # A join by partition needs topics of equal counts; if no other topic has this count, no join can
+        # break.
         joined = [
             other for other in state.topics if topic.others.get(other) == topic.partitions and other != target
         ]
@@ -385,7 +388,8 @@ def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterat
                 f"copartition check {topic.name} {joined[0]} that they fit now",
             )
             yield Reason("joined", "open", missing.what, missing)
-        # Offsets of many groups share a partition, so this may be the transaction of another group.
+        # Many groups commit to one partition of the offsets topic, so this may be another group's
+        # transaction.
         commits_in = [
             transaction.id
             for transaction in topic.transactions
@@ -415,7 +419,8 @@ def _about_writers(
     wanted = _placement(profile, partitions)
     for share in summary.audit.shares:
         writer = share.writer
-        # A rule over an older count is that of records before a growth; who wrote them writes by today's.
+        # A rule over an older count placed records before the topic grew; their writers use today's count
+        # now.
         if writer.num_partitions != summary.count or wanted is None or profile in writer.same_rule:
             continue
         settings = _settings_of(writer.same_rule, wanted)
@@ -447,15 +452,15 @@ def _settings_of(profiles: Sequence[str], wanted: Placement) -> str:
 
 
 def _about_copy(topic: ObservedTopic, copy: Copy, ground: Evidence) -> Iterator[Reason]:
-    """Yield whether the copy ends, and what the topic's own deletion does meanwhile."""
-    if copy.seconds is None:  # then it is no question what retention takes meanwhile
+    """Yield whether the copy ends, and whether retention deletes records before they are copied."""
+    if copy.seconds is None:  # a copy without an end is fault enough, so retention is not looked at
         text = (
             f"writers add {copy.written_per_s:,.0f} records a second and the copy makes {copy.rate:,.0f}: "
             "it never catches up; copy on more executors, or let the writers pause"
         )
         yield Reason("copy-too-slow", "lost", text, ground)
         return
-    # -1 is Kafka's word for "without end".
+    # In Kafka, -1 means that records are kept without a limit of time.
     limit_ms = float(topic.settings.get("retention.ms", "-1"))
     if "delete" in topic.settings.get("cleanup.policy", "delete") and 0 <= limit_ms < 1_000 * copy.seconds:
         text = (
@@ -479,7 +484,7 @@ def _switch_stops(state: GroupState, pace: Pace) -> Stops | Missing:
     # The group is at rest for a minute, so that all heartbeats are those of a quiet group.
     scenario, at_ms = captured.scenario, 60_000.0
     leaves = [Leave(at_ms, consumer.name) for consumer in scenario.consumers]
-    # A consumer that starts again has a new member id, also if it is the same process.
+    # A consumer that starts again has a new member id even in the same process, so it joins under a new name.
     joins = [
         Join(at_ms + pace.longest_down_ms, replace(consumer, name=f"{consumer.name}, anew"))
         for consumer in scenario.consumers

@@ -48,13 +48,13 @@ def why_refused(topic: str, keys: Sequence[bytes] = ()) -> str | None:
         topic: its name.
         keys: some of its keys; without any, only its name is looked at.
     """
-    # In the order of the file: the first entry that fits has the reason that says most.
+    # Entries are tried in the order of the file, because the first one that fits has the most telling reason.
     for kind in _kinds():
         if kind.name.fullmatch(topic) is None:
             continue
         if kind.keys is None:
             return kind.why
-        # Not by a single key: an application may have a key that looks like one of Connect's.
+        # One such key is not enough: an application may have a key that looks like one of Kafka Connect's.
         if keys and sum(kind.keys.match(key) is not None for key in keys) >= kind.share * len(keys):
             return kind.why
     return None

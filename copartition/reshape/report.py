@@ -31,7 +31,7 @@ _ANSWERS = {"yes": "bold green", "no": "bold red", "unknown": "bold yellow"}
 
 
 def headline(plan: ReshapePlan) -> str:
-    """Return the answer in a sentence, the deciding reason behind it."""
+    """Return the answer as one sentence, followed by the reason that decides it."""
     if plan.topic is None or plan.target is None:
         return f"{'no' if plan.answer == 'no' else 'cannot tell'}, {plan.reasons[0].text}"
     what = (
@@ -49,7 +49,7 @@ def headline(plan: ReshapePlan) -> str:
 
 
 def writer_table(plan: ReshapePlan) -> Table:
-    """Return a row a writer that the records show, with the records that it explains."""
+    """Return a table with a row for each writer that the records show, and how many records it explains."""
     audit = plan.topic and plan.topic.audit
     rows = [
         (
@@ -63,7 +63,7 @@ def writer_table(plan: ReshapePlan) -> Table:
 
 
 def group_table(plan: ReshapePlan) -> Table:
-    """Return a row a group: what it is, how far it is, and what the switch stops."""
+    """Return a table with a row for each group: its kind, its progress, and how long the switch stops it."""
     rows = [
         (
             group.name,
@@ -79,12 +79,12 @@ def group_table(plan: ReshapePlan) -> Table:
 
 
 def _switch_words(stops: Stops | Missing | None) -> str:
-    """Return for how long a switch stops a group, in words; "unknown" without figures."""
+    """Return in words for how long a switch stops a group; "unknown" if there are no figures."""
     return "unknown" if stops is None or isinstance(stops, Missing) else stops.longest_pause_ms.time
 
 
 def step_lines(step: Step, place: int) -> Iterator[tuple[str, bool]]:
-    """Yield the lines of a step; True for a command."""
+    """Yield for each line of a step its text, and whether the line is a command."""
     yield f"{place}. {step.text}", False
     for line in step.commands:
         yield line, True
@@ -131,8 +131,8 @@ def print_plan(plan: ReshapePlan, console: Console) -> None:
 
 
 def _notes(plan: ReshapePlan) -> Iterator[str]:
-    """Yield what was read and what is taken for granted, each once."""
-    # Most groups share their assumptions about time: each is printed once.
+    """Yield the evidence and the assumptions of the plan, each sentence once."""
+    # Most groups share their assumptions about time, so each assumption is printed only once.
     if isinstance(plan.ground, Missing):
         return
     grounds = [stops.ground for stops in plan.switches.values() if not isinstance(stops, Missing)]
@@ -153,7 +153,7 @@ def plan_markdown(plan: ReshapePlan) -> str:
         page.add(f"\n### {markdown_text(way_title(way))}\n\n")
         for place, step in enumerate(way.steps, 1):
             for number_, (line, is_command) in enumerate(step_lines(step, place)):
-                # A command between backticks: no character of it may end them.
+                # A command stands between backticks, so a backtick in it is replaced by an apostrophe.
                 shown = f"`{visible(line).replace('`', chr(39))}`" if is_command else markdown_text(line)
                 # Two blanks at the end keep Markdown from joining the lines of a step.
                 page.add(f"{'' if not number_ else '   '}{shown}  \n")
@@ -316,7 +316,7 @@ class PlanDocument(TypedDict):
 
 def plan_json(plan: ReshapePlan) -> str:
     """Return the plan as JSON."""
-    # A topic that is refused by its name was not looked at, and one without a rule has no target.
+    # A topic that was refused by its name was not read and is None. Without a known rule, the target is None.
     topic, target = plan.topic, plan.target
     ground = ground_fields(plan.ground)
     document: PlanDocument = {
@@ -360,17 +360,17 @@ def plan_json(plan: ReshapePlan) -> str:
 
 
 def _switch_span(stops: Stops | Missing | None) -> Span | None:
-    """Return for how long a switch stops a group, as JSON has it; null without figures."""
+    """Return for how long a switch stops a group, for the JSON document; null if there are no figures."""
     return None if stops is None or isinstance(stops, Missing) else _span(stops.longest_pause_ms)
 
 
 def _span(range_: Range) -> Span:
-    """Return a range as JSON has it: null for an end that is infinite."""
+    """Return a range for the JSON document, with null for an infinite end."""
     return cast("Span", finite(asdict(range_)))
 
 
 def _step(step: Step) -> StepData:
-    """Return a step as the document has it."""
+    """Return a step for the JSON document."""
     pause = step.pause_ms
     unknown = pause if isinstance(pause, Missing) else None
     span = _span(pause) if isinstance(pause, Range) else None

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 FORMAT_VERSION = "1.0"
 
 _TELLING = 1_000_000
-"""Records from which on a round tells how many it copies a second.
+"""The least number of records of a round with which it reports how many it copies a second.
 
-A smaller one spends most of its time on what each round does whatever its size, so that a plan with its rate
-would expect days where a copy takes minutes.
+A smaller round spends most of its time on work that does not depend on its size. With the rate of such a
+round, a plan would expect days for a copy that takes minutes.
 """
 
 
@@ -36,9 +36,10 @@ def round_sentence(number: int, copied: int, behind: int, seconds: float) -> str
 
 
 def position_table(group: GroupSwitch) -> Table:
-    """Return a row a partition: where the group is in the old topic, and where it goes on in the new one."""
+    """Return a table with a row for each partition: the group's position in the old and in the new topic."""
     rows = []
-    # Both topics number their partitions from 0 on, and the one with more has rows of its own at the end.
+    # Both topics number their partitions from 0, so that partitions of the same number share a row. The topic
+    # with more partitions has further rows at the end.
     for place in range(max((*group.old, *group.positions), default=-1) + 1):
         old, new, now = (columns.get(place) for columns in (group.old, group.positions, group.now))
         rows.append((str(place), *("" if offset is None else f"{offset:,}" for offset in (old, new, now))))
@@ -110,13 +111,13 @@ def _print_groups(
 
 
 def switch_json(groups: Sequence[GroupSwitch], target: str, written: Sequence[str]) -> str:
-    """Return the same as JSON."""
+    """Return what `print_switch` prints, as JSON."""
     document = {"format_version": FORMAT_VERSION, "target": target, "written": [*written]}
     return dump({**document, "groups": _groups_json(groups)})
 
 
 def _groups_json(groups: Sequence[GroupSwitch]) -> list[dict[str, Any]]:
-    """Return the groups as JSON has them, with offsets by partition in both topics."""
+    """Return the groups for the JSON document, with offsets by partition in both topics."""
     return [
         {
             "group": group.name,
@@ -139,7 +140,7 @@ def ground_lines(ground: Evidence, *others: Evidence) -> list[str]:
 
 
 def _by_text(offsets: Mapping[int, int]) -> dict[str, int]:
-    """Return offsets by partition as JSON has them, whose keys are texts."""
+    """Return offsets by partition for the JSON document, where a partition's number is a text."""
     return {str(partition): offsets[partition] for partition in sorted(offsets)}
 
 
@@ -151,7 +152,8 @@ def proof_lines(proof: Any, topic: str, target: str) -> list[str]:
         topic: the old topic.
         target: the new one.
     """
-    # All of them are shown, also those that are 0: what was not looked for would look the same.
+    # Counts of 0 are shown, too: without them, a fault that did not occur would look like one that was not
+    # checked.
     faults = {
         "lost": "records without a copy",
         "doubled": "copies beyond the first",
@@ -241,7 +243,7 @@ def proof_json(proof: Any, groups: Sequence[GroupSwitch], topic: str, target: st
 
 def moved_sentence(topic: str, target: str, partitions: Sequence[int]) -> str:
     """Return why there is no way back: writers have moved."""
-    import numpy as np  # noqa: PLC0415 - help does without
+    import numpy as np  # noqa: PLC0415 - unused by --help
 
     return (
         f"writers have moved: the last record of partition {number_ranges(np.array(partitions))} of "
@@ -267,7 +269,7 @@ def back_lines(
         config: the settings of the cluster, for the printed commands.
         execute: whether the commits were removed in this run.
     """
-    # Topics and the copy's notes are not deleted here: who finds the copy wrong has to decide that.
+    # Topics and the copy's notes are kept: if the copy is wrong, the user decides whether to delete them.
     did = "removed" if execute else "would remove, with --execute,"
     servers = config.get("bootstrap.servers", "HOST:PORT")
     return [

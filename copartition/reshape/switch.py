@@ -37,12 +37,12 @@ class EndLook(NamedTuple):
 
     @property
     def ends(self) -> dict[int, int]:
-        """The end of each partition."""
+        """Partition -> the offset after its last record."""
         return {partition: end for partition, (_, end) in self.bounds.items()}
 
     @property
     def open_offsets(self) -> dict[int, int]:
-        """Partition -> offsets that an open transaction holds back, for the partitions that have any."""
+        """Partition -> the number of offsets that open transactions hold back, if there are any."""
         ends = self.ends
         return {place: ends[place] - stable for place, stable in self.stable.items() if ends[place] > stable}
 
@@ -58,7 +58,7 @@ def why_not_still(first: EndLook, second: EndLook) -> str | None:
         first: the earlier look.
         second: the later one.
     """
-    # Offsets, not records: a marker of a transaction shows that a writer is at work, too.
+    # Offsets are compared, not records, because the marker of a transaction, too, shows a writer at work.
     came = {place: end - first.ends.get(place, 0) for place, end in second.ends.items()}
     if written := {place: records for place, records in came.items() if records}:
         names = list_names([str(place) for place in written], _NAMED)
@@ -67,7 +67,8 @@ def why_not_still(first: EndLook, second: EndLook) -> str | None:
             f"writers still write: {count(sum(written.values()), 'record')} came to {where} {names} "
             "between two looks"
         )
-    # Until a transaction ends, nobody knows whether its records count. So no position can be moved past them.
+    # Until a transaction ends, it is not known whether its records will be committed. So no position can be
+    # moved past them.
     if second.open_offsets:
         names = list_names([str(place) for place in second.open_offsets], _NAMED)
         where = "partition" if len(second.open_offsets) == 1 else "partitions"
@@ -110,7 +111,8 @@ class GroupSwitch:
         brokers take positions only for a group without members; else "write".
         """
         if self.now:
-            # A group that runs on the new topic commits higher offsets, in any partition.
+            # A group that runs on the new topic only commits higher offsets. So a lower one, in any
+            # partition, was not written by this switch.
             behind = [place for place, offset in self.positions.items() if self.now.get(place, -1) < offset]
             return "other commits" if behind else "written"
         return "stop members" if self.members else "write"

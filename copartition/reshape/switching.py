@@ -26,12 +26,12 @@ _POLL_S = 1.0
 _PATIENCE = 20
 """Polls without any message after which a partition counts as silent."""
 _FIRST_TAIL = 64
-"""Offsets at the end of a partition in which its last record is looked for at first."""
+"""The number of offsets at the end of a partition in which its last record is looked for at first."""
 _ERRORS = {
     68: "the group has members; stop them first",
     86: "a member of the group still subscribes to the topic; stop it first",
 }
-"""Meaning of error codes of OffsetDelete: NON_EMPTY_GROUP and GROUP_SUBSCRIBED_TO_TOPIC."""
+"""Error code of OffsetDelete (NON_EMPTY_GROUP, GROUP_SUBSCRIBED_TO_TOPIC) -> its meaning."""
 
 
 def check_target(cluster: Cluster, topic: str, target: str, partitions: int) -> None:
@@ -53,10 +53,10 @@ def check_target(cluster: Cluster, topic: str, target: str, partitions: int) -> 
 
 
 def look_at_ends(topic: str, config: Mapping[str, str]) -> EndLook:
-    """Return the ends of a topic's partitions and how far they are stable."""
+    """Return the ends and the last stable offsets of a topic's partitions."""
     state = TopicState(topic, config)
     partitions = range(state.num_partitions)
-    # First how far is stable: an end that is asked for later is never below it.
+    # Stable offsets are asked for first, because an end that is asked for later is never below them.
     stable = state.ends(partitions, committed=True)
     return EndLook(
         state.ends(partitions, committed=False), {place: end for place, (_, end) in stable.items()}
@@ -75,9 +75,10 @@ def committed_groups(cluster: Cluster, topic: str, only: Collection[str] = ()) -
         SourceError: a group that is named cannot be read.
     """
     found: dict[str, dict[int, int]] = {}
-    # Groups without commits have nothing to move; share groups keep no commits.
+    # Groups without commits are left out: they have no positions to move. Share groups keep no commits.
     for name in sorted(only or cluster.groups()):
-        # A ledger is a group by its storage only: its offsets are versions, and not positions of a reader.
+        # The ledger of exactly-once writes is stored as the commits of a group; its offsets are versions, and
+        # not positions of a reader.
         if name.startswith(PREFIX):
             continue
         commits = {
@@ -114,7 +115,7 @@ def group_switches(
         try:
             members = len(cluster.describe_group(name).members)
         except GroupNotFoundError:
-            members = 0  # commits outlive the last member's group for a while
+            members = 0  # a group's commits remain for a while after the group is gone
         now = {
             place: offset
             for (read, place), offset in cluster.committed_offsets(name).items()
@@ -142,10 +143,11 @@ def remove_commits(cluster: Cluster, group: str, topic: str, partitions: Collect
         SourceError: the coordinator refuses, because the group has members or this user lacks DELETE on it.
     """
     name, wanted = topic.encode(), sorted(partitions)
-    # Version 0 has no compact types: a text has its length in 16 bits before it, an array in 32.
+    # Version 0 of the request has no compact types: a text has its length in 16 bits in front, an array in
+    # 32.
     body = struct.pack(">h", len(group.encode())) + group.encode() + struct.pack(">ih", 1, len(name)) + name
     body += struct.pack(">i", len(wanted)) + b"".join(struct.pack(">i", number) for number in wanted)
-    # Any broker knows the coordinator, and only the coordinator answers the request itself.
+    # Any broker can name the group's coordinator, but only the coordinator answers this request.
     with failures():
         first = next(iter(cluster.brokers.values()))
         with connect_to(first.host, first.port, cluster.config) as connection:
@@ -175,9 +177,10 @@ def moved_writers(topic: str, config: Mapping[str, str]) -> list[int]:
     bounds = state.ends(range(state.num_partitions), committed=True)
     window = _FIRST_TAIL
     left = {place: bound for place, bound in bounds.items() if bound[0] < bound[1]}
-    # What the copy writes ends with the marker of its transaction, which no consumer sees.
+    # The last offsets of a partition may be markers of the copy's transactions, which no consumer sees. So
+    # the last record is looked for in a tail of offsets.
     moved: list[int] = []
-    # A tail may hold nothing but markers of transactions; then a longer one is read.
+    # If the tail has nothing but markers, a longer tail is read.
     while left:
         starts = {place: max(first, end - window) for place, (first, end) in left.items()}
         last = _last_copied(topic, config, starts)
@@ -190,12 +193,12 @@ def moved_writers(topic: str, config: Mapping[str, str]) -> list[int]:
 
 
 def _last_copied(topic: str, config: Mapping[str, str], starts: Mapping[int, int]) -> dict[int, bool]:
-    """Return, by partition, whether the last record from these offsets on was copied; none without one."""
+    """Return partition -> whether its last record from this offset on is a copy; none without a record."""
     errors: list[Any] = []
     consumer: Any = quiet_client(
         Consumer,
         {
-            "group.id": "copartition-reshape",  # librdkafka wants one, and asks nobody about it
+            "group.id": "copartition-reshape",  # librdkafka requires a group id; no broker is asked about it
             **config,
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
@@ -220,7 +223,8 @@ def _last_copied(topic: str, config: Mapping[str, str], starts: Mapping[int, int
             for message in messages:
                 error = message.error()
                 if error is None:
-                    # Messages of a partition come in order, so what is kept in the end is the last one.
+                    # The messages of a partition come in order, so the value that remains is that of its last
+                    # record.
                     headers = message.headers() or ()
                     last[message.partition()] = any(name == HEADER for name, _ in headers)
                 elif error.code() == KafkaError._PARTITION_EOF:

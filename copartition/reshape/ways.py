@@ -23,20 +23,23 @@ from copartition.reshape.observed import Moves, ObservedTopic, ReadingGroup
 from copartition.simulation.growth import CURE, find_discoveries
 
 ASSUMED_RATE = 20_000.0
-"""Records a second that a copy is taken to make if nobody says; `--copy` prints what it made."""
+"""The assumed rate of a copy, in records a second, if the user gives none; `--copy` prints the real one."""
 START_S = 10.0
-"""Seconds that a command is taken to need until Spark runs and has planned what it reads."""
+"""The assumed seconds that a command needs until Spark runs and has planned what it reads."""
 ROUND_S = 2.0
-"""Seconds that a round of the copy is taken to need beside its records: Spark commits it. So do positions."""
-PROOF_SHARE = 1.1
-"""Time that a record takes in the proof, as a share of what it takes in the copy."""
-POSITIONS_SHARE = 2.2
-"""Time that an unread record takes when positions are found, as a share of what it takes in the copy.
+"""The assumed seconds of a round of the copy besides its records, in which Spark commits the round.
 
-What a group has not read is read in the old topic, and at the end of the new one.
+A proof takes as long besides the records that it reads, and so does the search for the positions of groups.
+"""
+PROOF_SHARE = 1.1
+"""The time for a record in the proof, as a multiple of the time for a record in the copy."""
+POSITIONS_SHARE = 2.2
+"""The time to find positions, for each unread record, as a multiple of the time for a record in the copy.
+
+Unread records of a group are read in the old topic, and again at the end of the new one.
 """
 LOOK_S = 5.0
-"""Seconds between the two looks that see whether writers stand still."""
+"""Seconds between the two looks that show whether the writers have stopped."""
 
 
 class Step(NamedTuple):
@@ -94,13 +97,13 @@ class Copy:
 
     @property
     def seconds(self) -> float | None:
-        """Seconds until it has caught up with the writers; None if it never does."""
+        """Seconds until the copy has caught up with the writers; None if it never does."""
         gain = self.rate - self.written_per_s
         return START_S + self.records / gain if gain > 0 else None
 
     @property
     def rest_s(self) -> float:
-        """Seconds of the switch: two looks, a round with what came since the last one, and positions."""
+        """Seconds of the switch: two looks, a last round of the copy, and the search for positions."""
         records = self.written_per_s * START_S + POSITIONS_SHARE * self.unread
         return START_S + LOOK_S + 2 * ROUND_S + records / self.rate
 
@@ -111,8 +114,8 @@ class Copy:
 
     @property
     def assumed(self) -> Iterator[str]:
-        """Yield what these times take for granted."""
-        # A figure that nobody measured decides all of them; the reader must see which one it is.
+        """Yield the assumptions behind these times, as sentences."""
+        # All these times depend on the rate of the copy, so the reader must see if nobody measured it.
         if self.is_assumed:
             yield (
                 f"the copy makes {self.rate:,.0f} records a second, which nobody measured; a round of --copy "
@@ -123,7 +126,7 @@ class Copy:
             f"the proof {ROUND_S:.0f} s each beside what they read, and a record takes {PROOF_SHARE:.0%} of "
             "the time in the proof that it takes in the copy"
         )
-        if POSITIONS_SHARE * self.unread >= self.rate:  # less than a second changes no figure
+        if POSITIONS_SHARE * self.unread >= self.rate:  # a time of less than a second changes no figure
             yield (
                 f"a group is {self.unread:,} records behind when it moves, as now, each of which takes "
                 f"{POSITIONS_SHARE:g} times as long as in the copy to find its position"
@@ -191,7 +194,8 @@ def new_topic_way(
             "writers",
             Range(1_000 * copy.rest_s, 1_000 * copy.rest_s + pace.longest_down_ms),
         ),
-        # Writers could start before the proof, but once one has, there is no way back.
+        # The proof comes before the writers start: once a writer has written the new topic, there is no way
+        # back.
         Step(
             f"Prove that {target.topic} holds every record in order, while there is a way back",
             (f"{command}{rule} --prove",),
@@ -205,7 +209,7 @@ def new_topic_way(
             continue
         move = f"{command}{rule} --switch --checkpoint FOLDER --group {shlex.quote(group.name)} --execute"
         stops = switches.get(group.name)
-        if stops is None:  # nobody has to stop in a group without members
+        if stops is None:  # a group without members has none to stop
             text = f"Move the positions of group {group.name}, which has no members now"
             steps.append(Step(f"{text}; start it on {target.topic}", (move,)))
             continue
@@ -241,7 +245,7 @@ def new_topic_way(
             if group.lag
         ),
     ]
-    # Fewer keys than partitions, or a hot key, leave partitions uneven whatever the rule.
+    # Partitions are uneven under any rule if there are fewer keys than partitions, or if one key is hot.
     even = moves.keyed / target.partitions
     if moves.keyed and moves.largest > 1.5 * even:
         prices.append(
@@ -316,7 +320,8 @@ def _in_place_prices(topic: ObservedTopic, moves: Moves, pace: Pace) -> Iterator
             )
     if moves.added:
         for found in find_discoveries(_one_protocol(topic.groups), pace.settings):
-            # Records a second, times the share that goes to new partitions, times seconds.
+            # Records written a second, times the share that goes to new partitions, times the seconds until
+            # discovery.
             skipped = topic.written_per_s * moves.added_share * found.at_most_ms / 1_000
             yield (
                 f"under auto.offset.reset=latest, the default, a group of the {found.protocol} protocol "

@@ -47,7 +47,7 @@ def transactions(
     processes share an id; 2 nothing is found, but a broker did not answer or hides ids or topics from this
     user.
     """
-    from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - help and completion do without
+    from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - unused by --help
     from copartition.transactions.judging import judge_looks  # noqa: PLC0415
     from copartition.transactions.looks import look_at  # noqa: PLC0415
     from copartition.transactions.report import print_transactions, transactions_json  # noqa: PLC0415
@@ -59,7 +59,8 @@ def transactions(
     topics = None if pattern is None else [name for name in cluster.counts if pattern.search(name)]
     if pattern is not None and not topics:
         raise click.ClickException(f"the cluster has no topic {pattern.pattern} that this user may see")
-    # Two looks: a marker that was on its way at the first one has arrived at the second one.
+    # The cluster is looked at twice: a marker that was on its way at the first look has arrived at the
+    # second.
     first = look_at(cluster, topics, group)
     time.sleep(interval / 1000)
     last = look_at(cluster, topics, group)

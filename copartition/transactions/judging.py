@@ -12,7 +12,7 @@ from copartition.kit.words import count, duration
 from copartition.transactions.looks import Look, OpenProducer, Partition, PartitionLook, Transaction
 
 MOST_TIMEOUT_MS = 900_000
-"""The broker's default of `transaction.max.timeout.ms`, the longest that a coordinator keeps one open."""
+"""The broker's default of `transaction.max.timeout.ms`: how long a transaction may stay open."""
 _EPOCH_PER_TRANSACTION = 2
 """The level of transaction.version from which each transaction raises the epoch (KIP-890)."""
 _ABORTED = frozenset({"PrepareAbort", "PrepareEpochFence", "CompleteAbort"})
@@ -78,7 +78,7 @@ def judge_looks(
     found = transaction_faults(
         first, last, open_ms=open_ms, servers=servers, transaction_version=transaction_version
     )
-    # Both looks mostly lack the same things, and each is named once.
+    # Both looks usually lack the same facts, so each missing fact is named once.
     missing = (look_missing for look in (first, last) for look_missing in (*look.missing_ids, *look.missing))
     assumed = [_CLOCK] if any(transaction.open for transaction in last.transactions) else []
     return Judgement(
@@ -104,7 +104,7 @@ def transaction_faults(
         elif (
             transaction.open
             and earlier
-            # The same transaction in the same state: id, producer, epoch and state.
+            # The transaction is the same and in the same state: id, producer, epoch and state are equal.
             and earlier[:4] == transaction[:4]
             and earlier.started_ms == transaction.started_ms
         ):
@@ -142,9 +142,9 @@ def _is_fenced(earlier: Transaction, transaction: Transaction, transaction_versi
     """
     if (transaction.producer, transaction.epoch) == (earlier.producer, earlier.epoch):
         return False
-    # Below this level a commit does not raise the epoch of an id. While a transaction is open, only an abort
-    # raises it: for a new producer with this id, for its age, or by its own producer that starts again after
-    # an error (KIP-360).
+    # Below this level a commit does not raise the epoch of a transactional id. While a transaction is open,
+    # only an abort raises it: because a new producer has taken the id, because the transaction is too old, or
+    # because its own producer starts again after an error (KIP-360).
     by_producers_only = transaction_version is not None and transaction_version < _EPOCH_PER_TRANSACTION
     return transaction.state in _ABORTED or (
         earlier.open and (transaction.state == "Empty" or by_producers_only)
@@ -178,7 +178,8 @@ def _open_long(transaction: Transaction, look: Look, servers: str) -> Transactio
     held = [behind.get(place) for place in transaction.partitions]
     least = "at least " if None in held else ""
     age_ms = look.at_ms - transaction.started_ms
-    # Negative once the timeout is over: then the coordinator's next round aborts it.
+    # `left_ms` is negative once the timeout is over; then the coordinator aborts the transaction in its next
+    # round.
     left_ms = transaction.timeout_ms - age_ms
     partitions = count(len(transaction.partitions), "partition")
     ends = (
@@ -242,7 +243,8 @@ def _without_coordinator(first: Look, last: Look, servers: str) -> Iterator[Tran
         for place in first.partitions
         for producer in place.producers or ()
     }
-    # It is enough if one look shows it at a coordinator, which may have ended it between the looks.
+    # It is enough if a coordinator shows the transaction in one look, because it may have ended between the
+    # looks.
     owned = open_transactions(first).keys() | open_transactions(last).keys()
     for place in last.partitions:
         for producer in place.producers or ():
@@ -261,7 +263,7 @@ def _without_transaction(
     record in the partition, because leaders do not report when a transaction began.
     """
     age_ms = look.at_ms - producer.wrote_ms
-    # Its owner may be at a coordinator that this look did not reach, or be an id that is hidden.
+    # This look may have missed the owner: its coordinator was not reached, or its id is hidden.
     hanging = age_ms > MOST_TIMEOUT_MS and not look.missing_ids
     assumed = [_CLOCK]
     name = f"{place.topic}-{place.partition}"

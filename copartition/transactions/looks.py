@@ -213,13 +213,13 @@ def transactions_of(broker: Broker, config: Mapping[str, str]) -> list[Transacti
         SourceError: the broker cannot be reached or refuses the request.
     """
     with failures(), connect_to(broker.host, broker.port, config) as connection:
-        # The two empty lists are filters, by state and by producer id: all transactions are wanted.
+        # The two empty lists are filters by state and by producer id. Empty ones select all transactions.
         answer = connection.ask(_LIST_TRANSACTIONS, 0, b"\1\1" + NO_TAGS)
         answer.int32()  # how long the broker throttled us
         error = answer.int16()
         check_error(error, _RIGHTS.get(error))
         for _ in answer.items():
-            answer.text()  # a state in the filter that the broker does not know; none was sent
+            answer.text()  # a state of the filter that the broker does not know; the filter was empty
         ids = []
         for _ in answer.items():
             ids.append(answer.text())
@@ -272,7 +272,7 @@ def _describe(connection: Connection, ids: Sequence[str], coordinator: int) -> l
             answer.tags()
         answer.tags()
         if error == _NOT_FOUND:
-            continue  # it expired since it was listed
+            continue  # the id has expired since it was listed
         check_error(error, _RIGHTS.get(error))
         since = started_ms if started_ms >= 0 and state in OPEN_STATES else None
         transactions.append(
@@ -344,7 +344,7 @@ def _producers_of(
                 active = []
                 for _ in answer.items():
                     producer, epoch = answer.int64(), answer.int32()
-                    answer.skip(4)  # its last sequence number
+                    answer.skip(4)  # the producer's last sequence number
                     wrote_ms = answer.int64()
                     answer.skip(4)  # the coordinator's epoch
                     active.append(OpenProducer(producer, epoch, answer.int64(), wrote_ms))

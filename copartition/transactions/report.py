@@ -114,7 +114,7 @@ def print_transactions(look: Look, answer: Judgement, console: Console, *, full:
         console: where to print.
         full: True to list every transactional id, also without an open transaction, and every cell uncut.
     """
-    from copartition.kit.grid import Grid, GridColumn, cell, note  # noqa: PLC0415 - JSON does without rich
+    from copartition.kit.grid import Grid, GridColumn, cell, note  # noqa: PLC0415 - JSON needs no rich
 
     opened = [transaction for transaction in look.transactions if transaction.open]
     ids = count(len(look.transactions), "transactional id")

@@ -30,7 +30,7 @@ FORMAT_VERSION = "1.0"
 SCHEMA: Json = json.loads(read_data(__package__, "schema.json"))
 """The JSON Schema of the document that `copartition vectors STRATEGY` prints."""
 _REBALANCES = 6
-"""The rebalances of one group; then the next group begins, with a leader that remembers nothing."""
+"""The number of rebalances of one group; the next group starts with a leader that remembers nothing."""
 _KEYS = ("", "a", "order-42", "käse", "\U0001f600")
 """Keys, as text in UTF-8, that are drawn often: an empty key, and characters of one to four bytes."""
 

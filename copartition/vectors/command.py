@@ -1,4 +1,4 @@
-"""`copartition vectors`: exact answers for authors of brokers and clients, and what differs from them."""
+"""The command `copartition vectors`: print exact answers, or compare a program's answers with them."""
 
 import json
 import shlex
@@ -41,7 +41,7 @@ def vectors(
     Exit code: 0 they are printed, or all answers of --against are equal; 1 there a member gets other
     partitions, or a key another partition; 2 there is no such strategy, or the program could not be asked.
     """
-    from copartition.vectors.cases import FORMAT_VERSION, make_vectors  # noqa: PLC0415 - not for help
+    from copartition.vectors.cases import FORMAT_VERSION, make_vectors  # noqa: PLC0415 - unused by --help
 
     # The cases are made before the program is started, so that a wrong name does not start it.
     cases = make_vectors(strategy, count, seed)
@@ -50,7 +50,7 @@ def vectors(
         lines = ",\n".join(json.dumps(case) for case in cases)
         write(f'{json.dumps(head)[:-1]}, "cases": [\n{lines}\n]}}\n')
         return
-    from copartition.vectors.comparison import check_vectors, vectors_report  # noqa: PLC0415 - as --against
+    from copartition.vectors.comparison import check_vectors, vectors_report  # noqa: PLC0415 - for --against
 
     differences = check_vectors(strategy, cases, shlex.split(against))
     write(vectors_report(strategy, cases, differences, output.form))

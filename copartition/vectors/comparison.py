@@ -51,7 +51,7 @@ def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) 
     questions = ({key: value for key, value in case.items() if key != "answer"} for case in cases)
     text = "".join(json.dumps({"strategy": strategy, **question}) + "\n" for question in questions)
     try:
-        run = subprocess.run(  # noqa: S603 - whoever asks names the program
+        run = subprocess.run(  # noqa: S603 - the user names the program
             [*command], input=text.encode(), stdout=subprocess.PIPE, check=False
         )
     except (OSError, ValueError) as error:  # ValueError: a null character in the command

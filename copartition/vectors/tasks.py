@@ -106,7 +106,7 @@ def connect_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
                 connectors[rng.choice(list(connectors))] = rng.randrange(6)
             elif event == "delete" and connectors:
                 del connectors[rng.choice(list(connectors))]
-            # These are before, at, and long after the end of a delay.
+            # These steps end before a delay does, just after its end, or long after it.
             now_ms += rng.choice((1, 40, 5_000, max_delay_ms + 1, 300_000))
 
 

@@ -23,19 +23,28 @@ from partitioning.errors import OtherGroupKindError, SourceError
 from partitioning.topic_partition import TopicPartition
 
 Reading = tuple[GroupState, GroupState | None]
-"""The state of a group at a look, and the target that it is on its way to, if it has one (KIP-848)."""
+"""A group's state at a look, and the target assignment that it moves to, if it has one (KIP-848)."""
 ENDS_S = 600.0
-"""The seconds that a record goes on without ends of partitions, from which its rates are computed."""
+"""Seconds after which ends of partitions are read again, even if the group has not changed.
+
+Rates are computed from the ends.
+"""
 ROLES = ("partitions", "active", "standby", "warmup")
-"""What a member of a share group (the first) or of a Streams group can have: attributes of `kinds.model`."""
+"""What a member can have: "partitions" in a share group, the other three in a Streams group.
+
+The names are those of attributes in `kinds.model`.
+"""
 _DOING = {"partitions", "active"}
-"""The roles in which records are processed; others keep copies of state."""
+"""The roles in which a member processes records; in the others it keeps copies of state."""
 _T = TypeVar("_T")
 
 
 def _steady_clock() -> Callable[[], float]:
-    """Return a clock that no one sets while it runs, as an hour more or less would be in every duration."""
-    # The clock of the machine gives the start; only the steady clock moves it on.
+    """Return a clock that nobody sets while it runs.
+
+    If the time changed by an hour, every duration would be wrong by an hour.
+    """
+    # The machine's clock gives only the start; after that, only the steady clock moves the time on.
     offset = time.time() - time.monotonic()
     return lambda: offset + time.monotonic()
 
@@ -105,8 +114,8 @@ class Looks:
         tried = 0
         start = self.clock()
         while True:
-            # The answer may be as old as the question: a change between the two looks began after the earlier
-            # question.
+            # A change may have begun right after the earlier question, because its answer may be that old. So
+            # `since` is the time of a question, not of its answer.
             asked_s = self.clock()
             reading = self._look(self.read, away=True, required=latest is None)
             tried += 1
@@ -114,12 +123,12 @@ class Looks:
                 self.begun = self.begun or self.ended
                 self.blind_s = max(self.blind_s, self.ended - (asked_s if since is None else since))
                 if reading is not latest or (self.ends and self.ended >= ends_s + ENDS_S):
-                    # Offsets first, so that none is beyond its end.
+                    # Commits are read before ends, so that no commit is beyond its partition's end.
                     committed = self._look(self.committed, away=False) if self.committed else None
                     ends = self._look(self.ends, away=False, required=latest is None) if self.ends else None
                     ends_s = self.ended
                     yield Step(self.ended, since, *reading, ends, committed)
-                # The answer is no older than the question.
+                # The answer is no older than its question, so a later change began after `asked_s`.
                 latest, since = reading, asked_s
             wait_s = max(asked_s + self.interval_s - self.clock(), 0)
             last = tried == self.count
@@ -142,7 +151,7 @@ class Looks:
         try:
             reading = read()
         except SourceError as error:
-            # What a group is does not pass, as a broker's absence does.
+            # The kind of a group stays as it is, so another look would not help; a broker may come back.
             if required or isinstance(error, OtherGroupKindError):
                 raise
             if str(error) not in reported:
@@ -152,7 +161,7 @@ class Looks:
         last, now = self.ended, self.clock()
         if away:
             self.ended = now
-        # One success is the end of all troubles of this kind.
+        # The first look that succeeds ends all troubles of this kind.
         if reported:
             reported.clear()
             self.tell(Trouble(away, last, None))
@@ -160,7 +169,7 @@ class Looks:
 
 
 _HIDING = {"PreparingRebalance", "CompletingRebalance"}
-"""States in which a classic group's coordinator tells the members of a group, not their partitions."""
+"""States in which the coordinator of a classic group names the members, but not their partitions."""
 
 _SETTLED = {"Stable", "Empty", "Dead"}
 """The states in which nothing is under way."""
@@ -170,38 +179,40 @@ class ChangeKind(StrEnum):
     """The kind of a change."""
 
     STATE = "state"
-    """The group's state; if it is settled again, the change has the time that it was not."""
+    """The group's state has changed; if it is settled again, the change says for how long it was not."""
     STRATEGY = "strategy"
-    """The group's assignor."""
+    """The group has another assignor."""
     JOINED = "joined"
-    """A member is in the group that was not."""
+    """A member is in the group that was not there before."""
     LEFT = "left"
-    """A member is in the group no more: it closed, or its session timed out."""
+    """A member has left the group: it closed, or its session timed out."""
     RESTARTED = "restarted"
-    """A member is there under a new member id."""
+    """A member is back under a new member id."""
     GREW = "grew"
-    """A topic has more partitions."""
+    """A topic has more partitions than before."""
     MOVED = "moved"
-    """Partitions have another owner, or none; a share or Streams group's member got or lost some."""
+    """Partitions have another owner, or none; in a share or Streams group, a member got or lost some."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupChange:
     """One change of a group between two steps."""
 
-    at: float  # when it was seen, seconds since 1970
+    at: float  # when the change was seen, seconds since 1970
     step: int  # the number of the step that showed it
     kind: ChangeKind
-    state: GroupState | ShareGroup | StreamsGroup  # the group then
-    name: str | None = None  # the member or the topic that it is about
-    before: str | int | None = None  # a state, a strategy, or a number of partitions
+    state: GroupState | ShareGroup | StreamsGroup  # the group's state at this step
+    name: str | None = None  # the member or the topic that changed
+    before: str | int | None = None  # the former state, strategy, or number of partitions
     after: str | int | None = None
-    source: str | None = None  # who had the partitions, None for no owner
-    target: str | None = None  # who has them now, None for no owner
-    partitions: PartitionList = field(default_factory=lambda: NOTHING)  # what moved; of Streams, tasks
-    role: str | None = None  # what a share or Streams member has, of `ROLES`
-    least_s: float | None = None  # how long at least they had no owner, or the group was not settled
-    # How long at most, as looks show no more; None if it began before the first.
+    source: str | None = None  # the owner before, None for no owner
+    target: str | None = None  # the owner now, None for no owner
+    # What moved; in a Streams group, tasks.
+    partitions: PartitionList = field(default_factory=lambda: NOTHING)
+    role: str | None = None  # the member's role in a share or Streams group, one of `ROLES`
+    # How long the partitions had no owner, or the group was not settled, at least.
+    least_s: float | None = None
+    # How long this lasted at most. Looks show only these two bounds. None if it began before the first look.
     most_s: float | None = None
 
 
@@ -222,7 +233,7 @@ class _Spell(NamedTuple):
     first: float
 
     def lengths(self, step: Step) -> tuple[float | None, float | None]:
-        """Return the seconds that it lasted at least and at most, if this step ends it; None if unknown."""
+        """Return the bounds in seconds, (least, most), if this step ends the spell; None if unknown."""
         least = None if step.since is None else max(step.since - self.first, 0)
         return least or None, None if self.until is None else step.at - self.until
 
@@ -267,9 +278,11 @@ class Watch:
             The state first, then members, then partitions that were added or moved.
         """
         self._steps += 1
-        # Names first: members, owners and changes are all told by name, as an id is new after each restart.
+        # Names come first: members, owners and changes are told by name, because a restart gives a member a
+        # new id.
         names = self._names.of(step.state.members or ())
-        # Before `_ids` and `_state` are replaced: all three compare with the step before.
+        # The changes are found before `_ids` and `_state` are replaced, because they compare with the step
+        # before.
         changes = [
             *self._status(step),
             *self._members(step, names),
@@ -284,12 +297,13 @@ class Watch:
         return replace(GroupChange(step.at, self._steps, kind, step.state), **what)  # type: ignore[arg-type]
 
     def _status(self, step: Step) -> Iterator[GroupChange]:
-        """Yield the change of the group's state and of its assignor, if there is one."""
+        """Yield a change of the group's state, and one of its assignor, if there are any."""
         status, old = step.state.status, self._state
         if old is None or status != old.status:
             least = most = None
             if status not in _SETTLED:
-                # One unsettled time may go through several states; its beginning is that of the first.
+                # A group may go through several unsettled states in a row; the spell begins with the first of
+                # them.
                 self._unsettled = self._unsettled or _Spell(None, step.since, step.at)
             elif self._unsettled is not None:
                 least, most = self._unsettled.lengths(step)
@@ -311,7 +325,8 @@ class Watch:
             if name not in self._ids:
                 yield self._change(step, ChangeKind.JOINED, name=name)
             elif self._ids[name] != member.id:
-                # No bound from looks: the coordinator names a member that is gone until its session ends.
+                # Looks do not bound how long it was away: the coordinator names a member that is gone until
+                # its session ends.
                 yield self._change(step, ChangeKind.RESTARTED, name=name)
         for name in sorted(self._ids.keys() - {*names}, key=natural):
             yield self._change(step, ChangeKind.LEFT, name=name)
@@ -327,7 +342,8 @@ class Watch:
         if state.status in _HIDING:
             if self._owned is None:
                 return
-            # Who has not left since has what it had; a static member may have a new id (KIP-345).
+            # A member with an unchanged id has not left since, so it still has what it had. A static member
+            # also keeps its partitions, and may have a new id (KIP-345).
             here = {
                 name
                 for name, member in zip(names, state.members, strict=True)
@@ -340,7 +356,8 @@ class Watch:
             now = replace(state, members=tuple(map(MemberIdentity, names)))
         before, self._owned = self._owned, now
         if before is None:
-            # What has no owner at the first step may have had none for any time before: no length is known.
+            # A partition without an owner at the first step may have had none for any time, so no length is
+            # known.
             nobodys = now.member < 0
             free = PartitionList(now.topics, now.topic[nobodys], now.partition[nobodys])
             self._free = dict.fromkeys(free, _Spell(None, None, step.at))
@@ -371,7 +388,8 @@ class Watch:
         )
         both = [key for key in before.keys() & now.keys() if key[0] in _DOING]
         kept = {place for key in both for place in before[key] & now[key]}
-        # What passes from one member to another between two looks may be with nobody in between.
+        # A partition that passes from one member to another between two looks may have had no owner in
+        # between.
         passed = dict.fromkeys(had - kept, _Spell(None, step.since, step.at))
         self._free |= {place: passed[place] for place in had - have}
         for (role, name), places in before.items():
@@ -396,14 +414,15 @@ class Watch:
                 yield self._change(step, ChangeKind.GREW, name=topic, before=old[topic], after=new[topic])
 
     def _flow(self, step: Step, flow: Flow) -> Iterator[GroupChange]:
-        """Yield the changes of a flow: one for each former owner and time since when they had none."""
+        """Yield the changes of a flow: one for each former owner and each time since when nobody owned it."""
         if flow.target is None:
             spell = _Spell(flow.source, self._shown_until, step.at)
-            # Until somebody takes them over, their spell goes on, through any number of steps.
+            # The spell of these partitions goes on, through any number of steps, until a member takes them
+            # over.
             self._free.update(dict.fromkeys(flow.partitions, spell))
             yield self._change(step, ChangeKind.MOVED, source=flow.source, partitions=flow.partitions)
             return
-        # No look shows since when a new partition exists.
+        # A new partition has no former owner, and no look shows since when it exists.
         handover = _Spell(flow.source, None if flow.source is None else self._shown_until, step.at)
         ended = ((partition, self._free.pop(partition, handover)) for partition in flow.partitions)
         yield from self._taken_over(step, ended, target=flow.target)

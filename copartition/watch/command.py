@@ -66,7 +66,7 @@ def watch(
     could not begin, or the record cannot be read or written.
     """
     from copartition.groups.snapshot import read_record, record_line  # noqa: PLC0415
-    from copartition.watch.report import WatchReport, trouble_text  # noqa: PLC0415 - help does without
+    from copartition.watch.report import WatchReport, trouble_text  # noqa: PLC0415 - unused by --help
 
     # More frequent looks would load the coordinator and show nothing new.
     if interval_ms < _SHORTEST_MS:
@@ -83,7 +83,7 @@ def watch(
             write(report.lines(step))
         click.echo(report.summary(steps[-1].at - steps[0].at, None), nl=False, err=form == "json")
         return
-    from assignors.state import GroupState  # noqa: PLC0415 - help and a record do without
+    from assignors.state import GroupState  # noqa: PLC0415 - only a live watch needs it
     from copartition.watch.changes import Looks, Trouble  # noqa: PLC0415
     from copartition.watch.reader import AnyGroupReader  # noqa: PLC0415
 

@@ -49,11 +49,12 @@ class AnyGroupReader:
             else:
                 state = ask_streams_group(self._group, self._config)
         except SourceError as failure:
-            # The group may be gone, or the broker; the list of groups tells which.
+            # Either the group is gone or the broker cannot be reached; the list of groups tells which.
             try:
                 return self._look_anew()
             except OtherGroupKindError as error:
-                # It is still there, so that the next look need not ask for the list first.
+                # The group is still there. Its kind is kept, so that the next look need not ask for the list
+                # first.
                 self._kind = error.kind
                 raise failure from None
         # A coordinator may also describe a group that is gone as dead, without an error.
@@ -64,7 +65,7 @@ class AnyGroupReader:
         return self._latest
 
     def _look_anew(self) -> tuple[Any, Any]:
-        """Return a group with owners, or a dead one, and forget of which kind it was before."""
+        """Return the group as a group of consumers, or a dead one, and forget of which kind it was before."""
         states = self._consumers()
         self._kind = None
         return states

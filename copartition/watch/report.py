@@ -34,7 +34,7 @@ _WORDS = {
     "standby": "standby tasks",
     "warmup": "warm-up tasks",
 }
-"""The word for what a member of a share or Streams group has."""
+"""Role in a share or Streams group -> the words for what a member has in this role."""
 
 _WAITING = {True: "there is no such group yet; waiting for it", False: "the group is gone; waiting for it"}
 """Words for a group that is not there: True if no look has shown it yet, False if an earlier look did."""
@@ -82,7 +82,7 @@ def _count_text(state: GroupState | OtherGroup) -> str:
     """
     if isinstance(state, GroupState):
         return "" if state.generation is None else f"  generation >= {state.generation}"
-    # A group whose members wait for a new assignment is told by two epochs that differ.
+    # Two epochs that differ show a group whose members wait for a new assignment.
     behind = "" if state.group_epoch == state.assignment_epoch else f", assigned {state.assignment_epoch}"
     return f"  epoch {state.group_epoch}{behind}"
 
@@ -173,7 +173,7 @@ def _facts(group: GroupState | ShareGroup | StreamsGroup) -> str:
 
 
 def _length(change: GroupChange, before: str) -> str:
-    """Return how long it took, as far as looks tell; `before` are the words before the time."""
+    """Return how long a change took, as far as looks show; `before` are the words before the time."""
     least, most = (
         None if seconds is None else duration(1000 * seconds) for seconds in (change.least_s, change.most_s)
     )
@@ -221,7 +221,7 @@ class WatchReport:
         changes = self._watch.see(step)
         for change in changes:
             self._kinds[change.kind] += 1
-            # A copy of state that a member keeps is not taken over from anybody.
+            # Standby and warm-up tasks are copies of state, which a member takes over from no other member.
             if change.kind is ChangeKind.MOVED and change.target and change.role not in {"standby", "warmup"}:
                 self._moved += len(change.partitions)
                 self._longest_s = max(self._longest_s, change.most_s or 0)
@@ -258,7 +258,7 @@ class WatchReport:
 REPLAY_FORMAT_VERSION = "1.0"
 _COLUMNS = ("STEPS", "WHAT HAPPENED", "OWNERS", "NO OWNER FOR", "BY THE MODEL", "")
 _VERDICTS = {True: "agrees", False: "differs", None: ""}
-"""The word for a comparison: as the model says, otherwise, or nothing to compare."""
+"""Whether record and model agree -> the word for it; None if there is nothing to compare."""
 
 
 def print_replay(replay: Replay, console: Console) -> None:
@@ -268,7 +268,7 @@ def print_replay(replay: Replay, console: Console) -> None:
         replay: what the record shows beside what the model says.
         console: where to print.
     """
-    from copartition.kit.grid import cell, note, print_table  # noqa: PLC0415 - JSON does without rich
+    from copartition.kit.grid import cell, note, print_table  # noqa: PLC0415 - JSON needs no rich
 
     head = (
         replay.group or "a group",
@@ -339,7 +339,7 @@ def _row(compared: EpisodeComparison) -> tuple[str, ...]:
     """Return the cells of an event in the order of `_COLUMNS`."""
     differing = sum(len(change.partitions) for change in compared.differing)
     owners = f"{differing:,} of {count(compared.partitions, 'partition')} differ" if differing else "equal"
-    # Other owners are a difference whatever the times say.
+    # Different owners are a difference, whatever the times say.
     agrees = False if differing else compared.in_time
     return (
         f"#{compared.first} to #{compared.last}",

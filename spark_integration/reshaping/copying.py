@@ -39,10 +39,10 @@ from spark_integration.sinks.cluster import partition_count
 from spark_integration.sinks.exactly_once.foreach_batch import write_exactly_once
 
 MOST_OFFSETS = 20_000_000
-"""Number of offsets of a micro-batch at most, which bounds its shuffle; only Spark 4.2 and newer obeys it."""
+"""The most offsets in a micro-batch, which bounds its shuffle; only Spark 4.2 and newer obeys this limit."""
 
 _LONGEST_NAME = 180
-"""Number of characters of a topic's name that fit into the writer's name; a topic's name may have 249."""
+"""Number of characters of a topic's name that fit into the writer's name; Kafka allows 249."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def reshape_copy(
     count = partition_count(target, config)
     check_keeps_times(config, target)
     if is_remote():
-        ship(spark)  # the function below runs where the server is
+        ship(spark)  # `write` below runs on the Connect server, not in this process
     placed = _place(_stream(spark, source, config), count, profile, key)
     app_id, settings = _app_id(source), dict(config)
 
@@ -156,7 +156,7 @@ def reshape_copy(
         ends = topic_bounds(config, source).ends
         copied = _run(placed, write, checkpoint)
         now = topic_bounds(config, source).ends
-        # Of a partition that was added to the topic during the round, nothing is copied yet.
+        # If a partition was added to the topic during the round, none of its records are copied yet.
         behind = sum(max(end - ends.get(partition, 0), 0) for partition, end in now.items())
         last = CopyRound(number, copied, behind, ends)
         if on_round is not None:
@@ -251,11 +251,12 @@ def _run(placed: DataFrame, write: Callable[[DataFrame, int], None], checkpoint:
     try:
         query.awaitTermination()
     except Exception as error:
-        # Spark's exception is pages of traceback. If a task or `write` raised an error of ours, it is in it.
+        # Spark's exception has pages of traceback. If a task or `write` raised an error of this project, it
+        # contains that error.
         raise typed_error(error) or error from error
     finally:
-        query.stop()  # also after Ctrl-C, after which the query would go on
-    # The property `numInputRows` and not the item of this name, which is None on Connect.
+        query.stop()  # also after Ctrl-C: otherwise the query would go on
+    # The property `numInputRows` is read, and not the item of this name, which is None on Connect.
     return sum(progress.numInputRows for progress in query.recentProgress)
 
 

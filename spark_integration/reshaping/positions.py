@@ -98,12 +98,12 @@ def map_positions(
     """
     old, new, compacted = topic_pair(spark, config, source, target)
     known = {group: _known_commits(group, offsets, source, old) for group, offsets in commits.items()}
-    # Without groups there is no lowest commit, from which the old topic could be read.
+    # Without groups there is no lowest commit from which the old topic could be read.
     if not known:
         return []
     least = {partition: min(offsets[partition] for offsets in known.values()) for partition in old.ends}
-    # Records below a partition's beginning are deleted by retention and cannot be counted here. But their
-    # copies may exist and be unread.
+    # Records before a partition's first offset were deleted by retention and cannot be counted here. But
+    # their copies may exist and be unread.
     countable = all(least[partition] >= start for partition, start in old.starts.items())
     if countable and not compacted:
         unread = _count_by_partition(read_topic(spark, config, source, Bounds(least, old.ends)))
@@ -205,8 +205,8 @@ def _holds_all(rows: DataFrame, least: Mapping[int, int], unread: Mapping[int, i
     Arguments as in `_ends_with`.
     """
     behind = rows.where(sf.col("origin.offset") >= by_partition(least, sf.col("origin.partition")))
-    # Distinct, because a record that was copied twice would be counted twice, and hide one that is further
-    # back.
+    # Each origin counts once. A record that was copied twice would otherwise count twice, and hide a record
+    # that is further back.
     counted = _count_by_partition(behind.select(sf.col("origin.partition"), "origin.offset").distinct())
     return all(counted.get(partition, 0) >= count for partition, count in unread.items())
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import confluent_kafka.admin  # the module, since its classes cannot be pickled
+import confluent_kafka.admin  # only the module, because its classes cannot be pickled
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -30,7 +30,7 @@ _ORIGIN = r"^[0-9]{1,9}:[0-9]{1,18}$"
 """Pattern of the header's value. Longer numbers, which no topic reaches, would not fit Spark's integers."""
 
 _NONE = -1
-"""An offset that no partition has, which stands for a missing one."""
+"""An offset that no partition has; it stands for a partition without an offset."""
 
 _COMPACTS, _STAMPS = "cleanup.policy", "message.timestamp.type"
 
@@ -56,7 +56,8 @@ def reader_options(config: Mapping[str, str], topic: str) -> dict[str, str]:
         InvalidConfigError: a setting is named as an option, with "kafka." before it.
     """
     settings = {f"kafka.{name}": value for name, value in librdkafka_names(config).items()}
-    # Last, so that it wins over the settings: a copy must not contain records of aborted transactions.
+    # `committed` comes last, so that it overrides the user's settings: a copy must not contain records of
+    # aborted transactions.
     committed = {"kafka.isolation.level": "read_committed"}
     return {**settings, **committed, "subscribe": topic, "includeHeaders": "true"}
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import confluent_kafka.admin  # the modules, since their classes cannot be pickled
+import confluent_kafka.admin  # only modules, because their classes cannot be pickled
 
 from partitioning.clients.contact import cluster_metadata, quiet_client
 from partitioning.clients.delivery import patience_s
@@ -178,7 +178,8 @@ def first_answer(
     """
 
     def tell(why: str) -> None:
-        # Python processes in which Spark plans have no log handler: there this is a line on standard error.
+        # Python processes in which Spark plans have no log handler, so there this warning goes to standard
+        # error.
         address = _address(config)
         _log.warning("copartition: no broker of %r answers yet, given %g s: %s", address, timeout_s, why)
 

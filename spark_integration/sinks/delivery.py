@@ -10,7 +10,7 @@ from itertools import chain, starmap
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
-import confluent_kafka  # the module, since its classes cannot be pickled
+import confluent_kafka  # only the module, because its classes cannot be pickled
 import pyarrow as pa
 
 from partitioning.clients.contact import connected_metadata, machine_faults
@@ -63,12 +63,12 @@ class Lease:
 
 
 def _create_producer(config: Mapping[str, str]) -> tuple[Producer, list[Any]]:
-    """Return a new producer, and the list whose first item it calls for a record that was not delivered."""
+    """Return a new producer and a list: its first item is called for each record that was not delivered."""
     reports: list[Callable[[KafkaError | None, Message], None]] = []
 
-    # Exactly one call and no loop. After a fatal error confluent-kafka calls this while an exception of its
-    # own is set. The first call made here must fail with that exception. A `for` loop would take it for an
-    # exception of its own, and the error would be lost.
+    # `report` makes exactly one call, and has no loop. After a fatal error confluent-kafka calls it while an
+    # exception of its own is already set, and the first call made here must fail with that exception. A `for`
+    # loop would take the exception for one of its own, and the error would be lost.
     def report(error: KafkaError | None, message: Message) -> None:
         reports[0](error, message)
 
@@ -81,7 +81,7 @@ def _serves(producer: Producer) -> bool:
     """Return whether an idle producer still works: a fatal error since its last task makes it useless."""
     try:
         producer.poll(0)
-    # SystemError: so CPython reports a C function that returns a result with an exception set.
+    # CPython raises SystemError if a C function returns a result although it has set an exception.
     except (confluent_kafka.KafkaException, SystemError):
         return False
     return True
@@ -140,8 +140,8 @@ def deliver(
             deliveries.check()
         for _ in deliveries.waits(producer.flush, producer.__len__):
             deliveries.check()
-        # Checked again. If a topic has grown meanwhile, the rows are in the partitions that they name, but
-        # their keys belong elsewhere now.
+        # The partition counts are checked again. If a topic has grown meanwhile, the rows are in the
+        # partitions that they name, but their keys belong elsewhere now.
         named = topics & expected.keys()
         _check_growth(lease, named, expected, within_s=ANSWER_WITHIN_S, must_answer=False)
     except BaseException as error:
@@ -267,7 +267,7 @@ def _produce_once_there_is_room(producer: Producer, deliveries: Deliveries, reco
 
 def _close(producer: Producer, deliveries: Deliveries) -> None:
     """Close a producer, unless it has queued records."""
-    # Closed here and not by the garbage collector: a Spark worker lives on, and the producer would go on
-    # connecting to brokers. But close() waits for queued records without a limit.
+    # The producer is closed here and not by the garbage collector: a Spark worker lives on, and the producer
+    # would go on connecting to brokers. But close() waits for queued records without a limit.
     if not len(producer):
         deliveries.serve(lambda _: producer.close(), 0)

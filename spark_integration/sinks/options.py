@@ -37,7 +37,7 @@ DEFAULTS = {
     "delivery.timeout.ms": "120000",
     # Batches may wait until they are full, which makes fewer requests. A task's flush at its end sends all.
     "linger.ms": "50",
-    # Bounds the memory of a task: at most so many KiB of records are queued.
+    # This limits the memory of a task: at most 64 MiB of records are queued.
     "queue.buffering.max.kbytes": "65536",
     # A topic that is deleted during a write must not be created anew with the broker's default count.
     "allow.auto.create.topics": "false",
@@ -205,8 +205,8 @@ def client_settings(options: Mapping[str, str], environment: Mapping[str, str]) 
         if name.startswith(ENVIRONMENT)
     }
     chosen = {name[6:]: value for name, value in settings.items() if name.startswith("kafka.")}
-    # The two are translated apart and then merged. An option may set `sasl.username` while the environment
-    # has a whole `sasl.jaas.config`, which is a user name, too.
+    # The environment and the options are translated separately and then merged. An option may set
+    # `sasl.username` while the environment has a whole `sasl.jaas.config`, which contains a user name, too.
     config = librdkafka_security(surrounding) | librdkafka_security(chosen)
     if "bootstrap.servers" in settings:
         config["bootstrap.servers"] = settings["bootstrap.servers"]
@@ -222,9 +222,9 @@ TRANSACTIONAL = {
     # After the driver was killed nobody ends its transaction. Readers of committed records then wait for this
     # timeout, so it is short.
     "transaction.timeout.ms": "9000",
-    # librdkafka wants that records are given up no later than their transaction times out.
+    # librdkafka requires that a record is given up no later than its transaction times out.
     "delivery.timeout.ms": "9000",
-    # So no more records may be queued than can be sent in that time.
+    # No more records may be queued than can be sent in that time, so the queue is smaller than by default.
     "queue.buffering.max.kbytes": "16384",
     # With "rebootstrap", a client that loses its last connection begins anew with the bootstrap servers. It
     # forgets the group's coordinator and waits for it for ever (confluentinc/librdkafka issue 5511).

@@ -90,8 +90,8 @@ class KeyRule:
             raise RoutingError(
                 f"profile '{profile.name}' cannot hash a key that is written: {error}"
             ) from error
-        # Mostly all rows are of one topic: the highest count serves all rows at once. Rows of topics with
-        # other counts are then computed again.
+        # In most batches all rows belong to one topic, so its count, the highest, is right for all rows. Rows
+        # of topics with other counts are then computed again.
         most = int(counts.max(initial=1))
         places = partitions_of(hashes, most, profile.sign)
         for count in np.unique(counts[counts != most]):

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 HOME = "_copartition_kept"
-"""The name of that module in `sys.modules`."""
+"""The name in `sys.modules` of the module that keeps the objects."""
 
 KEPT = 4
 """Number of idle clients of a kind that a process keeps, each with other settings. The oldest goes first."""

@@ -27,7 +27,7 @@ TYPES = {
 }
 """The columns of a record and their Spark types.
 
-They are those of Spark's own Kafka sink, and a timestamp, which that sink lacks.
+These are the columns of Spark's own Kafka sink, and `timestamp`, which that sink lacks.
 """
 
 ARROW_TYPES = {
@@ -41,13 +41,16 @@ ARROW_TYPES = {
 """The same columns with their Arrow types; keys and values are bytes."""
 
 NO_PARTITION = -1
-"""The partition with which librdkafka chooses one itself."""
+"""The partition number with which librdkafka chooses the partition itself."""
 
 NOW = 0
 """The timestamp that librdkafka replaces with the time of the call."""
 
 HELD_BYTES = 16 << 20
-"""At most about so many bytes of rows become records at a time. Spark 4.0 bounds only the number of rows."""
+"""At most about this many bytes of rows become records at a time.
+
+Spark 4.0 bounds only the number of rows.
+"""
 
 
 def check_columns(columns: Mapping[str, str], *, topic: str | None) -> None:
@@ -124,11 +127,11 @@ def records(
             )
         if rule is not None:
             rule.check(columns["key"], partition, limits)
-        # Sorted by partition, which costs librdkafka a third less. If some rows have no partition, all stay
-        # where they are: such a row may go to any partition, and must not overtake the records there.
+        # Rows are sorted by partition, which costs librdkafka a third less. If a row names no partition, no
+        # row is moved: such a row may go to any partition, and must not overtake the records there.
         if named.all() and (partition[1:] < partition[:-1]).any():
-            # The smallest type, because NumPy sorts integers of 16 bits and fewer by radix. The sort is
-            # stable, so the records of a partition keep their order.
+            # The partitions get the smallest type, because NumPy sorts integers of 16 bits and fewer by
+            # radix. The sort is stable, so the records of a partition keep their order.
             order = partition.astype(np.min_scalar_type(partition.max())).argsort(kind="stable")
             partition, which = partition[order], which[order]
             columns = {name: column.take(order) for name, column in columns.items()}

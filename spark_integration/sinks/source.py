@@ -31,8 +31,8 @@ from spark_integration.sinks.options import SinkOptions, read_options
 from spark_integration.sinks.placement import KeyRule, key_rule
 from spark_integration.sinks.records import as_batches, check_columns
 
-# An executor unpickles the writer, and a Connect server the data source, where this package may not be
-# installed. So these modules are pickled by value.
+# Executors unpickle the writer, and a Connect server unpickles the data source. This package may not be
+# installed there, so these modules are pickled by value.
 send_by_value(
     "copartition.kit.words",
     "partitioning.clients",

@@ -386,7 +386,8 @@ class _Run:
             self._fail(batch)
             return
         batch.not_before_ms = self._events.now + self.settings.retry_backoff_ms
-        self._events.at(batch.not_before_ms, lambda: None)  # every event is followed by a chance to send
+        # The event itself does nothing, but after every event the producer tries to send.
+        self._events.at(batch.not_before_ms, lambda: None)
         self._put_back(batch)
 
     def _put_back(self, batch: _Batch) -> None:

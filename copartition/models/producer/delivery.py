@@ -43,7 +43,7 @@ class DeliverySettings:
         check_bounds("retry.backoff.ms", self.retry_backoff_ms, 0, LONG_MAX)
         check_bounds("request.timeout.ms", self.request_timeout_ms, 0, INT_MAX)
         check_bounds("delivery.timeout.ms", self.delivery_timeout_ms, 0, INT_MAX)
-        # What follows are the three conditions of the Java client for idempotence.
+        # The checks below are the three conditions of the Java client for idempotence.
         if not self.enable_idempotence:
             return
         if self.acks != "all":

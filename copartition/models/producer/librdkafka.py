@@ -192,7 +192,8 @@ class _Queue:
         There must be a record left. The time is in milliseconds.
         """
         enough = self._bytes_before[self._gone] + self._settings.batch_size
-        # `last` is the index after the record that makes it enough; beyond the end there is never enough.
+        # `last` is the index after the record that fills the batch. If it is beyond the end, no record fills
+        # it.
         last = min(self._gone + self._settings.batch_num_messages, bisect_left(self._bytes_before, enough))
         lingered = self._times[self._gone] + self._settings.queue_buffering_max_ms
         return min(lingered, self._times[last - 1]) if last <= len(self._times) else lingered
@@ -239,7 +240,8 @@ def _requests(
     sent_ms = served_ms = 0.0
     while waiting:
         ready_ms, number = heapq.heappop(waiting)
-        # One request is made ahead if it may not be sent yet; from then on no record can join it.
+        # A request that may not be sent yet is made all the same, one ahead; from then on no record can join
+        # it.
         made_ms = max(ready_ms, sent_ms)
         rows, size = queues[number].take(made_ms)
         sent_ms = made_ms

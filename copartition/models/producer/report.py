@@ -68,7 +68,7 @@ def remark(trial: Trial, tuning: Tuning) -> str:
     """
     parts = ["best"] if trial == tuning.best else []
     parts += ["default"] if trial == tuning.default else []
-    # A trial that loses records is out, whatever its latency is, so only that is said.
+    # A trial that loses records is ruled out, whatever its latency is, so only the loss is reported.
     if trial.refused:
         parts.append(f"{trial.refused:,} records refused")
     elif not trial.keeps:
@@ -110,7 +110,7 @@ def print_tunings(tunings: Sequence[Tuning], assumed: Sequence[str], console: Co
         assumed: the assumptions of the figures, as sentences.
         console: where to print.
     """
-    from copartition.kit.grid import cell, indent, note, table  # noqa: PLC0415 - JSON does without rich
+    from copartition.kit.grid import cell, indent, note, table  # noqa: PLC0415 - JSON needs no rich
 
     for text in verdicts(tunings):
         console.print(cell(text, "bold"), soft_wrap=True)
@@ -243,7 +243,7 @@ def print_delivery(case: Case, assessment: DeliveryAssessment, console: Console)
         assessment: its result.
         console: where to print.
     """
-    from copartition.kit.grid import cell, indent, note, table  # noqa: PLC0415 - JSON does without rich
+    from copartition.kit.grid import cell, indent, note, table  # noqa: PLC0415 - JSON needs no rich
 
     console.print(cell(delivery_verdict(case, assessment), "bold"), soft_wrap=True)
     shown = table(["", "BATCHES", "%", "RUNS", "MOST IN A RUN"], right=range(1, 5))

@@ -92,8 +92,9 @@ class SharePartition:
         free = self.states.find(AVAILABLE, self._start, self._end + 1)
         fetch = self._end + 1 if free < 0 else free
         last = len(self.states) - 1
-        # No new record is locked beyond the limit. Released records of the range may be delivered again,
-        # because they count already; otherwise a full range with a released record would be blocked forever.
+        # No new record is locked beyond the limit. Released records between the start and the end offset
+        # count towards it already, so they may be delivered again; otherwise a full range with a released
+        # record would be blocked forever.
         wanted = min(most, self._max_locks - self.in_flight)
         if wanted <= 0 and free >= 0:
             wanted, last = min(most, self._end - fetch + 1), self._end

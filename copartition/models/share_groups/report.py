@@ -60,7 +60,7 @@ def _figures(result: ShareResult) -> dict[str, Any]:
 
 def print_share(assessment: ShareAssessment, console: Console) -> None:
     """Print the end of the records, then the lock, the members, and what each special record costs."""
-    from copartition.kit.grid import cell, indent, note, table  # noqa: PLC0415 - JSON does without rich
+    from copartition.kit.grid import cell, indent, note, table  # noqa: PLC0415 - JSON needs no rich
 
     console.print(cell(_conclusion(assessment.result), "bold"), soft_wrap=True)
     for text in _advice(assessment):

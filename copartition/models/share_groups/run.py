@@ -27,7 +27,7 @@ _OUTCOMES = {ACCEPTED: "accepted", REJECTED: "rejected", ARCHIVED: "archived"}
 _AT_LEAST = {"process_ms": 0.0, "restart_ms": 0.0, "round_trip_ms": 0.0, "delivery_limit": 2.0}
 """The least values of some settings; all others must be positive."""
 _WORTH, _POLLS = 0.5, 10
-"""A member helps if it adds at least `_WORTH` of what the first does, with `_POLLS` polls for each."""
+"""A member helps if it adds at least `_WORTH` of what the first does; a trial has `_POLLS` polls a member."""
 
 MOST_MEMBERS = 64
 """The most members with which a group is tried."""
@@ -134,7 +134,7 @@ def _is_time(value: object) -> bool:
 
 
 class SpecialRecord(NamedTuple):
-    """The end of a special record."""
+    """The outcome of a special record."""
 
     offset: int
     deliveries: int
@@ -207,7 +207,8 @@ def members_that_help(group: ShareGroup) -> list[ShareResult]:
         result = simulate_share(group)
         if results and result.per_second - results[-1].per_second < _WORTH * results[0].per_second:
             break
-        # If one member gets no record accepted, more members do as badly, and none of them would be the last.
+        # If one member gets no record accepted, neither do more members, so no number of members is the last
+        # to help.
         if results and not results[0].accepted:
             break
         results.append(result)

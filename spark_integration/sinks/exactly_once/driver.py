@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-import confluent_kafka.admin  # the modules, since their classes cannot be pickled
+import confluent_kafka.admin  # only modules, because their classes cannot be pickled
 
 from copartition.kit.words import first_of
 from partitioning.clients.contact import quiet_client
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _admin_api: Any = confluent_kafka.admin  # its type stubs lack some names
 
 _SLACK_S = 20.0
-"""Seconds to wait for coordinators, beyond the transaction timeout of what a dead driver has left open."""
+"""Seconds to wait for coordinators, beyond the timeout of a transaction that a dead driver has left open."""
 
 
 def look_up(target: Target, admin: AdminClient | None = None) -> Target:
@@ -85,8 +85,9 @@ def prepare(target: Target) -> Target:
     ledger = _ledger(admin, target, target.actual)
     anchor = ledger[0]
     if anchor is None:
-        # A trial transactional producer. If this user may not have transactions, or not so long ones, it is
-        # refused here and not in every task. If an entry exists, the user has had transactions before.
+        # This makes a transactional producer as a trial. If the user has no right to transactions, or asks
+        # for a longer timeout than brokers allow, the error comes here, and not in every task. If the ledger
+        # has an entry, this user's transactions have worked before.
         fence_one(target, 0)
     target = _with_begun(target, ledger)
     tasks = range(min(target.partitions, target.actual))
@@ -96,7 +97,8 @@ def prepare(target: Target) -> Target:
         standing(target, partition, ledger[partition], anchor)
     begins = [partition for partition in tasks if ledger[partition] is None]
     for partition in _ask_while_coordinators_move(target, lambda: with_offsets(admin, target, begins)):
-        # Not `fenced`: a transaction that is open here may be that of a dead task, which will be aborted.
+        # `fenced` is False, because a transaction that is open here may be that of a dead task, which will be
+        # aborted.
         holds = partial(may_hold_records, admin, target, partition, fenced=False)
         check_begins(target, partition, partial(_ask_while_coordinators_move, target, holds))
     # A version whose driver died may be missing in some partitions only. It must be finished before the next.
@@ -122,13 +124,13 @@ def begun_before(target: Target) -> Target:
     if target.partitions == target.actual:
         return target
     admin, known = _admin(target), range(min(target.partitions, target.actual))
-    # Not `stable`: an entry that an open transaction would write does not count, because it may be aborted.
+    # `stable` is False, because an entry in an open transaction does not count: it may still be aborted.
     offsets = _ask_while_coordinators_move(target, lambda: ledger_offsets(admin, target, known, stable=False))
     return _with_begun(target, ledger_entries(target, offsets))
 
 
 def place_for(target: Target) -> int:
-    """For how many partitions the rows have to be placed: as before if this version is there already.
+    """Return the count for which rows have to be placed: the earlier one if this version was begun before.
 
     Errors as of `look_up` and `check_alone`; ExactlyOnceError if the cluster refuses the ledger, or
     somebody else has written to it.
@@ -303,7 +305,8 @@ def _ask_one(target: Target, ask: Callable[[], Mapping[Any, Any]]) -> Any:
         try:
             return future.result(ANSWER_WITHIN_S)
         except TimeoutError:
-            # The broker is busy. As librdkafka's own timeout error it is tried again, and named if it stays.
+            # The broker is busy. As librdkafka's own timeout error, this is tried again, and the message
+            # names it if the broker stays busy.
             timed_out = confluent_kafka.KafkaError(confluent_kafka.KafkaError._TIMED_OUT)
             raise confluent_kafka.KafkaException(timed_out) from None
 

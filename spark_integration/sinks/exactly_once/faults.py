@@ -10,7 +10,7 @@ from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-import confluent_kafka  # the module, since its classes cannot be pickled
+import confluent_kafka  # only the module, because its classes cannot be pickled
 
 from partitioning.clients.contact import connected_metadata, pause
 from partitioning.errors import (
@@ -89,7 +89,7 @@ def call_within(call: Callable[[], Any], within_s: float) -> Any:
         except BaseException as error:  # noqa: BLE001 - it is raised where the call is waited for
             ended.set_exception(error)
 
-    # A daemon thread, because Python waits at its end for every other thread.
+    # The thread is a daemon, because Python waits at its end for every other thread.
     Thread(target=run, daemon=True).start()
     return ended.result(within_s)
 
@@ -114,8 +114,8 @@ def begin(producer: Producer, topic: str) -> int:
             raise confluent_kafka.KafkaException(metadata.topics[topic].error)
         return metadata
 
-    # Metadata first: that makes the connection over which the producer then gets its id without a wait, see
-    # `connected_metadata`.
+    # Metadata is asked for first, because that makes the connection over which the producer then gets its id
+    # without a wait; see `connected_metadata`.
     metadata = connected_metadata(partial(patiently, ask))
     patiently(producer.init_transactions)
     return len(metadata.topics[topic].partitions)
@@ -149,7 +149,7 @@ def is_passing(error: KafkaError) -> bool:
 
 
 def is_fenced(error: KafkaError) -> bool:
-    """Return whether a newer producer took the id over, or brokers aborted a transaction that was too old."""
+    """Return whether a newer producer took over the id, or brokers aborted a transaction for its age."""
     return error.name() in _FENCED
 
 

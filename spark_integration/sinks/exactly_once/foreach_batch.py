@@ -1,4 +1,4 @@
-"""Exactly once in one call, for `foreachBatch` and for a DataFrame that nobody has routed."""
+"""Write exactly once in one call, for `foreachBatch` and for a DataFrame that was not routed before."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -87,7 +87,7 @@ def write_exactly_once(
     }
     if first_version is not None:
         options["txnFirstVersion"] = str(first_version)
-    # The count of 0 is only for asking: `place_for` returns the count for which rows have to be placed.
+    # The count 0 is a stand-in: `place_for` returns the count for which the rows have to be placed.
     count = place_for(target_of(read_options(options, os.environ), 0, None, stream=False))
     if "partition" not in df.columns:
         if "key" not in df.columns:

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-import confluent_kafka  # the module, since its classes cannot be pickled
+import confluent_kafka  # only the module, because its classes cannot be pickled
 
 from partitioning.clients.contact import machine_faults, pause
 from partitioning.clients.ledger import Entry, transactional_id
@@ -143,7 +143,7 @@ def end_half_done(target: Target, partition: int, producer: Producer) -> None:
     # If these two ends differ, a transaction is open in the partition itself, not only in the ledger.
     readable = end_of(admin, target, partition, committed=True)
     if readable == end_of(admin, target, partition, committed=False):
-        # Not `stable`: this is the entry of the last transaction that committed. A stable read would fail
+        # `stable` is False to get the entry of the last transaction that committed. A stable read would fail
         # here, because the half-done transaction is still open in the ledger.
         offsets = patiently(lambda _: ledger_offsets(admin, target, [partition], stable=False))
         if not _holds_just(target, partition, ledger_entries(target, check_readable(offsets))[partition]):
@@ -229,7 +229,7 @@ def _holds_just(target: Target, partition: int, last: Entry | None) -> bool:
             if message is None:
                 return False  # the broker does not answer
             if message.error() is not None:
-                # Fewer than expected if retention or compaction has removed some: then others may hide
-                # among the rest, so the answer is no.
+                # There are fewer records than expected if retention or compaction has removed some. Then
+                # other records may hide among the rest, so the answer is no.
                 return count == expected
     return False

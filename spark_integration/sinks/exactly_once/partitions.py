@@ -8,7 +8,7 @@ from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
-import confluent_kafka.admin  # the modules, since their classes cannot be pickled
+import confluent_kafka.admin  # only modules, because their classes cannot be pickled
 
 from partitioning.clients.contact import committed_offsets, list_offsets, machine_faults
 from partitioning.clients.ledger import Entry, entries, ledger_group
@@ -61,7 +61,8 @@ def kept_clients(target: Target) -> tuple[AdminClient, confluent_kafka.Consumer]
     """
     home = process_store("ledgers")
     with home.setdefault("lock", Lock()):
-        # Taken out and put back, so that the pair used last stands at the end and the oldest one goes first.
+        # The pair is taken out and put back, so that the pair used last stands at the end. The oldest pair is
+        # dropped first.
         clients = home.pop(_of(target), None) or (admin_client(target), committed_reader(target))
         home[_of(target)] = clients
         # The first item of the store is the lock, so the oldest pair is the second one. A client that is

@@ -1,4 +1,4 @@
-"""Describe what is written where, and decide by the ledger whether it may be written."""
+"""Describe the target of an exactly-once write, and decide by the ledger whether it may be written."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Content:
     def digest(self) -> str:
         """Return the digest of the records so far, in hexadecimal; more records may be added after that."""
         whole = sha256()
-        # In the order of names: the order of the dict depends on which columns were hashed first.
+        # The names are sorted, because the order of the dict depends on which columns were hashed first.
         for name in sorted(self._streams):
             whole.update(name.encode() + b"=" + self._streams[name].digest())
         return whole.hexdigest()
@@ -186,7 +186,7 @@ def target_of(
 
 
 def none_of(target: Target, before: int = 0) -> Entry:
-    """Return the entry of a version of which a partition holds nothing; `before` as in `Entry`."""
+    """Return the entry of a version that has no records in a partition; `before` as in `Entry`."""
     return Entry(
         version=target.version,
         records=0,

@@ -27,7 +27,7 @@ from spark_integration.sinks.records import as_batches
 _BATCH_ID = "streaming.sql.batchId"
 """The local property of a task in which Spark passes the number of the micro-batch."""
 
-# Arrow batches reach a stream's writer since Spark 4.1, rows before.
+# Since Spark 4.1 a stream's writer gets Arrow batches; in older versions it gets rows.
 _StreamWriterBase: Any = getattr(datasource, "DataSourceStreamArrowWriter", datasource.DataSourceStreamWriter)
 
 
@@ -45,8 +45,8 @@ class OnceBatchWriter(datasource.DataSourceArrowWriter):
     """
 
     def __init__(self, target: Target) -> None:
-        # Asked in `__init__`, which Spark calls on the driver: an error here fails the query before any task
-        # runs.
+        # The cluster is asked in `__init__`, which Spark calls on the driver: an error here fails the query
+        # before any task runs.
         self._target = prepare(target)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> datasource.WriterCommitMessage:
@@ -81,7 +81,8 @@ class StreamWriter(_StreamWriterBase):  # type: ignore[misc]
             if self._refused is None:
                 self._ask()
         except CopartitionError as error:
-            # Raised later, by the tasks: Spark would report an error raised here as a failure to pickle.
+            # The error is kept for the tasks to raise: if it were raised here, Spark would report a failure
+            # to pickle.
             self._refused = error
         return self.__dict__
 

@@ -14,7 +14,7 @@ from operator import itemgetter
 from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any
 
-import confluent_kafka  # the module, since its classes cannot be pickled
+import confluent_kafka  # only the module, because its classes cannot be pickled
 import numpy as np
 import pyarrow as pa
 
@@ -321,7 +321,8 @@ class _Attempt:
         limit_s = target.longest_transaction_s
         try:
             for call in (lambda within_s: send_offsets([place], group, within_s), end):
-                # First the offsets, then the commit. Either call may never return if a coordinator goes away.
+                # The call with the offsets comes first, then the commit. Either call may never return if a
+                # coordinator goes away.
                 call_within(partial(patiently, call, limit_s), limit_s + SLACK_S)
         except TimeoutError:
             self._stuck = True

@@ -10,7 +10,7 @@ from copartition.reshape.observing import observe_topic
 from copartition.reshape.plan import plan_reshape
 from partitioning.errors import UnknownTopicError
 from tests.support.broker import Kafka
-from tests.support.waiting import GENEROUS_S, wait_until
+from tests.support.waiting import GENEROUS_S, wait_for, wait_until
 
 pytestmark = pytest.mark.broker
 
@@ -65,7 +65,11 @@ def test_transactions_are_seen_while_they_are_open(broker: Kafka, across: bool) 
     during = observe_topic(topic, "target", config)
     writer.abort_transaction(GENEROUS_S)
     write(producer(broker), topic, 5)
-    after = observe_topic(topic, "target", config)
+    # Afterwards its markers show: one, the aborted records, and the second marker. The coordinator writes a
+    # marker when it has already answered that the transaction is aborted.
+    after = wait_for(
+        lambda: observe_topic(topic, "target", config), lambda seen: seen.sample.gaps == 1 + 5 + 1
+    )
 
     [found] = [transaction for transaction in during.transactions if transaction.id == name]
     assert found.topics == tuple(sorted({topic, other} if across else {topic}))
@@ -73,8 +77,6 @@ def test_transactions_are_seen_while_they_are_open(broker: Kafka, across: bool) 
     assert during.audit.coverage.read == 20
     weights = {reason.code: reason.weight for reason in plan_reshape(during, "t", 2, profile="java").reasons}
     assert weights["transactions"] == ("lost" if across else "told")
-    # Afterwards its markers show: one, the aborted records, and the second marker.
-    assert after.sample.gaps == 1 + 5 + 1
     reasons = {reason.code: reason.weight for reason in plan_reshape(after, "t", 2, profile="java").reasons}
     assert reasons["transactions"] == "open"
 
