@@ -155,8 +155,8 @@ class PartitionStates:
         else:
             assert cause is not None, "whoever stops has a reason"
             if kind is TransitionKind.LOSE and self._flow is not None:
-                # When the reader stalled, the flow was notified of a stall. Now the reader is known not to go
-                # on, so the flow is notified of the stop.
+                # When the reader stalled, the flow was notified of a stall. Now it is known that the reader
+                # does not go on, so the flow is notified of a stop.
                 away = self.phase[partitions] == _UNNOTICED
                 if np.count_nonzero(away):
                     self._flow.stops(partitions[away], _some(at_ms, away), committed=committed)
@@ -396,7 +396,8 @@ class PartitionStates:
         Call this before either of the two changes.
         """
         kind = self._cause[partitions] * KINDS + self.phase[partitions]
-        first = int(kind.min(initial=len(self.spent)))  # a run has many causes, these partitions have few
+        # A run has many causes, and these partitions have few. So only the range of their numbers is counted.
+        first = int(kind.min(initial=len(self.spent)))
         spent = np.bincount(kind - first, at_ms - self._since[partitions])
         self.spent[first : first + len(spent)] += spent
 

@@ -168,21 +168,21 @@ class Run:
                 world.note("reassign", topic, racks=[list(of_partition) for of_partition in racks])
                 engine.on_racks(world.partitions.reassign(topic, racks))
             case SlowPoll(consumer=name, for_ms=for_ms) | Stall(consumer=name, for_ms=for_ms):
-                assert isinstance(for_ms, float)  # the agenda has drawn it
+                assert isinstance(for_ms, float)  # the agenda has drawn the length
                 world.note(EVENT_NAMES[type(event)], name, for_ms=for_ms)
                 # A stalled process stands still as a whole; after a slow poll only its application does, and
                 # its heartbeats go on.
                 befall = engine.stall if isinstance(event, Stall) else engine.slow_poll
                 befall(world.number_of(name), now_ms, now_ms + for_ms)
             case SlowNetwork(consumer=name, for_ms=for_ms, network_ms=network_ms):
-                assert isinstance(for_ms, float)  # the agenda has drawn it
+                assert isinstance(for_ms, float)  # the agenda has drawn the length
                 world.note("slow-network", name, for_ms=for_ms, network_ms=network_ms)
                 world.slow_network(world.number_of(name), now_ms + for_ms, network_ms)
             case DuplicateInstance(consumer=name):
                 world.note("duplicate-instance", name)
                 engine.duplicate(world.number_of(name), now_ms)
             case Failover(down_ms=down_ms):
-                assert isinstance(down_ms, float)  # the agenda has drawn it
+                assert isinstance(down_ms, float)  # the agenda has drawn the length
                 world.note("failover", down_ms=down_ms)
                 engine.failover(now_ms, now_ms + down_ms)
 

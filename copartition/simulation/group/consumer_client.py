@@ -69,8 +69,8 @@ class Client:
         # The partitions that it has, and those that the coordinator has assigned to it.
         self.owned = self.assigned = NOTHING
         self.stands_ms: float | None = None  # since when it waits for its first partitions; None: it does not
-        # Its application does not poll until the first; it stands still until the second; it joins at the
-        # third. Each may be past.
+        # The application does not poll before `busy_ms`, the process stands still until `wakes_ms`, and the
+        # join arrives at `joins_ms`. Each of these times may be past.
         self.busy_ms = self.wakes_ms = self.joins_ms = -math.inf
         self.gone = False  # whether the process has ended
         self._life = 0  # the number of its earlier memberships
@@ -78,7 +78,8 @@ class Client:
         self._coordinator = coordinator
         self._timers = timers
         self._costs = world.scenario.costs
-        self._slept_ms = math.inf  # since when it stands still, or stood still last
+        # The time since which the process stands still, or stood still last; infinite: it never did.
+        self._slept_ms = math.inf
         self._beat = DONE  # a heartbeat that is simulated
         self._plans: list[Timer] = []  # timers of what it will do by itself
         self._poll = DONE  # the poll that it waits for
@@ -127,7 +128,7 @@ class Client:
         self._forget_plans()
         ledger.end_process(self.consumer, now_ms)
         if not self._is_member or not coordinator.beats.speaks(self.member):
-            return  # it is no longer a member, or its session is running out already
+            return  # the client is no longer a member, or its session is running out already
         name = self.configured.name
         announced = cleanly and now_ms >= coordinator.down_ms
         tells = announced and self.configured.leaves(classic=self.classic)
@@ -197,7 +198,7 @@ class Client:
 
         If its application is busy, it goes on with records of partitions that other members may read by now.
         """
-        # The client learns of it with its next request, in `lose_commit` or `_hear_error`.
+        # The client learns that it was dropped with its next request, in `lose_commit` or `_hear_error`.
         self._had = rows_of(self.owned)
         self.owned = self.assigned = NOTHING
         if self.busy_ms > self._world.now_ms and not self.gone:
@@ -256,8 +257,8 @@ class Client:
         def answer() -> None:
             if self.gone or life != self._life:
                 return
-            # The coordinator decides now. If this request made its assignor work, it answers only when that
-            # is done.
+            # The coordinator decides now. If this request calls the assignor, the answer comes only when the
+            # assignor is done.
             reply = request()
             answered_ms = max(self._world.now_ms, self._coordinator.busy_ms)
             heard_ms = answered_ms + self._world.network_ms(self.consumer, answered_ms) / 2
@@ -277,7 +278,8 @@ class Client:
             self._timers.at(self.wakes_ms, lambda: self._receive(answer, life, hear))
         elif isinstance(answer, Error):
             self._hear_error(answer)
-        elif self._is_member:  # else it has been dropped since, and will learn of it
+        # Otherwise the client was dropped after its request, and a later answer will say so.
+        elif self._is_member:
             hear(answer)
 
     def _hear(self, answer: Answer) -> None:
@@ -315,7 +317,7 @@ class Client:
             if self.state is to:
                 action(self)
 
-    # What the table has it do.
+    # The methods that `MOVES` calls.
 
     def await_partitions(self) -> None:
         """Record that the partitions of a new assignment now wait only for this client.
@@ -433,7 +435,7 @@ class Client:
         absence = coordinator.speaks(self.member)
         if absence is not None:
             world.ledger.causes[absence] = f"{self.configured.name} stalled"
-        # A heartbeat fell due while it stood still, so it sends one at once.
+        # A heartbeat became due while the process stood still, so it sends one at once.
         if coordinator.beats.next_ms(self.member, self._slept_ms) <= now_ms:
             coordinator.beats.restart(self.member, now_ms)
             self.beat()
@@ -477,7 +479,7 @@ class Client:
         """Let the client leave or fall silent; its application goes on with its batch unaware."""
         now_ms, coordinator, ledger = self._world.now_ms, self._coordinator, self._world.ledger
         name = self.configured.name
-        self._forget_assignment()  # it begins anew when the application polls
+        self._forget_assignment()  # the client joins anew when its application polls
         self._plan(self.busy_ms, partial(self._on, Event.RETURNED))
         self._had = rows_of(self.owned)
         if not self._is_member:

@@ -92,7 +92,7 @@ class GroupMember:
     deadline_ms: float = math.inf
     # At this time a classic member is expelled, unless it has joined again as the coordinator asked.
     join_by_ms: float = math.inf
-    # The static member whose place it took; the reader of this field resets it.
+    # The static member whose place this member took. The code that reads this field sets it back to None.
     replaces: GroupMember | None = None
 
     def move(self, epoch: int) -> None:
@@ -134,14 +134,15 @@ class ConsumerGroup:
     # Members that came or went, or whose topics or target differ from what `assign` was last called with.
     changed: set[int] = field(default_factory=set)
     migrates: bool = False  # whether a member has ever spoken the classic protocol
-    # Members whose next heartbeat may matter; the reader of this field empties it.
+    # Members whose next heartbeat may matter. The code that reads this set empties it.
     news: set[int] = field(default_factory=set)
-    # Topics whose new partitions the coordinator has seen; the reader of this field empties it.
+    # Topics whose new partitions the coordinator has seen. The code that reads this set empties it.
     noticed: set[str] = field(default_factory=set)
     # Subscription (topic names, or a regular expression) -> how many members have it.
     subscriptions: Counter[tuple[str, ...] | str] = field(default_factory=Counter)
-    # Regular expressions that members subscribe to; when they were resolved last; whether a topic was created
-    # since then; and subscribed topics whose change has not raised the epoch yet.
+    # `_patterns`: the regular expressions that members subscribe to. `_resolved_ms`: when they were resolved
+    # last. `_new_topics`: whether a topic was created since then. `_stale`: subscribed topics whose change
+    # has not raised the epoch yet.
     _patterns: set[str] = field(default_factory=set)
     _resolved_ms: float = -math.inf
     _new_topics: bool = False
@@ -406,7 +407,8 @@ class ConsumerGroup:
         if not self.is_reconciled(member):
             self._reconcile(member, owned, now_ms)
         answer = Answer(member.epoch, member.assigned if full or member.assigned != before else None)
-        # This comes after the answer: what it finds only matters to the next heartbeat.
+        # Expressions are resolved only after the answer is made: what they match matters to the next
+        # heartbeat.
         if self._must_resolve() and now_ms > self._resolved_ms + REFRESH_MS:
             self._resolve(now_ms)
         return answer
@@ -449,12 +451,13 @@ class ConsumerGroup:
             owned is None or not member.revoking.isdisjoint(owned)
         ):
             return
-        # First it gives up what it must. Only then does it reach the target's epoch, with the partitions that
-        # are free.
+        # The member first gives up what it must. Only then does it reach the target's epoch, and get the
+        # partitions that are free.
         target = self.targets[member.number]
         kept = member.assigned & target
         lost = member.assigned - target
-        # A member that has none of these has given them up already, or never got them. It goes on at once.
+        # A member that reports none of these partitions has given them up already, or never got them. It goes
+        # on at once.
         if lost and (owned is None or not lost.isdisjoint(owned)):
             member.state = MemberState.UNREVOKED_PARTITIONS
             member.move(member.epoch)
@@ -462,8 +465,8 @@ class ConsumerGroup:
             self._hold(member, kept, lost)
             return
         wanted = target - kept
-        # Its own revoked partitions count as free: it reports that it has none of them, and no other member
-        # holds them.
+        # Partitions that the member itself had to revoke count as free: it reports that it has none of them,
+        # and no other member holds them.
         free = {
             partition for partition in wanted if self.holder[partition] < 0 or partition in member.revoking
         }

@@ -88,8 +88,8 @@ class GroupCoordinator:
         timers: Timers,
         downgrade: Callable[[Reason | None], None],
     ) -> None:
-        # Called when only members of the classic protocol are left, with the reason to rebalance if there is
-        # one.
+        # `downgrade` is called when only members of the classic protocol are left. It gets the reason to
+        # rebalance if there is one.
         self._downgrade = downgrade
         partitions, settings, describe = world.partitions, world.scenario.settings, world.memberships.describe
         self._world = world
@@ -123,7 +123,7 @@ class GroupCoordinator:
         self._sessions: dict[int, tuple[Timer, int]] = {}
         # Member -> the timer that expels it unless it gives up partitions or joins again first.
         self._deadlines: dict[int, Timer] = {}
-        self._watch = DONE, math.inf, -1  # timer, time and member of that heartbeat
+        self._watch = DONE, math.inf, -1  # the next heartbeat that is simulated: its timer, time and member
 
     def has_nothing_for(self, member: int) -> bool:
         """Return whether a member is to have no partitions, as far as that is decided.

@@ -315,7 +315,7 @@ class Leader:
         else:
             self.open(living, cause)
         self._count_pauses(living, owner)
-        # A held decision gives new members nothing, so they count as new again in the next one.
+        # A held decision gives new members nothing, so they must count as new again in the next decision.
         members.carries[rows] |= not answer.held
         step = Step(rows, change, tuple(answer.counts), self.topics(), dict(answer.assignment.transferring))
         return world.note_rebalance(self.generation, started_ms, causes, moved, step)

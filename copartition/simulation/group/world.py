@@ -96,9 +96,8 @@ class World:
         # The second is a dictionary used as an ordered set: a restart puts a consumer at its end.
         self._number: dict[str, int] = {}
         self._running: dict[int, None] = {}
-        self._slow: dict[
-            int, tuple[float, float]
-        ] = {}  # consumers whose network is slow: until when, how slow
+        # Number of a consumer whose network is slow -> (the end of the slow time, `network_ms` until then).
+        self._slow: dict[int, tuple[float, float]] = {}
         self.memberships = Memberships()  # every membership there ever was
         self.log: list[LogEntry] = []
         self.member_pause_ms = 0.0  # pauses of running consumers by the protocol, summed

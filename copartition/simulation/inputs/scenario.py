@@ -163,7 +163,7 @@ class Scenario:
         other = copy(self)
         object.__setattr__(other, "seed", seed)
         object.__setattr__(other, "settled_ms", settled_ms)
-        # Nothing else in a scenario depends on these two; see `check_scenario`.
+        # No other field depends on these two, so only their own values are checked; see `check_scenario`.
         check_fields(other, "$")
         return other
 

@@ -112,7 +112,8 @@ class History:
         self._topics = partitions.topics
         self._first = partitions.first
         self._number = {name: number for number, name in enumerate(partitions.topics)}
-        self._last_consumer = np.full(partitions.total, -1, np.int32)  # of each partition, so far
+        # The last consumer of each partition so far; -1: none.
+        self._last_consumer = np.full(partitions.total, -1, np.int32)
         self._memberships = memberships
         self._steps: list[Step] = []
         self._at = -1  # the step that `_owner` and `_position` show

@@ -20,7 +20,7 @@ class Consumers:
         # At this moment the last row is the only one; rows that are made later are copies of it.
         self.capacity[:] = capacity
         self._who = np.empty(0, np.intp)
-        self._make_room(31)  # enough for most groups
+        self._make_room(31)  # room for consumers 0 to 31, enough for most groups
 
     def enter(self, consumer: Slots, at: Floats) -> None:
         """Begin a round that concerns these consumers, each at its time."""

@@ -121,7 +121,7 @@ class Readers:
         # A transaction commits offsets together with the output made from the records, so never before it.
         self._before = load.commit == "before" and not load.transactions
         self._commits_on_revoke = load.commit_on_revoke or self._before
-        # In thousandths of records, as all amounts.
+        # The size of a batch is in thousandths of records, as all amounts.
         self._batch = load.batch * 1000
         size = len(rate)
         self._born = np.full(size, np.inf)
@@ -419,7 +419,7 @@ class Readers:
             goes_on = self._goes_on(now)
             self._standing[slots[goes_on]] = -1
             consumers.busy[consumer[goes_on]] = True
-            # A commit that became due while it stood still is made at once.
+            # A commit that became due while the consumer stood still is made at once.
             due = consumers.commits[consumer] | (consumers.last_tick(self._interval)[consumer] > stood_since)
             self._uncommitted[slots[goes_on & due]] = 0.0
             gone = (stood >= 0) & ~goes_on
@@ -471,7 +471,7 @@ class Readers:
             self._lose(now.take(stands))
         keys = zip(now.partition.tolist(), now.consumer.tolist(), strict=True)
         left = np.array([self._left.get(key, (np.nan, np.nan)) for key in keys])
-        # It does not go on with partitions that it gave up; these have no entry.
+        # The consumer does not go on with partitions that it gave up; these have no entry.
         has_lost = ~np.isnan(left[:, 0])
         position, uncommitted = left[has_lost].T
         slots, _, at, kind = now.take(has_lost)
