@@ -109,7 +109,7 @@ def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
         # The label goes to the first line of text on which it covers no earlier label.
         row = next((row for row in range(ROWS) if free[row] <= left), None)
         if row is not None:
-            # One letter of space separates it from the next label.
+            # One letter of space separates this label from the next one.
             free[row] = left + width + LETTER
         placed.append(Mark(x, _hint(group), label, left, row))
     return tuple(placed)
@@ -465,7 +465,7 @@ def _chart(
 def _facts(result: SimulationResult, window: Window) -> str:
     """Return in a few words what happened in a stretch of time of a run."""
     _, opens, closes = result.timeline.pauses()
-    # The part of each pause that is in the window; 0 for a pause outside it.
+    # `lasted` is the part of each pause that is in the window; it is 0 for a pause outside the window.
     lasted = np.maximum(0.0, np.minimum(closes, window.end) - np.maximum(opens, window.start))
     rebalances = sum(window.start <= rebalance.started_ms < window.end for rebalance in result.rebalances)
     return (

@@ -169,7 +169,7 @@ def _compare(title: str, columns: Sequence[_Column], console: Console) -> None:
         for whom, texts in texts_by_scenario.items():
             console.print(note(f"{kind}{whom}: {'; '.join(texts)}", ""))
     while columns:
-        # As many columns as fit; a single one is shown even if it is too wide.
+        # Show as many columns as fit; a single column is shown even if it is too wide.
         for end in range(len(columns), 0, -1):
             shown = _comparison(columns[:end])
             if console.measure(shown).maximum + 2 <= console.width:

@@ -62,7 +62,7 @@ class Size:
 
     @property
     def fewest(self) -> int | None:
-        """The lowest number of consumers that fits and whose next number fits, too; None if there is none."""
+        """The lowest number of consumers that fits, as the next higher number does; None if there is none."""
         if not self.finished or not self.trials or not self.trials[-1].fits:
             return None
         # If only the last trial fits, it is the highest number that can be tried and has no next one.
@@ -91,7 +91,8 @@ class Size:
         if self.fewest is None:
             return None
         rates = self.scenario.rates.values()
-        # As many records arrive within the bound. If more than these wait, one of them waits for too long.
+        # `lag` is the number of records that arrive within the bound. If more records wait, the oldest of
+        # them has waited for longer than the bound.
         lag = sum(float(rate.sum()) for rate in rates) * self.max_lag_ms / 1_000
         return {
             "minReplicaCount": self.fewest,
