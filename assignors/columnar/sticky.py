@@ -211,7 +211,7 @@ def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[Ow
     if racks is not None:
         near = ~racks.mismatch(claimant, claims.id)
         claimant, numbers, topics = claimant[near], numbers[near], topics[near]
-    # Sorted by number before topic, so a member that gives partitions up keeps some of every topic.
+    # Rows are sorted by number before topic, so a member that gives partitions up keeps some of every topic.
     member, number, topic = sort_rows(claimant, numbers, topics)
 
     have = np.bincount(member, minlength=members)
