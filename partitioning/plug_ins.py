@@ -176,7 +176,7 @@ def signature_of(factory: Callable[..., object]) -> inspect.Signature | None:
 
 
 def check_config(which: str, signature: inspect.Signature | None, config: dict[str, object]) -> None:
-    """Raise InvalidConfigError, which names those there are, if a factory does not take these settings."""
+    """Raise InvalidConfigError, with the names of all settings, if a factory does not take these settings."""
     try:
         # Settings are bound before the call, so a TypeError inside the factory is not reported as a wrong
         # setting.

@@ -253,7 +253,7 @@ _MEANT = {
     "fnv1a": ("librdkafka-fnv1a",),
     "fnv1a_random": ("librdkafka-fnv1a-random",),
 }
-"""Names that people use of hashes, and of librdkafka's values of `partitioner`."""
+"""Names of hashes, and of librdkafka's values of `partitioner`, that people give in place of a profile."""
 
 
 def _no_profile(name: str) -> UnknownStrategyError:

@@ -234,7 +234,7 @@ def key_serializer(
     """
     if key_type not in KEY_TYPES:
         raise InvalidConfigError(f"no key type {key_type!r}; give one of {', '.join(KEY_TYPES)}")
-    # Both ways: an id that nobody uses is as wrong as one that is missing.
+    # An id that no serializer uses is refused, as is an id that is missing.
     if (schema_id is not None) != (key_type in WITH_REGISTRY):
         raise InvalidConfigError(
             f"{key_type} keys need the schema's number in the registry, or {HEADER!r}"
@@ -339,7 +339,7 @@ def _json_payload(value: Any) -> bytes:
 def _json_alike(value: Any) -> bytes:
     """Return a JSON document that Java's serializer and confluent-kafka's write alike; refuse another one."""
     written = _json_payload(value)
-    # An escape with a letter among its digits: Jackson writes it in capitals, Python in small letters.
+    # `odd` is an escape with a letter among its digits: Jackson writes a capital letter, Python a small one.
     if odd := re.search(rb"(?<!\\)(?:\\\\)*\\u(?:[0-9A-F]*[A-F]|D[89])[0-9A-F]*", written):
         raise InvalidKeyError(
             f"Java's serializer and confluent-kafka's spell {odd[0].decode()} differently: serialize the key "

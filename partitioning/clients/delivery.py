@@ -187,7 +187,8 @@ class Deliveries:
         lost, self._lost = self._lost, 0
         purged, self._purged = self._purged, 0
         why, self._first = [self._first] * bool(self._first), ""
-        # In these cases the purge was not requested by the caller.
+        # If there is a fatal error, or an error that gave the records up, the purge was not requested by the
+        # caller.
         if fatal is not None or given_up is not None:
             lost += purged
         if given_up is not None or (fatal is not None and not outstanding):

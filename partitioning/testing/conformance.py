@@ -47,7 +47,7 @@ def in_time(check: Callable[[], None], limit_s: float) -> None:
         except BaseException as error:  # noqa: BLE001 - it is raised below
             raised.append(error)
 
-    # A daemon: a strategy in an endless loop must not keep the test run from ending.
+    # The thread is a daemon: a strategy in an endless loop must not keep the test run from ending.
     thread = Thread(target=run, daemon=True)
     thread.start()
     thread.join(limit_s)
