@@ -109,8 +109,8 @@ class Run:
                 self.happen(event)
             event_ms, own_ms = agenda.next_ms(), self.engine.next_ms()
             now_ms = min(event_ms, own_ms)
-            # Nothing is left, or what is left lies beyond the end. Without an end the run lasts until the
-            # last partition has caught up, so that its figures include the recovery.
+            # The run ends if nothing is left to happen before its end. A run without `until_ms` lasts until
+            # the last partition has caught up, so that its figures include the recovery.
             if now_ms == math.inf or now_ms > until_ms:
                 world.now_ms = self.at_rest_ms() if scenario.until_ms is None else until_ms
                 self.settle()
@@ -153,8 +153,8 @@ class Run:
                 engine.start(world.start_process(consumer), now_ms)
             case Leave(consumer=name) | Crash(consumer=name):
                 world.note(EVENT_NAMES[type(event)], name)
-                # The process ends before the engine hears of it: whatever the engine asks about running
-                # processes must already leave this one out.
+                # The process ends before the engine is called, because the engine may ask which processes
+                # run, and must not find this one.
                 number = world.number_of(name)
                 world.end_process(number)
                 engine.stop(number, now_ms, cleanly=isinstance(event, Leave))

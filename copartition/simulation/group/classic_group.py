@@ -58,7 +58,7 @@ class ClassicGroup:
         # partitions' pauses. A static member stays in the group, and gets its partitions back when it joins
         # again.
         self._on_expelled = on_expelled
-        self.state = ClassicGroupState.EMPTY  # what the group is doing
+        self.state = ClassicGroupState.EMPTY  # the present state of the group
         self.cause = 0  # the number of the cause of the present rebalance
         self.down_ms = -math.inf  # the coordinator answers no member until then
         # The leader, and its decisions.

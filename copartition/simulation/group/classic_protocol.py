@@ -408,7 +408,7 @@ class ClassicProtocol:
         elif member is None:
             self._group.join(self._describe(consumer, configured), since_ms)
         else:
-            # The process is a new one, so its strategies may differ from those under which the member joined
+            # This is a new process, so its strategies may differ from those under which the member joined
             # first.
             consumers[member] = configured
             self._members.eager[member] = any(speaks_eager(configured, self._world))

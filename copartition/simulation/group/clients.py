@@ -61,14 +61,14 @@ class Profile:
     # Milliseconds from the time at which a process that stood still wakes up to its next request.
     recheck_ms: float = 0
     anyone_sees_growth: bool = False  # any member rejoins for new partitions, not only the leader
-    # Its leader, if it has a rack, rejoins when replicas of its topics move to other racks (KIP-881).
+    # The leader rejoins when replicas of its topics move to other racks, if it has a rack (KIP-881).
     notices_racks: bool = False
     asks_before_assigning: bool = False  # its leader fetches the topics' metadata before it assigns
-    # Its leader refreshes its metadata when it assigns; the next refresh is `metadata.max.age.ms` later.
+    # The leader refreshes its metadata when it assigns; the next refresh is `metadata.max.age.ms` later.
     refreshes_as_it_assigns: bool = False
     mixes_protocols: bool = True  # its strategies may be both eager and cooperative
-    cooperates: bool = True  # speaks the cooperative protocol (KIP-429)
-    # Its leader keeps lost members' partitions for `scheduled.rebalance.max.delay.ms` (KIP-415, cooperative).
+    cooperates: bool = True  # whether it speaks the cooperative protocol (KIP-429)
+    # The leader keeps lost members' partitions for `scheduled.rebalance.max.delay.ms` (KIP-415, cooperative).
     keeps_lost: bool = False
     commits: bool = True  # it commits offsets in its group, which the coordinator takes as a sign of life
     # Milliseconds from the end of the first commit interval after an assignment to the first commit. None:
@@ -134,7 +134,7 @@ PROFILES = {
         joins_in_background=frozenset(RebalanceProtocol),
         cooperates=False,
     ),
-    # This is Java's client without a poll loop.
+    # Connect uses Java's client, without a poll loop.
     "connect": Profile(late_ms=(1.3, 2.4), recheck_ms=100, keeps_lost=True, commits=False),
 }
 """Clients by name, as in `Consumer.client`."""

@@ -48,7 +48,7 @@ class Client:
     `_life` counts the memberships: an answer to a request of an earlier membership is dropped.
     """
 
-    classic: ClassVar[bool] = False  # whether it speaks the classic protocol
+    classic: ClassVar[bool] = False  # whether the client speaks the classic protocol
     first_state: ClassVar[Enum] = _UNSUBSCRIBED  # the state of a process that has not started
 
     def __init__(
@@ -68,7 +68,8 @@ class Client:
         self.state = self.first_state
         # The partitions that it has, and those that the coordinator has assigned to it.
         self.owned = self.assigned = NOTHING
-        self.stands_ms: float | None = None  # since when it waits for its first partitions; None: it does not
+        # The time since which the client waits for its first partitions; None: it does not wait.
+        self.stands_ms: float | None = None
         # The application does not poll before `busy_ms`, the process stands still until `wakes_ms`, and the
         # join arrives at `joins_ms`. Each of these times may be past.
         self.busy_ms = self.wakes_ms = self.joins_ms = -math.inf
@@ -81,10 +82,11 @@ class Client:
         # The time since which the process stands still, or stood still last; infinite: it never did.
         self._slept_ms = math.inf
         self._beat = DONE  # a heartbeat that is simulated
-        self._plans: list[Timer] = []  # timers of what it will do by itself
-        self._poll = DONE  # the poll that it waits for
+        self._plans: list[Timer] = []  # timers of what the process will do by itself
+        self._poll = DONE  # the poll that the client waits for
         self._callbacks = DONE  # the end of the callbacks that run
-        # Kept apart from `owned`: the process goes on with these partitions, while for the group it has none.
+        # `_had` is kept apart from `owned`: the process goes on with these partitions, while for the group
+        # the client has none.
         self._had = rows_of(NOTHING)  # the partitions it had when the coordinator dropped it
 
     def _intervals(self, random: Generator) -> tuple[float, float]:
@@ -462,8 +464,8 @@ class Client:
             polls_ms: the time of its next one.
         """
         overdue_ms = polled_ms + self._settings.max_poll_interval_ms
-        # A client of the classic protocol checks at intervals of its own. One of the consumer protocol leaves
-        # at its first heartbeat after `max.poll.interval.ms`.
+        # A client of the classic protocol checks at intervals of its own. A client of the consumer protocol
+        # leaves at its first heartbeat after `max.poll.interval.ms`.
         if self.classic:
             overdue_ms += float(self._world.random.uniform(0, self._profile.poll_check_ms))
         elif self._profile.leaves_when_late:
@@ -619,8 +621,8 @@ class Client:
         **rows(Event.FOUND, (_UNSUBSCRIBED,), _STABLE),
         **rows(Event.STARTED, (_UNSUBSCRIBED,), _JOINING),
         **rows(Event.ASSIGNED, (_JOINING, _STABLE), _RECONCILING, await_partitions, await_poll),
-        # Only one assignment is worked on at a time. Another one that comes meanwhile waits in `assigned`,
-        # and replaces one that waited before it.
+        # Only one assignment is worked on at a time. Another assignment that comes meanwhile waits in
+        # `assigned`, and replaces one that waited there before.
         **rows(Event.ASSIGNED, (_RECONCILING, _STALE), None, await_partitions),
         **rows(Event.UNCHANGED, (_JOINING,), _STABLE, expect_nothing),
         **rows(Event.UNCHANGED, (_RECONCILING, _STABLE, _STALE), None, expect_nothing),
@@ -630,7 +632,8 @@ class Client:
         # The state changes as the heartbeat is made, before it is sent, as in Kafka.
         **rows(Event.SENT, (_ACKNOWLEDGING,), _STABLE, report),
         **rows(Event.SENT_EARLIER, (_ACKNOWLEDGING,), _RECONCILING, report, await_poll),
-        # What the process would have done is cancelled. It waits for a new poll when it goes on.
+        # What the process would have done is cancelled. The client waits for a new poll when its process goes
+        # on.
         **rows(Event.FROZEN, (_RECONCILING,), None),
         **rows(Event.WOKEN, (_RECONCILING,), None, await_poll),
         **rows(Event.WOKEN, (_JOINING, _STABLE), None),

@@ -43,9 +43,9 @@ class MemberState(Enum):
 
     STABLE = auto()
     UNREVOKED_PARTITIONS = auto()
-    """It has partitions to give up, and has not yet reported to the coordinator that it did."""
+    """The member has partitions to give up, and has not yet reported to the coordinator that it did."""
     UNRELEASED_PARTITIONS = auto()
-    """Some partitions of its target still belong to other members."""
+    """Some partitions of the member's target still belong to other members."""
 
 
 class Error(Enum):
@@ -78,17 +78,18 @@ class GroupMember:
     number: int
     topics: tuple[str, ...] | str  # names, or a regular expression
     instance: int | None = None  # a number in place of its `group.instance.id`
-    # Its `max.poll.interval.ms`: how long it may take to give partitions up.
+    # The member's `max.poll.interval.ms`: how long it may take to give partitions up.
     rebalance_timeout_ms: float = 300_000
-    classic: bool = False  # speaks the classic protocol
+    classic: bool = False  # whether it speaks the classic protocol
     names: bool = False  # whether it names the assignor it wants; else it has no vote
-    epoch: int = 0  # the epoch of the target it was last led towards; `AWAY` for a static member that is away
+    # The epoch of the target that the member was last led towards; `AWAY` for a static member that is away.
+    epoch: int = 0
     previous_epoch: int = 0  # an epoch that it may still report if an answer got lost
-    state: MemberState = MemberState.STABLE  # what it is waiting for
+    state: MemberState = MemberState.STABLE  # the member's next step towards its target
     assigned: frozenset[int] = NOTHING  # its partitions
     revoking: frozenset[int] = NOTHING  # partitions that it must give up and may still have
-    # At this time it is expelled, unless it has given up what is in `revoking` before. A classic member must
-    # also have joined again and sent SyncGroup by then.
+    # At this time the member is expelled, unless it has given up what is in `revoking` before. A classic
+    # member must also have joined again and sent SyncGroup by then.
     deadline_ms: float = math.inf
     # At this time a classic member is expelled, unless it has joined again as the coordinator asked.
     join_by_ms: float = math.inf
@@ -131,7 +132,7 @@ class ConsumerGroup:
     static: dict[int, int] = field(default_factory=dict)  # instance -> its member
     # Topics that each regular expression matched at the coordinator's last look.
     resolved: dict[str, frozenset[str]] = field(default_factory=dict)
-    # Members that came or went, or whose topics or target differ from what `assign` was last called with.
+    # Members that came or went, or whose topics or target have changed since the last call of `assign`.
     changed: set[int] = field(default_factory=set)
     migrates: bool = False  # whether a member has ever spoken the classic protocol
     # Members whose next heartbeat may matter. The code that reads this set empties it.
@@ -376,8 +377,8 @@ class ConsumerGroup:
         self.target[list(mine)] = member.number
         for partition in before.assigned | before.revoking:
             self.holder[partition] = member.number
-        # These are set without `_hold`, because the partitions go from one id of a member to another, and are
-        # never free.
+        # These fields are set without `_hold`, because the partitions go from one id of a member to another,
+        # and are never free.
         member.assigned, member.revoking, member.state = before.assigned, before.revoking, before.state
         # `Targets` uses this to find the target that the new id takes over.
         member.replaces = before

@@ -46,10 +46,10 @@ class MemberClient(Protocol):
 
     classic: ClassVar[bool]  # whether it speaks the classic protocol
     consumer: int  # the number of its consumer
-    configured: Consumer  # that consumer as it was when it joined
+    configured: Consumer  # the consumer as it was configured when it joined
     member: int  # its membership
     every_ms: float  # the interval between its heartbeats, lateness included
-    session_ms: float  # it is dropped after this long without a heartbeat
+    session_ms: float  # the coordinator drops the client after this long without a heartbeat
     owned: frozenset[int]  # the partitions it has
     assigned: frozenset[int]  # the partitions that the coordinator sent last
     gone: bool  # whether its process has ended
@@ -352,7 +352,7 @@ class GroupCoordinator:
         group.adopt(members, generation)
         self._epoch = group.epoch
 
-    # What follows from requests.
+    # The effects of requests on timers, targets and heartbeats.
 
     def _follow(self, text: str, cause: int | None, member: int, *, certain: bool = True) -> None:
         """Record why a request moved the group, lead members to a new target, and set timers.

@@ -209,14 +209,15 @@ class _Filling:
         self._size = size
         self._start = size.cumsum() - size
         first = self._start[self.group]
-        self.place = np.arange(len(group)) - first  # its place in its group
-        self.sharers = size[self.group] - self.place  # how many are not drained before it
+        self.place = np.arange(len(group)) - first  # the place of each partition in its group
+        self.sharers = size[self.group] - self.place  # partitions of its group not drained before it
         # The backlog of the partitions drained before it.
         self.spent = spent[self.group] + _before(self.behind, first)
         # The capacity that the rates of these partitions leave.
         self.free = free[self.group] - _before(self.rate, first)
         need = self.spent + self.sharers * self.behind
-        # The time at which it is drained if the others are drained in this order.
+        # The time at which each partition is drained if the partitions of its group are drained in this
+        # order.
         self.times = quotient(need, self.free - self.sharers * self.rate, rounding[self.order])
 
     @classmethod
@@ -395,7 +396,8 @@ class PartitionCurves:
         capacity = self.capacity[consumer]
         assert (capacity < np.inf).all(), "whoever processes everything at once never waits"
         lasted, groups = until - since, int(number.max(initial=0)) + 1
-        # These are sums over all partitions that the same consumer read during the same stretch.
+        # `whole` and `coming` are sums over all partitions that the same consumer read during the same
+        # stretch.
         whole, coming = np.bincount(number, behind, groups)[number], np.bincount(number, rate, groups)[number]
         before = np.where(consumer < 0, lasted, (whole - behind) / capacity)
         # The oldest record of a partition has waited for as long as it took the present backlog to come.

@@ -28,15 +28,15 @@ from copartition.simulation.records.outages import Floats, Outages, Slots
 
 # What happens to a partition. These are plain numbers, because columns hold them.
 GIVEN_UP: Final = 0
-"""Its reader gives it up, and could commit before."""
+"""The partition's reader gives it up, and could commit before."""
 DROPPED: Final = 1
-"""Its reader is gone, or has lost it without knowing."""
+"""The partition's reader is gone, or has lost the partition without knowing."""
 STALLED: Final = 2
-"""Its reader stands still and may go on where it was."""
+"""The partition's reader stands still, and may go on where it was."""
 READ: Final = 3
-"""A consumer reads it."""
+"""A consumer reads the partition."""
 HAUNTED: Final = 4
-"""A consumer that has lost it wakes up. The zombie with index n in `Readers._zombies` has HAUNTED + n."""
+"""A zombie of the partition wakes up; the zombie with index n in `Readers._zombies` has HAUNTED + n."""
 
 
 class Round(NamedTuple):
@@ -314,8 +314,8 @@ class Readers:
             passed = (consumers.now - consumers.clock)[reader] % cycle
             speed = speed_at(elapsed, rate, reader, drained, capacity)
             return np.where(commits, 0.0, -np.minimum(after, speed * (cycle - passed)))
-        # If a commit lies in this stretch, only what was processed since is uncommitted; else all of the
-        # stretch is added.
+        # If a commit lies in this stretch, only the amount processed after it is uncommitted. Otherwise the
+        # amount of the whole stretch is added.
         tick = consumers.last_tick(self._interval)[reader] - self._since[slots]
         passed = tick > 0
         at_tick = behind_at(np.where(passed, tick, elapsed), *sharing)
