@@ -88,7 +88,7 @@ def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
         window: the time that is shown; events outside it have no mark.
     """
     groups: list[list[LogEntry]] = []
-    # This start value makes the first event open a group, even an event at the left border.
+    # This start value makes the first event open a group, even if the event is at the left border.
     beginning = -_NEAR
     for entry in happened:
         if not window.start <= entry.at_ms <= window.end:
@@ -176,7 +176,9 @@ def reading(timeline: Timeline, born: NDArray[np.float64], window: Window, heigh
 
     def share(at: NDArray[np.float64]) -> NDArray[np.float64]:
         started, ended, existing = (np.searchsorted(times, at, "right") for times in (opens, closes, births))
-        # The pauses that have begun minus those that have ended; sorted times need no pairs.
+        # The number of open pauses is the number of pauses that have begun minus the number that have ended.
+        # Both columns are sorted by themselves, because it does not matter which end belongs to which
+        # beginning.
         return 1 - (started - ended) / np.maximum(existing, 1)
 
     # The share falls only when a pause begins. So the lowest share in a pixel is that at its beginning, or at
@@ -359,7 +361,7 @@ def busiest_disturbance(results: Sequence[SimulationResult]) -> Window | None:
     moments = np.unique([at for result in results for at in _beginnings(events(result.log))])
     if not len(moments):
         return None
-    # Index 0 is for what comes before the first event, and is never chosen.
+    # Index 0 stands for the time before the first event, and is never chosen.
     stopped = np.zeros(len(moments) + 1)
     for result in results:
         _, opens, closes = result.timeline.pauses()

@@ -146,8 +146,8 @@ class Episode:
             A scenario whose first event comes at 0 ms.
         """
         random = np.random.default_rng(seed)
-        # A look takes some time, so drawn times of two looks may be in the wrong order. Their order is known:
-        # each time is at least the one before.
+        # Looks take some time, so times drawn for two looks may be in the wrong order. The order of looks is
+        # known, so each time becomes at least the one before.
         drawn = np.maximum.accumulate([_drawn_ms(step.step, random) for step in self.steps]).tolist()
         at_ms = dict(enumerate(drawn, self.first))
         causes = self.causes
@@ -411,7 +411,7 @@ def replay_record(
         assumed |= dict.fromkeys(planned.assumed)
         compared.append(_compare(episode, planned, strategy, changes, seeds))
     settings = with_settings(Scenario((Topic("any", 1),), ()), changes).settings
-    # A strategy without protocols is one of KIP-848, which the broker runs.
+    # A strategy without rebalance protocols is a strategy of the broker (KIP-848).
     from_looks = _assumptions(compared, settings, len(seeds), consumer=not get_assignor(strategy).protocols)
     return Replay(
         steps[settled[0]].state.name,

@@ -163,7 +163,7 @@ def _compare(title: str, columns: Sequence[_Column], console: Console) -> None:
         console: where to print; its width decides how many columns stand side by side.
     """
     console.print(cell(title, "bold"))
-    # What the user needs in order to read the figures comes before the table.
+    # Questions and other texts that explain the figures come before the table.
     for kind in PURPOSES:
         texts_by_scenario = _by_scenario(columns, partial(_purpose, kind))
         for whom, texts in texts_by_scenario.items():

@@ -102,7 +102,7 @@ def _conclusion(answer: Size) -> str:
 
 def _row(trial: SizeTrial) -> tuple[Any, ...]:
     """Return the cells of a trial; a number of consumers that fits is green."""
-    # Infinite times are those of partitions that never catch up.
+    # A time is infinite if a partition never catches up.
     wait = "no end" if trial.lag_ms == inf else duration(trial.lag_ms)
     recovery = "never" if trial.recovery_ms == inf else duration(trial.recovery_ms)
     style = "green" if trial.fits else ""
