@@ -152,7 +152,8 @@ class Audiences:
 
 def distinct_lists(lists: Sequence[Sequence[str]]) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
     """Return the distinct lists in the order of their first appearance, and for each list its index there."""
-    # Often all lists are equal or even one object. Comparing them costs less than hashing each of them.
+    # Often all lists are equal, or even one object. To compare the lists costs less than to hash each of
+    # them.
     if lists and lists.count(lists[0]) == len(lists):
         return [tuple(lists[0])], np.zeros(len(lists), np.intp)
     # Members can share one list object, so each object is examined once.

@@ -83,7 +83,7 @@ class MemberAssignmentBalancer:
         if self._next_most_loaded_member < self._most_loaded_range_start:
             is_empty = self._most_loaded_range_end <= self._most_loaded_range_start
             if is_empty and self._most_loaded_range_start > 0:
-                # All members of the range were excluded. Continue with the next ones, whatever their size.
+                # All members of the range were excluded. Continue with the next members, whatever their size.
                 self._most_loaded_range_partition_count = self._size_at(self._most_loaded_range_start - 1)
             else:
                 self._most_loaded_range_partition_count -= 1
