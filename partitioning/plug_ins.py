@@ -101,7 +101,7 @@ class PlugIns(Generic[S]):
             BrokenPluginError: the plug-in cannot be loaded, fails, or does not make a strategy.
         """
         which = f"{self.kind} {name!r}"
-        # A strategy that was registered in this process has precedence over installed ones.
+        # A strategy that was registered in this process has precedence over installed strategies.
         factory = self._registered.get(name) or self._load(name, self._installed[name])
         check_config(which, signature_of(factory), config)
         try:

@@ -24,7 +24,8 @@ class Rule(NamedTuple):
     sign: SignRule
 
 
-# It has no slots: PySpark 3.5 sends the table to executors by value, and loses the slots of a dataclass.
+# `Profile` has no slots: PySpark 3.5 sends the table to executors by value, and loses the slots of a
+# dataclass.
 @dataclass(frozen=True)
 class Profile:
     """Describes how one client, in one configuration, places a keyed record.

@@ -127,7 +127,7 @@ class Deliveries:
             return call(seconds) or 0
         except (confluent_kafka.KafkaException, SystemError) as error:
             fatal = _fatal_in(error)
-            # The first fatal error has the reason. Later ones only say that there was one.
+            # The first fatal error has the reason. Later fatal errors only say that there was one before.
             self.fatal = self.fatal or fatal
             return 0
 
@@ -289,8 +289,8 @@ def time_setting(config: Mapping[str, Any], name: str, default: int, most: int, 
         InvalidConfigError: the value is not a whole number, or out of bounds.
     """
     text = str(config.get(name, default)).strip()
-    # Python's `int` accepts 1_000, of which librdkafka would read only the 1. A text that is not a number
-    # becomes a number out of bounds, so both faults have the same message.
+    # Python's `int` accepts 1_000, but librdkafka would read only the 1. A text that is not a number becomes
+    # a number out of bounds, so both faults have the same message.
     number = int(text) if re.fullmatch("-?[0-9]{1,10}", text) else least - 1
     if not least <= number <= most:
         raise InvalidConfigError(f"{name!r} is {text[:40]!r}; give milliseconds, {least} to {most}")

@@ -145,7 +145,7 @@ class HashTable(Generic[H]):
                 "System.identityHashCode there, which no two runs of a JVM have alike; change the names"
             )
         bins = self._bins
-        # Java visits every bin. If most bins are empty, it is faster to sort those that are not.
+        # Java visits every bin. If most bins are empty, it is faster to sort the bins that have keys.
         for index in range(self._length) if self._length < 4 * len(bins) else sorted(bins):
             yield from bins.get(index, ())
 

@@ -194,7 +194,7 @@ def _find_crowded(bucket: NDArray[np.integer], starts: NDArray[np.integer], most
         most: number of keys that a bin may have.
     """
     crowded = np.zeros(len(starts), np.bool_)
-    # As rows are sorted by bin, a row and the one `most` places later are in the same bin only if all rows
+    # Rows are sorted by bin. So a row and the row `most` places later are in the same bin only if all rows
     # between them are, too.
     together = (bucket[most:] == bucket[:-most]).nonzero()[0]
     if len(together):

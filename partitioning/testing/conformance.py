@@ -96,8 +96,8 @@ OTHERWISE_ELSEWHERE = "a process with another hash seed answers otherwise"
 LONG = 70_000
 """The bytes of the longest key: more than an unsigned 16-bit length can hold."""
 
-# This runs in another process with another hash seed, in which a strategy that iterates over a set gives
-# other answers.
+# This script runs in another process with another hash seed, in which a strategy that iterates over a set
+# gives other answers.
 _ELSEWHERE = """
 import pickle, sys
 factory, keys, layout = pickle.load(sys.stdin.buffer)

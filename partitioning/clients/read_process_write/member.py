@@ -39,7 +39,7 @@ class LoopMember:
         self._next: dict[tuple[str, int], int] = {}
         self._first: dict[tuple[str, int], int] = {}
         # librdkafka calls these callbacks only in poll() and close(), so never while a transaction is open.
-        # It assigns and revokes the partitions itself, eagerly or cooperatively.
+        # librdkafka itself assigns and revokes the partitions, eagerly or cooperatively.
         consumer.subscribe(
             [*topics], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_revoke
         )
