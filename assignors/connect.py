@@ -168,7 +168,7 @@ class _Round:
         self._last_completed = group.generation
         self._memory = memory
         self._configured = _configured_tasks(group)
-        # Quirk: unless they are sorted, workers are in the order of a HashMap of their ids.
+        # Quirk: unless a step sorts the workers, they are in the order of a HashMap of their ids.
         members = members_by_id(group).values()
         self._before = {member.id: _as_sent(_reported_tasks(member)) for member in members}
         self._workers = [_Worker(name) for name in HashSet(self._before, capacity=DEFAULT_LENGTH)]

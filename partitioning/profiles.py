@@ -221,7 +221,7 @@ def near_names(name: str, names: Collection[str]) -> list[str]:
     """
     # A name that differs in case or punctuation only is the same one.
     same = [other for other in names if letters_of(other) == letters_of(name)]
-    # If a short name has two letters more or less, it is the name of something else.
+    # A short name with two letters more or less is the name of something else.
     letters = 1 if len(name) < 8 else 2
     alike = [
         other

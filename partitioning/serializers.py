@@ -84,7 +84,7 @@ def integer_key(value: object, *, size: int = 4) -> bytes:
         InvalidKeyError: it is no integer, or does not fit.
     """
     bound = 1 << 8 * size - 1
-    # A bool is an int in Python, and in no serializer.
+    # Python counts a bool as an int, but no serializer does.
     if not isinstance(value, int) or isinstance(value, bool) or not -bound <= value < bound:
         raise InvalidKeyError(f"{value!r:.60} is no integer of {size} bytes: {-bound} to {bound - 1}")
     return value.to_bytes(size, "big", signed=True)
@@ -438,7 +438,7 @@ _PLAIN: dict[str, tuple[Callable[[str], Any], Callable[[Any], bytes]]] = {
 WITH_REGISTRY = ("avro", "protobuf", "jsonschema")
 """Types that a schema registry's serializers write."""
 _WITH_SCHEMA = ("avro", "protobuf")
-"""Types whose bytes follow from a schema; those of "jsonschema" are its JSON, whatever the schema says."""
+"""Types whose bytes follow from a schema; the bytes of "jsonschema" are JSON, whatever the schema says."""
 
 KEY_TYPES = (*_PLAIN, *WITH_REGISTRY)
 """Every type that `key_serializer` takes.

@@ -170,7 +170,7 @@ class OptimalAssignor(EagerMemory, _Optimal):
     name: ClassVar[str] = "optimal"
 
     def _decide(self, group: Group) -> OwnerDecision:
-        """Return a decision without waiting partitions: eager members revoke all before they join."""
+        """Return a decision in which no partition waits: eager members revoke all before they join."""
         reading = read_group(group, recall_user_data(group.members))
         owner = self._owners(group, reading)
         return OwnerDecision(reading, owner, np.zeros(len(owner), np.bool_))

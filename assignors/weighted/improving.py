@@ -195,7 +195,7 @@ class _Search:
 
         Takers are tried in batches, those with the lowest ratios first. The first batch with a step decides.
         """
-        # `own` are partitions of the fullest member; `others` are the members that may get at least one.
+        # `own` are partitions of the fullest member. `others` are members that may get at least one of them.
         own = _some(self._own(giver), most)
         kinds = np.logical_or.reduce(self._problem.reads[:, np.unique(self._topic[own])], axis=1)
         open_to = kinds[self._kind]

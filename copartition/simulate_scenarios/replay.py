@@ -128,8 +128,8 @@ class Episode:
         # -1 means no owner. It stands for new partitions, for free ones, and for partitions whose owner has
         # left or has a new id.
         member = [place.get(had.get(partition) or "", -1) for partition in state.places]
-        # The state tells `plan` that the group is in a rebalance, so that it does not compute which moves the
-        # group's own assignor would make without one.
+        # The state tells `plan` that the group is in a rebalance. Otherwise `plan` would compute which moves
+        # the group's own assignor would make without a rebalance.
         rebalancing = replace(state, member=np.array(member, np.int32), status="PreparingRebalance")
         return plan(rebalancing, assignor)
 

@@ -82,7 +82,7 @@ def _rows_to_show(answer: Size) -> Sequence[SizeTrial]:
     """
     if answer.fewest is not None:
         return answer.trials[-_SHOWN:]
-    # Nothing fits, so the trial with the shortest wait tells most.
+    # No trial fits, so those with the shortest wait are shown: they came nearest.
     return sorted(answer.trials, key=lambda trial: (trial.lag_ms, trial.consumers))[:_SHOWN]
 
 

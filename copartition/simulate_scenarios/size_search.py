@@ -153,7 +153,7 @@ def size_trials(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Iterat
     # Invariant: for each number below `lowest`, either it or the next number is known not to fit.
     lowest = numbers.start
     while lowest in numbers:
-        # The higher of the two is tried first: if it does not fit, both are ruled out.
+        # The higher of the two numbers is tried first: if it does not fit, both are ruled out.
         consumers = next(number for number in (min(lowest + 1, last), lowest) if number not in fits)
         trial = size_trial(with_consumers(scenario, consumers), max_lag_ms, seeds)
         yield trial
@@ -209,7 +209,7 @@ def with_consumers(scenario: Scenario, consumers: int) -> Scenario:
 
 
 def _names_in_events(scenario: Scenario) -> set[str]:
-    """Return the names of consumers at the start that events name, which must stay for that reason."""
+    """Return the consumers at the start that an event names; a smaller group must keep them."""
     names = {event.consumer for event in scenario.events if isinstance(event, ByName)}
     return names.intersection(consumer.name for consumer in scenario.consumers)
 

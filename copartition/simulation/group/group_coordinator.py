@@ -114,8 +114,8 @@ class GroupCoordinator:
         self.beats = Beats()  # when members send heartbeats
         self.epochs = Epochs(world, self.group, self.beats, timers)  # the rebalances
         self.clients: dict[int, MemberClient] = {}  # the client of each member
-        self.down_ms = 0.0  # it answers no member until then
-        self.busy_ms = 0.0  # its assignor is at work until then
+        self.down_ms = 0.0  # the coordinator answers no member until then
+        self.busy_ms = 0.0  # the coordinator's assignor is at work until then
         # Whether the present request has called the assignor; `_follow` resets it.
         self._computed = False
         self._epoch = self.group.epoch

@@ -90,7 +90,7 @@ class World:
         self.varied = False  # whether a consumer has strategies of its own
         # The rebalance protocols of each strategy looked up so far; a look-up makes an assignor.
         self._protocols: dict[str, frozenset[RebalanceProtocol]] = {}
-        # The different subscriptions, each with one consumer that has it.
+        # Distinct subscription -> one consumer that has it.
         self.subscriptions: dict[tuple[tuple[str, ...] | None, str | None], Consumer] = {}
         # `_number` has the number of each consumer by name. `_running` has the numbers of running consumers,
         # in the order of their starts: it is a dictionary used as an ordered set, and a restart puts a

@@ -139,7 +139,7 @@ class Scenario:
         later = [event for event in self.events if isinstance(event, Create)]
         first = {event.topic: event.partitions for event in reversed(later)}
         # The number of partitions that a topic has at the start or when it is created: `Load.rate` is the
-        # mean over these.
+        # mean over these partitions.
         first |= {topic.name: topic.partitions for topic in self.topics}
         return {name: load.rates_of(name, most, first[name]) for name, most in topic_counts(self).items()}
 
