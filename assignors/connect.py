@@ -130,7 +130,7 @@ class _Worker:
     tasks: dict[TaskId, None] = field(default_factory=dict)
 
     def part(self, *, instances: bool) -> dict[TaskId, None]:
-        """Return its connectors if `instances` is True, else its tasks."""
+        """Return the worker's connectors if `instances` is True, else its tasks."""
         return self.connectors if instances else self.tasks
 
     def run(self, what: Iterable[TaskId]) -> None:
@@ -144,7 +144,7 @@ class _Worker:
             self.part(instances=unit.number == INSTANCE).pop(unit, None)
 
     def all(self) -> list[TaskId]:
-        """Return all connectors and tasks that it runs, connectors first."""
+        """Return all connectors and tasks that the worker runs, connectors first."""
         return [*self.connectors, *self.tasks]
 
 
@@ -168,7 +168,7 @@ class _Round:
         self._last_completed = group.generation
         self._memory = memory
         self._configured = _configured_tasks(group)
-        # Quirk: unless they are sorted, workers are in the order of a HashMap of their ids.
+        # Quirk: unless a step sorts the workers, they are in the order of a HashMap of their ids.
         members = members_by_id(group).values()
         self._before = {member.id: _as_sent(_reported_tasks(member)) for member in members}
         self._workers = [_Worker(name) for name in HashSet(self._before, capacity=DEFAULT_LENGTH)]
@@ -187,7 +187,8 @@ class _Round:
         if memory.previous_generation != self._last_completed:
             previous = frozenset()
 
-        # 2. If a worker still runs what it was told to stop, the running ones replace the remembered ones.
+        # 2. If a worker still runs what it was told to stop, what runs now replaces the leader's memory of
+        # the last assignment.
         if memory.previous_revocation & active:
             previous = frozenset(active)
 
@@ -195,29 +196,29 @@ class _Round:
         deleted = previous.difference(self._configured)
         holders = Counter(chain.from_iterable(dict.fromkeys(held) for held in self._before.values()))
         duplicated = {unit for unit, count in holders.items() if count > 1}
-        # Lost ones ran before, and no worker reports them. Created ones have never run, as far as the leader
-        # knows.
+        # Lost connectors and tasks ran before, and no worker reports them. Created ones have never run, as
+        # far as the leader knows.
         lost = [unit for unit in self._configured if unit in previous and unit not in active]
         created = [unit for unit in self._configured if unit not in previous and unit not in active]
 
-        # 4. Stop deleted ones. Stop those that run twice on all of their workers.
+        # 4. Stop deleted connectors and tasks. Stop those that run twice on all of their workers.
         for unwanted in (deleted, duplicated):
             for worker in self._workers:
                 self._revoke(worker, _in_hash_set_order(worker.all(), unwanted))
         for worker in self._workers:
             worker.stop(self._revoked[worker.id])
 
-        # 5. Decide whether lost ones are assigned now or wait for their worker.
+        # 5. Decide whether lost connectors and tasks are assigned now or wait for their worker.
         to_reassign = self._handle_lost_assignments(lost)
 
-        # 6. Take some from workers with too many, unless a delay is running: moves during a delay would have
-        # to be undone when the lost worker returns.
+        # 6. Take connectors and tasks from workers that have too many, unless a delay is running: moves
+        # during a delay would have to be undone when the lost worker returns.
         if self._memory.delay_ms == 0:
             self._balance()
         else:
             self._memory = replace(self._memory, revoked_in_previous=False)
 
-        # 7. Give new ones, then lost ones, to the workers with the fewest.
+        # 7. Give new connectors and tasks, then lost ones, to the workers with the fewest.
         to_assign = [*created, *to_reassign]
         _fill(self._workers, to_assign, instances=True)
         _fill(self._workers, to_assign, instances=False)
@@ -228,20 +229,21 @@ class _Round:
         self._revoked[worker.id].update(dict.fromkeys(what))
 
     def _handle_lost_assignments(self, lost: list[TaskId]) -> list[TaskId]:
-        """Step 5: return the lost ones that are assigned as if they were new (`handleLostAssignments`)."""
+        """Step 5: return the lost connectors and tasks to assign as new ones (`handleLostAssignments`)."""
         memory = self._memory
         if not lost and not memory.revoked_in_previous:
             self._reset_delay()
             return []
-        # 0: nothing is scheduled, so these have been lost just now.
+        # A time of 0 means that no delay is running, so the connectors and tasks have been lost just now.
         scheduled_ms = memory.scheduled_rebalance_ms
         is_complete = memory.previous_members <= self._before.keys()
         if (scheduled_ms <= 0 and is_complete) or self._max_delay_ms == 0:
-            # No worker left, so one did not get its last answer; or the delay is 0, so lost ones never wait
-            # (KAFKA-15693). Quirk: the delay of the last answer stays.
+            # If no worker has left, a worker did not get its last answer. If the delay is 0, lost connectors
+            # and tasks never wait (KAFKA-15693). In both cases they are assigned now. Quirk: the delay of the
+            # last answer stays.
             return lost
-        # The delay is over. Workers that joined meanwhile get the lost ones; without such workers all share
-        # them.
+        # The delay is over. Workers that joined meanwhile get the lost connectors and tasks; without such
+        # workers, all workers share them.
         if 0 < scheduled_ms <= self._now_ms:
             by_id = {worker.id: worker for worker in self._workers}
             candidates = [by_id[name] for name in memory.candidates if name in by_id]
@@ -435,7 +437,7 @@ def _fill(workers: list[_Worker], what: Iterable[TaskId], *, instances: bool) ->
 
 
 def _backoff_ms(attempts: int, max_delay_ms: int) -> int:
-    """Return the pause of `ExponentialBackoff(1, 40, maxDelay, 0)`: 40 ms, 1.6 s, 64 s, then the most."""
+    """Return the pause of `ExponentialBackoff(1, 40, maxDelay, 0)`: 40 ms, 1.6 s, 64 s, then the maximum."""
     if max_delay_ms == 0:
         return 0
     most = math.log(max_delay_ms) / math.log(BACKOFF_FACTOR) if max_delay_ms > 1 else 0.0

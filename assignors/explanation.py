@@ -78,7 +78,8 @@ class Explanation:
         """The reason why another member lost the partition, if there is one; else `reason`."""
         if self.reason not in {Reason.FILLED, Reason.NEAR, Reason.UNDONE}:
             return self.reason
-        # A step by which the owner itself lost the partition is not the cause, because it got it back.
+        # A step by which the owner itself lost the partition is not the cause, because the owner got the
+        # partition back.
         freed = (step for step in self._losses() if step.reason in _FREED and step.member != self.owner)
         return next((step.reason for step in freed), self.reason)
 
@@ -212,9 +213,9 @@ class Explainer:
         decided, steps_of = self._decision
         steps = tuple(steps_of.get(partition, ()))
         fresh_receiver = decided.transferring.get(partition)
-        # If the answer differs, another leader made the assignment, or one with a memory, and its steps are
-        # not known. A receiver of None is no difference, because a live group does not tell who waits for
-        # what.
+        # If the answer differs, another leader made the assignment, or a leader with a memory, so the steps
+        # are not known. A receiver of None is no difference, because a live group does not show which member
+        # waits for a partition.
         if decided.owner_of(partition) != owner or receiver not in {None, fresh_receiver}:
             return self._explanation(partition, Reason.NOT_TOLD, receiver or owner, steps)
         owner = fresh_receiver or owner
@@ -248,7 +249,7 @@ class Explainer:
             assignment = call_plug_in(f"assignor {leader.name!r}", leader.assign_recorded, group, record)
             for partition, steps in recorded.items():
                 before = steps_of.get(partition)
-                # Steps of follow-up rebalances continue those of the first: the first ones say why the
+                # Steps of follow-up rebalances continue the steps of the first rebalance, which say why the
                 # partition left its old owner.
                 steps_of[partition] = steps if before is None else _continue_steps(before, steps)
             return assignment

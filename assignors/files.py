@@ -15,7 +15,7 @@ from typing import BinaryIO
 from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_FILE_BYTES
 
-_MARKS = {  # UTF-32 first: its mark begins with that of UTF-16
+_MARKS = {  # UTF-32 comes first, because its mark begins with that of UTF-16
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF8: "utf-8-sig",

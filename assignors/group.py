@@ -311,7 +311,7 @@ class Group:
             owner = np.array([place[member_id] for member_id in listed], np.int32)[owner]
         if leave:
             stays = ~np.fromiter(map(set(leave).__contains__, ids), np.bool_, len(ids))
-            # A member's new index is the number of members before it that stay. One that leaves has -1.
+            # A member's new index is the number of members before it that stay. A member that leaves has -1.
             owner = np.where(stays, stays.cumsum(dtype=np.int32) - 1, -1)[owner]
             who = [*compress(who, stays)]
             columns = {name: tuple(compress(column, stays)) for name, column in columns.items()}

@@ -119,7 +119,7 @@ class Assignor(Protocol):
 
     @property
     def protocols(self) -> frozenset[RebalanceProtocol]:
-        """The rebalance protocols it can take part in."""
+        """The rebalance protocols in which the assignor can take part."""
 
     def assign(self, group: Group) -> Assignment:
         """Return the assignment of a group; every member of the group is in it."""

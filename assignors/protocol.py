@@ -115,7 +115,7 @@ class FieldWriter:
     def int32(self, value: int) -> None:
         """Write a signed 32-bit number."""
         try:
-            # struct packs True as 1; None makes it fail as it does for a text.
+            # struct would pack True as 1. With None in its place, struct fails as it does for a text.
             self._parts.append(_INT32.pack(None if isinstance(value, bool) else value))
         except struct.error as error:
             raise ProtocolError(f"cannot write {self._what}: {value!r} is no 32-bit integer") from error
@@ -412,7 +412,7 @@ def _order_by_hash(partitions: PartitionList) -> PartitionList:
         counts.compute_if_absent(partitions.names[topic], partial(int, topic))
     rank = np.empty(len(partitions.names), np.int32)
     rank[list(counts.values())] = np.arange(len(counts), dtype=np.int32)
-    # Stable: partitions of a topic keep the order in which they were assigned.
+    # The sort is stable, so partitions of a topic keep the order in which they were assigned.
     rows = np.argsort(rank[partitions.topics], kind="stable")
     return PartitionList(partitions.names, partitions.topics[rows], partitions.partitions[rows])
 

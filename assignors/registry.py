@@ -23,7 +23,7 @@ _OURS: dict[str, type[Assignor]] = {
         ConnectIncrementalAssignor,
     )
 }
-_CLIENTS = ("librdkafka", "kafka-python", "aiokafka")  # with rules of their own under Java's names
+_CLIENTS = ("librdkafka", "kafka-python", "aiokafka")  # clients with rules of their own under Java's names
 
 _REGISTRY: Registry[Assignor] = Registry(
     PlugIns("assignor", "copartition.assignors", Assignor),

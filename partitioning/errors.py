@@ -35,7 +35,7 @@ class MachineError(CopartitionError, OSError):
     """This machine has no memory or no thread left for a client, or its clock jumps while a client waits."""
 
 
-# What brokers do, in all packages: it is no fault of the arguments, and may pass.
+# Errors of brokers, for all packages: the arguments are not at fault, and the error may pass.
 class ClusterError(CopartitionError):
     """Brokers do not answer, refuse a request, or changed what the work depends on."""
 

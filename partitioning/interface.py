@@ -44,8 +44,8 @@ class TopicLayout:
 
     def __post_init__(self) -> None:
         checked_partition_count(self.partitions)
-        # Compared by identity, because another empty list mostly means that metadata has not arrived yet. To
-        # place records as if no partition had a leader would hide this mistake.
+        # The list is compared by identity, because another empty list mostly means that metadata has not
+        # arrived yet. To place records as if no partition had a leader would hide this mistake.
         if self.available is not None and self.available is not NONE_AVAILABLE:
             if not len(self.available):
                 raise InvalidLayoutError(
@@ -54,8 +54,8 @@ class TopicLayout:
                 )
             if len(set(self.available)) != len(self.available):
                 raise InvalidLayoutError(f"`available` names a partition twice: {list(self.available)}")
-            # Almost always all are plain ints. Then comparing the set of types is faster than checking each
-            # number.
+            # Almost always all numbers are plain ints. Then comparing the set of types is faster than
+            # checking each number.
             are_integers = set(map(type, self.available)) <= {int} or all(map(is_integer, self.available))
             if not (are_integers and 0 <= min(self.available) <= max(self.available) < self.partitions):
                 raise InvalidLayoutError(

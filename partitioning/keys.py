@@ -72,9 +72,9 @@ class KeyColumn:
                 "a KeyColumn of n keys has n + 1 offsets (int64), data (uint8, contiguous) and n nulls "
                 "(bool, or None)"
             )
-        # Where no offset is below the one before, the first and the last bound all others.
-        # Wrong offsets would make the hashes read other memory's bytes or fail deep inside NumPy; so they are
-        # refused here, with the row.
+        # If no offset is below the offset before it, the first and the last offset bound all others. Wrong
+        # offsets would make the hashes read other memory or fail deep inside NumPy, so they are refused here,
+        # with the row.
         starts, ends = self.offsets[:-1], self.offsets[1:]
         bounded = self.offsets[0] >= 0 and self.offsets[-1] <= len(self.data)
         if len(self) and not (bounded and (starts <= ends).all()):
@@ -83,7 +83,7 @@ class KeyColumn:
                 f"key in row {row} has the bytes from {starts[row]} to {ends[row]} of {len(self.data)}; "
                 "offsets never fall and stay within the data"
             )
-        # A profile that hashes a null as an empty key would place a null with bytes by these bytes.
+        # A profile may hash a null as an empty key. A null with bytes would then be placed by these bytes.
         if self.nulls is not None and (hidden := self.nulls & ~self.empty).any():
             raise InvalidKeyError(f"key in row {int(np.argmax(hidden))} is null but has bytes; give it none")
 
@@ -153,10 +153,11 @@ def key_chunks(keys: Keys) -> Iterator[KeyColumn]:
         return
     dtype = getattr(keys, "dtype", None)
     if dtype is not None and not isinstance(dtype, np.dtype):
-        # A pandas Series of Arrow's strings; only from pandas 3 on can a Series itself be read as a stream.
+        # This is a pandas Series of Arrow's strings. Only from pandas 3 on can a Series itself be read as a
+        # stream.
         keys = getattr(keys, "array", keys)
     if isinstance(dtype, np.dtype) and dtype.kind == "O":
-        # Also a pandas Series, which Arrow would read otherwise: it takes text for keys.
+        # This may also be a pandas Series. Arrow would read a Series in another way, and accept text as keys.
         keys = np.asarray(keys)
     if any(hasattr(keys, name) for name in _ARROW):
         yield from _from_arrow(keys)
@@ -201,7 +202,7 @@ def _from_list(keys: Sequence[bytes | None]) -> KeyColumn:
         kinds.remove(type(None))
         nulls = np.fromiter((key is None for key in keys), dtype=np.bool_, count=len(keys))
         keys = [b"" if key is None else key for key in keys]
-    # np.bytes_ is a subclass of bytes, but comes out of an "S" array with the trailing zero bytes gone.
+    # np.bytes_ is a subclass of bytes. But an "S" array has dropped the trailing zero bytes of its elements.
     if np.bytes_ in kinds:
         row = next(i for i, key in enumerate(keys) if isinstance(key, np.bytes_))
         raise InvalidKeyError(f"key in row {row} is {_LOSSY}")
@@ -254,7 +255,8 @@ def _from_arrow_array(array: Any, pa: Any) -> KeyColumn:
         # would crash the process.
         values = _as_bytes(array.dictionary, pa)
         values.validate(full=True)
-        if str(values.type) == "binary_view":  # such as of Polars' categoricals; no function takes rows of it
+        # Polars' categoricals have this type, for example. PyArrow cannot take rows of it.
+        if str(values.type) == "binary_view":
             values = values.cast(pa.large_binary())
         array = pa.DictionaryArray.from_arrays(array.indices, values).dictionary_decode()
     array = _as_bytes(array, pa)
@@ -266,7 +268,7 @@ def _from_arrow_array(array: Any, pa: Any) -> KeyColumn:
     if not array.null_count:
         return column
     nulls = array.is_null().to_numpy(zero_copy_only=False)
-    if (nulls & ~column.empty).any():  # a null slot may hide bytes
+    if (nulls & ~column.empty).any():  # a slot that is null may still have bytes
         column = _from_offsets(array.fill_null(b""))
     return KeyColumn(column.offsets, column.data, nulls)
 

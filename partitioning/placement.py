@@ -57,7 +57,8 @@ def placed_by_plug_in(name: str, keys: KeyColumn, num_partitions: int) -> NDArra
             f"partitioner {name!r} answered {len(keys)} keys with {placed!r:.80}, which is not an integer "
             f"array of shape ({len(keys)},)"
         )
-    # Checked here, because a client would refuse such a partition later, without naming the key.
+    # The answer is checked here, because a client would refuse such a partition later, without naming the
+    # key.
     misplaced = np.flatnonzero((placed < -1) | (placed >= num_partitions))
     if len(misplaced):
         row = int(misplaced[0])
@@ -158,13 +159,10 @@ def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = 
     """
     try:
         return _rules[profile](key, num_partitions)
-    except (
-        TypeError,
-        ValueError,
-        OverflowError,
-    ):  # a null key, or a wrong argument, for which `_place` raises
+    # The key is null, or an argument is wrong, for which `_place` raises.
+    except (TypeError, ValueError, OverflowError):
         rule = known_profile(profile)
-    except KeyError:  # one of the first keys, or a plug-in
+    except KeyError:  # the profile has no function in `_rules` yet, or it is a plug-in
         rule = known_profile(profile)
         if rule is not None and ("confluent_kafka" in sys.modules or next(_first_keys) > _IMPORT_PAYS_AT):
             _rules[profile] = _native_rule(rule) or partial(_place, rule)
@@ -206,8 +204,9 @@ def partition_batch(
     rule = known_profile(profile)
     if rule is None:
         return placed_by_plug_in(profile, key_column(keys), count)
-    # Grows in place, as how many keys an Arrow stream has is known at its end only. To keep the parts and to
-    # join them afterwards would take twice the memory, and fresh memory costs as much as the hash.
+    # `placed` grows in place, because the number of keys of an Arrow stream is known only at its end. To keep
+    # the parts and to join them afterwards would take twice the memory, and fresh memory costs as much time
+    # as the hash.
     placed = bytearray()
     for column in key_chunks(keys):
         try:
@@ -275,8 +274,8 @@ def _native_rule(profile: Profile) -> _Rule | None:
     return function
 
 
-# For each profile used so far, its fastest exact function. It raises TypeError, ValueError or OverflowError
-# unless its arguments are a key and a partition count.
+# Profile -> its fastest exact function, for each profile used so far. Such a function raises TypeError,
+# ValueError or OverflowError unless its arguments are a key and a partition count.
 _rules: dict[str, _Rule] = {}
 # The import of confluent-kafka takes about as long as placing 10,000 keys without it.
 _IMPORT_PAYS_AT = 10_000

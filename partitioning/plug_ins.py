@@ -101,7 +101,7 @@ class PlugIns(Generic[S]):
             BrokenPluginError: the plug-in cannot be loaded, fails, or does not make a strategy.
         """
         which = f"{self.kind} {name!r}"
-        # A strategy that was registered in this process has precedence over installed ones.
+        # A strategy that was registered in this process has precedence over installed strategies.
         factory = self._registered.get(name) or self._load(name, self._installed[name])
         check_config(which, signature_of(factory), config)
         try:
@@ -176,7 +176,7 @@ def signature_of(factory: Callable[..., object]) -> inspect.Signature | None:
 
 
 def check_config(which: str, signature: inspect.Signature | None, config: dict[str, object]) -> None:
-    """Raise InvalidConfigError, which names those there are, if a factory does not take these settings."""
+    """Raise InvalidConfigError, with the names of all settings, if a factory does not take these settings."""
     try:
         # Settings are bound before the call, so a TypeError inside the factory is not reported as a wrong
         # setting.

@@ -24,7 +24,8 @@ class Rule(NamedTuple):
     sign: SignRule
 
 
-# It has no slots: PySpark 3.5 sends the table to executors by value, and loses the slots of a dataclass.
+# `Profile` has no slots: PySpark 3.5 sends the table to executors by value, and loses the slots of a
+# dataclass.
 @dataclass(frozen=True)
 class Profile:
     """Describes how one client, in one configuration, places a keyed record.
@@ -220,7 +221,7 @@ def near_names(name: str, names: Collection[str]) -> list[str]:
     """
     # A name that differs in case or punctuation only is the same one.
     same = [other for other in names if letters_of(other) == letters_of(name)]
-    # If a short name has two letters more or less, it is the name of something else.
+    # A short name with two letters more or less is the name of something else.
     letters = 1 if len(name) < 8 else 2
     alike = [
         other
@@ -253,7 +254,7 @@ _MEANT = {
     "fnv1a": ("librdkafka-fnv1a",),
     "fnv1a_random": ("librdkafka-fnv1a-random",),
 }
-"""Names that people use of hashes, and of librdkafka's values of `partitioner`."""
+"""Names of hashes, and of librdkafka's values of `partitioner`, that people give in place of a profile."""
 
 
 def _no_profile(name: str) -> UnknownStrategyError:

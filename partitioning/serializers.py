@@ -84,7 +84,7 @@ def integer_key(value: object, *, size: int = 4) -> bytes:
         InvalidKeyError: it is no integer, or does not fit.
     """
     bound = 1 << 8 * size - 1
-    # A bool is an int in Python, and in no serializer.
+    # Python counts a bool as an int, but no serializer does.
     if not isinstance(value, int) or isinstance(value, bool) or not -bound <= value < bound:
         raise InvalidKeyError(f"{value!r:.60} is no integer of {size} bytes: {-bound} to {bound - 1}")
     return value.to_bytes(size, "big", signed=True)
@@ -234,7 +234,7 @@ def key_serializer(
     """
     if key_type not in KEY_TYPES:
         raise InvalidConfigError(f"no key type {key_type!r}; give one of {', '.join(KEY_TYPES)}")
-    # Both ways: an id that nobody uses is as wrong as one that is missing.
+    # An id that no serializer uses is refused, as is an id that is missing.
     if (schema_id is not None) != (key_type in WITH_REGISTRY):
         raise InvalidConfigError(
             f"{key_type} keys need the schema's number in the registry, or {HEADER!r}"
@@ -339,7 +339,7 @@ def _json_payload(value: Any) -> bytes:
 def _json_alike(value: Any) -> bytes:
     """Return a JSON document that Java's serializer and confluent-kafka's write alike; refuse another one."""
     written = _json_payload(value)
-    # An escape with a letter among its digits: Jackson writes it in capitals, Python in small letters.
+    # `odd` is an escape with a letter among its digits: Jackson writes a capital letter, Python a small one.
     if odd := re.search(rb"(?<!\\)(?:\\\\)*\\u(?:[0-9A-F]*[A-F]|D[89])[0-9A-F]*", written):
         raise InvalidKeyError(
             f"Java's serializer and confluent-kafka's spell {odd[0].decode()} differently: serialize the key "
@@ -438,7 +438,7 @@ _PLAIN: dict[str, tuple[Callable[[str], Any], Callable[[Any], bytes]]] = {
 WITH_REGISTRY = ("avro", "protobuf", "jsonschema")
 """Types that a schema registry's serializers write."""
 _WITH_SCHEMA = ("avro", "protobuf")
-"""Types whose bytes follow from a schema; those of "jsonschema" are its JSON, whatever the schema says."""
+"""Types whose bytes follow from a schema; the bytes of "jsonschema" are JSON, whatever the schema says."""
 
 KEY_TYPES = (*_PLAIN, *WITH_REGISTRY)
 """Every type that `key_serializer` takes.

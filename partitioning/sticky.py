@@ -121,7 +121,8 @@ class TopicSticky(UnkeyedTopic):
         if not queue_sizes or layout.partitions < 2:
             return
         # If all partitions have equal queues, no weights are needed: partitions with a leader are drawn
-        # uniformly. If some partitions are left out, weights are needed, because only they exclude these.
+        # uniformly. If some partitions are left out, weights are needed, because only weights exclude such
+        # partitions.
         if len(queue_sizes) == layout.partitions and len(set(queue_sizes.values())) == 1:
             return
         # If no queue is in the client's rack, all queues count (KIP-1123).
@@ -244,7 +245,7 @@ class StickyByTime(UnkeyedStrategy):
             raise InvalidConfigError(f"linger_ms is {self.linger_ms}; give 0 or more")
 
     def for_topic(self, topic: str) -> TopicStickyByTime:
-        """Return a topic's current partition, and since when."""
+        """Return a topic's current partition, and the time since which it has been the current one."""
         return TopicStickyByTime(self, self.random(topic))
 
 

@@ -43,7 +43,7 @@ def seeded_source(seed: int) -> RandomSource:
 _Number = TypeVar("_Number", int, NDArray[np.int64])
 
 
-# This is not the absolute value: -1 becomes 2**31 - 1, and not 1.
+# The result is not the absolute value: -1 becomes 2**31 - 1, and not 1.
 def to_positive(value: _Number) -> _Number:
     """Return the low 31 bits, as Java's `Utils.toPositive`."""
     return value & 0x7FFFFFFF

@@ -32,7 +32,7 @@ def rounds(sizes: NDArray[np.integer], partitions: int) -> list[tuple[int, int]]
     ):
         if left <= 0:
             break
-        # So many rounds hand out all partitions that are left (rounded up). No more rounds are needed.
+        # `most` rounds, rounded up, hand out all partitions that are left, so no more rounds are needed.
         most = -(-left // reached)
         taking_part.append((reached, most if following is None else min(following - level, most)))
         left -= reached * taking_part[-1][1]

@@ -152,7 +152,8 @@ class Audiences:
 
 def distinct_lists(lists: Sequence[Sequence[str]]) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
     """Return the distinct lists in the order of their first appearance, and for each list its index there."""
-    # Often all lists are equal or even one object. Comparing them costs less than hashing each of them.
+    # Often all lists are equal, or even one object. To compare the lists costs less than to hash each of
+    # them.
     if lists and lists.count(lists[0]) == len(lists):
         return [tuple(lists[0])], np.zeros(len(lists), np.intp)
     # Members can share one list object, so each object is examined once.
@@ -160,7 +161,7 @@ def distinct_lists(lists: Sequence[Sequence[str]]) -> tuple[list[tuple[str, ...]
     by_identity: dict[int, int] = {}
     code, latest = -1, None
     for identity, topics in dict(zip(map(id, lists), lists, strict=True)).items():
-        if topics != latest:  # comparing neighbours is cheaper than hashing each of them
+        if topics != latest:  # comparing neighbouring lists is cheaper than hashing each list
             code = codes.setdefault(tuple(topics), len(codes))
         by_identity[identity], latest = code, topics
     return list(codes), np.fromiter(map(by_identity.__getitem__, map(id, lists)), np.intp, len(lists))
@@ -489,7 +490,10 @@ class BrokerNumbering(Numbering):
         return rows[self.counts[rows] > 0]
 
     def in_id_order(self, names: Sequence[str]) -> TopicRow:
-        """Return the same topics in the order of the HashSet of their ids, filled in the order of names."""
+        """Return a subscription's topics that exist, in the order of the HashSet of their ids.
+
+        The set is filled in the order of `in_set_order`.
+        """
         return self.in_map_order(self.in_set_order(names), hash_set_capacity(len(names)))
 
     def in_map_order(self, topics: TopicRow, capacity: int) -> TopicRow:

@@ -220,7 +220,7 @@ class _Ranges:
         for partition, where in enumerate(racks):
             near = [members for rack, members in waiting.items() if not rack or rack & where]
             for members in near:
-                while members and self._room(members[-1]) <= 0:  # room never grows, so it stays full
+                while members and self._room(members[-1]) <= 0:  # room never grows: a full member stays full
                     members.pop()
             first = min((members[-1] for members in near if members), default=None)
             if first is not None:

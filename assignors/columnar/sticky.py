@@ -165,7 +165,7 @@ def with_transfers(numbering: Numbering, claims: Claims, outcome: OwnerRows) -> 
     ids = numbering.starts[outcome.topic[kept:]] + outcome.number[kept:]
     owner = np.full(numbering.total, -1, np.int32)
     owner[claims.id] = claims.member
-    # Only the rows after the kept ones can be partitions that are new to their member.
+    # Only the rows after the first `kept` rows can be partitions that are new to their member.
     had = owner[ids]
     moving = (had >= 0) & (had != outcome.member[kept:])
     return outcome._replace(waits=join_columns(np.zeros(kept, np.bool_), moving))
@@ -211,7 +211,7 @@ def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[Ow
     if racks is not None:
         near = ~racks.mismatch(claimant, claims.id)
         claimant, numbers, topics = claimant[near], numbers[near], topics[near]
-    # Sorted by number before topic, so a member that gives partitions up keeps some of every topic.
+    # Rows are sorted by number before topic, so a member that gives partitions up keeps some of every topic.
     member, number, topic = sort_rows(claimant, numbers, topics)
 
     have = np.bincount(member, minlength=members)
@@ -223,9 +223,9 @@ def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[Ow
     if len(extra) > extras:
         extra = numbering.by_owner_hash[have[numbering.by_owner_hash] > least][:extras]
     quota[extra] += 1
-    # Rows are grouped by member and sorted. The rows beyond the quota are the last ones of a member.
+    # Rows are grouped by member and sorted. The rows beyond a member's quota are its last rows.
     if (have > quota).any():
-        # The rows of member m end at have.cumsum()[m]; it loses those from its quota on.
+        # The rows of member m end at have.cumsum()[m]. The member loses its rows from the quota on.
         lost = range_numbers(have.cumsum() - have + quota, have - quota)
         member, topic, number = (np.delete(column, lost) for column in (member, topic, number))
 

@@ -36,8 +36,8 @@ def recall_user_data(members: Sequence[Member]) -> ReportedPartitions:
     User data that cannot be decoded counts as none: no partitions, generation -1.
     """
     carried = CarriedMembers.of(members)
-    # Without a generation these are members whose targets a coordinator keeps (KIP-848). They carry over no
-    # user data, so each of them is read as a member that joins.
+    # Members without a generation are members whose targets a coordinator keeps (KIP-848). They send no user
+    # data, so each of them is read as a member that joins.
     if carried.generation is None:
         carried = CarriedMembers.of([*members])
     partitions, generations = [PartitionList(*carried.received)], [carried.generation or 0] * carried.staying

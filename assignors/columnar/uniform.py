@@ -95,7 +95,8 @@ def assign_homogeneous(numbering: BrokerNumbering, topics: TopicRow, targets: Ta
     # For each slot, how many rows of the same member come before it.
     before = ends - sizes
     before -= before[first[slots.member]]
-    # The last rows of a member's map are revoked. `np.clip` takes more than twice as long in a small group.
+    # The last rows of a member's map are revoked. `np.clip` would do the same, but takes more than twice as
+    # long in a small group.
     staying = np.minimum(np.maximum(quotas[slots.member] - before, 0), sizes)
     free = _unassigned_runs(topics, numbering, targets.assigned)
     revoked = _revoked_runs(slots, staying, sizes)

@@ -42,7 +42,8 @@ def assign_heterogeneous(numbering: BrokerNumbering, targets: Targets) -> Change
     got, got_ids = hand_out(topics, owner, sizes)
     moves = even_out(topics, owner, sizes.tolist())
 
-    # Only for a member that both loses and gets partitions does the order of the moves matter: it is `mixed`.
+    # The order of the moves matters only for a member that both loses and gets partitions; such a member is
+    # `mixed`.
     source, destination, moved = (
         np.array([getattr(move, what) for move in moves], np.intp) for what in ("source", "destination", "id")
     )

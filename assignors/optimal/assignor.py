@@ -63,7 +63,7 @@ class OwnerDecision(NamedTuple):
             if contested[row] and rightful != member:
                 outdated = rightful >= 0
                 record(partitions[row], Reason.OUTDATED if outdated else Reason.CONTESTED, ids[member])
-        # If there is a certificate, weights decided and not counts: the reasons have other words then.
+        # If there is a certificate, weights decided and not counts. Then other reasons are recorded.
         counted = self.certificate is None
         lost, got = (Reason.GIVEN_UP, Reason.BEST) if counted else (Reason.RELIEVED, Reason.LIGHT)
         for row, (rightful, holder, owner) in enumerate(
@@ -170,7 +170,7 @@ class OptimalAssignor(EagerMemory, _Optimal):
     name: ClassVar[str] = "optimal"
 
     def _decide(self, group: Group) -> OwnerDecision:
-        """Return a decision without waiting partitions: eager members revoke all before they join."""
+        """Return a decision in which no partition waits: eager members revoke all before they join."""
         reading = read_group(group, recall_user_data(group.members))
         owner = self._owners(group, reading)
         return OwnerDecision(reading, owner, np.zeros(len(owner), np.bool_))
@@ -190,7 +190,7 @@ class CooperativeOptimalAssignor(CooperativeMemory, _Optimal):
     name: ClassVar[str] = "cooperative-optimal"
 
     def _decide(self, group: Group) -> OwnerDecision:
-        """Return a decision in which each partition waits that another member has to revoke first."""
+        """Return a decision in which a partition waits if another member has to revoke it first."""
         reading = read_group(group, recall_owned(group.members))
         owner = self._owners(group, reading)
         return OwnerDecision(reading, owner, find_held_back(reading, owner))

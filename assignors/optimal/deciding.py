@@ -338,7 +338,7 @@ class Task:
         amounts = spread_topics(Pairs(member, of_topic, held, back, *loads, self._spread_first))
         keeps = np.minimum(amounts, held)
         gets = np.minimum(amounts - keeps, back)
-        # The partitions that a pair gets beyond those that it keeps or gets back come from other members.
+        # Partitions that a pair gets, but neither keeps nor gets back, come from other members.
         left = amounts - keeps - gets
         short = sums(member, left, members) > 0
         owner = _grant(holder, fresh, (cell_of_holder, held, keeps), (cell_of_fresh, gets), short)

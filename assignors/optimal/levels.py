@@ -63,7 +63,7 @@ def find_levels(size: NDArray[np.int64], readers: ClassTopics) -> Levels:
         of_topic, of_kind = part[:topics], part[topics:]
         amount = sums(of_topic, size, parts)
         members = sums(of_kind, readers.members, parts)
-        # Rounded up. A part without members divides by 1, only to avoid a division by 0.
+        # `mean` is rounded up. A part without members divides by 1, only to avoid a division by 0.
         mean = -(-amount // np.maximum(members, 1))
         complete = _complete(kind, of_topic[size > 0], of_kind, parts)
         looked_at = open_parts & ~complete
@@ -117,7 +117,8 @@ def _connected_parts(
         np.minimum.at(of_kind, kind, least[topic])
         before = least.copy()
         np.minimum.at(least, topic, of_kind[kind])
-        # A topic's old representative learns of the lower one, so all topics it stands for follow.
+        # `before` has the topic to which each topic pointed so far. That topic gets the lower number, too, so
+        # all other topics that point to it follow in the next step.
         np.minimum.at(least, before, least)
         least = least[least]
         if (least == before).all():

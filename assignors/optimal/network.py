@@ -83,7 +83,7 @@ class Network:
         nodes = len(excess)
         tail = np.concatenate(tails + heads)
         size = len(tail) // 2
-        self._small = np.uint16 if nodes <= 1 << 16 else np.int32  # NumPy sorts 16 bits by radix
+        self._small = np.uint16 if nodes <= 1 << 16 else np.int32  # NumPy sorts 16-bit integers by radix
         head = np.concatenate([tail[size:], tail[:size]]).astype(self._small)
         order = head.argsort(kind="stable")
         # `place` is the row of each arc after sorting: first of the arcs as given, then of their reverses.

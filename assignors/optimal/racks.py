@@ -73,7 +73,8 @@ def find_kinds(group: Group, reading: NumberedGroup) -> Kinds | None:
         if topic.name in row:
             start = reading.starts[row[topic.name]]
             pattern[start : start + topic.partitions] = replica_patterns(topic, patterns)
-    # The empty pattern stands for unknown racks. If there is no other, no partition is far from a member.
+    # The empty pattern stands for unknown racks. If there is no other pattern, no partition is far from a
+    # member.
     if not any(patterns):
         return None
     pairs, of_partition, size = np.unique(

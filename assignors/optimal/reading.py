@@ -244,7 +244,8 @@ def _claims(
     if not real.all():
         member, topic, number = member[real], topic[real], number[real]
     partition = starts[topic] + number
-    # A claim as one number. If these do not rise, a member reports a partition twice, or partitions unsorted.
+    # `key` has a number for each claim. If the numbers do not rise, a member reports a partition twice, or
+    # reports partitions unsorted.
     key = member * starts[-1] + partition
     if (key[1:] <= key[:-1]).any():
         key = distinct(key)

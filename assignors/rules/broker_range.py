@@ -29,7 +29,8 @@ def assign_broker_range(group: Group, record: Recorder = record_nothing) -> Assi
     for member in member_ids:
         # Quirk: if all members subscribe to the same topics, the first member's set gives the order for all.
         subscription = spec.subscribed_topic_ids[member_ids[0] if spec.is_homogeneous else member]
-        # Quirk: if not, topics that do not exist make the map longer, which can change its order.
+        # Quirk: if members subscribe to different topics, topics that do not exist make the map longer, which
+        # can change its order.
         size = len(list(subscription)) if spec.is_homogeneous else len(subscription)
         assignment: HashMap[uuid.UUID, range] = HashMap(capacity=hash_map_capacity(size))
         for topic in subscription:

@@ -230,7 +230,8 @@ class OwnedPartitions:
         if generation > other_generation:
             owned[consumer].append(partition)
             record(partition, Reason.OUTDATED, other)
-        else:  # neither member keeps the partition, but the next claim is compared with this one
+        # Neither member keeps the partition, but the next claim of it is compared with this claim.
+        else:
             self.partitions_with_multiple_previous_owners.add(partition)
             record(partition, Reason.CONTESTED, other)
             record(partition, Reason.CONTESTED, consumer)
@@ -287,8 +288,8 @@ class ConstrainedAssignmentBuilder:
         # 3.1 Members keep the partitions they own, up to their quota. If racks decide, they keep only
         # partitions with a replica in their rack.
         assigned_partitions = self._assign_owned_partitions()
-        # 3.2 Partitions that no member keeps are unassigned. If racks decide, those with the fewest members
-        # near them come first: later these members might be full.
+        # 3.2 Partitions that no member keeps are unassigned. If racks decide, partitions with the fewest
+        # members near them come first: later these members might be full.
         unassigned = self._unassigned_partitions(assigned_partitions)
         # 3.3 If racks decide, unassigned partitions go round robin to unfilled members near them.
         self._unfilled_under_min_quota.sort(key=utf16_key)
@@ -328,7 +329,8 @@ class ConstrainedAssignmentBuilder:
                 self._maybe_revoked_partitions[partition] = consumer
                 self._group.record(partition, Reason.FAR, consumer)
             elif partition in self._claims.partitions_with_multiple_previous_owners:
-                # Quirk: this also drops a claim of a later generation that replaced two earlier equal ones.
+                # Quirk: this also drops a claim of a later generation that replaced two earlier claims of
+                # equal generations.
                 self._group.record(partition, Reason.CONTESTED, consumer)
             else:
                 owned.append(partition)

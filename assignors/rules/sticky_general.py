@@ -118,7 +118,7 @@ class GeneralAssignmentBuilder:
                 self._assign_partition(partition, consumer)
         for partition in left:
             consumer = self._current.order.first(partition.topic)
-            assert consumer is not None  # or it would not be a subscribed topic
+            assert consumer is not None  # every subscribed topic has a consumer
             self._assign_partition(partition, consumer)
 
     def _assign_partition(self, partition: TopicPartition, consumer: str) -> None:
@@ -290,7 +290,9 @@ class Reassignment:
             for consumer, partitions in self._current.partitions.items()
             for partition in partitions
         }
-        settled: set[str] = set()  # topics of which no member with at least two more has a partition
+        # Topics whose partitions all belong to members with at most one partition more than the present
+        # member.
+        settled: set[str] = set()
         for consumer in self._current.order.ascending():
             size = self._current.size(consumer)
             if size == self._potential.max_assignment_size[consumer]:

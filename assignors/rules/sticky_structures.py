@@ -47,7 +47,7 @@ class StickyGroup:
     def __init__(self, group: Group, record: Recorder) -> None:
         self.record = record
         self.subscriptions = members_by_id(group)
-        self.partitions_per_topic = {  # nothing depends on the order of this one, so it need not be a HashMap
+        self.partitions_per_topic = {  # nothing depends on the order of this dict, so it is no HashMap
             topic: [TopicPartition(topic, number) for number in range(count)]
             for topic, count in partitions_per_topic(group).items()
         }

@@ -66,7 +66,7 @@ class MemberAssignmentBalancer:
     def next_least_loaded_member(self) -> int:
         """Return the member that gets the next partition."""
         if self._next_least_loaded_member >= self._least_loaded_range_end:
-            # Each member of the range has got one, so the members with the next size join.
+            # Each member of the range has got a partition, so the members with the next size join the range.
             self._least_loaded_range_partition_count += 1
             while (
                 self._least_loaded_range_end < len(self._sorted_members)
@@ -83,7 +83,7 @@ class MemberAssignmentBalancer:
         if self._next_most_loaded_member < self._most_loaded_range_start:
             is_empty = self._most_loaded_range_end <= self._most_loaded_range_start
             if is_empty and self._most_loaded_range_start > 0:
-                # All members of the range were excluded. Continue with the next ones, whatever their size.
+                # All members of the range were excluded. Continue with the next members, whatever their size.
                 self._most_loaded_range_partition_count = self._size_at(self._most_loaded_range_start - 1)
             else:
                 self._most_loaded_range_partition_count -= 1
@@ -192,14 +192,14 @@ class UniformHomogeneousAssignmentBuilder:
             # 2.1 The member keeps up to its quota, which has an extra partition as long as there are extras.
             gets_extra = self.remaining_members_to_get_an_extra_partition > 0
             quota = self._keep(member, self.minimum_member_quota + gets_extra)
-            # 2.2 If it has room left, it returns the extra, provided that enough members follow to take all
-            # extras.
+            # 2.2 If the member has room left, it returns the extra, provided that enough members follow to
+            # take all extras.
             remaining_members = len(self._spec.member_ids) - member
             enough = remaining_members > self.remaining_members_to_get_an_extra_partition
             if gets_extra and quota > 0 and enough:
                 gets_extra = False
                 quota -= 1
-            # 2.3 Step 3 fills the rest of its quota.
+            # 2.3 Step 3 fills the rest of the member's quota.
             if quota > 0:
                 self.unfilled_members.append((member, quota))
             if gets_extra:

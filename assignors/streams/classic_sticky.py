@@ -157,7 +157,8 @@ class _Plan(RackAwareApplication):
             if self._give_if_room(task, [self._previous_active[task]], shares):
                 unassigned.discard(task)
 
-        # 2. Otherwise it goes to a process that has state of it, again if that has fewer than its share.
+        # 2. Otherwise it goes to a process that has state of it, again if this process has fewer tasks than
+        # its share.
         rest = [
             task
             for task in unassigned

@@ -137,7 +137,7 @@ class RackAwareApplication(Application):
 
         `can_move` returns whether a task may move from the first process to the second.
         """
-        for _ in range(4):  # `STANDBY_OPTIMIZER_MAX_ITERATION`
+        for _ in range(4):  # Kafka's `STANDBY_OPTIMIZER_MAX_ITERATION`
             moved = False
             for pair in combinations(self.order, 2):
                 places = sorted(pair)

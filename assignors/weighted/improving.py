@@ -195,7 +195,7 @@ class _Search:
 
         Takers are tried in batches, those with the lowest ratios first. The first batch with a step decides.
         """
-        # `own` are partitions of the fullest member; `others` are the members that may get at least one.
+        # `own` are partitions of the fullest member. `others` are members that may get at least one of them.
         own = _some(self._own(giver), most)
         kinds = np.logical_or.reduce(self._problem.reads[:, np.unique(self._topic[own])], axis=1)
         open_to = kinds[self._kind]
@@ -224,8 +224,8 @@ class _Search:
         taker = np.concatenate([np.repeat(takers, sizes), takers])
         swaps = back >= 0
         load, capacity, kind, holder = self._load, self._capacity, self._kind, self._holder
-        # With a candidate, the taker's ratio must stay below the present peak. Otherwise the peak would only
-        # move to another member.
+        # A candidate must leave the taker's ratio below the present peak. Otherwise the peak would only move
+        # to another member.
         limit = float(self._ratio[giver])
         moved = self._weight[own][:, None] - np.where(swaps, self._weight[back], 0)
         fits = (moved > 0) & (moved <= limit * capacity[taker] - load[taker])

@@ -77,13 +77,14 @@ def _to_equals(
     load = load.copy()
     place = 0
     while place < len(weight):
-        # The ratio that each member would have with the next partition. Members with the lowest come first.
+        # `come_to` is the ratio that each member would have with the next partition. Members with the lowest
+        # ratios come first.
         come_to = (load + weight[place]) / capacity
         order = np.argsort(come_to, kind="stable")[: len(weight) - place]
         weights = weight[place : place + len(order)]
-        # The lowest ratio that a member before a place would have with a second partition. The step must end
-        # at the first member whose own ratio is higher: given one by one, the next partition would go to that
-        # earlier member.
+        # `again` is the lowest ratio that any member up to a place would have with a second partition. The
+        # step must end before the first member whose own ratio is higher: given one by one, the next
+        # partition would go to the earlier member.
         again = np.minimum.accumulate((load[order] + 2 * weights) / capacity[order])
         late = again[:-1] < come_to[order[1:]]
         size = int(late.argmax()) + 1 if late.any() else len(order)

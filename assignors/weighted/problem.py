@@ -175,7 +175,8 @@ def least_peak_within(problem: Problem, moves: int) -> float:
         return 0.0
     rows = rows[np.lexsort((-problem.weight[rows], holder[rows]))]
     member, weight = holder[rows], problem.weight[rows]
-    # The sum of the heavier partitions of the same holder: what the holder has given up before this one.
+    # `upto - upto[starts]` is the sum of the heavier partitions of the same holder, which the holder gives up
+    # before this partition.
     upto = np.cumsum(weight) - weight
     starts = np.searchsorted(member, member)
     rest = problem.loads(holder)[member] - (upto - upto[starts])

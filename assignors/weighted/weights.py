@@ -101,14 +101,14 @@ class Weights:
                 own = weights[start : start + count]
                 if topic.every is not None:
                     own[:] = topic.every
-                # Weights may be known for partitions that do not exist yet, or no longer.
+                # Weights may be known for partitions that do not exist yet, or that exist no longer.
                 real = topic.partitions < count
                 own[topic.partitions[real]] = topic.weights[real]
         has_weight = ~np.isnan(weights)
         if not has_weight.any():
             return np.ones(len(weights))
         largest = weights[has_weight].max()
-        weights = np.ldexp(weights, -np.frexp(largest)[1])  # so that no sum is infinite
+        weights = np.ldexp(weights, -np.frexp(largest)[1])  # scaled, so that no sum is infinite
         if not has_weight.all():
             total = np.bincount(reading.topic_of[has_weight], weights[has_weight], len(reading.topics))
             number = np.bincount(reading.topic_of[has_weight], minlength=len(reading.topics))
@@ -152,7 +152,7 @@ class Capacities:
 
     def _find(self, member: Member) -> float:
         """Return the capacity by instance id, else by client id, else by member id; NaN if there is none."""
-        # Names that last come first: a member id is new after each start.
+        # Names that stay the same for longer come first: a member id is new after each start.
         for name in (member.instance_id, name_in(member.id), member.id):
             if name is not None and name in self._capacities:
                 return self._capacities[name]
@@ -354,7 +354,7 @@ def with_rates(data: bytes | None, rates: Mapping[tuple[str, int], float]) -> by
     """
     if not rates:
         return data
-    Weights(rates)  # raises for invalid rates
+    Weights(rates)  # called only to raise an error for invalid rates
     writer = FieldWriter(_WHAT)
     for topic, group in groupby(sorted(rates.items()), key=lambda item: item[0][0]):
         own = list(group)

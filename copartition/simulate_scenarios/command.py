@@ -291,7 +291,7 @@ def _find(plan: str) -> Path:
     Raises:
         ScenarioError: there is neither; the message names ready scenarios with similar names.
     """
-    # Help and completion do without these.
+    # These modules are imported here, because help and completion do not need them.
     from pathlib import Path  # noqa: PLC0415
 
     from copartition.simulation.inputs.file import ready_scenarios  # noqa: PLC0415
@@ -336,7 +336,8 @@ def _report(
         from copartition.simulate_scenarios.page import simulation_html  # noqa: PLC0415 - needs the extra "report"
     if runs is not None and output.form == "ndjson":
         raise click.UsageError("-o ndjson is the log of one seed; leave --runs out")
-    # With several assignors each scenario stands there more than once, so its name alone is not unique.
+    # With several assignors, `captured` has each scenario more than once, so a scenario's name alone is not
+    # unique.
     several, interrupted = len({scenario.assignor for scenario, _ in captured}) > 1, False
     plans: list[Runs] = []
     stops: list[Stops | Missing] = []
@@ -344,7 +345,7 @@ def _report(
     for base in captured:
         name = base.scenario.name + (f" with {base.scenario.assignor}" if several else "")
         if runs is None:
-            # A progress bar even for a single run, because a large group takes many seconds.
+            # Show a progress bar even for a single run, because a run of a large group takes many seconds.
             results += track(
                 map(run, [base.scenario]), f"{base.scenario.name} with {base.scenario.assignor}", 1
             )
@@ -394,7 +395,7 @@ def _run_seeds(
 
     scenario = base.scenario
     if answers:
-        # Nothing shows at which moment of a heartbeat interval the deploy of a captured group begins.
+        # A captured group does not show at which moment of a heartbeat interval its deploy begins.
         results = run_phases(scenario, runs)
     else:
         results = simulate_seeds(scenario, range(scenario.seed, scenario.seed + runs))
@@ -420,7 +421,8 @@ def _compare_log(log: BinaryIO) -> int:
     """
     from copartition.simulation.outcome.log import replay  # noqa: PLC0415 - only this command needs it
 
-    difference = replay(iter(partial(log.readline, MAX_FILE_BYTES), b""))  # not every file has lines
+    # A file without line breaks is read in parts of this size.
+    difference = replay(iter(partial(log.readline, MAX_FILE_BYTES), b""))
     if difference is None:
         write("the same\n")
         return 0

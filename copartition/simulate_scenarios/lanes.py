@@ -97,8 +97,8 @@ def merged_cells(label: NDArray[np.int64]) -> Rectangles:
     opens = np.ones(label.shape, np.bool_)
     opens[:, 1:] = label[:, 1:] != label[:, :-1]
     place = np.flatnonzero(opens)
-    # A value ends where the next one begins. Each lane's first cell begins one, so no value runs into the
-    # next lane.
+    # A value ends where the next value begins. The first cell of each lane begins a value, so no value runs
+    # into the next lane.
     until = np.append(place[1:], lanes * columns)
     filled = label.flat[place] != 0
     lane, column = np.divmod(place[filled], columns)
@@ -285,7 +285,7 @@ class Lanes:
         lane = self._rank[life.partition[rows]]
         blocks = merge(window.grain, lane, life.start[rows], life.end[rows], life.consumer[rows])
         longest = np.argsort(blocks.start - blocks.end, kind="stable")[:most]
-        # Many of them together must not hide the rest of the picture.
+        # Stretches that are enlarged to be seen must not together hide the rest of the picture.
         least = min(_SEEN, _SEEN_PART * self._height / max(1, len(longest)))
         return tuple(
             Shape(
@@ -331,7 +331,7 @@ class Lanes:
             columns = label.shape[1]
             if len(blocks.row) <= most or columns == _FEWEST_COLUMNS:
                 break
-            # Pairs of neighbouring columns become one, which has their mean.
+            # Each pair of neighbouring columns becomes one column with the mean of the two.
             halves = (grid.reshape(*grid.shape[:-1], -1, 2) for grid in (existing, standing))
             existing, standing = (pairs.mean(axis=-1) for pairs in halves)
         example = self._examples(window, rows, grid_lane[rows], label.shape)
@@ -343,7 +343,8 @@ class Lanes:
             because = f", for example: {life.causes[cause_here]}" if cause_here >= 0 else ""
             style = PHASE_NAMES[PHASES[phase]]
             begins, ends = (window.at(column * WIDTH / columns) for column in (since, until))
-            # The mean over the whole block. Its cells have the same depth, but their shares may still differ.
+            # The tooltip has the mean share of the whole block: all its cells have the same depth, but their
+            # shares may still differ.
             average = standing[:, *area].sum() / existing[area].sum()
             # Rank r is in lane r * lanes // count, so lane k begins at k * count / lanes, rounded up.
             first, after = (-(-lane * self._count // lanes) for lane in (top, bottom + 1))
@@ -381,7 +382,8 @@ class Lanes:
         """
         life = self.timeline
         lanes = self._grid_lanes()
-        # The partition in the middle of each lane, at the middle of each column.
+        # A cell shows one partition at one time: the partition in the middle of its lane, at the middle of
+        # its column.
         chosen = self._order[((np.arange(lanes) + 0.5) * self._count / lanes).astype(np.int64)]
         column = (window.end - window.start) / _COLUMNS
         moments = window.start + (np.arange(_COLUMNS) + 0.5) * column
@@ -392,14 +394,15 @@ class Lanes:
             if len(read) == 0:
                 continue
             start, end = life.start[read], life.end[read]
-            # In a pause that is shorter than a column, the reader before it counts until the reader after it.
+            # A pause that is shorter than a column is not shown: the reader before the pause counts until the
+            # next reader begins.
             closed = np.append(np.where(start[1:] - end[:-1] < column, start[1:], end[:-1]), end[-1])
             place = np.searchsorted(start, moments, side="right") - 1
             lives = (place >= 0) & (moments < closed[place])
             label[lane, lives] = life.consumer[read[place[lives]]] + 1
         blocks = merged_cells(label)
         while len(blocks.row) > most and label.shape[1] > _FEWEST_COLUMNS:
-            # Every other moment is left out, because two readers have no mean.
+            # Every other moment is left out. Readers cannot be averaged as shares can.
             label = label[:, ::2]
             blocks = merged_cells(label)
         shapes: dict[str, list[Shape]] = {}

@@ -22,7 +22,7 @@ from copartition.simulation import simulate
 from copartition.simulation.inputs.file import with_settings
 
 LEAST = 3
-"""The fewest rebalances from which a cost is learned; with two, a single one would be half of the result."""
+"""The fewest rebalances from which a cost is learned; of only two, each would decide half of the result."""
 MOST = 12
 """The most rebalances that are used, the last ones of a record, so that a long record takes only seconds."""
 SEEDS = range(5)
@@ -110,7 +110,7 @@ def _fit(
 
     low, said = 0.0, lengths(0.0)
     cost = goal - fmean(said)
-    # The waiting alone explains the recorded length.
+    # If no cost is left, the model's waiting alone explains the recorded length.
     if cost <= 0:
         return 0.0, [was - model for was, model in zip(measured, said, strict=True)]
     for _ in range(2):

@@ -88,7 +88,7 @@ def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
         window: the time that is shown; events outside it have no mark.
     """
     groups: list[list[LogEntry]] = []
-    # This start value makes the first event open a group, even an event at the left border.
+    # This start value makes the first event open a group, even if the event is at the left border.
     beginning = -_NEAR
     for entry in happened:
         if not window.start <= entry.at_ms <= window.end:
@@ -109,7 +109,7 @@ def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
         # The label goes to the first line of text on which it covers no earlier label.
         row = next((row for row in range(ROWS) if free[row] <= left), None)
         if row is not None:
-            # One letter of space separates it from the next label.
+            # One letter of space separates this label from the next one.
             free[row] = left + width + LETTER
         placed.append(Mark(x, _hint(group), label, left, row))
     return tuple(placed)
@@ -176,7 +176,9 @@ def reading(timeline: Timeline, born: NDArray[np.float64], window: Window, heigh
 
     def share(at: NDArray[np.float64]) -> NDArray[np.float64]:
         started, ended, existing = (np.searchsorted(times, at, "right") for times in (opens, closes, births))
-        # The pauses that have begun minus those that have ended; sorted times need no pairs.
+        # The number of open pauses is the number of pauses that have begun minus the number that have ended.
+        # Both columns are sorted by themselves, because it does not matter which end belongs to which
+        # beginning.
         return 1 - (started - ended) / np.maximum(existing, 1)
 
     # The share falls only when a pause begins. So the lowest share in a pixel is that at its beginning, or at
@@ -359,7 +361,7 @@ def busiest_disturbance(results: Sequence[SimulationResult]) -> Window | None:
     moments = np.unique([at for result in results for at in _beginnings(events(result.log))])
     if not len(moments):
         return None
-    # Index 0 is for what comes before the first event, and is never chosen.
+    # Index 0 stands for the time before the first event, and is never chosen.
     stopped = np.zeros(len(moments) + 1)
     for result in results:
         _, opens, closes = result.timeline.pauses()
@@ -465,7 +467,7 @@ def _chart(
 def _facts(result: SimulationResult, window: Window) -> str:
     """Return in a few words what happened in a stretch of time of a run."""
     _, opens, closes = result.timeline.pauses()
-    # The part of each pause that is in the window; 0 for a pause outside it.
+    # `lasted` is the part of each pause that is in the window; it is 0 for a pause outside the window.
     lasted = np.maximum(0.0, np.minimum(closes, window.end) - np.maximum(opens, window.start))
     rebalances = sum(window.start <= rebalance.started_ms < window.end for rebalance in result.rebalances)
     return (

@@ -125,10 +125,11 @@ class Episode:
         }
         had = before.owners
         state = after.step.state
-        # -1, no owner: for new partitions, free ones, and those of members that left or have a new id.
+        # -1 means no owner. It stands for new partitions, for free ones, and for partitions whose owner has
+        # left or has a new id.
         member = [place.get(had.get(partition) or "", -1) for partition in state.places]
-        # The state tells `plan` that the group is in a rebalance, so that it does not compute which moves the
-        # group's own assignor would make without one.
+        # The state tells `plan` that the group is in a rebalance. Otherwise `plan` would compute which moves
+        # the group's own assignor would make without a rebalance.
         rebalancing = replace(state, member=np.array(member, np.int32), status="PreparingRebalance")
         return plan(rebalancing, assignor)
 
@@ -145,8 +146,8 @@ class Episode:
             A scenario whose first event comes at 0 ms.
         """
         random = np.random.default_rng(seed)
-        # A look takes some time, so drawn times of two looks may be in the wrong order. Their order is known:
-        # each time is at least the one before.
+        # Looks take some time, so times drawn for two looks may be in the wrong order. The order of looks is
+        # known, so each time becomes at least the one before.
         drawn = np.maximum.accumulate([_drawn_ms(step.step, random) for step in self.steps]).tolist()
         at_ms = dict(enumerate(drawn, self.first))
         causes = self.causes
@@ -166,7 +167,7 @@ class Episode:
             assignor=assignor,
             seed=seed,
             name="record",
-            # It is unknown only before the first step how long the group was quiet.
+            # How long the group was quiet is unknown only if the episode begins with the record's first step.
             settled_ms=long_ms if self.first == 0 else zero_ms - at_ms[self.first],
         )
 
@@ -297,7 +298,7 @@ class Differing(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Holds bounds of a length of time in ms, by looks; `most` is None if it began before the record."""
+    """Holds bounds that looks give a length of time, in ms; `most` is None if it began before the record."""
 
     least: float
     most: float | None
@@ -410,7 +411,7 @@ def replay_record(
         assumed |= dict.fromkeys(planned.assumed)
         compared.append(_compare(episode, planned, strategy, changes, seeds))
     settings = with_settings(Scenario((Topic("any", 1),), ()), changes).settings
-    # A strategy without protocols is one of KIP-848, which the broker runs.
+    # A strategy without rebalance protocols is a strategy of the broker (KIP-848).
     from_looks = _assumptions(compared, settings, len(seeds), consumer=not get_assignor(strategy).protocols)
     return Replay(
         steps[settled[0]].state.name,
@@ -558,7 +559,7 @@ def _assumptions(
     """
     kinds = {cause.kind for change in compared for cause in change.causes}
     prefix, beat, session = "", settings.heartbeat_interval_ms, settings.session_timeout_ms
-    if consumer:  # the broker decides (KIP-848)
+    if consumer:  # in a group of the consumer protocol the broker decides (KIP-848)
         prefix, beat = "group.consumer.", settings.group_consumer_heartbeat_interval_ms
         session = settings.group_consumer_session_timeout_ms
     timing = f"{prefix}heartbeat.interval.ms={beat:g}, {prefix}session.timeout.ms={session:g} (--set)"

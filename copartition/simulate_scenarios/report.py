@@ -186,7 +186,7 @@ def _json_records(records: RecordsResult, timeline: Timeline) -> dict[str, Any]:
     columns = {
         name: value.tolist()
         for name, value in values.items()
-        # These two are over time; all others are by partition.
+        # `lag_ms` and `lag` have an entry for each time; all other arrays have an entry for each partition.
         if isinstance(value, np.ndarray) and name not in {"lag_ms", "lag"}
     }
     places = [

@@ -163,13 +163,13 @@ def _compare(title: str, columns: Sequence[_Column], console: Console) -> None:
         console: where to print; its width decides how many columns stand side by side.
     """
     console.print(cell(title, "bold"))
-    # What the user needs in order to read the figures comes before the table.
+    # Questions and other texts that explain the figures come before the table.
     for kind in PURPOSES:
         texts_by_scenario = _by_scenario(columns, partial(_purpose, kind))
         for whom, texts in texts_by_scenario.items():
             console.print(note(f"{kind}{whom}: {'; '.join(texts)}", ""))
     while columns:
-        # As many columns as fit; a single one is shown even if it is too wide.
+        # Show as many columns as fit; a single column is shown even if it is too wide.
         for end in range(len(columns), 0, -1):
             shown = _comparison(columns[:end])
             if console.measure(shown).maximum + 2 <= console.width:

@@ -61,7 +61,7 @@ def size(
     sizes: list[Size] = []
     for scenario in inputs.read(plans):
         sizes.append(_size(scenario, max_lag_ms, runs))
-        # Whoever interrupts one scenario does not want to wait for the others.
+        # A user who interrupts the search of one scenario does not want to wait for the others.
         if not sizes[-1].finished:
             break
     output.show(partial(print_sizes, sizes), json=partial(sizes_json, sizes))
@@ -82,7 +82,7 @@ def _size(captured: CapturedScenario, max_lag_ms: float, runs: int) -> Size:
     trials: list[SizeTrial] = []
     finished = True
     try:
-        # Every second number at least is ruled out by its neighbour.
+        # At least every second number is not tried, because the trial of its neighbour rules it out.
         for trial in track(size_trials(scenario, max_lag_ms, runs), what, len(numbers) // 2 + 1):
             trials.append(trial)  # noqa: PERF402 - those before Ctrl-C are kept
     except KeyboardInterrupt:

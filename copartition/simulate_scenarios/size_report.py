@@ -82,7 +82,7 @@ def _rows_to_show(answer: Size) -> Sequence[SizeTrial]:
     """
     if answer.fewest is not None:
         return answer.trials[-_SHOWN:]
-    # Nothing fits, so the trial with the shortest wait tells most.
+    # No trial fits, so those with the shortest wait are shown: they came nearest.
     return sorted(answer.trials, key=lambda trial: (trial.lag_ms, trial.consumers))[:_SHOWN]
 
 
@@ -102,7 +102,7 @@ def _conclusion(answer: Size) -> str:
 
 def _row(trial: SizeTrial) -> tuple[Any, ...]:
     """Return the cells of a trial; a number of consumers that fits is green."""
-    # Infinite times are those of partitions that never catch up.
+    # A time is infinite if a partition never catches up.
     wait = "no end" if trial.lag_ms == inf else duration(trial.lag_ms)
     recovery = "never" if trial.recovery_ms == inf else duration(trial.recovery_ms)
     style = "green" if trial.fits else ""

@@ -62,7 +62,7 @@ class Size:
 
     @property
     def fewest(self) -> int | None:
-        """The lowest number of consumers that fits and whose next number fits, too; None if there is none."""
+        """The lowest number of consumers that fits, as the next higher number does; None if there is none."""
         if not self.finished or not self.trials or not self.trials[-1].fits:
             return None
         # If only the last trial fits, it is the highest number that can be tried and has no next one.
@@ -91,7 +91,8 @@ class Size:
         if self.fewest is None:
             return None
         rates = self.scenario.rates.values()
-        # As many records arrive within the bound. If more than these wait, one of them waits for too long.
+        # `lag` is the number of records that arrive within the bound. If more records wait, the oldest of
+        # them has waited for longer than the bound.
         lag = sum(float(rate.sum()) for rate in rates) * self.max_lag_ms / 1_000
         return {
             "minReplicaCount": self.fewest,
@@ -152,7 +153,7 @@ def size_trials(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Iterat
     # Invariant: for each number below `lowest`, either it or the next number is known not to fit.
     lowest = numbers.start
     while lowest in numbers:
-        # The higher of the two is tried first: if it does not fit, both are ruled out.
+        # The higher of the two numbers is tried first: if it does not fit, both are ruled out.
         consumers = next(number for number in (min(lowest + 1, last), lowest) if number not in fits)
         trial = size_trial(with_consumers(scenario, consumers), max_lag_ms, seeds)
         yield trial
@@ -208,7 +209,7 @@ def with_consumers(scenario: Scenario, consumers: int) -> Scenario:
 
 
 def _names_in_events(scenario: Scenario) -> set[str]:
-    """Return the names of consumers at the start that events name, which must stay for that reason."""
+    """Return the consumers at the start that an event names; a smaller group must keep them."""
     names = {event.consumer for event in scenario.events if isinstance(event, ByName)}
     return names.intersection(consumer.name for consumer in scenario.consumers)
 

@@ -211,8 +211,8 @@ class Agenda:
         Raises:
             ScenarioError: an event cannot happen as things are.
         """
-        # Looks at conditions come before the steps of the same time. An event that they begin is queued for
-        # now.
+        # Looks at conditions come before the steps of the same time. An event that a look begins is queued
+        # for now.
         if self._watches and self._look_ms <= now_ms:
             self._look(now_ms, group)
         while self._queue and self._queue[0].at_ms <= now_ms:
@@ -384,8 +384,8 @@ class Agenda:
             self._add(self._ends_ms, number, event, last=True)
             return
         length = self._lengths(number)
-        # These are in the order in which consumers first started, which a restart does not change. A
-        # Deployment takes the order in which the running processes started.
+        # `people` has the consumers in the order in which they first started, which a restart does not
+        # change. A Deployment takes the order in which the running processes started.
         people = [consumer for name, consumer in self._consumers.items() if group.is_running(name)]
         match event:
             case RollingRestart():

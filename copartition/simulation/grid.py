@@ -36,7 +36,10 @@ _TAKES = {"string": (str,), "bigint": (int,), "boolean": (bool,), "double": (int
 
 
 def column_of(axis: str) -> str:
-    """Return the name of an axis' column: in a dot Spark would read a field of a struct."""
+    """Return the name of an axis' column.
+
+    Dots become underscores, because Spark would take the part after a dot for a field of a struct.
+    """
     return axis.replace(".", "_")
 
 
@@ -109,7 +112,8 @@ def _with_members(scenario: Scenario, members: int) -> Scenario:
     check_members(members, ScenarioError, "the group")
     joining = [event.consumer for event in scenario.events if isinstance(event, Join)]
     names = {consumer.name for consumer in (*scenario.consumers, *joining)}
-    # Its moment of heartbeats and its member id are its own; those of the others are drawn.
+    # A copy of the last consumer does not get its moment of heartbeats and its member id. These two are drawn
+    # for each copy.
     last = scenario.consumers[-1] if scenario.consumers else Consumer("")
     kind = replace(last, beat_ms=None, member_id=None)
     free = (name for number in count() if (name := f"worker-{number}") not in names)
@@ -176,10 +180,12 @@ def simulate_grid(
     workers = min(workers, runs)
     if workers == 1:
         return rows_of(plan, every, range(runs * len(every)))
-    # Parts of whole rounds of cells: cells differ in what they cost, and each process has its share of all.
+    # Each process gets some runs of all cells. With all runs of some cells the processes would not end
+    # together, because cells differ in how long they take.
     edges = [len(every) * (runs * part // workers) for part in range(workers + 1)]
     parts = [range(first, end) for first, end in pairwise(edges)]
-    # Not forked from this process, whose threads, and locks that they hold, a copy would miss.
+    # Processes are spawned, not forked: a forked copy of this process would lack its threads, but keep the
+    # locks that these threads hold.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, context) as pool:
         return [*chain.from_iterable(pool.map(partial(rows_of, plan, every), parts))]
@@ -204,7 +210,7 @@ def rows_of(
     for place, own in of_cells.items():
         cell = every[place]
         values = {column_of(name): value for name, value in cell.items()}
-        # The same seeds in every cell: cells then differ by their settings and not by luck.
+        # All cells have the same seeds, so they differ by their settings and not by luck.
         seeds = [plan.seed + number // len(every) for number in own]
         for number, result in zip(own, simulate_seeds(scenario_of(plan, cell), seeds), strict=True):
             figures = {name: getattr(result.summary, name) for name in FIGURES}
@@ -220,5 +226,5 @@ def check_count(what: str, number: object) -> None:
 
 def _cores() -> int:
     """Return how many cores this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)  # Linux
+    affinity = getattr(os, "sched_getaffinity", None)  # missing on macOS and Windows
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1

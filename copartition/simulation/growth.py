@@ -91,7 +91,8 @@ def skipped_in_run(timeline: Timeline, rates: Mapping[str, NDArray[np.float64]] 
         timeline: the phases of every partition.
         rates: topic -> records a second that come to each of its partitions; None if the run has no load.
     """
-    # The first row of each partition. One whose growth comes after the end of the run has none.
+    # `firsts` has the first row of each partition. A partition of a growth after the end of the run has no
+    # row.
     firsts = np.flatnonzero(np.diff(timeline.partition, prepend=-1))
     consumed = timeline.phase == Phase.CONSUMING
     for topic, low, high in zip(timeline.topics, timeline.first, timeline.first[1:], strict=False):

@@ -347,7 +347,7 @@ class Ledger:
             if zombie.consumer == consumer and zombie.end_ms > at_ms:
                 zombie.end_ms = at_ms
 
-    # What follows from the transitions.
+    # The effects of the transitions.
 
     def catch_up(self, now_ms: float) -> None:
         """Complete the handovers that are over by now, and bring the records up to now."""
@@ -398,8 +398,7 @@ class Ledger:
         partition, start, phase, cause = partition[order], column()[order], column()[order], column()[order]
         del order
         end = np.full(len(start), until_ms)
-        # A row ends where the partition's next one begins, and the last one of each partition at the end of
-        # the run.
+        # A row ends where the partition's next row begins. The last row of each partition ends with the run.
         end[:-1] = start[1:]
         end[:-1][partition[1:] != partition[:-1]] = until_ms
         # The fourth column has a membership in rows of CONSUMING and a cause in all others. Separate the two

@@ -38,17 +38,17 @@ class TransitionKind(IntEnum):
     OWN = 0
     """The partition is given to a member, or to no member."""
     OPEN = 1
-    """Its owner runs callbacks, opens it and fetches, and then reads it."""
+    """The partition's owner runs callbacks, opens it and fetches, and then reads it."""
     READ = 2
-    """Its owner reads it from now on."""
+    """The partition's owner reads it from now on."""
     STOP = 3
-    """Its reader stops for a rebalance, and could commit before."""
+    """The partition's reader stops for a rebalance, and could commit before."""
     STALL = 4
-    """Its reader stands still and may go on where it was."""
+    """The partition's reader stands still, and may go on where it was."""
     LOSE = 5
-    """Its reader, which reads it or stands still, may not go on; `committed` says whether it could commit."""
+    """The partition's reader, even if it stands still, may not go on; `committed`: it could commit before."""
     SETTLE = 6
-    """The partition is not read from now on, for this reason; a new partition begins like that."""
+    """The partition is not read from now on, because of `cause`; this is how a new partition begins."""
 
 
 class Transition(NamedTuple):
@@ -65,8 +65,8 @@ class Transition(NamedTuple):
     kind: TransitionKind
     partitions: Collection[int] | Index  # flat indexes, each once
     at_ms: Times
-    phase: Phase  # the phase they are in from then on; without meaning for OWN and READ
-    cause: int | None = None  # why they are not read; None keeps the cause of each
+    phase: Phase  # the phase of the partitions from then on; without meaning for OWN and READ
+    cause: int | None = None  # why the partitions are not read; None keeps the cause of each partition
     committed: bool = False  # LOSE: whether the reader could commit before
     settles: bool = False  # STALL and LOSE: partitions that stand still already change phase and cause, too
     member: int | NDArray[np.integer] | None = None  # OWN and OPEN: the new owner; None: as before
@@ -113,8 +113,8 @@ class PartitionStates:
         rows: Rows | None = None,
     ) -> None:
         self.phase = np.zeros(partitions, np.int8)  # what each partition is doing, a `Phase`
-        self.owner = np.full(partitions, -1, np.int32)  # the member it was given to last
-        self.position = np.zeros(partitions, np.int32)  # its index in that member's list
+        self.owner = np.full(partitions, -1, np.int32)  # the member that got each partition last; -1: none
+        self.position = np.zeros(partitions, np.int32)  # the index of each partition in that member's list
         self.unread = 0  # how many partitions exist and are not read
         self.longest_ms = 0.0  # the longest pause that is over
         self.spent = np.zeros(16 * KINDS)  # milliseconds by `cause * KINDS + phase`, summed over partitions
@@ -132,8 +132,8 @@ class PartitionStates:
         # How many elements of `_ready` are finite. While it is 0, that column need not be searched.
         self._opening = 0
         self._watched: NDArray[np.bool_] | None = None  # partitions that have had a second reader
-        # Parts of three columns, kept only with a flow: partition, time of a read, cause of the pause before
-        # it.
+        # Parts of three columns, kept only with a flow: a partition, the time of a read, and the cause of the
+        # pause before that read.
         self._read_again: list[tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]] = []
         # Parts of three columns about watched partitions: partition, start and end of a read by the owner.
         self._read_twice: list[tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]] = []
@@ -155,8 +155,8 @@ class PartitionStates:
         else:
             assert cause is not None, "whoever stops has a reason"
             if kind is TransitionKind.LOSE and self._flow is not None:
-                # When the reader stalled, the flow was notified of a stall. Now the reader is known not to go
-                # on, so the flow is notified of the stop.
+                # When the reader stalled, the flow was notified of a stall. Now it is known that the reader
+                # does not go on, so the flow is notified of a stop.
                 away = self.phase[partitions] == _UNNOTICED
                 if np.count_nonzero(away):
                     self._flow.stops(partitions[away], _some(at_ms, away), committed=committed)
@@ -384,7 +384,7 @@ class PartitionStates:
         if cause is None:
             return
         if cause >= len(self.touched):
-            # Causes are numbered upwards, so room for this one and as many again lasts for a while.
+            # Causes are numbered upwards, so the room is at least doubled, and need not grow for a while.
             self.touched = np.concatenate([self.touched, np.zeros(cause + 1, np.int64)])
             self.spent = np.concatenate([self.spent, np.zeros((cause + 1) * KINDS)])
         self.touched[cause] += np.count_nonzero(self._cause[partitions] != cause)
@@ -396,7 +396,8 @@ class PartitionStates:
         Call this before either of the two changes.
         """
         kind = self._cause[partitions] * KINDS + self.phase[partitions]
-        first = int(kind.min(initial=len(self.spent)))  # a run has many causes, these partitions have few
+        # A run has many causes, and these partitions have few. So only the range of their numbers is counted.
+        first = int(kind.min(initial=len(self.spent)))
         spent = np.bincount(kind - first, at_ms - self._since[partitions])
         self.spent[first : first + len(spent)] += spent
 

@@ -109,8 +109,8 @@ class Run:
                 self.happen(event)
             event_ms, own_ms = agenda.next_ms(), self.engine.next_ms()
             now_ms = min(event_ms, own_ms)
-            # Nothing is left, or what is left lies beyond the end. Without an end the run lasts until the
-            # last partition has caught up, so that its figures include the recovery.
+            # The run ends if nothing is left to happen before its end. A run without `until_ms` lasts until
+            # the last partition has caught up, so that its figures include the recovery.
             if now_ms == math.inf or now_ms > until_ms:
                 world.now_ms = self.at_rest_ms() if scenario.until_ms is None else until_ms
                 self.settle()
@@ -153,8 +153,8 @@ class Run:
                 engine.start(world.start_process(consumer), now_ms)
             case Leave(consumer=name) | Crash(consumer=name):
                 world.note(EVENT_NAMES[type(event)], name)
-                # The process ends before the engine hears of it: whatever the engine asks about running
-                # processes must already leave this one out.
+                # The process ends before the engine is called, because the engine may ask which processes
+                # run, and must not find this one.
                 number = world.number_of(name)
                 world.end_process(number)
                 engine.stop(number, now_ms, cleanly=isinstance(event, Leave))
@@ -168,21 +168,21 @@ class Run:
                 world.note("reassign", topic, racks=[list(of_partition) for of_partition in racks])
                 engine.on_racks(world.partitions.reassign(topic, racks))
             case SlowPoll(consumer=name, for_ms=for_ms) | Stall(consumer=name, for_ms=for_ms):
-                assert isinstance(for_ms, float)  # the agenda has drawn it
+                assert isinstance(for_ms, float)  # the agenda has drawn the length
                 world.note(EVENT_NAMES[type(event)], name, for_ms=for_ms)
                 # A stalled process stands still as a whole; after a slow poll only its application does, and
                 # its heartbeats go on.
                 befall = engine.stall if isinstance(event, Stall) else engine.slow_poll
                 befall(world.number_of(name), now_ms, now_ms + for_ms)
             case SlowNetwork(consumer=name, for_ms=for_ms, network_ms=network_ms):
-                assert isinstance(for_ms, float)  # the agenda has drawn it
+                assert isinstance(for_ms, float)  # the agenda has drawn the length
                 world.note("slow-network", name, for_ms=for_ms, network_ms=network_ms)
                 world.slow_network(world.number_of(name), now_ms + for_ms, network_ms)
             case DuplicateInstance(consumer=name):
                 world.note("duplicate-instance", name)
                 engine.duplicate(world.number_of(name), now_ms)
             case Failover(down_ms=down_ms):
-                assert isinstance(down_ms, float)  # the agenda has drawn it
+                assert isinstance(down_ms, float)  # the agenda has drawn the length
                 world.note("failover", down_ms=down_ms)
                 engine.failover(now_ms, now_ms + down_ms)
 

@@ -26,7 +26,8 @@ from copartition.simulation.inputs.events import (
 
 Length = Callable[[Duration], float]
 
-# Names that the package made itself, such as "worker-3" and "worker-3-r2". Other names are kept whole.
+# These patterns match names that the package made itself, such as "worker-3" and "worker-3-r2". Other names
+# are kept whole.
 _NUMBERED = re.compile("(.*)-[0-9]+(-r[0-9]+)?", re.DOTALL)
 _REVISED = re.compile("(.*)-r([0-9]{1,9})", re.DOTALL)
 
@@ -160,8 +161,8 @@ def deployment(
             steps.append(starts(start_ms, replace(running[created], name=name), event.assignors))
             heappush(ready, start_ms + length(event.ready_ms))
             created += 1
-        # If no new consumer is awaited, all are replaced. At least one of surge and unavailable is above 0
-        # (`scenario._check_event`), so the loop cannot end before that.
+        # If no new consumer is on its way, all consumers are replaced. At least one of surge and unavailable
+        # is above 0 (`scenario._check_event`), so the loop cannot end before that.
         if not ready:
             return steps
         at_ms = heappop(ready)

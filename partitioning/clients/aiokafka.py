@@ -12,7 +12,8 @@ else:
     DefaultPartitioner = object
 
 
-# aiokafka passes the key, all partitions and those with a leader, but neither the topic nor the value.
+# aiokafka passes the key, all partitions, and the partitions with a leader, but neither the topic nor the
+# value.
 class AiokafkaPartitioner(TopicCallable, DefaultPartitioner):  # type: ignore[misc]
     """For aiokafka: `AIOKafkaProducer(partitioner=AiokafkaPartitioner("orders", "java"))`.
 

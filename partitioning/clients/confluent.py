@@ -131,8 +131,8 @@ class PartitioningProducer(Producer):
                 watcher = own and self._watcher(own)
                 _produce(self, topic, value, key, partition, watcher, None, timestamp, headers)
         except KafkaException as error:
-            # librdkafka refuses a partition that is gone at once. Then the next record asks for the layout
-            # again.
+            # librdkafka at once refuses a record for a partition that is gone. Then the next record asks for
+            # the layout again.
             self._topics.on_error(topic, error.args[0])
             raise
         # Only a record that was queued counts, because a refused one fills no batch.
@@ -269,7 +269,7 @@ class PartitioningProducer(Producer):
 
     def _drain(self, within_s: float = math.inf) -> None:
         """Serve delivery reports until no record is outstanding, or the time is over."""
-        if len(self):  # a closed producer has none, and must not be called
+        if len(self):  # a closed producer has no records, and must not be called
             for _ in self._deliveries.waits(super().flush, self.__len__, within_s):
                 pass
 

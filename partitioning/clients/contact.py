@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import confluent_kafka  # the module, since its classes cannot be pickled
+import confluent_kafka  # the module itself, because its classes cannot be pickled
 
 from partitioning.clients.delivery import describe_errors
 from partitioning.errors import BrokerUnreachableError, InvalidConfigError, MachineError
@@ -100,7 +100,7 @@ def quiet_client(kind: Callable[[Any], Any], config: Mapping[str, Any], errors: 
 _HARMLESS = re.compile(r"[\w.,-]{0,40}")
 """Values that may be shown: choices, numbers and names. Two lines joined by mistake have other signs, too."""
 _NAME = re.compile(r"[a-z_]+(?:[.-][a-z_]+)*")
-"""Names that may be shown: those of settings have only small letters, unlike most parts of passwords."""
+"""Names that may be shown: names of settings have only small letters, unlike most parts of passwords."""
 
 
 def _without_secrets(fault: str, config: Mapping[str, Any]) -> str:
@@ -111,7 +111,7 @@ def _without_secrets(fault: str, config: Mapping[str, Any]) -> str:
     """
     texts = [str(value) for value in config.values() if not _HARMLESS.fullmatch(str(value))]
     texts += [name for name in config if not _NAME.fullmatch(name)]
-    # The longest comes first, because a shorter one may be a part of it.
+    # The longest text is replaced first, because a shorter text may be a part of it.
     for text in sorted(texts, key=len, reverse=True):
         fault = fault.replace(text, "(not shown, it may hold a password)")
     return fault
@@ -275,7 +275,7 @@ def cluster_metadata(
             return client.list_topics(topic, timeout=max(min(wait_s, left_s), 0.001))
         except confluent_kafka.KafkaException as error:
             # `error_cb` is called only by `poll`. Without this call `errors` would stay empty.
-            with suppress(confluent_kafka.KafkaException, SystemError):  # fatal to a producer only
+            with suppress(confluent_kafka.KafkaException, SystemError):  # fatal only to a producer
                 client.poll(0)
             # A wrong password or certificate ends the wait at once, because waiting cannot change the answer.
             final = [error for error in errors if error.name() in _FINAL]

@@ -127,7 +127,7 @@ class Deliveries:
             return call(seconds) or 0
         except (confluent_kafka.KafkaException, SystemError) as error:
             fatal = _fatal_in(error)
-            # The first fatal error has the reason. Later ones only say that there was one.
+            # The first fatal error has the reason. Later fatal errors only say that there was one before.
             self.fatal = self.fatal or fatal
             return 0
 
@@ -187,7 +187,8 @@ class Deliveries:
         lost, self._lost = self._lost, 0
         purged, self._purged = self._purged, 0
         why, self._first = [self._first] * bool(self._first), ""
-        # In these cases the purge was not requested by the caller.
+        # If there is a fatal error, or an error that gave the records up, the purge was not requested by the
+        # caller.
         if fatal is not None or given_up is not None:
             lost += purged
         if given_up is not None or (fatal is not None and not outstanding):
@@ -288,8 +289,8 @@ def time_setting(config: Mapping[str, Any], name: str, default: int, most: int, 
         InvalidConfigError: the value is not a whole number, or out of bounds.
     """
     text = str(config.get(name, default)).strip()
-    # Python's `int` accepts 1_000, of which librdkafka would read only the 1. A text that is not a number
-    # becomes a number out of bounds, so both faults have the same message.
+    # Python's `int` accepts 1_000, but librdkafka would read only the 1. A text that is not a number becomes
+    # a number out of bounds, so both faults have the same message.
     number = int(text) if re.fullmatch("-?[0-9]{1,10}", text) else least - 1
     if not least <= number <= most:
         raise InvalidConfigError(f"{name!r} is {text[:40]!r}; give milliseconds, {least} to {most}")

@@ -11,7 +11,7 @@ from partitioning.interface import Partitioner, TopicLayout
 
 try:
     from kafka.partitioner import Partitioner as ClientPartitioner
-except ImportError:  # 2.x has no such class, and asks for none
+except ImportError:  # kafka-python 2.x has no such class, and does not need one
     ClientPartitioner = object
 
 
@@ -52,7 +52,7 @@ class KafkaPythonPartitioner(ClientPartitioner):  # type: ignore[misc]
             MisplacedRecordError: the strategy chose a partition that the topic does not have.
         """
         placer, layout = self._placer_and_layout(topic, cluster)
-        # Removed at once, because it concerns only the next question of this thread.
+        # `refused` is removed at once, because it concerns only the next question of this thread.
         refused: int | None = vars(self._thread).pop("refused", None)
         if refused is not None and not placer.minds_batches:
             return refused

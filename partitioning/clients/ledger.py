@@ -29,7 +29,7 @@ def ledger_group(app_id: str) -> str:
 
 def transactional_id(app_id: str, topic: str, partition: int) -> str:
     """Return the transactional id of a partition's only writer; each partition has another one."""
-    return f"{ledger_group(app_id)}/{topic}/{partition}"  # a topic's name holds no slash
+    return f"{ledger_group(app_id)}/{topic}/{partition}"  # a topic's name has no slash, so all ids differ
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +79,14 @@ class Entry:
             return None
         try:
             parsed = json.loads(metadata or "")
-            # Another format may have more attributes, which are ignored. An earlier release has fewer.
+            # Another format may have more attributes, which are ignored. Attributes that an earlier release
+            # did not write get their defaults.
             entry = cls(**{name: parsed[name] for name in cls.__slots__ if name in parsed})
-        except (ValueError, KeyError, TypeError, RecursionError):  # the last one for JSON nested deeply
+        except (ValueError, KeyError, TypeError, RecursionError):  # RecursionError: JSON nested too deeply
             entry = None
         # The offset and the metadata are written together. If they disagree, another program committed the
-        # offset, and its metadata can be any JSON. `typical` is made here and is no constant of the module:
-        # that would be sent to Spark's executors as a part of its own class, and could not be unpickled.
+        # offset, and its metadata can be any JSON. `typical` is made here. As a constant of the module it
+        # would be sent to Spark's executors as a part of its own class, and could not be unpickled.
         typical = cls(0, 0, "", False, 0, 0, "")
         if entry is None or entry.version != offset or not entry.has_types_of(typical):
             raise ValueError(

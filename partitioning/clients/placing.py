@@ -88,8 +88,8 @@ class TopicPlacer:
         self._topic = topic
         self._name = partitioner.name
         self._decide = partitioner.for_topic(topic)
-        # These are checked only once: `isinstance` with a Protocol checks every name, which takes longer than
-        # to place a record.
+        # The powers of a strategy are checked only once: `isinstance` with a Protocol checks every name,
+        # which takes longer than to place a record.
         self._bytes_aware = self._decide if isinstance(self._decide, BytesAware) else None
         self._batch_aware = self._decide if isinstance(self._decide, BatchAware) else None
         self._time_aware = self._decide if isinstance(self._decide, TimeAware) else None
@@ -159,7 +159,7 @@ class TopicPlacer:
         """
         with self._lock:
             if self._bytes_aware is not None:
-                # This adds no bytes, but tells that the batch is full. So a strategy that has reached its
+                # This call adds no bytes, but says that the batch is full. So a strategy that has reached its
                 # size can leave the partition now.
                 self._bytes_aware.note_append(0, layout, enable_switch=True)
             if self._batch_aware is not None:

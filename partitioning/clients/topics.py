@@ -31,7 +31,7 @@ ANY_PARTITION = -1
 """confluent-kafka's number for "no explicit partition"."""
 
 _REFRESH_MS = 300_000  # librdkafka's own default
-_MOST_REFRESH_MS = 3_600_000  # likewise
+_MOST_REFRESH_MS = 3_600_000  # librdkafka's own maximum
 _ASK_AGAIN_S = 0.1
 _REFRESH_WITHIN_S = 1.0
 _REFRESH_AGAIN_S = 10.0
@@ -253,7 +253,8 @@ class Topics:
             BrokerUnreachableError: no broker answers; the message has the reason.
         """
         if self._config.get("enable.idempotence"):
-            ask = partial(connected_metadata, ask)  # otherwise the first batch waits 500 ms for its id
+            # Without this, the first batch would wait 500 ms for the producer's id.
+            ask = partial(connected_metadata, ask)
         try:
             return _layout(name, ask, within_s)
         except KafkaException as error:

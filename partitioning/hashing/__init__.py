@@ -28,7 +28,7 @@ class HashFunction(NamedTuple):
     column: Callable[[NDArray[np.integer], NDArray[np.uint8]], NDArray[np.int32]]
 
 
-# Names are written out, so that mypy finds a profile of a hash that does not exist.
+# The names are written out, so that mypy finds a profile that names an unknown hash.
 HashName: TypeAlias = Literal[
     "murmur2", "crc32", "fnv1a", "murmur3", "java-string", "kafkajs-murmur2", "boost"
 ]

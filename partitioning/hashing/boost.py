@@ -45,7 +45,7 @@ def boost_hash_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> 
 
 
 def _hash_rows(matrix: Words, lengths: Words) -> NDArray[np.int32]:
-    """Return keys of as many full words each; the last column begins with what else a key has."""
+    """Return the hashes of keys with equally many full words; the last column has the bytes after them."""
     # `padded_rows` also copied bytes of the next key into the last word; the mask of 8 * (length mod 8) bits
     # clears them.
     matrix[:, -1] &= (np.uint64(1) << ((lengths & np.uint64(7)) << np.uint64(3))) - np.uint64(1)
@@ -58,7 +58,7 @@ def _hash_rows(matrix: Words, lengths: Words) -> NDArray[np.int32]:
 
 
 def _folded_product(value: int) -> int:
-    """Return the two halves of a 128-bit product, one upon the other."""
+    """Return the XOR of the two 64-bit halves of `value` times `_MULTIPLIER`."""
     product = value * _MULTIPLIER
     return (product ^ product >> 64) & _MASK
 
@@ -73,7 +73,8 @@ def _folded_products(values: Words) -> Words:
     factor_low, factor_high = np.uint64(_MULTIPLIER & 0xFFFFFFFF), np.uint64(_MULTIPLIER >> 32)
     middle = high * factor_low + (low * factor_low >> half)
     other_middle = low * factor_high + (middle & low_half)
-    # The high half of the product, then XORed with its low half, which wraps around by itself.
+    # The high half of the product is XORed with its low half. The low half is a plain product, because uint64
+    # wraps around.
     folded: Words = high * factor_high + (middle >> half) + (other_middle >> half) ^ values * np.uint64(
         _MULTIPLIER
     )

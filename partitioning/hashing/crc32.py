@@ -23,7 +23,7 @@ def crc32(key: bytes) -> int:
 
 
 def _byte_table() -> Words:
-    """Return the state after each byte, from a zero state."""
+    """Return the state after each of the 256 bytes, from a state of zero: uint32 of shape (256,)."""
     table = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         table = np.where(table & 1, np.uint32(_POLYNOMIAL), np.uint32(0)) ^ (table >> np.uint32(1))
@@ -31,7 +31,7 @@ def _byte_table() -> Words:
 
 
 def _before_zeros(state: int, count: int) -> int:
-    """Return the state from which so many zero bytes lead to this one."""
+    """Return the state from which `count` zero bytes lead to `state`."""
     for _ in range(8 * count):
         state = ((state ^ _POLYNOMIAL) << 1) | 1 if state >> 31 else state << 1
     return state
@@ -40,14 +40,14 @@ def _before_zeros(state: int, count: int) -> int:
 class _AfterZeros:
     """The states after `count` zero bytes, from each state of 16 bits, for `take` (see `numpy.ndarray.take`).
 
-    Pickled it is the count alone: Spark sends hashes to its tasks, and a table has 256 KiB.
+    Only the count is pickled: Spark sends hashes to its tasks, and a table has 256 KiB.
     """
 
     def __init__(self, count: int) -> None:
         low, high = np.arange(256, dtype=np.uint32), np.arange(0, 1 << 16, 256, dtype=np.uint32)
         for _ in range(count):
             low, high = (np.right_shift(states, _8) ^ _BYTE[states & _FF] for states in (low, high))
-        # The state after those of its two bytes, by XOR.
+        # CRC is linear: the entry of a 16-bit state is the XOR of the entries of its two bytes.
         self._count, self.take = count, (high[:, np.newaxis] ^ low).ravel().take
 
     def __reduce__(self) -> tuple[type, tuple[int]]:
@@ -57,8 +57,9 @@ class _AfterZeros:
 _8, _16, _FF, _FFFF = map(constant, (8, 16, 0xFF, 0xFFFF))
 _BYTE = _byte_table()
 _HIGH = _AfterZeros(2)  # the state after a word's last two bytes, from a zero state
-_LOW = _AfterZeros(4)  # and its first two, with the other two still to come
-# For keys whose length is 0, 1, 2 or 3 modulo 4: zeros fill their first word.
+_LOW = _AfterZeros(4)  # the state after its first two bytes and two zero bytes, from a zero state
+# Start states of keys whose length is 0, 1, 2 or 3 modulo 4. Zero bytes fill the first word of a key from the
+# front. From its start state, these zero bytes lead to the first state of CRC-32.
 _STARTS = np.array([_before_zeros(0xFFFFFFFF, -length % 4) for length in range(4)], dtype=np.uint32)
 
 
@@ -67,9 +68,9 @@ def _mix(crc: Words, word: Words, k: Words, t: Words) -> None:
     np.bitwise_xor(crc, word, out=crc)
     np.bitwise_and(crc, _FFFF, out=k)
     np.right_shift(crc, _16, out=t)
-    # Every index is in range; of the modes that do not look first, NumPy wraps fastest.
-    # The state is XORed with the word first; then its low half goes first through the tables, with two more
-    # bytes to come.
+    # Every index is in range, so `take` need not check it; "wrap" is the fastest of NumPy's modes without a
+    # check. The low half of a word has the bytes that come first, so its table also goes over the two bytes
+    # after them.
     _LOW.take(k, out=crc, mode="wrap")
     _HIGH.take(t, out=k, mode="wrap")
     np.bitwise_xor(crc, k, out=crc)

@@ -25,7 +25,8 @@ def fnv1a(key: bytes) -> int:
 
 _P = constant(_PRIME)
 _8, _FF = map(constant, (8, 0xFF))
-# For keys whose length is 0, 1, 2 or 3 modulo 4: zeros, which only multiply, fill their first word.
+# Start states of keys whose length is 0, 1, 2 or 3 modulo 4. Zero bytes fill the first word of a key from the
+# front. A zero byte only multiplies the state by the prime, and the start state is divided by it as often.
 _STARTS = np.array(
     [_OFFSET_BASIS * pow(_PRIME, -(-length % 4), 1 << 32) % (1 << 32) for length in range(4)], dtype=np.uint32
 )
@@ -39,7 +40,7 @@ def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
         np.bitwise_xor(h, t, out=h)
         np.multiply(h, _P, out=h)
         np.right_shift(k, _8, out=k)
-    # The fourth byte: three shifts left only it, so no mask is needed.
+    # After three shifts only the fourth byte is left, so no mask is needed.
     np.bitwise_xor(h, k, out=h)
     np.multiply(h, _P, out=h)
 

@@ -30,21 +30,25 @@ def java_string(key: bytes) -> int:
 
 
 def java_string_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """`java_string` of each key of a column (see `hashing.HashFunction`), int32; UnicodeError as there."""
+    """Return `java_string` of each key of a column (see `hashing.HashFunction`), int32.
+
+    Raises UnicodeError if a key is not UTF-8.
+    """
     # A column may be a slice of a longer one, whose other bytes need not be UTF-8.
     data = data[offsets[0] : offsets[-1]]
     bounds = np.subtract(offsets, offsets[0], dtype=np.int64)
     if data.max(initial=0) < 0x80:
         return hash_units(data.astype(np.uint16), bounds)
-    # True at the first byte of each character; bytes 10xxxxxx continue one.
+    # `starts` is True at the first byte of each character. Bytes 10xxxxxx continue a character.
     starts = (data & 0xC0) != 0x80
     text = _decode_text(data)
-    # The column may be UTF-8 as a whole although a cut between two keys falls inside a character: then
-    # neither key is.
+    # A column can be UTF-8 as a whole although two neighbouring keys are not, because the cut between them
+    # falls inside a character.
     if text is None or not starts[bounds[:-1][bounds[:-1] < bounds[1:]]].all():
         raise NotTextError(_first_bad_row(bounds, data))
     before = np.zeros(len(data) + 1, dtype=np.int64)
-    np.cumsum(starts.view(np.int8) + (data >= 0xF0), out=before[1:])  # four bytes are two units
+    # A character of four bytes is two UTF-16 code units, all others are one.
+    np.cumsum(starts.view(np.int8) + (data >= 0xF0), out=before[1:])
     return hash_units(np.frombuffer(text.encode("utf-16-le"), dtype="<u2"), before[bounds])
 
 
@@ -70,7 +74,7 @@ def _decode_text(data: NDArray[np.uint8]) -> str | None:
 
 
 def _first_bad_row(bounds: NDArray[np.int64], data: NDArray[np.uint8]) -> int:
-    """Return the first row whose bytes are not UTF-8 by themselves; there is one."""
+    """Return the first row whose bytes are not UTF-8 by themselves; there must be such a row."""
     rows = zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
     return next(row for row, (begin, end) in enumerate(rows) if _decode_text(data[begin:end]) is None)
 
@@ -88,5 +92,5 @@ def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
         np.add(h, unit, out=h)
 
 
-# From 0, zeros in front lead nowhere else.
+# The start state is 0. Zeros in front of a key leave it at 0, so one start state serves all lengths.
 _RULE = WordHash(hash_of_units, np.zeros_like, _mix)

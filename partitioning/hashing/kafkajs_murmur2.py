@@ -17,8 +17,8 @@ def kafkajs_murmur2(key: bytes) -> int:
     """Hash one key as the legacy murmur2 of kafkajs does: signed 32-bit."""
     length = len(key)
     state = _SEED ^ length
-    # Kafka's loop ends before a word that is not full. This one takes it, too, and the tail is then taken
-    # again below: kafkajs' second mistake.
+    # Kafka's loop ends before a word that is not full. The loop of kafkajs also takes this word, and its
+    # bytes are taken again as the tail below. This is kafkajs' second mistake.
     for offset in range(0, length, 4):
         word = _rounded_product(int.from_bytes(key[offset : offset + 4], "little"))
         state = _rounded_product(state) ^ _rounded_product(word ^ word >> 24)
@@ -34,7 +34,7 @@ def _as_signed(value: int) -> int:
 
 
 def _rounded_product(value: int) -> int:
-    """JavaScript's `value * M | 0` as unsigned bits: a product of signed numbers, rounded to a double."""
+    """Return JavaScript's `value * M | 0` as unsigned bits: a signed product, rounded to a double."""
     return int(_as_signed(value) * _MULTIPLIER) & 0xFFFFFFFF
 
 
@@ -43,8 +43,8 @@ _3, _13, _15, _24 = map(constant, (3, 13, 15, 24))
 
 def _multiply(x: Words) -> None:
     """Multiply in place as JavaScript does (`_rounded_product`)."""
-    # The product has up to 62 bits; a double keeps 53. The cast to int64 is exact, and that to uint32 keeps
-    # the low bits.
+    # The product has up to 62 bits, and a double keeps 53 of them. The cast to int64 is exact, and the cast
+    # to uint32 keeps the low 32 bits.
     product = x.view(np.int32) * np.float64(_MULTIPLIER)
     np.copyto(x, product.astype(np.int64), casting="unsafe")
 
@@ -65,7 +65,8 @@ def _tail(h: Words, tail: Words, lengths: Words, k: Words, t: Words) -> None:
 
     The states of keys without a tail stay as they are.
     """
-    # On a copy for all keys, then copied back where there is a tail: one path without picking rows.
+    # All keys are mixed in a copy, and then the keys with a tail are copied back. So no rows have to be
+    # picked.
     mixed = h.copy()
     _mix(mixed, tail, k, t)
     np.bitwise_xor(mixed, tail, out=mixed)

@@ -10,11 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 SignRule: TypeAlias = Literal["mask", "unsigned", "absolute"]
-"""Clear the sign bit; read the hash as unsigned; or drop the sign of the signed remainder."""
+"""How a negative hash leads to a partition.
+
+"mask" clears the sign bit of the hash, "unsigned" reads the hash as unsigned, and "absolute" drops the sign
+of the signed remainder.
+"""
 
 
 _MASK = np.uint32(0x7FFFFFFF)
-# 256 KiB of hashes: they stay in a core's cache, and the fixed cost of NumPy's calls is small beside them.
+# A block has 256 KiB of hashes: they stay in a core's cache, and are enough to make the fixed cost of NumPy's
+# calls small.
 _BLOCK_ROWS = 1 << 16
 
 
@@ -34,8 +39,8 @@ def partitions_of(hashes: NDArray[np.int32], num_partitions: int, sign: SignRule
     count = np.uint32(num_partitions)
     for first in range(0, len(hashes), _BLOCK_ROWS):
         block, quotient = hashes[first : first + _BLOCK_ROWS], out[first : first + _BLOCK_ROWS]
-        # Go's and C's remainder has the sign of the hash; without its sign it is the remainder of the
-        # absolute value. -(2**31) stays as it is, which is right as unsigned.
+        # The remainder of Go and C has the sign of the hash. Without this sign it is the remainder of the
+        # absolute value. `np.abs` leaves -(2**31) as it is, which is its absolute value if read as unsigned.
         dividend = (np.abs(block) if sign == "absolute" else block).view(np.uint32)
         if sign == "mask":
             dividend = dividend & _MASK

@@ -44,7 +44,7 @@ _1, _3, _13, _15, _24 = map(constant, (1, 3, 13, 15, 24))
 
 def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
     """Take a word of each key into its state (see `WordHash.mix`)."""
-    np.copyto(k, word)  # NumPy copies a strided operand faster than it computes with one
+    np.copyto(k, word)  # copied first: NumPy copies strided words faster than it computes with them
     np.multiply(k, _M, out=k)
     np.right_shift(k, _24, out=t)
     np.bitwise_xor(k, t, out=k)
@@ -54,9 +54,10 @@ def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
 
 
 def _tail(h: Words, tail: Words, lengths: Words, _k: Words, t: Words) -> None:
-    """Take the last 1 to 3 bytes of each key; a key without any is multiplied by 1 and stays as it is."""
+    """Take the last 1 to 3 bytes of each key; a key without a tail is multiplied by 1 and stays as it is."""
     np.bitwise_xor(h, tail, out=h)
-    # A boolean choice of rows would cost more than these steps: 0 or 1, times (M - 1), plus 1.
+    # `t` becomes M for a key with a tail and 1 for a key without. To pick the rows with a tail would cost
+    # more than these steps.
     np.bitwise_and(lengths, _3, out=t)
     np.minimum(t, _1, out=t)
     np.multiply(t, _M_LESS_1, out=t)

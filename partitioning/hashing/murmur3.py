@@ -59,7 +59,7 @@ def _absorb(h: Words, word: Words, k: Words, t: Words) -> None:
 
 
 def _rotate(x: Words, left: NDArray[np.uint32], right: NDArray[np.uint32], t: Words) -> None:
-    """Rotate each word in place by `left` bits; `right` is 32 less `left`, `t` is scratch."""
+    """Rotate each word in place by `left` bits; `right` is 32 - `left`, and `t` is scratch."""
     np.left_shift(x, left, out=t)
     np.right_shift(x, right, out=x)
     np.bitwise_or(x, t, out=x)

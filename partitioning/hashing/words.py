@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 Words: TypeAlias = NDArray[np.uint32]
 
 _L2_SIZE = Path("/sys/devices/system/cpu/cpu0/cache/index2/size")
-"""Linux says here how large a core's second-level cache is: "2048K"."""
+"""The file in which Linux has the size of a core's second-level cache, such as 2048K."""
 
 
 def working_set(size: Path = _L2_SIZE) -> int:
@@ -43,12 +43,13 @@ def working_set(size: Path = _L2_SIZE) -> int:
     return min(kibibytes << 9, 1 << 22) if kibibytes >= 1 << 10 else 1 << 22
 
 
-# Asked once, on import. On Spark this module travels by value: executors use the size of the driver's cache.
+# The size is read once, on import. Spark sends this module to executors by value, so executors use the size
+# of the driver's cache.
 _BLOCK_BYTES = working_set()
-_CHUNK_ROWS = 1 << 16  # is enough for the fixed cost of a NumPy call to be small
+_CHUNK_ROWS = 1 << 16  # enough rows to make the fixed cost of a NumPy call small
 _MIN_BLOCK_ROWS = 1 << 8
-_LINE_WORDS = 16  # of a cache line
-_FEW_ROWS = 8  # are hashed one by one: a NumPy step of all costs more than a Python step of each
+_LINE_WORDS = 16  # 32-bit words of a cache line
+_FEW_ROWS = 8  # fewer rows are hashed one by one in Python, which costs less than NumPy's calls
 
 
 class WordHash(NamedTuple):
@@ -84,7 +85,7 @@ _FULL = constant(0xFFFFFFFF)
 
 
 def start_by_length(states: Words, lengths: Words) -> Words:
-    """Return a `start` of states for keys whose length is 0, 1, 2 or 3 modulo 4."""
+    """Return the start state of each key, which is `states[length % 4]`."""
     return states.take(lengths & _THREE, mode="clip")
 
 
@@ -110,7 +111,9 @@ def padded_rows(data: NDArray[np.uint8], starts: NDArray[np.int64], width: int) 
     base, limit = int(starts.min()), int(starts.max()) + width
     before, after = max(-base, 0), max(limit - len(data), 0)
     data = data[max(base, 0) : limit]
-    data.max(initial=0)  # Reads it in order, which brings it into the cache; rows are copied in any order.
+    # The maximum is not needed. To read the data in order brings it into the cache, before rows are copied in
+    # any order.
+    data.max(initial=0)
     if before or after:
         data = np.concatenate([np.zeros(before, np.uint8), data, np.zeros(after, np.uint8)])
     # Every run of `width` bytes is an element of this view, so that one index copies a whole row.
@@ -119,7 +122,7 @@ def padded_rows(data: NDArray[np.uint8], starts: NDArray[np.int64], width: int) 
 
 
 def _aligned_arrays(arrays: int, rows: int) -> Words:
-    """Arrays that each begin with a cache line: steps over them take a tenth less time."""
+    """Return new arrays that each begin with a cache line: steps over them take a tenth less time."""
     width = -(-rows // _LINE_WORDS) * _LINE_WORDS
     spare = np.empty(arrays * width + _LINE_WORDS, dtype=np.uint32)
     first: int = -(spare.__array_interface__["data"][0] // spare.itemsize) % _LINE_WORDS
@@ -141,15 +144,14 @@ def _chunks(bounds: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
 
 
 def _have_one_length(bounds: NDArray[np.int64]) -> bool:
-    """Return whether there are some keys, and all have one length of full words."""
+    """Return whether all keys have one length, a multiple of 4; False for fewer than `_FEW_ROWS` keys."""
     rows = len(bounds) - 1
     if rows < _FEW_ROWS:
         return False
     length = bounds[1] - bounds[0]
     if length % 4 or bounds[-1] - bounds[0] != rows * length:
         return False
-    # The sum of lengths agrees already, which refuses most columns of mixed lengths without a look at each
-    # key.
+    # The comparison of sums above has refused most columns of mixed lengths, without a look at each key.
     parts = (bounds[first : first + _CHUNK_ROWS + 1] for first in range(0, rows, _CHUNK_ROWS))
     return all((part[1:] - part[:-1] == length).all() for part in parts)
 
@@ -158,7 +160,8 @@ def _hash_chunk(rule: WordHash, out: Words, bounds: NDArray[np.int64], data: NDA
     """Hash the keys of one chunk, of any lengths, into `out`, which has one entry a key."""
     lengths = np.diff(bounds)
     longest = int(lengths.max())
-    # All have one length, but too few rows or no full words for `_hash_columns`: there is nothing to sort.
+    # All keys have the same length, so there is nothing to sort. They are too few for `_hash_columns`, or
+    # have no full words.
     if longest * len(lengths) == bounds[-1] - bounds[0]:
         sizes = np.full(len(lengths), longest, dtype=np.uint32)
         out[:] = rule.start(sizes)
@@ -167,7 +170,8 @@ def _hash_chunk(rule: WordHash, out: Words, bounds: NDArray[np.int64], data: NDA
         order, sizes = _longest_first(lengths, longest)
         states = rule.start(sizes)
         _hash_rows(rule, states, sizes, bounds.take(order, mode="clip"), data)
-        # States stand longest key first; this puts them back into the order of the rows.
+        # The states are in the order of `order`, the longest key first. This puts them back into the order of
+        # the rows.
         out[order] = states
 
 
@@ -179,11 +183,11 @@ def _longest_first(lengths: NDArray[np.int64], longest: int) -> tuple[NDArray[np
 
 
 def _hash_columns(rule: WordHash, states: Words, bounds: NDArray[np.int64], data: NDArray[np.uint8]) -> None:
-    """Hash keys of as many words each, and no tail."""
+    """Hash keys with equally many full words and no tail into `states`."""
     matrix = data[bounds[0] : bounds[-1]].view("<u4").reshape(len(states), -1)
     length = np.array([matrix.shape[1] * 4], dtype=np.uint32)
     start = rule.start(length)
-    # A block's words, states and two scratches; whole cache lines of each.
+    # A row takes its words, its state and two elements of scratch. A block has whole cache lines of each.
     rows = min(_block_rows(matrix.shape[1] + 3), _CHUNK_ROWS) & -_LINE_WORDS
     scratch = _aligned_arrays(2, min(rows, len(states)))
     for begin in range(0, len(states), rows):
@@ -229,8 +233,8 @@ def _hash_rows(
             matrix = padded_rows(data, starts[block], (most + 1) * 4).view("<u4")
             _hash_block(rule, states[block], lengths[block], matrix)
         else:
-            # Without a tail, a key is aligned to the end of its words: 0 to 3 bytes in front of it are set to
-            # zero. They belong to the key before or lie outside of the data.
+            # If the hash has no step for tails, a key is aligned to the end of its words. The 0 to 3 bytes in
+            # front of it belong to the key before or lie outside of the data, so they are set to zero.
             filling = -lengths[block] & _THREE
             matrix = padded_rows(data, starts[block] - filling, max(most, 1) * 4).view("<u4")
             matrix[:, 0] &= _FULL << (filling << _THREE)
@@ -245,7 +249,8 @@ def _hash_block(rule: WordHash, states: Words, lengths: Words, matrix: Words) ->
     shorter prefix of the rows and no mask is needed.
     """
     rows, width = matrix.shape
-    # How many keys have more than j full words. The tail of the others is in their row's first word after.
+    # `having[j]` is the number of keys with more than j full words. The tail of a key is in its row's first
+    # word after the full words.
     needed = np.arange(4, 4 * width + 4, 4, dtype=np.uint32)
     # `lengths` falls, so it is searched backwards.
     having = (rows - np.searchsorted(lengths[::-1], needed)).tolist()
@@ -258,7 +263,8 @@ def _hash_block(rule: WordHash, states: Words, lengths: Words, matrix: Words) ->
         if live:
             rule.mix(states[:live], matrix[:live, j], k[:live], t[:live])
     if rule.tail and np.bitwise_and(lengths, _THREE, out=t).any():
-        # Bits of the tail, 0 to 24; the mask 2**bits - 1 clears what `padded_rows` copied of the next key.
+        # `t` becomes the bits of each tail, 0 to 24. The mask 2**bits - 1 clears the bytes of the next key,
+        # which `padded_rows` copied, too.
         np.left_shift(t, _THREE, out=t)
         np.left_shift(_ONE, t, out=t)
         np.subtract(t, _ONE, out=t)
@@ -269,5 +275,5 @@ def _hash_block(rule: WordHash, states: Words, lengths: Words, matrix: Words) ->
 
 
 def _block_rows(words: int) -> int:
-    """Return how many rows of so many words fit into `_BLOCK_BYTES`, at least `_MIN_BLOCK_ROWS`."""
+    """Return how many rows of `words` 32-bit words fit into `_BLOCK_BYTES`, at least `_MIN_BLOCK_ROWS`."""
     return max(_MIN_BLOCK_ROWS, _BLOCK_BYTES // (4 * words))

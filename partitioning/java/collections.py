@@ -150,8 +150,8 @@ class PriorityQueue(Generic[E]):
             place, last = self.heap.index(element), self.heap.pop()
             if place < len(self.heap):
                 self._sift_down(place, last)
-                # Java: what did not move down may still have to move up, if it comes from another branch of
-                # the heap.
+                # As in Java, an element that did not move down may still have to move up, if it comes from
+                # another branch of the heap.
                 if self.heap[place] is last:
                     self._sift_up(place, last)
 

@@ -86,7 +86,8 @@ def topic_partition_hashes(topic_hashes: ArrayLike, partitions: ArrayLike) -> ND
 
 def uuid_hash(value: uuid.UUID) -> int:
     """Return `org.apache.kafka.common.Uuid.hashCode`, a signed 32-bit number."""
-    # The two 64-bit halves are combined, then the two halves of that. Higher bits are cut off at the end.
+    # The two 64-bit halves are combined, then the two 32-bit halves of the result. Higher bits are cut off at
+    # the end.
     half = (value.int >> 64) ^ value.int
     return _to_signed((half >> 32) ^ half, 32)
 
@@ -115,7 +116,8 @@ def spread_hash(key: Key) -> int:
     elif isinstance(key, TopicIdPartition):
         code = 31 * _known_uuid_hash(key.topic) + key.partition
     else:
-        code = _known_uuid_hash(key) if isinstance(key, uuid.UUID) else key  # that of an Integer is its value
+        # The hash code of an Integer is its value.
+        code = _known_uuid_hash(key) if isinstance(key, uuid.UUID) else key
     # Python's integers do not wrap around; the sums above may have more than 32 bits.
     code &= 0xFFFFFFFF
     code ^= code >> 16
@@ -140,7 +142,7 @@ def rank(key: Key) -> Rank:
     return () if isinstance(key, TopicPartition | TopicIdPartition) else (key,)
 
 
-# A topic id is put into many maps; it is hashed once.
+# A topic id is put into many maps, so its hash code is cached.
 _known_uuid_hash = lru_cache(maxsize=1 << 17)(uuid_hash)
 
 

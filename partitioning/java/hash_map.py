@@ -37,7 +37,7 @@ UNTREEIFY = 6
 SHORTEST_WITH_TREES = 64
 """A table shorter than this grows instead of making a tree: `HashMap.MIN_TREEIFY_CAPACITY`."""
 
-# A table of results, because most maps of a group are small and there are many of them.
+# `_LENGTHS` is a table of results, because a group has many maps and most of them are small.
 _LENGTHS = np.array([1 << max(capacity - 1, 0).bit_length() for capacity in range(1 << 12)])
 
 
@@ -145,7 +145,7 @@ class HashTable(Generic[H]):
                 "System.identityHashCode there, which no two runs of a JVM have alike; change the names"
             )
         bins = self._bins
-        # Java visits every bin. If most bins are empty, it is faster to sort those that are not.
+        # Java visits every bin. If most bins are empty, it is faster to sort the bins that have keys.
         for index in range(self._length) if self._length < 4 * len(bins) else sorted(bins):
             yield from bins.get(index, ())
 
@@ -361,7 +361,7 @@ def hash_map_order(
             break
         length *= 2
     if length <= 1 << 16:
-        buckets = buckets.astype(np.uint16)  # NumPy sorts these by radix
+        buckets = buckets.astype(np.uint16)  # NumPy sorts 16-bit integers by radix
     return buckets.argsort(kind="stable")
 
 

@@ -51,7 +51,7 @@ def iteration_order(
     several = (sizes > 1).nonzero()[0]
     if len(several) == 0:
         return Order(None, none)
-    # Tables with one row need no work. If most tables are such, only the others are solved.
+    # Tables with one row need no work. If most tables have one row, only the others are solved.
     if 2 * len(several) < len(sizes):
         picked = range_numbers(starts[several], sizes[several])
         some = sizes[several]
@@ -119,8 +119,8 @@ def crowded_maps(
         hashes: `HashMap.hash` of each key, see `spread`.
         lengths: the length of each map's table at the end.
     """
-    # Keys that share a bin of a long table also share a bin of a short one, whose index is the last bits of
-    # theirs. The shortest table that matters has `TREEIFY` bins.
+    # Keys that share a bin of a long table also share a bin of a shorter table, because the index of a bin is
+    # the last bits of the hash. The shortest table that matters has `TREEIFY` bins.
     bins = np.bincount(maps * TREEIFY + (hashes & (TREEIFY - 1)), minlength=len(lengths) * TREEIFY)
     bins = bins.reshape(-1, TREEIFY)
     # If no bin of this table has eight keys, no bin of a longer table has.
@@ -161,7 +161,7 @@ def _crowded_while_growing(
     length = TREEIFY  # a shorter table grows before it has enough keys for a crowded bin
     while length < last.max(initial=0):
         tables = ((first <= length) & (length < last) & (sizes > most)).nonzero()[0]
-        # Only the keys that are added before the table grows beyond this length.
+        # Look only at the keys that are added before the table grows beyond this length.
         prefix = np.minimum(sizes[tables], threshold(length) + 2)
         bins = (np.arange(len(tables)) * length).repeat(prefix)
         bins += hashes[range_numbers(starts[tables], prefix)] & (length - 1)
@@ -194,7 +194,7 @@ def _find_crowded(bucket: NDArray[np.integer], starts: NDArray[np.integer], most
         most: number of keys that a bin may have.
     """
     crowded = np.zeros(len(starts), np.bool_)
-    # As rows are sorted by bin, a row and the one `most` places later are in the same bin only if all rows
+    # Rows are sorted by bin. So a row and the row `most` places later are in the same bin only if all rows
     # between them are, too.
     together = (bucket[most:] == bucket[:-most]).nonzero()[0]
     if len(together):

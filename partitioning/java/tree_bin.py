@@ -247,8 +247,9 @@ class TreeBin(Generic[H]):
                 sibling = parent.right if left else parent.left
                 assert sibling is not None
             near, far = (sibling.left, sibling.right) if left else (sibling.right, sibling.left)
-            # With no red child the sibling becomes red, and the parent's paths lack a black node instead. If
-            # only the near child is red, a rotation makes it the sibling, and the far child is red then.
+            # A sibling without a red child becomes red. Then the paths through the parent lack a black node,
+            # so the parent is next. If only the near child is red, a rotation makes it the sibling, and the
+            # far child is red then.
             if far is None or not far.red:
                 if near is None or not near.red:
                     sibling.red = True

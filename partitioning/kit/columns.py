@@ -89,7 +89,7 @@ def group_rows(member: NDArray[np.integer], members: int) -> tuple[NDArray[np.in
     """
     starts = bounds(np.bincount(member, minlength=members))
     if members <= 1 << 16:
-        member = member.astype(np.uint16)  # NumPy sorts these by radix
+        member = member.astype(np.uint16)  # NumPy sorts 16-bit integers by radix
     return member.argsort(kind="stable"), starts
 
 
@@ -106,9 +106,8 @@ def sort_rows(
     if key is None:
         order = np.lexsort((low, middle, high))
         return high[order].astype(np.int64), middle[order].astype(np.int64), low[order].astype(np.int64)
-    key.sort(
-        kind="stable"
-    )  # this kind merges runs, so rows that are grouped already take a tenth of the time
+    # A stable sort merges runs, so rows that are grouped already take a tenth of the time.
+    key.sort(kind="stable")
     last = key & ((1 << widths[2]) - 1)
     key >>= widths[2]
     second = key & ((1 << widths[1]) - 1)
@@ -190,7 +189,7 @@ def in_order(rows: NDArray[np.intp], key: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return these rows in ascending order of their keys, 0 or more; ties stay in order."""
     if not len(key) or key.min() == (largest := key.max()):
         return rows
-    small = largest < 1 << 16  # NumPy sorts 16 bits by radix
+    small = largest < 1 << 16  # NumPy sorts 16-bit integers by radix
     return rows[(key.astype(np.uint16) if small else key).argsort(kind="stable")]
 
 

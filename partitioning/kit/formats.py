@@ -152,7 +152,7 @@ def _decode(decode: Callable[..., Any], text: str | bytes) -> Any:
     """Return the value that one of msgspec's decoders reads; ValueError for every fault of the text."""
     try:
         return decode(text)
-    # msgspec has no limit on nesting but Python's stack.
+    # msgspec limits the depth of nesting only by Python's stack.
     except RecursionError:
         raise ValueError("the values are nested too deeply") from None
     except (msgspec.MsgspecError, OverflowError) as error:

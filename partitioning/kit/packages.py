@@ -93,7 +93,7 @@ def load_lazily(package: str, *others: str) -> None:
         # `dir()` is for users and their editors, so it leaves out what the package itself imports.
         return sorted({*(name for name in vars(module) if name.startswith("__")), *module.__all__})
 
-    # The same as defining `__getattr__` and `__dir__` in the package itself (PEP 562).
+    # This has the same effect as defining `__getattr__` and `__dir__` in the package itself (PEP 562).
     vars(module).update(__getattr__=find, __dir__=names)
 
 

@@ -47,7 +47,7 @@ def in_time(check: Callable[[], None], limit_s: float) -> None:
         except BaseException as error:  # noqa: BLE001 - it is raised below
             raised.append(error)
 
-    # A daemon: a strategy in an endless loop must not keep the test run from ending.
+    # The thread is a daemon: a strategy in an endless loop must not keep the test run from ending.
     thread = Thread(target=run, daemon=True)
     thread.start()
     thread.join(limit_s)
@@ -96,8 +96,8 @@ OTHERWISE_ELSEWHERE = "a process with another hash seed answers otherwise"
 LONG = 70_000
 """The bytes of the longest key: more than an unsigned 16-bit length can hold."""
 
-# This runs in another process with another hash seed, in which a strategy that iterates over a set gives
-# other answers.
+# This script runs in another process with another hash seed, in which a strategy that iterates over a set
+# gives other answers.
 _ELSEWHERE = """
 import pickle, sys
 factory, keys, layout = pickle.load(sys.stdin.buffer)

@@ -16,11 +16,11 @@ from partitioning.errors import (
 )
 from partitioning.kit.packages import needs
 
-_PRODUCER = 0  # rd_kafka_type_t
-_CONF_OK = 0  # rd_kafka_conf_res_t
+_PRODUCER = 0  # RD_KAFKA_PRODUCER, of the C type rd_kafka_type_t
+_CONF_OK = 0  # RD_KAFKA_CONF_OK, of the C type rd_kafka_conf_res_t
 _ERROR_TEXT_BYTES = 512
 _MOST_REPLICAS = 3
-_MOST_PARTITIONS = 100_000  # all are allocated at once, and librdkafka aborts the process when memory ends
+_MOST_PARTITIONS = 100_000  # all are allocated at once, and librdkafka aborts the process if memory ends
 
 
 class MockClusterError(ClusterError):
@@ -63,7 +63,7 @@ class MockCluster:
         if not self._cluster:
             self._library.rd_kafka_destroy(client)
             raise MockClusterError(f"librdkafka could not start a mock cluster of {brokers} brokers")
-        # Closes the cluster when this object is collected or the interpreter ends, too.
+        # The finalizer also closes the cluster if this object is collected or the interpreter ends.
         self._close = weakref.finalize(self, _destroy, self._library, self._cluster, client, os.getpid())
         self._replicas = min(brokers, _MOST_REPLICAS)
         self.bootstrap_servers: str = self._library.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()

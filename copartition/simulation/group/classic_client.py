@@ -116,7 +116,7 @@ class ClassicClient(Client):
         self.assigned = answer.partitions
         self._on(Event.SYNCED if self.assigned == self.owned else Event.ASSIGNED)
 
-    # What the table has it do.
+    # The methods that `MOVES` calls.
 
     def join_when_free(self) -> None:
         """Join again: at once if the client does so in the background, else when its application polls."""
@@ -172,7 +172,7 @@ class ClassicClient(Client):
         **rows(Event.FOUND, (_UNJOINED,), _STABLE),
         **rows(Event.STARTED, (_UNJOINED,), _PREPARING),
         **rows(Event.REBALANCE, (_STABLE,), _PREPARING, join_when_free),
-        # The coordinator repeats this in answers to later heartbeats.
+        # The coordinator repeats in its answers to later heartbeats that the group rebalances.
         **rows(Event.REBALANCE, (_UNJOINED, _PREPARING, _COMPLETING), None),
         **rows(Event.UNCHANGED, ClassicClientState, None, Client.expect_nothing),
         **rows(Event.POLLED, (_PREPARING,), None, prepare),
@@ -183,14 +183,16 @@ class ClassicClient(Client):
         **rows(Event.UNASSIGNED, (_COMPLETING,), _PREPARING, join_when_free),
         **rows(Event.POLLED, (_COMPLETING,), None, Client.call_back),
         **rows(Event.DONE, (_COMPLETING,), _STABLE, Client.expects_news),
-        # Answers for a static member that was overdue meanwhile. As in Kafka, the client ignores them.
+        # These answers come for a static member that became overdue after it had sent the request. As in
+        # Kafka, the client ignores them.
         **rows(Event.JOINED, (_UNJOINED,), None),
         **rows(Event.SYNCED, (_UNJOINED,), None),
         **rows(Event.ASSIGNED, (_UNJOINED,), None),
         **rows(Event.UNASSIGNED, (_UNJOINED,), None),
-        # Only a new join tells the coordinator that the partitions are free.
+        # Only a new join tells the coordinator that the revoked partitions are free.
         **rows(Event.DONE_REVOKING, (_COMPLETING,), _PREPARING, prepare),
-        # The coordinator will ask again. A request that is on its way is no reason for this event.
+        # The coordinator will ask the client again to join. FROZEN does not come while a request is on its
+        # way.
         **rows(Event.FROZEN, (_PREPARING, _COMPLETING), _STABLE),
         **rows(Event.WOKEN, (_STABLE,), None, catch_up),
         **rows(Event.ASSIGNED, (_STABLE,), _COMPLETING, Client.await_poll),

@@ -54,10 +54,11 @@ class ClassicGroup:
         notifier: RebalanceNotifier,
         on_expelled: Callable[[int, int], object],
     ) -> None:
-        # Called for a member that the barrier no longer waits for, with the cause of its partitions' pauses.
-        # A static member stays in the group, and gets its partitions back when it joins again.
+        # `on_expelled` is called for a member that the barrier no longer waits for, with the cause of its
+        # partitions' pauses. A static member stays in the group, and gets its partitions back when it joins
+        # again.
         self._on_expelled = on_expelled
-        self.state = ClassicGroupState.EMPTY  # what the group is doing
+        self.state = ClassicGroupState.EMPTY  # the present state of the group
         self.cause = 0  # the number of the cause of the present rebalance
         self.down_ms = -math.inf  # the coordinator answers no member until then
         # The leader, and its decisions.
@@ -85,7 +86,8 @@ class ClassicGroup:
         self._answer = DONE  # the timer at which the members have the leader's assignment
         # When the leader's assignor is done with the last generation.
         self._computed_ms = 0.0
-        self._revoking: tuple[NDArray[np.int32], NDArray[np.float64]] | None = None  # who rejoins, when
+        # The members that revoke partitions and then rejoin, and the times at which they rejoin.
+        self._revoking: tuple[NDArray[np.int32], NDArray[np.float64]] | None = None
         self._follow_up = DONE
 
     def begin(self) -> None:
@@ -172,8 +174,8 @@ class ClassicGroup:
                 self.leader.counts = list(self._world.partitions.counts)
             self.metadata.watch()
             return
-        # It joins without the partitions of the old process. So for the assignor one member is gone and a new
-        # one comes.
+        # The new process joins without the partitions of the old process. So for the assignor one member is
+        # gone and a new member comes.
         if members.carries[member]:
             self.leader.gone.add(self._world.memberships.ids[member])
             members.carries[member] = False
@@ -193,7 +195,7 @@ class ClassicGroup:
         self._forget_session(member)
         self._members.remove(member)
         # The leader's last decision does not know a member that has not got the last assignment, so the next
-        # one need not treat it as gone.
+        # decision need not treat it as gone.
         if self._members.carries[member]:
             self.leader.gone.add(self._world.memberships.ids[member])
         if member == self.leader.member:
@@ -233,7 +235,8 @@ class ClassicGroup:
     def speaks(self, member: int) -> bool:
         """Let a silent member speak again before its session ends; return whether it must pass a barrier."""
         self._forget_session(member)
-        # Its silence had cancelled the assignment. It assigns now, and the rebalance completes.
+        # The leader's silence had cancelled the assignment. The leader assigns now, and the rebalance
+        # completes.
         if (
             self.state is ClassicGroupState.COMPLETING_REBALANCE
             and member == self.leader.member
@@ -241,7 +244,8 @@ class ClassicGroup:
         ):
             self._complete()
             return False
-        # It may see new partitions that no other member sees, so find the time of the next notice again.
+        # The member may see new partitions that no other member sees, so find the time of the next notice
+        # again.
         self.metadata.watch()
         return (
             self.state is ClassicGroupState.PREPARING_REBALANCE
@@ -358,7 +362,8 @@ class ClassicGroup:
         # the first rebalance.
         if text not in {FOLLOW_UP, *self._blamed}:
             self._blamed.append(text)
-        if len(self._blamed) > 1:  # partitions that stop do so for all these reasons
+        # Partitions that stop from now on stop for all these reasons.
+        if len(self._blamed) > 1:
             self._world.ledger.causes[self.cause] = first_of(self._blamed, BLAMED)
 
     def pass_barrier(self) -> None:
@@ -387,7 +392,7 @@ class ClassicGroup:
             text = f"{consumer.name} did not rejoin in time"
             cause = self._world.ledger.cause(text)
             self._on_expelled(member, cause)
-            if consumer.static:  # it stays a member until its session ends
+            if consumer.static:  # the static member stays in the group until its session ends
                 self.fall_silent(member, now_ms, cause)
             else:
                 self.drop(member, text, cause)

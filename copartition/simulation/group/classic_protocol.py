@@ -87,7 +87,7 @@ class ClassicProtocol:
         self._world.ledger.end_process(consumer, now_ms)
         member = self._member_of(consumer)
         if member is None or not self._members.alive[member]:
-            return  # it is no longer a member, or its session is running out already
+            return  # the consumer is no longer a member, or its session is running out already
         configured = self._world.consumers[consumer]
         announced = cleanly and now_ms >= self._group.down_ms
         tells = announced and configured.leaves(classic=True)
@@ -119,7 +119,7 @@ class ClassicProtocol:
         """
         member = self._member_of(consumer)
         if member is None or self._group.client_state(member) is not ClassicClientState.STABLE:
-            return  # it is dead, or waits for an assignment inside `poll`
+            return  # the member is dead, or waits for an assignment inside `poll`
         # A second slow batch replaces the first one, so what was planned for the end of the first is
         # cancelled.
         if self._members.busy_ms[member] > now_ms:
@@ -253,7 +253,7 @@ class ClassicProtocol:
             planned = plans.pop(consumer, ())
             silence = self._group.silence_of(member)
             if silence is None and not members.alive[member]:
-                continue  # it has sent LeaveGroup
+                continue  # the consumer has sent LeaveGroup
             gave_up = members.eager[member] and members.stands_ms[member] <= now_ms
             processes.append(
                 Process(
@@ -287,8 +287,8 @@ class ClassicProtocol:
             members.enter(process.member, now_ms, now_ms)
             members.base_ms[process.member] = process.base_ms
             members.every_ms[process.member] = process.every_ms
-            # The other kind of group does not know its last refresh, so that time is drawn from the last
-            # interval.
+            # A group of the consumer protocol does not know when a member last refreshed its metadata, so
+            # that time is drawn from the last interval.
             members.metadata_ms[process.member] -= world.random.uniform(0, self._settings.metadata_max_age_ms)
             members.busy_ms[process.member] = process.busy_ms
             members.carries[process.member] = True
@@ -408,7 +408,7 @@ class ClassicProtocol:
         elif member is None:
             self._group.join(self._describe(consumer, configured), since_ms)
         else:
-            # The process is a new one, so its strategies may differ from those under which the member joined
+            # This is a new process, so its strategies may differ from those under which the member joined
             # first.
             consumers[member] = configured
             self._members.eager[member] = any(speaks_eager(configured, self._world))
@@ -521,8 +521,8 @@ class ClassicProtocol:
         self._world.note("left", name, reason="max.poll.interval.ms")
         had = self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=False)
         if tells:
-            # Its application goes on with its batch, without new records. The next owner reads again what it
-            # processes.
+            # The member's application goes on with its batch, without new records. The next owner reads the
+            # records of this batch again.
             ledger.zombie(had, member, now_ms, polls_ms, reads=False)
             self._group.drop(member, text, cause)
         else:
@@ -570,8 +570,8 @@ class ClassicProtocol:
                 self._notifier.notify(member, now_ms + self._world.network_ms(consumer, now_ms))
             self._resume(member)
             return
-        # It is no longer a member and does not know. It goes on reading until the coordinator has answered
-        # and its batch is done.
+        # The process is no longer a member and does not know that. It goes on reading until the coordinator
+        # has answered and its batch is done.
         _, left_ms = draw_batches(self._costs.poll_ms, self._world.random, 1)
         asks_ms = now_ms + PROFILES[configured.client].recheck_ms
         told_ms = asks_ms + self._world.network_ms(consumer, asks_ms) + float(left_ms[0])

@@ -17,21 +17,21 @@ class ConsumerClientState(Enum):
     """
 
     UNSUBSCRIBED = auto()
-    """Its process has not started."""
+    """The client's process has not started."""
     JOINING = auto()
-    """It has sent its join, and has no answer yet."""
+    """The client has sent its join, and has no answer yet."""
     RECONCILING = auto()
-    """It waits for its application to poll with an assignment in hand, or runs callbacks for it."""
+    """The client waits for its application to poll with an assignment in hand, or runs callbacks for it."""
     ACKNOWLEDGING = auto()
-    """It is about to report what it has; this takes no time."""
+    """The client is about to report what it has; this takes no time."""
     STABLE = auto()
-    """It has all that it was assigned, and has reported it."""
+    """The client has all that it was assigned, and has reported it."""
     FENCED = auto()
-    """It knows that it was dropped, and joins again when its application polls."""
+    """The client knows that it was dropped, and joins again when its application polls."""
     STALE = auto()
-    """Its application has not polled for too long; it joins again when that polls."""
+    """The client's application has not polled for too long; the client joins again at the next poll."""
     FATAL = auto()
-    """It may never join, and its process has ended."""
+    """The client may never join, and its process has ended."""
 
 
 class ClassicClientState(Enum):
@@ -42,13 +42,13 @@ class ClassicClientState(Enum):
     """
 
     UNJOINED = auto()
-    """It is no member, or knows that it is none any more."""
+    """The client is no member, or knows that it is no member any more."""
     PREPARING_REBALANCE = auto()
-    """It has heard of a rebalance: it waits for a poll, gives partitions up, or has sent JoinGroup."""
+    """The client knows of a rebalance: it waits for a poll, gives partitions up, or has sent JoinGroup."""
     COMPLETING_REBALANCE = auto()
-    """JoinGroup is answered: it waits for its assignment, then for a poll, or runs callbacks."""
+    """JoinGroup is answered: the client waits for its assignment, then for a poll, or runs callbacks."""
     STABLE = auto()
-    """It has what it was assigned."""
+    """The client has the partitions that it was assigned."""
 
 
 REBALANCING = frozenset({ClassicClientState.PREPARING_REBALANCE, ClassicClientState.COMPLETING_REBALANCE})

@@ -38,42 +38,44 @@ class Profile:
     source.
     """
 
-    # How late its heartbeats are on average; each member's mean is drawn between these two.
+    # Bounds, in ms, of how late a member's heartbeats are on average; each member's average is drawn between
+    # them.
     late_ms: tuple[float, float]
     # The same under the consumer protocol (KIP-848); None: the client does not speak it.
     consumer_late_ms: tuple[float, float] | None = None
-    # A rebalance does not move its heartbeats, except one that is overdue, which it sends with its
-    # assignment. If False, they start again when JoinGroup is answered.
+    # True: a rebalance does not move the client's heartbeats. Only a heartbeat that is overdue is sent when
+    # the assignment comes. False: heartbeats start again when JoinGroup is answered.
     keeps_beating: bool = False
-    # Protocols under which it rejoins outside `poll`; under the cooperative one, no callback comes first.
+    # Protocols under which the client rejoins without waiting for `poll`. Under the cooperative protocol it
+    # rejoins without a callback before.
     joins_in_background: frozenset[RebalanceProtocol] = frozenset()
-    # Its `poll` returns records while it rejoins: under the cooperative protocol it reads the partitions it
-    # has.
+    # True: `poll` returns records while the client rejoins. Under the cooperative protocol the client reads
+    # the partitions that it has.
     reads_while_joining: bool = True
     # Interval, from its last assignment on, of the check whether the application has polled within
     # `max.poll.interval.ms`; 0: it checks all the time.
     poll_check_ms: float = 0
-    # If the application did not poll in time: how long after the next heartbeat the client leaves; None: it
-    # leaves without waiting for a heartbeat.
+    # If the application did not poll in time: milliseconds from the next heartbeat to LeaveGroup. None: the
+    # client leaves without waiting for a heartbeat.
     leaves_after_beat_ms: float | None = None
-    recheck_ms: float = 0  # time from its waking up to its next request, for a process that stood still
+    # Milliseconds from the time at which a process that stood still wakes up to its next request.
+    recheck_ms: float = 0
     anyone_sees_growth: bool = False  # any member rejoins for new partitions, not only the leader
-    # Its leader, if it has a rack, rejoins when replicas of its topics move to other racks (KIP-881).
+    # The leader rejoins when replicas of its topics move to other racks, if it has a rack (KIP-881).
     notices_racks: bool = False
     asks_before_assigning: bool = False  # its leader fetches the topics' metadata before it assigns
-    refreshes_as_it_assigns: bool = (
-        False  # assigning refreshes its leader's metadata; the next is an age later
-    )
+    # The leader refreshes its metadata when it assigns; the next refresh is `metadata.max.age.ms` later.
+    refreshes_as_it_assigns: bool = False
     mixes_protocols: bool = True  # its strategies may be both eager and cooperative
-    cooperates: bool = True  # speaks the cooperative protocol (KIP-429)
-    # Its leader keeps lost members' partitions for `scheduled.rebalance.max.delay.ms` (KIP-415, cooperative).
+    cooperates: bool = True  # whether it speaks the cooperative protocol (KIP-429)
+    # The leader keeps lost members' partitions for `scheduled.rebalance.max.delay.ms` (KIP-415, cooperative).
     keeps_lost: bool = False
     commits: bool = True  # it commits offsets in its group, which the coordinator takes as a sign of life
-    # How much later than one interval after its last assignment its first commit is; None: its commits run
-    # from the start of its process.
+    # Milliseconds from the end of the first commit interval after an assignment to the first commit. None:
+    # commit times run from the start of the process, and an assignment does not move them.
     commit_late_ms: float | None = None
-    # Under the consumer protocol it leaves after `max.poll.interval.ms` without a poll; if False it falls
-    # silent.
+    # True: under the consumer protocol the client leaves after `max.poll.interval.ms` without a poll. False:
+    # it falls silent.
     leaves_when_late: bool = True
 
     def in_background(self, *, eager: bool) -> bool:
@@ -132,7 +134,7 @@ PROFILES = {
         joins_in_background=frozenset(RebalanceProtocol),
         cooperates=False,
     ),
-    # This is Java's client without a poll loop.
+    # Connect uses Java's client, without a poll loop.
     "connect": Profile(late_ms=(1.3, 2.4), recheck_ms=100, keeps_lost=True, commits=False),
 }
 """Clients by name, as in `Consumer.client`."""

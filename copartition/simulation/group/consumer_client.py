@@ -48,7 +48,7 @@ class Client:
     `_life` counts the memberships: an answer to a request of an earlier membership is dropped.
     """
 
-    classic: ClassVar[bool] = False  # whether it speaks the classic protocol
+    classic: ClassVar[bool] = False  # whether the client speaks the classic protocol
     first_state: ClassVar[Enum] = _UNSUBSCRIBED  # the state of a process that has not started
 
     def __init__(
@@ -68,9 +68,10 @@ class Client:
         self.state = self.first_state
         # The partitions that it has, and those that the coordinator has assigned to it.
         self.owned = self.assigned = NOTHING
-        self.stands_ms: float | None = None  # since when it waits for its first partitions; None: it does not
-        # Its application does not poll until the first; it stands still until the second; it joins at the
-        # third. Each may be past.
+        # The time since which the client waits for its first partitions; None: it does not wait.
+        self.stands_ms: float | None = None
+        # The application does not poll before `busy_ms`, the process stands still until `wakes_ms`, and the
+        # join arrives at `joins_ms`. Each of these times may be past.
         self.busy_ms = self.wakes_ms = self.joins_ms = -math.inf
         self.gone = False  # whether the process has ended
         self._life = 0  # the number of its earlier memberships
@@ -78,12 +79,14 @@ class Client:
         self._coordinator = coordinator
         self._timers = timers
         self._costs = world.scenario.costs
-        self._slept_ms = math.inf  # since when it stands still, or stood still last
+        # The time since which the process stands still, or stood still last; infinite: it never did.
+        self._slept_ms = math.inf
         self._beat = DONE  # a heartbeat that is simulated
-        self._plans: list[Timer] = []  # timers of what it will do by itself
-        self._poll = DONE  # the poll that it waits for
+        self._plans: list[Timer] = []  # timers of what the process will do by itself
+        self._poll = DONE  # the poll that the client waits for
         self._callbacks = DONE  # the end of the callbacks that run
-        # Kept apart from `owned`: the process goes on with these partitions, while for the group it has none.
+        # `_had` is kept apart from `owned`: the process goes on with these partitions, while for the group
+        # the client has none.
         self._had = rows_of(NOTHING)  # the partitions it had when the coordinator dropped it
 
     def _intervals(self, random: Generator) -> tuple[float, float]:
@@ -127,7 +130,7 @@ class Client:
         self._forget_plans()
         ledger.end_process(self.consumer, now_ms)
         if not self._is_member or not coordinator.beats.speaks(self.member):
-            return  # it is no longer a member, or its session is running out already
+            return  # the client is no longer a member, or its session is running out already
         name = self.configured.name
         announced = cleanly and now_ms >= coordinator.down_ms
         tells = announced and self.configured.leaves(classic=self.classic)
@@ -197,7 +200,7 @@ class Client:
 
         If its application is busy, it goes on with records of partitions that other members may read by now.
         """
-        # The client learns of it with its next request, in `lose_commit` or `_hear_error`.
+        # The client learns that it was dropped with its next request, in `lose_commit` or `_hear_error`.
         self._had = rows_of(self.owned)
         self.owned = self.assigned = NOTHING
         if self.busy_ms > self._world.now_ms and not self.gone:
@@ -256,8 +259,8 @@ class Client:
         def answer() -> None:
             if self.gone or life != self._life:
                 return
-            # The coordinator decides now. If this request made its assignor work, it answers only when that
-            # is done.
+            # The coordinator decides now. If this request calls the assignor, the answer comes only when the
+            # assignor is done.
             reply = request()
             answered_ms = max(self._world.now_ms, self._coordinator.busy_ms)
             heard_ms = answered_ms + self._world.network_ms(self.consumer, answered_ms) / 2
@@ -277,7 +280,8 @@ class Client:
             self._timers.at(self.wakes_ms, lambda: self._receive(answer, life, hear))
         elif isinstance(answer, Error):
             self._hear_error(answer)
-        elif self._is_member:  # else it has been dropped since, and will learn of it
+        # Otherwise the client was dropped after its request, and a later answer will say so.
+        elif self._is_member:
             hear(answer)
 
     def _hear(self, answer: Answer) -> None:
@@ -315,7 +319,7 @@ class Client:
             if self.state is to:
                 action(self)
 
-    # What the table has it do.
+    # The methods that `MOVES` calls.
 
     def await_partitions(self) -> None:
         """Record that the partitions of a new assignment now wait only for this client.
@@ -433,7 +437,7 @@ class Client:
         absence = coordinator.speaks(self.member)
         if absence is not None:
             world.ledger.causes[absence] = f"{self.configured.name} stalled"
-        # A heartbeat fell due while it stood still, so it sends one at once.
+        # A heartbeat became due while the process stood still, so it sends one at once.
         if coordinator.beats.next_ms(self.member, self._slept_ms) <= now_ms:
             coordinator.beats.restart(self.member, now_ms)
             self.beat()
@@ -460,8 +464,8 @@ class Client:
             polls_ms: the time of its next one.
         """
         overdue_ms = polled_ms + self._settings.max_poll_interval_ms
-        # A client of the classic protocol checks at intervals of its own. One of the consumer protocol leaves
-        # at its first heartbeat after `max.poll.interval.ms`.
+        # A client of the classic protocol checks at intervals of its own. A client of the consumer protocol
+        # leaves at its first heartbeat after `max.poll.interval.ms`.
         if self.classic:
             overdue_ms += float(self._world.random.uniform(0, self._profile.poll_check_ms))
         elif self._profile.leaves_when_late:
@@ -477,7 +481,7 @@ class Client:
         """Let the client leave or fall silent; its application goes on with its batch unaware."""
         now_ms, coordinator, ledger = self._world.now_ms, self._coordinator, self._world.ledger
         name = self.configured.name
-        self._forget_assignment()  # it begins anew when the application polls
+        self._forget_assignment()  # the client joins anew when its application polls
         self._plan(self.busy_ms, partial(self._on, Event.RETURNED))
         self._had = rows_of(self.owned)
         if not self._is_member:
@@ -617,8 +621,8 @@ class Client:
         **rows(Event.FOUND, (_UNSUBSCRIBED,), _STABLE),
         **rows(Event.STARTED, (_UNSUBSCRIBED,), _JOINING),
         **rows(Event.ASSIGNED, (_JOINING, _STABLE), _RECONCILING, await_partitions, await_poll),
-        # Only one assignment is worked on at a time. Another one that comes meanwhile waits in `assigned`,
-        # and replaces one that waited before it.
+        # Only one assignment is worked on at a time. Another assignment that comes meanwhile waits in
+        # `assigned`, and replaces one that waited there before.
         **rows(Event.ASSIGNED, (_RECONCILING, _STALE), None, await_partitions),
         **rows(Event.UNCHANGED, (_JOINING,), _STABLE, expect_nothing),
         **rows(Event.UNCHANGED, (_RECONCILING, _STABLE, _STALE), None, expect_nothing),
@@ -628,7 +632,8 @@ class Client:
         # The state changes as the heartbeat is made, before it is sent, as in Kafka.
         **rows(Event.SENT, (_ACKNOWLEDGING,), _STABLE, report),
         **rows(Event.SENT_EARLIER, (_ACKNOWLEDGING,), _RECONCILING, report, await_poll),
-        # What the process would have done is cancelled. It waits for a new poll when it goes on.
+        # What the process would have done is cancelled. The client waits for a new poll when its process goes
+        # on.
         **rows(Event.FROZEN, (_RECONCILING,), None),
         **rows(Event.WOKEN, (_RECONCILING,), None, await_poll),
         **rows(Event.WOKEN, (_JOINING, _STABLE), None),

@@ -43,9 +43,9 @@ class MemberState(Enum):
 
     STABLE = auto()
     UNREVOKED_PARTITIONS = auto()
-    """It has partitions to give up, and has not yet reported to the coordinator that it did."""
+    """The member has partitions to give up, and has not yet reported to the coordinator that it did."""
     UNRELEASED_PARTITIONS = auto()
-    """Some partitions of its target still belong to other members."""
+    """Some partitions of the member's target still belong to other members."""
 
 
 class Error(Enum):
@@ -78,21 +78,22 @@ class GroupMember:
     number: int
     topics: tuple[str, ...] | str  # names, or a regular expression
     instance: int | None = None  # a number in place of its `group.instance.id`
-    # Its `max.poll.interval.ms`: how long it may take to give partitions up.
+    # The member's `max.poll.interval.ms`: how long it may take to give partitions up.
     rebalance_timeout_ms: float = 300_000
-    classic: bool = False  # speaks the classic protocol
+    classic: bool = False  # whether it speaks the classic protocol
     names: bool = False  # whether it names the assignor it wants; else it has no vote
-    epoch: int = 0  # the epoch of the target it was last led towards; `AWAY` for a static member that is away
+    # The epoch of the target that the member was last led towards; `AWAY` for a static member that is away.
+    epoch: int = 0
     previous_epoch: int = 0  # an epoch that it may still report if an answer got lost
-    state: MemberState = MemberState.STABLE  # what it is waiting for
+    state: MemberState = MemberState.STABLE  # the member's next step towards its target
     assigned: frozenset[int] = NOTHING  # its partitions
     revoking: frozenset[int] = NOTHING  # partitions that it must give up and may still have
-    # At this time it is expelled, unless it has given up what is in `revoking` before. A classic member must
-    # also have joined again and sent SyncGroup by then.
+    # At this time the member is expelled, unless it has given up what is in `revoking` before. A classic
+    # member must also have joined again and sent SyncGroup by then.
     deadline_ms: float = math.inf
     # At this time a classic member is expelled, unless it has joined again as the coordinator asked.
     join_by_ms: float = math.inf
-    # The static member whose place it took; the reader of this field resets it.
+    # The static member whose place this member took. The code that reads this field sets it back to None.
     replaces: GroupMember | None = None
 
     def move(self, epoch: int) -> None:
@@ -131,17 +132,18 @@ class ConsumerGroup:
     static: dict[int, int] = field(default_factory=dict)  # instance -> its member
     # Topics that each regular expression matched at the coordinator's last look.
     resolved: dict[str, frozenset[str]] = field(default_factory=dict)
-    # Members that came or went, or whose topics or target differ from what `assign` was last called with.
+    # Members that came or went, or whose topics or target have changed since the last call of `assign`.
     changed: set[int] = field(default_factory=set)
     migrates: bool = False  # whether a member has ever spoken the classic protocol
-    # Members whose next heartbeat may matter; the reader of this field empties it.
+    # Members whose next heartbeat may matter. The code that reads this set empties it.
     news: set[int] = field(default_factory=set)
-    # Topics whose new partitions the coordinator has seen; the reader of this field empties it.
+    # Topics whose new partitions the coordinator has seen. The code that reads this set empties it.
     noticed: set[str] = field(default_factory=set)
     # Subscription (topic names, or a regular expression) -> how many members have it.
     subscriptions: Counter[tuple[str, ...] | str] = field(default_factory=Counter)
-    # Regular expressions that members subscribe to; when they were resolved last; whether a topic was created
-    # since then; and subscribed topics whose change has not raised the epoch yet.
+    # `_patterns`: the regular expressions that members subscribe to. `_resolved_ms`: when they were resolved
+    # last. `_new_topics`: whether a topic was created since then. `_stale`: subscribed topics whose change
+    # has not raised the epoch yet.
     _patterns: set[str] = field(default_factory=set)
     _resolved_ms: float = -math.inf
     _new_topics: bool = False
@@ -375,8 +377,8 @@ class ConsumerGroup:
         self.target[list(mine)] = member.number
         for partition in before.assigned | before.revoking:
             self.holder[partition] = member.number
-        # These are set without `_hold`, because the partitions go from one id of a member to another, and are
-        # never free.
+        # These fields are set without `_hold`, because the partitions go from one id of a member to another,
+        # and are never free.
         member.assigned, member.revoking, member.state = before.assigned, before.revoking, before.state
         # `Targets` uses this to find the target that the new id takes over.
         member.replaces = before
@@ -406,7 +408,8 @@ class ConsumerGroup:
         if not self.is_reconciled(member):
             self._reconcile(member, owned, now_ms)
         answer = Answer(member.epoch, member.assigned if full or member.assigned != before else None)
-        # This comes after the answer: what it finds only matters to the next heartbeat.
+        # Expressions are resolved only after the answer is made: what they match matters to the next
+        # heartbeat.
         if self._must_resolve() and now_ms > self._resolved_ms + REFRESH_MS:
             self._resolve(now_ms)
         return answer
@@ -449,12 +452,13 @@ class ConsumerGroup:
             owned is None or not member.revoking.isdisjoint(owned)
         ):
             return
-        # First it gives up what it must. Only then does it reach the target's epoch, with the partitions that
-        # are free.
+        # The member first gives up what it must. Only then does it reach the target's epoch, and get the
+        # partitions that are free.
         target = self.targets[member.number]
         kept = member.assigned & target
         lost = member.assigned - target
-        # A member that has none of these has given them up already, or never got them. It goes on at once.
+        # A member that reports none of these partitions has given them up already, or never got them. It goes
+        # on at once.
         if lost and (owned is None or not lost.isdisjoint(owned)):
             member.state = MemberState.UNREVOKED_PARTITIONS
             member.move(member.epoch)
@@ -462,8 +466,8 @@ class ConsumerGroup:
             self._hold(member, kept, lost)
             return
         wanted = target - kept
-        # Its own revoked partitions count as free: it reports that it has none of them, and no other member
-        # holds them.
+        # Partitions that the member itself had to revoke count as free: it reports that it has none of them,
+        # and no other member holds them.
         free = {
             partition for partition in wanted if self.holder[partition] < 0 or partition in member.revoking
         }

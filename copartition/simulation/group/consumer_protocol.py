@@ -139,8 +139,8 @@ class ConsumerProtocol:
         # A client whose leave is on its way to the coordinator is no member of the new group.
         staying = [client for client in members if not client.leaving]
         joining = [
-            # It joins when its request would have arrived, but not before its application polls and its
-            # process wakes up.
+            # The consumer joins when its request would have arrived, but not before its application polls and
+            # its process wakes up.
             (consumer, max(client.joins_ms, client.busy_ms, client.wakes_ms))
             for consumer, client in self._clients.items()
             if client.member not in coordinator.group.members and not client.gone

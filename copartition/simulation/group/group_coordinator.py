@@ -46,10 +46,10 @@ class MemberClient(Protocol):
 
     classic: ClassVar[bool]  # whether it speaks the classic protocol
     consumer: int  # the number of its consumer
-    configured: Consumer  # that consumer as it was when it joined
+    configured: Consumer  # the consumer as it was configured when it joined
     member: int  # its membership
     every_ms: float  # the interval between its heartbeats, lateness included
-    session_ms: float  # it is dropped after this long without a heartbeat
+    session_ms: float  # the coordinator drops the client after this long without a heartbeat
     owned: frozenset[int]  # the partitions it has
     assigned: frozenset[int]  # the partitions that the coordinator sent last
     gone: bool  # whether its process has ended
@@ -88,8 +88,8 @@ class GroupCoordinator:
         timers: Timers,
         downgrade: Callable[[Reason | None], None],
     ) -> None:
-        # Called when only members of the classic protocol are left, with the reason to rebalance if there is
-        # one.
+        # `downgrade` is called when only members of the classic protocol are left. It gets the reason to
+        # rebalance if there is one.
         self._downgrade = downgrade
         partitions, settings, describe = world.partitions, world.scenario.settings, world.memberships.describe
         self._world = world
@@ -114,8 +114,8 @@ class GroupCoordinator:
         self.beats = Beats()  # when members send heartbeats
         self.epochs = Epochs(world, self.group, self.beats, timers)  # the rebalances
         self.clients: dict[int, MemberClient] = {}  # the client of each member
-        self.down_ms = 0.0  # it answers no member until then
-        self.busy_ms = 0.0  # its assignor is at work until then
+        self.down_ms = 0.0  # the coordinator answers no member until then
+        self.busy_ms = 0.0  # the coordinator's assignor is at work until then
         # Whether the present request has called the assignor; `_follow` resets it.
         self._computed = False
         self._epoch = self.group.epoch
@@ -123,7 +123,7 @@ class GroupCoordinator:
         self._sessions: dict[int, tuple[Timer, int]] = {}
         # Member -> the timer that expels it unless it gives up partitions or joins again first.
         self._deadlines: dict[int, Timer] = {}
-        self._watch = DONE, math.inf, -1  # timer, time and member of that heartbeat
+        self._watch = DONE, math.inf, -1  # the next heartbeat that is simulated: its timer, time and member
 
     def has_nothing_for(self, member: int) -> bool:
         """Return whether a member is to have no partitions, as far as that is decided.
@@ -352,7 +352,7 @@ class GroupCoordinator:
         group.adopt(members, generation)
         self._epoch = group.epoch
 
-    # What follows from requests.
+    # The effects of requests on timers, targets and heartbeats.
 
     def _follow(self, text: str, cause: int | None, member: int, *, certain: bool = True) -> None:
         """Record why a request moved the group, lead members to a new target, and set timers.

@@ -219,8 +219,8 @@ class Leader:
         `counts` has the number of partitions of each topic, by topic number.
         """
         members, memberships = self._members, self._world.memberships
-        # There are three groups of members. Those without the last assignment are joining; those that gave it
-        # up are bare; all others carry it.
+        # There are three groups of members: members without the last assignment are joining, members that
+        # gave it up are bare, and all others carry it.
         rows, ids = members.rows, memberships.ids
         carries = members.carries[rows]
         joining = rows[~carries].tolist()  # members without the last assignment
@@ -242,7 +242,7 @@ class Leader:
             return Answer(
                 Assignment.for_group(group, kept), 0.0, strategy, self.counts, self._decision, held=True
             )
-        # This is everything in which the next group can differ from another one with the same history.
+        # `change` has everything in which the next group can differ from another group with the same history.
         change = (
             generation if self.over else None,
             tuple(ids[member] for member in joining),
@@ -305,8 +305,8 @@ class Leader:
         # The owners of these partitions stood still for the barrier and were given them again. So they go on
         # at once, without callbacks.
         ledger.read(kept, now_ms, JOINING)
-        # A silent member will not read what it was just given. The cause of that pause is the member's
-        # absence.
+        # A silent member will not read the partitions that it was just given. The cause of this pause is the
+        # member's absence.
         for member, why in absence.items():
             for phase in (Phase.PAUSED, Phase.COMPUTING):
                 ledger.settle_all(phase, now_ms, Phase.UNNOTICED, why, member=member)
@@ -315,7 +315,7 @@ class Leader:
         else:
             self.open(living, cause)
         self._count_pauses(living, owner)
-        # A held decision gives new members nothing, so they count as new again in the next one.
+        # A held decision gives new members nothing, so they must count as new again in the next decision.
         members.carries[rows] |= not answer.held
         step = Step(rows, change, tuple(answer.counts), self.topics(), dict(answer.assignment.transferring))
         return world.note_rebalance(self.generation, started_ms, causes, moved, step)

@@ -52,7 +52,8 @@ class Members:
         self.commit_late_ms[member] = math.nan if profile.commit_late_ms is None else profile.commit_late_ms
         self.background[member] = profile.in_background(eager=eager)
         self.reads_on[member] = profile.reads_while_joining
-        # It has no assignment yet with which it could rejoin; the first generation sets this to True.
+        # The new member has no assignment yet with which it could rejoin; the first generation sets this to
+        # True.
         self.carries[member] = False
 
     def enter(self, member: int, now_ms: float, started_ms: float) -> None:
@@ -176,24 +177,24 @@ class Members:
     def _name_columns(self) -> None:
         """Name the rows of `_times` and `_flags`; each named column is a view of one row."""
         (
-            self.base_ms,  # heartbeats are at this time plus multiples of `every_ms`
+            self.base_ms,  # a member's heartbeats are at this time plus multiples of `every_ms`
             self.every_ms,  # the interval between a member's heartbeats, lateness included
-            self.metadata_ms,  # metadata is refreshed then, plus multiples of the maximum age
-            self.commit_ms,  # it commits at this time plus multiples of the commit interval
-            self.assigned_ms,  # when it was last assigned partitions; NaN: before time 0
-            self.joins_ms,  # when it arrives at the present barrier; infinite: it does not
-            self.stands_ms,  # since or from when it stands still for the protocol; NaN: it does not
-            self.busy_ms,  # its application does not poll until then
+            self.metadata_ms,  # a member refreshes metadata at this time plus multiples of the maximum age
+            self.commit_ms,  # a member commits at this time plus multiples of the commit interval
+            self.assigned_ms,  # when a member was last assigned partitions; NaN: before time 0
+            self.joins_ms,  # when a member arrives at the present barrier; infinite: never
+            self.stands_ms,  # since or from when a member stands still for the protocol; NaN: it does not
+            self.busy_ms,  # until when a member's application does not poll
             self.commit_late_ms,  # `Profile.commit_late_ms`, NaN for None
         ) = self._times
         (
-            self.alive,  # whether its process runs and is awake
-            self.eager,  # whether it gives everything up before it joins
-            self.keeps_beating,  # whether a rebalance leaves its heartbeats where they are
-            self.commits,  # whether it commits offsets
-            self.background,  # whether it rejoins outside `poll`, see `Profile.joins_in_background`
-            self.reads_on,  # whether it reads while it rejoins, unless it is eager
-            self.carries,  # whether it has the last assignment when it rejoins
+            self.alive,  # whether a member's process runs and is awake
+            self.eager,  # whether a member gives everything up before it joins
+            self.keeps_beating,  # whether a rebalance leaves a member's heartbeats where they are
+            self.commits,  # whether a member commits offsets
+            self.background,  # whether a member rejoins outside `poll`, see `Profile.joins_in_background`
+            self.reads_on,  # whether a member reads while it rejoins, unless it is eager
+            self.carries,  # whether a member has the last assignment when it rejoins
         ) = self._flags
 
     def _make_room(self, member: int) -> None:
@@ -268,7 +269,7 @@ class RebalanceNotifier:
         which most runs without costs never need.
         """
         costs, random = self._costs, self._world.random
-        # All members have the answer to SyncGroup now, except those whose network is slower than the others'.
+        # All members have the answer to SyncGroup now, except members with a slower network than the others.
         late_ms = (self._world.network_each(members, now_ms) - costs.network_ms) / 2
         free_ms = np.maximum(self._members.busy_ms[members], now_ms + late_ms)
         if not costs.assign_ms and not costs.first_fetch_ms and not costs.partition_ms:

@@ -91,8 +91,8 @@ class Process:
     busy_ms: float = -math.inf  # its application does not poll until then
     wakes_ms: float = -math.inf  # when it wakes up; negative infinity: it is awake; infinite: it is gone
     heard_ms: float = -math.inf  # when the coordinator last heard of it
-    # If `absence` is set, `heard_ms` and `wakes_ms` have a meaning: the new coordinator lets the session run
-    # from the first, and plans the end of the silence at the second.
+    # `heard_ms` and `wakes_ms` have a meaning only if `absence` is set: the new coordinator lets the session
+    # run from `heard_ms`, and plans the end of the silence at `wakes_ms`.
     absence: int | None = None  # the cause of its partitions' pauses if it is silent; else None
     joining: bool = False  # whether it has joined, and waits for an answer
 
@@ -115,7 +115,7 @@ class Handover(NamedTuple):
     run. A consumer is in `members` or in `joining`, never in both.
     """
 
-    generation: int  # the generation of a classic group, or the epoch of one of the consumer protocol
+    generation: int  # the generation of a classic group, or the epoch of a group of the consumer protocol
     members: list[Process]  # in the order in which they joined
-    joining: list[tuple[int, float]]  # consumers that are about to join, each with the time
+    joining: list[tuple[int, float]]  # consumers that are about to join, each with the time of its join
     down_ms: float  # its coordinator answers no member until then

@@ -103,8 +103,8 @@ class Metadata:
         own = subscription(consumer, self._world, self._world.partitions.counts)
         if self._growth and not self._coordinator.leader.topics().issubset(own):
             return list(self._world.partitions.counts)
-        # At least it knows the partitions that were assigned last: members claim them, and ask for their
-        # metadata.
+        # The leader knows at least the partitions that were assigned last: members claim them, and ask for
+        # their metadata.
         counts = list(self._coordinator.leader.counts)
         for growth in self._growth:
             if self._sees(leader, growth) <= now_ms:
@@ -173,16 +173,17 @@ class Metadata:
         is_leader = member == self._coordinator.leader.member
         if not is_leader and name not in subscription(consumer, self._world, self._world.partitions.counts):
             return None
-        # A follower that joins with the same subscription gets its generation as the answer, and no other
-        # member learns of it. A cooperative member also reports what it owns, which has changed since it
-        # joined before.
+        # A follower that joins with the same subscription only gets the present generation as the answer, and
+        # no other member learns of it. A cooperative member also reports what it owns, which has changed
+        # since it joined before.
         rejoins = PROFILES[consumer.client].anyone_sees_growth and not self._members.eager[member]
         if not (is_leader or growth.created or rejoins):
             return None
         sees_ms = self._sees(member, growth)
         if sees_ms > self._world.now_ms:
             return sees_ms
-        return self._world.now_ms if is_leader else None  # other members saw it, and nothing followed
+        # A follower has seen the change already and did not rejoin then, so it does not rejoin now.
+        return self._world.now_ms if is_leader else None
 
     def _sees(self, member: int, growth: _Growth) -> float:
         """Return the time at which a member's metadata shows a change: its next refresh, or its next retry.

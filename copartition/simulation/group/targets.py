@@ -161,7 +161,7 @@ class Targets:
                     before = before.replaces
                 about = self._meet(number)
                 self._sizes[number] = 0
-                if before is not None:  # it takes over the target, in the order that was stored
+                if before is not None:  # the new id takes over the target, in the stored order
                     self._sizes[number] = self._sizes[before.number]
                     news.append(left[before.number].id)
             elif about.topics == topics:
@@ -184,7 +184,8 @@ class Targets:
         """
         ids, names, member, topic, partition = assignment.to_arrays()
         assert self._decision.assignor is not None
-        if not is_built_in(self._decision.assignor):  # another one may list the members in its own order
+        # An assignor that is not built in may list the members in an order of its own.
+        if not is_built_in(self._decision.assignor):
             place = {self._members[number].id: row for row, number in enumerate(numbers.tolist())}
             numbers = numbers[[place[id_] for id_ in ids]]
         # Turn (topic of the answer, partition) into flat indexes. The answer may have fewer topics than the
@@ -196,8 +197,8 @@ class Targets:
         owner[rows] = owners = numbers[member]
         different = owner != before
         # The list of a member that won or lost a partition is rewritten, from 0 in the order of the answer.
-        # All others keep their order.
-        touched = np.zeros(int(numbers.max(initial=-1)) + 2, np.bool_)  # the last one is for -1, no member
+        # The lists of all other members keep their order.
+        touched = np.zeros(int(numbers.max(initial=-1)) + 2, np.bool_)  # the last element is for -1: none
         touched[owner[different]] = touched[before[different]] = True
         sizes = np.bincount(member, minlength=len(ids))
         written = touched[owners].nonzero()[0]

@@ -39,7 +39,7 @@ class Timer:
 
 
 DONE = Timer(-math.inf, lambda: None)
-"""A timer in place of none; it is always done."""
+"""A timer that is always done, which is used where there is no timer."""
 DONE.cancel()
 
 

@@ -90,15 +90,15 @@ class World:
         self.varied = False  # whether a consumer has strategies of its own
         # The rebalance protocols of each strategy looked up so far; a look-up makes an assignor.
         self._protocols: dict[str, frozenset[RebalanceProtocol]] = {}
-        # The different subscriptions, each with one consumer that has it.
+        # Distinct subscription -> one consumer that has it.
         self.subscriptions: dict[tuple[tuple[str, ...] | None, str | None], Consumer] = {}
-        # The number of each consumer by name, and the numbers of running ones in the order of their starts.
-        # The second is a dictionary used as an ordered set: a restart puts a consumer at its end.
+        # `_number` has the number of each consumer by name. `_running` has the numbers of running consumers,
+        # in the order of their starts: it is a dictionary used as an ordered set, and a restart puts a
+        # consumer at its end.
         self._number: dict[str, int] = {}
         self._running: dict[int, None] = {}
-        self._slow: dict[
-            int, tuple[float, float]
-        ] = {}  # consumers whose network is slow: until when, how slow
+        # Number of a consumer whose network is slow -> (the end of the slow time, `network_ms` until then).
+        self._slow: dict[int, tuple[float, float]] = {}
         self.memberships = Memberships()  # every membership there ever was
         self.log: list[LogEntry] = []
         self.member_pause_ms = 0.0  # pauses of running consumers by the protocol, summed
@@ -149,7 +149,8 @@ class World:
         if consumer not in self._slow:
             return normal_ms
         until_ms, slow_ms = self._slow[consumer]
-        # No request overtakes another one: a request that is on its way when the slow time ends arrives then.
+        # No request overtakes another one. A request that is on its way when the slow time ends arrives at
+        # that time.
         return max(min(slow_ms, until_ms + normal_ms - at_ms), normal_ms)
 
     def network_each(

@@ -156,7 +156,8 @@ class Course:
                     unlike = " and ".join(name for name, was, now in pairs if was != now)
                     fault = f"consumer {first.name!r} had another {unlike} before; give a new name"
                     raise _impossible(event, number, fault)
-        # These events make up names themselves, so a name that is unknown now may exist when it is used.
+        # Deployments, `ScaleTo` and autoscalers make up names, so a name that is unknown now may exist when
+        # it is used.
         makes_names = any(isinstance(event, Deployment | ScaleTo | Autoscaler) for event in self._events)
         for number, event in enumerate(self._events):
             if isinstance(event, ByName):

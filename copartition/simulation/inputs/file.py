@@ -148,7 +148,8 @@ def scenario_yaml(scenario: Scenario, assumed: Iterable[str]) -> str:
     comments = "".join(f"# assumed: {visible(text)}\n" for text in assumed)
     fields = scenario_to_dict(scenario)
     written = yaml.safe_dump(fields, sort_keys=False, width=120, allow_unicode=True)
-    # PyYAML leaves some invisible characters as they are, such as marks of direction; then write ASCII only.
+    # PyYAML leaves some invisible characters as they are, such as marks of direction. In that case only ASCII
+    # is written, which shows them as escapes.
     if not written.replace("\n", "").isprintable():
         written = yaml.safe_dump(fields, sort_keys=False, width=120)
     return comments + written

@@ -186,7 +186,7 @@ class _Number(FieldKind):
         if type(value) not in self._common:
             if isinstance(value, bool) or not isinstance(value, self._type):
                 return False
-            value = self.write(value)  # NumPy warns if a bound is beyond its type
+            value = self.write(value)  # as a Python number: NumPy warns if a bound is beyond its type
         return bool(self._low <= value <= self._high)
 
     def read(self, value: Any) -> Any:

@@ -139,7 +139,7 @@ class Scenario:
         later = [event for event in self.events if isinstance(event, Create)]
         first = {event.topic: event.partitions for event in reversed(later)}
         # The number of partitions that a topic has at the start or when it is created: `Load.rate` is the
-        # mean over these.
+        # mean over these partitions.
         first |= {topic.name: topic.partitions for topic in self.topics}
         return {name: load.rates_of(name, most, first[name]) for name, most in topic_counts(self).items()}
 
@@ -163,7 +163,7 @@ class Scenario:
         other = copy(self)
         object.__setattr__(other, "seed", seed)
         object.__setattr__(other, "settled_ms", settled_ms)
-        # Nothing else in a scenario depends on these two; see `check_scenario`.
+        # No other field depends on these two, so only their own values are checked; see `check_scenario`.
         check_fields(other, "$")
         return other
 

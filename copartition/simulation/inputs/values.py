@@ -173,7 +173,7 @@ def _topic(name: Any, value: Any) -> Topic:
         partitions = read_field(name, value, COUNT, "$.topics")
     try:
         return Topic(name, partitions, racks, None if id_ is None else uuid.UUID(id_))
-    except ValueError as error:  # InvalidGroupError is one
+    except ValueError as error:  # an InvalidGroupError is a ValueError, too
         raise ScenarioError(str(error), path=path) from error
 
 

@@ -96,7 +96,7 @@ class Step(NamedTuple):
     change: Change  # its difference to the assignment before
     counts: tuple[int, ...]  # the number of partitions of each topic, as its assignor knew it
     subscribed: frozenset[str]  # topics to which a member subscribes
-    transferring: Mapping[TopicPartition, str]  # partition that it holds back -> member id that will get it
+    transferring: Mapping[TopicPartition, str]  # partition held back -> the member id that will get it
 
 
 class History:
@@ -108,11 +108,12 @@ class History:
 
     def __init__(self, partitions: Partitions, memberships: Memberships) -> None:
         self.start: Rebalance | None = None  # the group at time 0; None if it was empty
-        self.rebalances: list[Rebalance] = []  # the completed ones, in order
+        self.rebalances: list[Rebalance] = []  # the rebalances that are complete, in order
         self._topics = partitions.topics
         self._first = partitions.first
         self._number = {name: number for number, name in enumerate(partitions.topics)}
-        self._last_consumer = np.full(partitions.total, -1, np.int32)  # of each partition, so far
+        # The last consumer of each partition so far; -1: none.
+        self._last_consumer = np.full(partitions.total, -1, np.int32)
         self._memberships = memberships
         self._steps: list[Step] = []
         self._at = -1  # the step that `_owner` and `_position` show

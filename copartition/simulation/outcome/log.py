@@ -50,7 +50,7 @@ def replay(lines: Iterable[bytes]) -> Difference | None:
     now: Iterator[str] = iter(())
     for number, line in enumerate(lines, 1):
         expected = next(now, None)
-        if expected is None:  # a run is over
+        if expected is None:  # no run has lines left: this line must be a header
             header = _header(line)
             if header is None and number == 1:
                 raise ScenarioError("this is no log of a simulation: its first line holds no scenario")

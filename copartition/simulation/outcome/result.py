@@ -205,7 +205,7 @@ class SimulationResult:
         totals = np.bincount(member, rate, len(members))
         capacity = np.array([self.scenario.capacity_of(consumers[member]) for member in members])
         excess = totals / capacity
-        if excess.max(initial=0.0) <= 1 + 1e-9:  # sums of rates are rounded
+        if excess.max(initial=0.0) <= 1 + 1e-9:  # the tolerance is for sums of rates, which are rounded
             return ""
         worst = int(excess.argmax())
         reads = f"{consumers[members[worst]].name} reads {totals[worst]:,.6g} records a second"

@@ -12,17 +12,17 @@ class Phase(IntEnum):
     """The state of a partition at a time."""
 
     ABSENT = 0
-    """It does not exist yet."""
+    """The partition does not exist yet."""
     CONSUMING = 1
-    """Its owner is reading it."""
+    """The partition's owner is reading it."""
     PAUSED = 2
-    """Barrier: the group is rebalancing, or has no member for it."""
+    """Barrier: the group is rebalancing, or has no member for the partition."""
     UNNOTICED = 3
-    """Detection: its owner is gone, or it is new, and the group has not noticed yet."""
+    """Detection: the partition is new or its owner is gone, and the group has not noticed yet."""
     COMPUTING = 4
-    """The assignor is at work, or its answer is on the way."""
+    """Compute: the assignor is at work, or its answer is on the way."""
     HANDOVER = 5
-    """Its next owner has been given it, and runs callbacks, opens it and fetches the first records."""
+    """Handover: the next owner has the partition, and runs callbacks, opens it and fetches records."""
 
 
 PHASE_NAMES = {

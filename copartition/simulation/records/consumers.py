@@ -20,7 +20,7 @@ class Consumers:
         # At this moment the last row is the only one; rows that are made later are copies of it.
         self.capacity[:] = capacity
         self._who = np.empty(0, np.intp)
-        self._make_room(31)  # enough for most groups
+        self._make_room(31)  # room for consumers 0 to 31, enough for most groups
 
     def enter(self, consumer: Slots, at: Floats) -> None:
         """Begin a round that concerns these consumers, each at its time."""
@@ -125,16 +125,16 @@ class Consumers:
     def _name_columns(self) -> None:
         """Name the rows of `_amounts` and `_flags`; each named column is a view of one row."""
         (
-            self.capacity,  # records a second that it can process; infinite for all consumers or for none
-            self.now,  # the time of the last round that concerned it
-            self.clock,  # when its commit interval began
+            self.capacity,  # records a second that a consumer can process; infinite for all or none
+            self.now,  # the time of the last round that concerned a consumer
+            self.clock,  # when a consumer's commit interval began
             self.since,  # as `clock`, but for a consumer that has been reading since before time 0
-            self._drift,  # by how much its reading changes the slope of the group's lag
+            self._drift,  # by how much a consumer's reading changes the slope of the group's lag
             self._until,  # until when `_drift` lasts
             self._bend,  # what this round adds to that slope
         ) = self._amounts
         (
-            self.touched,  # whether this round concerns it
-            self.commits,  # whether it commits in this round
-            self.busy,  # whether it has been reading up to this round
+            self.touched,  # whether this round concerns a consumer
+            self.commits,  # whether a consumer commits in this round
+            self.busy,  # whether a consumer has been reading up to this round
         ) = self._flags

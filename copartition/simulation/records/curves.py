@@ -129,7 +129,7 @@ def fall_times(
     fill = _Filling.drained_at(behind, rate, group, drained, capacity)
 
     def there(place: Integers) -> NDArray[np.bool_]:
-        # At an infinite time this is NaN, which compares as false: the target was reached before.
+        # At an infinite time `level` is NaN, which compares as false: the target was reached before.
         at = fill.times[place]
         level = fill.behind[place] + fill.rate[place] * at
         return ~(behind[rows] + rate[rows] * at - level > target)
@@ -194,7 +194,7 @@ class _Filling:
         size = np.bincount(group, minlength=len(spent))
         rounding = _TIE * capacity[group]
         if key is None:
-            # The time at which it would be drained if it were the first.
+            # The key is the time at which the partition would be drained if it were the first of its group.
             n = size[group]
             key = quotient(spent[group] + n * behind, free[group] - n * rate, rounding)
         # If none would ever be drained, the partition with the lowest rate comes first. Small integers sort
@@ -202,20 +202,22 @@ class _Filling:
         order = np.lexsort((rate, key)) if np.count_nonzero(rate != rate[0]) else key.argsort()
         # Groups are brought together by a stable sort, so the order by time stays within each group.
         small = group.astype(np.min_scalar_type(len(spent)))
-        self.order = order[small[order].argsort(kind="stable")]  # index of each in the arguments
+        self.order = order[small[order].argsort(kind="stable")]  # indexes into the arguments
         self.group = group[self.order]
         self.behind = behind[self.order]
         self.rate = rate[self.order]
         self._size = size
         self._start = size.cumsum() - size
         first = self._start[self.group]
-        self.place = np.arange(len(group)) - first  # its place in its group
-        self.sharers = size[self.group] - self.place  # how many are not drained before it
+        self.place = np.arange(len(group)) - first  # the place of each partition in its group
+        self.sharers = size[self.group] - self.place  # partitions of its group not drained before it
         # The backlog of the partitions drained before it.
         self.spent = spent[self.group] + _before(self.behind, first)
-        self.free = free[self.group] - _before(self.rate, first)  # the capacity that their rates leave
+        # The capacity that the rates of these partitions leave.
+        self.free = free[self.group] - _before(self.rate, first)
         need = self.spent + self.sharers * self.behind
-        # The time at which it is drained if the others are drained in this order.
+        # The time at which each partition is drained if the partitions of its group are drained in this
+        # order.
         self.times = quotient(need, self.free - self.sharers * self.rate, rounding[self.order])
 
     @classmethod
@@ -351,7 +353,7 @@ class PartitionCurves:
     """
 
     def __init__(self) -> None:
-        self.capacity = np.empty(0)  # of each consumer, when the run is over
+        self.capacity = np.empty(0)  # the capacity of each consumer, set when the run is over
         self._rows: list[tuple[NDArray[Any], ...]] | None = []
         self._count = 0
 
@@ -394,7 +396,8 @@ class PartitionCurves:
         capacity = self.capacity[consumer]
         assert (capacity < np.inf).all(), "whoever processes everything at once never waits"
         lasted, groups = until - since, int(number.max(initial=0)) + 1
-        # These are sums over all partitions that the same consumer read during the same stretch.
+        # `whole` and `coming` are sums over all partitions that the same consumer read during the same
+        # stretch.
         whole, coming = np.bincount(number, behind, groups)[number], np.bincount(number, rate, groups)[number]
         before = np.where(consumer < 0, lasted, (whole - behind) / capacity)
         # The oldest record of a partition has waited for as long as it took the present backlog to come.

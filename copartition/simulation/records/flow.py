@@ -279,8 +279,8 @@ class Flow:
             np.concatenate([nothing, *waiting]),
         )
         self._changes = ReaderChanges()
-        # The reader of each partition after all changes, also waiting ones, and whether that reader stands
-        # still.
+        # The reader of each partition after all changes, including those that wait, and whether that reader
+        # stands still.
         self._reader = np.full(int(first[-1]), -1)
         self._stands = np.zeros(int(first[-1]), np.bool_)
         self._turns: NDArray[np.intp] | None = None

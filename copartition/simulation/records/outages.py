@@ -38,11 +38,11 @@ class Outages:
 
     def __init__(self, partitions: int) -> None:
         self.open = np.zeros(partitions, np.bool_)
-        self.before = np.zeros(partitions)  # how far behind it was when the outage began
-        self.peak = np.zeros(partitions)  # the furthest it has been behind
-        self.peak_ms = np.zeros(partitions)  # when it was at its peak
-        self.recovery_ms = np.zeros(partitions)  # its longest outage that is over
-        self.catch_up_ms = np.zeros(partitions)  # for how long it has been read while in an outage
+        self.before = np.zeros(partitions)  # how far behind each partition was when its outage began
+        self.peak = np.zeros(partitions)  # the furthest that each partition has been behind
+        self.peak_ms = np.zeros(partitions)  # when each partition was furthest behind
+        self.recovery_ms = np.zeros(partitions)  # the longest outage of each partition that is over
+        self.catch_up_ms = np.zeros(partitions)  # how long each partition has been read while in an outage
         self._catch_ups = [CatchUps(np.empty(0, np.int32), np.empty(0), np.empty(0))]
         self._since = np.zeros(partitions)
 

@@ -28,15 +28,15 @@ from copartition.simulation.records.outages import Floats, Outages, Slots
 
 # What happens to a partition. These are plain numbers, because columns hold them.
 GIVEN_UP: Final = 0
-"""Its reader gives it up, and could commit before."""
+"""The partition's reader gives it up, and could commit before."""
 DROPPED: Final = 1
-"""Its reader is gone, or has lost it without knowing."""
+"""The partition's reader is gone, or has lost the partition without knowing."""
 STALLED: Final = 2
-"""Its reader stands still and may go on where it was."""
+"""The partition's reader stands still, and may go on where it was."""
 READ: Final = 3
-"""A consumer reads it."""
+"""A consumer reads the partition."""
 HAUNTED: Final = 4
-"""A consumer that has lost it wakes up. The zombie with index n in `Readers._zombies` has HAUNTED + n."""
+"""A zombie of the partition wakes up; the zombie with index n in `Readers._zombies` has HAUNTED + n."""
 
 
 class Round(NamedTuple):
@@ -121,7 +121,7 @@ class Readers:
         # A transaction commits offsets together with the output made from the records, so never before it.
         self._before = load.commit == "before" and not load.transactions
         self._commits_on_revoke = load.commit_on_revoke or self._before
-        # In thousandths of records, as all amounts.
+        # The size of a batch is in thousandths of records, as all amounts.
         self._batch = load.batch * 1000
         size = len(rate)
         self._born = np.full(size, np.inf)
@@ -314,8 +314,8 @@ class Readers:
             passed = (consumers.now - consumers.clock)[reader] % cycle
             speed = speed_at(elapsed, rate, reader, drained, capacity)
             return np.where(commits, 0.0, -np.minimum(after, speed * (cycle - passed)))
-        # If a commit lies in this stretch, only what was processed since is uncommitted; else all of the
-        # stretch is added.
+        # If a commit lies in this stretch, only the amount processed after it is uncommitted. Otherwise the
+        # amount of the whole stretch is added.
         tick = consumers.last_tick(self._interval)[reader] - self._since[slots]
         passed = tick > 0
         at_tick = behind_at(np.where(passed, tick, elapsed), *sharing)
@@ -419,7 +419,7 @@ class Readers:
             goes_on = self._goes_on(now)
             self._standing[slots[goes_on]] = -1
             consumers.busy[consumer[goes_on]] = True
-            # A commit that became due while it stood still is made at once.
+            # A commit that became due while the consumer stood still is made at once.
             due = consumers.commits[consumer] | (consumers.last_tick(self._interval)[consumer] > stood_since)
             self._uncommitted[slots[goes_on & due]] = 0.0
             gone = (stood >= 0) & ~goes_on
@@ -471,7 +471,7 @@ class Readers:
             self._lose(now.take(stands))
         keys = zip(now.partition.tolist(), now.consumer.tolist(), strict=True)
         left = np.array([self._left.get(key, (np.nan, np.nan)) for key in keys])
-        # It does not go on with partitions that it gave up; these have no entry.
+        # The consumer does not go on with partitions that it gave up; these have no entry.
         has_lost = ~np.isnan(left[:, 0])
         position, uncommitted = left[has_lost].T
         slots, _, at, kind = now.take(has_lost)

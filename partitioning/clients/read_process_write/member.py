@@ -39,7 +39,7 @@ class LoopMember:
         self._next: dict[tuple[str, int], int] = {}
         self._first: dict[tuple[str, int], int] = {}
         # librdkafka calls these callbacks only in poll() and close(), so never while a transaction is open.
-        # It assigns and revokes the partitions itself, eagerly or cooperatively.
+        # librdkafka itself assigns and revokes the partitions, eagerly or cooperatively.
         consumer.subscribe(
             [*topics], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_revoke
         )
@@ -65,9 +65,9 @@ class LoopMember:
         if self._first and not self._begins_as_committed():
             return [], None
         metadata = self._consumer.consumer_group_metadata()
-        # Without a member id there must be no commit: a broker accepts offsets without one from any client,
-        # as from old clients. The id is read last, because after a loss a new one is assigned only after
-        # poll() has reported the loss.
+        # Without a member id nothing may be committed: a broker accepts offsets without a member id from any
+        # client, as it does from old clients. The id is read last: after a loss, a new id is assigned only
+        # after poll() has reported the loss.
         return (self._batch if self._consumer.memberid() else []), metadata
 
     def mark_processed(self, count: int) -> None:

@@ -56,7 +56,8 @@ class LoopSettings:
     """
 
     topics: tuple[str, ...]
-    consumer: Mapping[str, Any] = field(repr=False)  # passwords are in both
+    # Both mappings may hold passwords, so `repr` shows neither of them.
+    consumer: Mapping[str, Any] = field(repr=False)
     producer: Mapping[str, Any] = field(repr=False)
     batch: int
 
@@ -89,7 +90,8 @@ class LoopSettings:
             {
                 "transaction.timeout.ms": _TRANSACTION_MS,
                 "metadata.recovery.strategy": "none",
-                "reconnect.backoff.ms": 20,  # half of it passes before a new client's second connection
+                # Half of this time passes before a new client's second connection.
+                "reconnect.backoff.ms": 20,
                 "reconnect.backoff.max.ms": 1000,
                 # A transaction with an undelivered record does not commit, so its delivery report is not
                 # needed.
@@ -104,12 +106,12 @@ class LoopSettings:
 
     @property
     def turn_s(self) -> float:
-        """The seconds that all calls of one turn may take: then the brokers abort the transaction."""
+        """The seconds that all calls of one turn may take; after that the brokers abort the transaction."""
         return _seconds(self.producer, "transaction.timeout.ms", _TRANSACTION_MS)
 
     @property
     def poll_s(self) -> float:
-        """The seconds that processing a batch may take: then its partitions go to other members."""
+        """The seconds that processing a batch may take; after that its partitions go to other members."""
         return _seconds(self.consumer, "max.poll.interval.ms", _POLL_MS)
 
     @property
@@ -143,7 +145,7 @@ _FENCED = {
     "PRODUCER_FENCED",
     "INVALID_PRODUCER_EPOCH",
     "INVALID_PRODUCER_ID_MAPPING",
-    "INVALID_TXN_STATE",  # of a transaction that the brokers ended before
+    "INVALID_TXN_STATE",  # the brokers had ended the transaction before
 }
 _UNKNOWN_TOPIC = {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"}
 _UNSUPPORTED = {"_UNSUPPORTED_FEATURE", "UNSUPPORTED_VERSION"}
