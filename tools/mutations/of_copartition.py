@@ -72,8 +72,8 @@ ROWS = [
     ),
     (
         "copartition/simulation/group/classic_group.py",
-        "if consumer.static:  # it stays",
-        "if False:  # it stays",
+        "if consumer.static:  # the static member stays",
+        "if False:  # the static member stays",
         "tests/copartition/simulation/group/test_coordinator.py",
     ),
     (
