@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from importlib import import_module
+from pathlib import Path
 from pkgutil import walk_packages
 
 import pytest
@@ -21,3 +23,30 @@ def test_every_program_can_be_imported(package):
     names = [module.name for module in walk_packages(package.__path__, f"{package.__name__}.")]
     modules = [import_module(name) for name in names if not name.startswith(OF_THE_SITE)]
     assert modules
+
+
+def test_names_that_programs_of_real_clients_share_are_there():
+    """Each of these programs runs in an environment of its client, which is not installed here."""
+    folder = Path(tools.__path__[0]) / "oracle" / "clients" / "python"
+    trees = {path.stem: ast.parse(path.read_text("utf-8")) for path in folder.glob("*.py")}
+    bound = {
+        module: {
+            name
+            for node in tree.body
+            for name in (
+                [target.id for target in node.targets if isinstance(target, ast.Name)]
+                if isinstance(node, ast.Assign)
+                else [getattr(node, "name", "")]
+            )
+        }
+        for module, tree in trees.items()
+    }
+    shared = [
+        (node.module, alias.name)
+        for tree in trees.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module in trees
+        for alias in node.names
+    ]
+    assert shared
+    assert [f"{module}.{name}" for module, name in shared if name not in bound[module]] == []

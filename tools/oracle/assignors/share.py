@@ -9,7 +9,7 @@ from tools.oracle.assignors.lives import chains, crowded_bins, odd_names
 from tools.oracle.assignors.worlds import live_on, new_world, runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tools.oracle.assignors.worlds import Json
 
@@ -18,12 +18,16 @@ def share_scenarios(seed: object, count: int) -> Iterator[Json]:
     """Groups of "simple", each decided by its number and the seed alone."""
     for number in range(count):
         rng = Random(f"simple/{seed}/{number}")
-        kind = rng.choice(
-            (_few_partitions, _few_partitions, _targets, _targets, chains, odd_names, crowded_bins)
-        )
+        name, kind = rng.choice(_kinds())
         settings = {"equal": rng.random() < 0.6} if kind is chains else {}
         steps = kind(rng, "uniform", **settings)  # topics have ids, as for the broker's other strategies
-        yield {"name": f"{kind.__name__.strip('_')}-{seed}-{number}", "assignor": "simple", "steps": steps}
+        yield {"name": f"{name}-{seed}-{number}", "assignor": "simple", "steps": steps}
+
+
+def _kinds() -> tuple[tuple[str, Callable[..., list[Json]]], ...]:
+    """Return the kinds of groups, each with the name that its cases have in the golden file."""
+    few, targets = ("few_partitions", _few_partitions), ("targets", _targets)
+    return few, few, targets, targets, ("chains", chains), ("odd_names", odd_names), ("crowded", crowded_bins)
 
 
 def _few_partitions(rng: Random, assignor: str) -> list[Json]:

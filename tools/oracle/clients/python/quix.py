@@ -2,7 +2,7 @@
 
 import os
 
-from librdkafka import Delivered
+from librdkafka import DeliveredPartitions
 from line_protocol import answer, read_counts, read_keys, topic
 from quixstreams.kafka.producer import Producer
 
@@ -11,7 +11,7 @@ def main() -> None:
     keys, counts = read_keys(), read_counts()
     producer = Producer(broker_address=os.environ["KAFKA_BOOTSTRAP_SERVERS"])
     for count in counts:
-        delivered = Delivered(len(keys))
+        delivered = DeliveredPartitions(len(keys))
         for number, key in enumerate(keys):
             producer.produce(topic(count), key=key, value=str(number).encode(), on_delivery=delivered)
         producer.flush()
