@@ -201,7 +201,8 @@ class _Round:
         lost = [unit for unit in self._configured if unit in previous and unit not in active]
         created = [unit for unit in self._configured if unit not in previous and unit not in active]
 
-        # 4. Stop deleted connectors and tasks. Stop those that run twice on all of their workers.
+        # 4. Stop connectors and tasks that are deleted. A task or connector that runs on several workers
+        # stops on all of them.
         for unwanted in (deleted, duplicated):
             for worker in self._workers:
                 self._revoke(worker, _in_hash_set_order(worker.all(), unwanted))

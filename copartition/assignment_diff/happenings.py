@@ -25,7 +25,8 @@ def find_stops(diff: AssignmentDiff) -> tuple[Stops, ...] | Missing:
     """Return what the change stops as it is planned and, if members left, also what it stops if they crashed.
 
     Returns:
-        One or two items; none if nothing happens, nobody read anything before or nobody is left after.
+        One or two items. The result is empty if nothing happens, if no member read a partition before the
+        change, or if no member is left after it.
         `Missing` if the simulator cannot tell, with the reason.
     """
     before, after = diff.before, diff.after

@@ -11,7 +11,7 @@ from os import PathLike
 from typing import Any
 
 from copartition.simulation.inputs.events import Consumer, Join
-from copartition.simulation.inputs.scenario import Scenario
+from copartition.simulation.inputs.scenario import Scenario, with_static
 from copartition.simulation.inputs.settings import Settings, kafka_name
 from copartition.simulation.outcome.result import RunSummary
 from copartition.simulation.run import simulate_seeds
@@ -119,20 +119,6 @@ def _with_members(scenario: Scenario, members: int) -> Scenario:
     free = (name for number in count() if (name := f"worker-{number}") not in names)
     more = [replace(kind, name=name) for name in islice(free, max(0, members - len(scenario.consumers)))]
     return replace(scenario, consumers=(*scenario.consumers[:members], *more))
-
-
-def with_static(scenario: Scenario, *, static: bool) -> Scenario:
-    """Return every consumer, also one that joins later, as a static member or as a dynamic one."""
-    return replace(
-        scenario,
-        consumers=tuple(replace(consumer, static=static) for consumer in scenario.consumers),
-        events=tuple(
-            replace(event, consumer=replace(event.consumer, static=static))
-            if isinstance(event, Join)
-            else event
-            for event in scenario.events
-        ),
-    )
 
 
 FIGURES = {field.name: "bigint" if field.type is int else "double" for field in fields(RunSummary)}

@@ -14,10 +14,9 @@ from assignors.group import Topic
 from copartition.groups.rows import strategy_name
 from copartition.kit.words import count, duration
 from copartition.simulation import simulate
-from copartition.simulation.grid import with_static
 from copartition.simulation.inputs.events import Consumer, Crash, Event, Join, Leave, Restart, SlowPoll
 from copartition.simulation.inputs.file import with_settings
-from copartition.simulation.inputs.scenario import CapturedScenario, Scenario
+from copartition.simulation.inputs.scenario import CapturedScenario, Scenario, with_static
 from copartition.simulation.inputs.settings import Settings
 from copartition.why.history import REPLACED, Cause, GroupHistory, returns
 from partitioning.errors import CopartitionError, SourceError

@@ -49,7 +49,7 @@ class ClassicClient(Client):
         batch, or asks again for the assignment that the old coordinator never sent.
         """
         now_ms, coordinator = self._world.now_ms, self._coordinator
-        self.find(process.owned)
+        self.begin_as_member(process.owned)
         self.every_ms, self.busy_ms = process.every_ms, process.busy_ms
         coordinator.beats.add(self.member, process.base_ms, self.every_ms, moves=False)
         if process.absence is not None:

@@ -110,7 +110,7 @@ class Client:
         self._on(Event.STARTED)
         self._plan(self.joins_ms, partial(self._arrive, self._life))
 
-    def find(self, partitions: frozenset[int]) -> None:
+    def begin_as_member(self, partitions: frozenset[int]) -> None:
         """Let the client be a member with these partitions already.
 
         This is so at time 0, or after another kind of group has handed it over.

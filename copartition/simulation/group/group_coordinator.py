@@ -58,7 +58,7 @@ class MemberClient(Protocol):
     def leaving(self) -> bool:
         """True if the process has closed and sent its leave, which has not arrived at the coordinator yet."""
 
-    def find(self, partitions: frozenset[int]) -> None:
+    def begin_as_member(self, partitions: frozenset[int]) -> None:
         """Let the client be a member with these partitions already."""
 
     def expects_news(self) -> None:
@@ -330,7 +330,7 @@ class GroupCoordinator:
         world.ledger.own(*change, 0.0, self.epochs.cause)
         world.ledger.begin(0.0)
         for number, client in self.clients.items():
-            client.find(group.members[number].assigned)
+            client.begin_as_member(group.members[number].assigned)
 
     def adopt(self, clients: Iterable[MemberClient], generation: int) -> None:
         """Make the members of a classic group those of this one, which has none yet.

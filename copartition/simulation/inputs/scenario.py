@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -226,6 +226,20 @@ BROKER_SESSIONS_MS = (6_000, 1_800_000)
 """Defaults of `group.min.session.timeout.ms` and `group.max.session.timeout.ms` of the broker."""
 LOOK_MS = 1_000
 """The interval between two looks at conditions, in milliseconds."""
+
+
+def with_static(scenario: Scenario, *, static: bool) -> Scenario:
+    """Return every consumer, also one that joins later, as a static member or as a dynamic one."""
+    return replace(
+        scenario,
+        consumers=tuple(replace(consumer, static=static) for consumer in scenario.consumers),
+        events=tuple(
+            replace(event, consumer=replace(event.consumer, static=static))
+            if isinstance(event, Join)
+            else event
+            for event in scenario.events
+        ),
+    )
 
 
 def check_scenario(scenario: Scenario) -> None:

@@ -44,6 +44,17 @@ PREVIOUS = {
 AT_ONCE = {"PREPARE_LEAVING", "LEAVING"}
 """States that the model leaves out: a client whose application is late passes them at one moment."""
 
+SHORT = Settings(
+    session_timeout_ms=6_000,
+    heartbeat_interval_ms=2_000,
+    max_poll_interval_ms=20_000,
+    group_consumer_session_timeout_ms=6_000,
+    group_consumer_heartbeat_interval_ms=2_000,
+    group_consumer_assignment_interval_ms=0,
+)
+"""Sessions, and times until an application must poll, that end during callbacks and assignments of `SLOW`."""
+SLOW = Costs(poll_ms=20_000, revoke_ms=4_000, assignor_ms=3_000, network_ms=200)
+
 
 def group(consumers, events, **more):
     """Return a scenario of a group that has been quiet for an hour."""
@@ -85,16 +96,9 @@ SCENARIOS = (
             Stall(16_800, "c4", 90_000),
             SlowPoll(63_800, "c3", 25_000),
         ),
-        settings=Settings(
-            session_timeout_ms=6_000,
-            heartbeat_interval_ms=2_000,
-            max_poll_interval_ms=20_000,
-            group_consumer_session_timeout_ms=6_000,
-            group_consumer_heartbeat_interval_ms=2_000,
-            group_consumer_assignment_interval_ms=0,
-        ),
+        settings=SHORT,
         seed=89,
-        costs=Costs(poll_ms=20_000, revoke_ms=4_000, assignor_ms=3_000, network_ms=200),
+        costs=SLOW,
     ),
     group(
         (
@@ -104,14 +108,7 @@ SCENARIOS = (
             Consumer("c3", static=True, assignors=("sticky",)),
         ),
         (Join(49_000, Consumer("c4", static=True, assignors=("uniform",))),),
-        settings=Settings(
-            session_timeout_ms=6_000,
-            heartbeat_interval_ms=2_000,
-            max_poll_interval_ms=20_000,
-            group_consumer_session_timeout_ms=6_000,
-            group_consumer_heartbeat_interval_ms=2_000,
-            group_consumer_assignment_interval_ms=0,
-        ),
+        settings=SHORT,
         costs=Costs(poll_ms=Exponential(30_000), revoke_ms=4_000, network_ms=200),
     ),
     group(
@@ -134,16 +131,9 @@ SCENARIOS = (
             Join(14_000, Consumer("c2", assignors=("cooperative-sticky", "range"))),
             Join(15_000, Consumer("c3", static=True, assignors=("broker-range",))),
         ),
-        settings=Settings(
-            session_timeout_ms=6_000,
-            heartbeat_interval_ms=2_000,
-            max_poll_interval_ms=20_000,
-            group_consumer_session_timeout_ms=6_000,
-            group_consumer_heartbeat_interval_ms=2_000,
-            group_consumer_assignment_interval_ms=0,
-        ),
+        settings=SHORT,
         seed=81,
-        costs=Costs(poll_ms=20_000, revoke_ms=4_000, assignor_ms=3_000, network_ms=200),
+        costs=SLOW,
     ),
     group(
         (Consumer("c1", static=True, assignors=("broker-range",)),),
@@ -152,19 +142,12 @@ SCENARIOS = (
             Join(70_820, Consumer("c2", assignors=("uniform",))),
             Stall(73_321, "c2", 50_000),
         ),
-        costs=Costs(poll_ms=20_000, revoke_ms=4_000, assignor_ms=3_000, network_ms=200),
+        costs=SLOW,
     ),
     group(
         (Consumer("c0", assignors=("broker-range",)),),
         (Failover(3_000, 40_000), Stall(3_300, "c0", 3_000), Stall(12_300, "c0", 90_000)),
-        settings=Settings(
-            session_timeout_ms=6_000,
-            heartbeat_interval_ms=2_000,
-            max_poll_interval_ms=20_000,
-            group_consumer_session_timeout_ms=6_000,
-            group_consumer_heartbeat_interval_ms=2_000,
-            group_consumer_assignment_interval_ms=0,
-        ),
+        settings=SHORT,
         costs=Costs(network_ms=5),
     ),
     group(
@@ -173,14 +156,7 @@ SCENARIOS = (
             Consumer("c1", static=True, client="librdkafka", assignors=("cooperative-sticky",)),
         ),
         (Stall(300, "c1", 9_000), Stall(31_300, "c1", 50_000)),
-        settings=Settings(
-            session_timeout_ms=6_000,
-            heartbeat_interval_ms=2_000,
-            max_poll_interval_ms=20_000,
-            group_consumer_session_timeout_ms=6_000,
-            group_consumer_heartbeat_interval_ms=2_000,
-            group_consumer_assignment_interval_ms=0,
-        ),
+        settings=SHORT,
         costs=Costs(revoke_ms=2_000, network_ms=3_000),
     ),
     group(
@@ -189,7 +165,7 @@ SCENARIOS = (
             Join(49_000, Consumer("c2", client="librdkafka", assignors=("cooperative-sticky",))),
             Stall(51_500, "c2", 50_000),
         ),
-        costs=Costs(poll_ms=20_000, revoke_ms=4_000, assignor_ms=3_000, network_ms=200),
+        costs=SLOW,
     ),
     group(
         (Consumer("c0", static=True, assignors=("uniform",)),),
@@ -203,7 +179,7 @@ SCENARIOS = (
     group(
         (Consumer("c0", client="librdkafka", assignors=("broker-range",)),),
         (Join(1_001, Consumer("c1", static=True, assignors=("range",))), Stall(2_001, "c1", 3_000)),
-        costs=Costs(poll_ms=20_000, revoke_ms=4_000, assignor_ms=3_000, network_ms=200),
+        costs=SLOW,
     ),
     group(
         (

@@ -32,7 +32,7 @@ class Silent:
     owned = assigned = NOTHING
     gone = leaving = False
 
-    def find(self, partitions):
+    def begin_as_member(self, partitions):
         self.owned = self.assigned = partitions
 
     def expects_news(self):
