@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import xor
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
 
 from partitioning.errors import ReshapeError
@@ -67,8 +69,9 @@ def map_positions(
     the copied ones. Those between copied records are not looked for; `prove` finds them.
 
     This reads the records of the old topic that groups have not read, and the ends of the new partitions, far
-    enough back to find all their copies. If a topic is compacted, or a commit is below the beginning of its
-    old partition, the unread records cannot be counted in the old topic. Then the whole new topic is read.
+    enough back to find all their copies. If that is more than the whole new topic, only that is read, and all
+    of it. The whole new topic is also read if the unread records cannot be counted in the old topic: if a
+    topic is compacted, or a commit is below the beginning of its old partition.
 
     >>> write_exactly_once(df, 0, topic="orders", app_id="shop", config=config)
     >>> last = reshape_copy(spark, "orders", "orders-18", config=config, checkpoint=folder)
@@ -102,18 +105,29 @@ def map_positions(
     if not known:
         return []
     least = {partition: min(offsets[partition] for offsets in known.values()) for partition in old.ends}
+    unread = Bounds(least, old.ends)
     # Records before a partition's first offset were deleted by retention and cannot be counted here. But
     # their copies may exist and be unread.
-    countable = all(least[partition] >= start for partition, start in old.starts.items())
-    if countable and not compacted:
-        unread = _count_by_partition(read_topic(spark, config, source, Bounds(least, old.ends)))
-        rows = _ends_with(spark, config, target, new, least, unread)
-    else:
-        rows = _records(spark, config, target, new).persist()
-    try:
-        return _positions(rows, known, new)
-    finally:
-        rows.unpersist()
+    countable = not compacted and all(least[partition] >= start for partition, start in old.starts.items())
+    # A first guess: twice the average of unread records. If that is too short, it grows.
+    window = FIRST_WINDOW + 2 * unread.size // max(len(new.ends), 1)
+    starts, originals = new.starts, None
+    # They are counted in the old topic first, unless all of the new one is not more than both readings.
+    if countable and 3 * unread.size < new.size:
+        originals = _count_places(read_topic(spark, config, source, unread))
+    while True:
+        if originals is not None:
+            starts = {
+                partition: max(end - window, new.starts[partition]) for partition, end in new.ends.items()
+            }
+        rows = _records(spark, config, target, Bounds(starts, new.ends)).persist()
+        try:
+            found = _look(rows, known, unread)
+            if starts == new.starts or _holds_all(found, originals, starts, new):
+                return _positions(rows, found, known, new)
+        finally:
+            rows.unpersist()
+        window *= 4
 
 
 def _known_commits(group: str, commits: Mapping[int, int], source: str, old: Bounds) -> dict[int, int]:
@@ -151,11 +165,6 @@ def _known_commits(group: str, commits: Mapping[int, int], source: str, old: Bou
     return {partition: commits.get(partition, end) for partition, end in old.ends.items()}
 
 
-def _count_by_partition(records: DataFrame) -> dict[int, int]:
-    """Return partition -> number of records; partitions without records are missing."""
-    return {row[0]: row[1] for row in records.groupBy("partition").count().collect()}
-
-
 def _records(spark: SparkSession, config: Mapping[str, str], target: str, bounds: Bounds) -> DataFrame:
     """Return each record's place in the new topic (`partition`, `offset`) and in the old topic (`origin`).
 
@@ -165,93 +174,98 @@ def _records(spark: SparkSession, config: Mapping[str, str], target: str, bounds
     return records.select("partition", "offset", origin(sf.col("headers")).alias("origin"))
 
 
-def _ends_with(
-    spark: SparkSession,
-    config: Mapping[str, str],
-    target: str,
-    new: Bounds,
-    least: Mapping[int, int],
-    unread: Mapping[int, int],
-) -> DataFrame:
-    """Return the last records of each new partition, far enough back to contain all unread ones.
+def _count_places(records: DataFrame) -> tuple[int, int]:
+    """Return the number of records, and the XOR of a 64-bit hash of each one's place."""
+    [row] = records.agg(sf.count("*"), sf.bit_xor(sf.xxhash64("partition", "offset"))).collect()
+    return row[0], row[1] or 0
 
-    The result is persisted; the caller unpersists it.
+
+def _is_read(commits: Mapping[int, int]) -> Column:
+    """Return whether a group has read the record of a row; false if another writer wrote it.
 
     Args:
-        spark: a session that knows the format.
-        config: librdkafka's settings.
-        target: the new topic.
-        new: bounds of the new topic.
-        least: old partition -> the lowest commit of all groups.
-        unread: old partition -> number of records that the old topic has from that commit on.
-
-    Returns:
-        Rows as `_records` returns them.
+        commits: old partition -> the group's committed offset.
     """
-    # A first guess: twice the average of unread records. If that is too short, it grows.
-    window = FIRST_WINDOW + 2 * sum(unread.values()) // max(len(new.ends), 1)
-    while True:
-        starts = {partition: max(end - window, new.starts[partition]) for partition, end in new.ends.items()}
-        rows = _records(spark, config, target, Bounds(starts, new.ends)).persist()
-        if starts == new.starts or (_holds_all(rows, least, unread) and _begins_copied(rows, starts, new)):
-            return rows
-        rows.unpersist()
-        window *= 4
+    # The origin is null for records of other writers, and the commit is null if the old topic has no such
+    # partition. In both cases the record counts as not read.
+    limit = by_partition(commits, sf.col("origin.partition"))
+    return sf.coalesce(sf.col("origin.offset") < limit, sf.lit(False))
 
 
-def _holds_all(rows: DataFrame, least: Mapping[int, int], unread: Mapping[int, int]) -> bool:
-    """Return whether the rows have a copy of every unread record of each old partition.
+def _look(rows: DataFrame, commits: Mapping[str, Mapping[int, int]], unread: Bounds) -> dict[int, Row]:
+    """Return what the rows say of each new partition that has some; one job of Spark for all groups.
 
-    Arguments as in `_ends_with`.
-    """
-    behind = rows.where(sf.col("origin.offset") >= by_partition(least, sf.col("origin.partition")))
-    # Each origin counts once. A record that was copied twice would otherwise count twice, and hide a record
-    # that is further back.
-    counted = _count_by_partition(behind.select(sf.col("origin.partition"), "origin.offset").distinct())
-    return all(counted.get(partition, 0) >= count for partition, count in unread.items())
-
-
-def _begins_copied(rows: DataFrame, starts: Mapping[int, int], new: Bounds) -> bool:
-    """Return whether the first row of each partition is a copied record, or no earlier record exists.
-
-    Otherwise other writers have written more records behind the copied ones than the rows contain. The first
-    of these, at which a group may have to continue, is further back.
+    A row has `copies` and `places`, number and XOR of hashes of the copies of unread records as in
+    `_count_places`; `others`, whether its first record is of another writer; and `firsts`, the offset of the
+    first record that each group has not read, in the order of `commits`, null if it has read all.
 
     Args:
-        rows: rows as `_records` returns them, from `starts` on.
-        starts: partition -> the first offset that was read.
+        rows: rows as `_records` returns them.
+        commits: group -> old partition -> committed offset, for every old partition.
+        unread: the offsets of the old topic that at least one group has not read.
+    """
+    place = (sf.col("origin.partition"), sf.col("origin.offset"))
+    copied = (place[1] >= by_partition(unread.starts, place[0])) & (
+        place[1] < by_partition(unread.ends, place[0])
+    )
+    firsts = [sf.min(sf.when(~_is_read(offsets), sf.col("offset"))) for offsets in commits.values()]
+    seen = rows.groupBy("partition").agg(
+        sf.count_if(copied).alias("copies"),
+        sf.bit_xor(sf.when(copied, sf.xxhash64(*place))).alias("places"),
+        sf.min_by(sf.col("origin").isNull(), "offset").alias("others"),
+        sf.array(*firsts).alias("firsts"),
+    )
+    return {row["partition"]: row for row in seen.collect()}
+
+
+def _holds_all(
+    found: Mapping[int, Row], originals: tuple[int, int] | None, starts: Mapping[int, int], new: Bounds
+) -> bool:
+    """Return whether what was read of the new topic has every record that a group has not read.
+
+    Args:
+        found: what `_look` has seen.
+        originals: number and hashes of the unread records in the old topic.
+        starts: new partition -> the first offset that was read.
         new: bounds of the new topic.
     """
-    first = rows.groupBy("partition").agg(sf.min_by("origin", "offset").alias("origin"))
-    others = first.where("origin IS NULL").collect()
-    return all(starts[row["partition"]] == new.starts[row["partition"]] for row in others)
+    # A record that was copied twice would be counted twice, and hide a record that is further back. But then
+    # the hashes differ, too.
+    copies = sum(row["copies"] for row in found.values())
+    places = reduce(xor, (row["places"] or 0 for row in found.values()), 0)
+    # If the first row of a partition is of another writer, others have written more records behind the copied
+    # ones than were read. The first of these, at which a group may have to continue, is further back.
+    begun = (starts[partition] == new.starts[partition] for partition, row in found.items() if row["others"])
+    return (copies, places) == originals and all(begun)
 
 
 def _positions(
-    rows: DataFrame, commits: Mapping[str, Mapping[int, int]], new: Bounds
+    rows: DataFrame,
+    found: Mapping[int, Row],
+    commits: Mapping[str, Mapping[int, int]],
+    new: Bounds,
 ) -> list[MappedPosition]:
     """Return each group's position in each new partition, sorted by group and partition.
 
     Args:
         rows: rows as `_records` returns them, with every record that a group has not read.
+        found: what `_look` has seen in them.
         commits: group -> old partition -> committed offset, for every old partition.
         new: bounds of the new topic.
     """
-    found: list[MappedPosition] = []
-    for group, offsets in sorted(commits.items()):
-        limit = by_partition(offsets, sf.col("origin.partition"))
-        # The origin is null for records of other writers, and the commit is null if the old topic has no such
-        # partition. In both cases the record counts as not read.
-        read = sf.coalesce(sf.col("origin.offset") < limit, sf.lit(False))
-        marked = rows.select("partition", "offset", read.alias("read"))
-        firsts = {
-            row[0]: row[1]
-            for row in marked.where("NOT read").groupBy("partition").agg(sf.min("offset")).collect()
-        }
-        again = marked.where(sf.col("read") & (sf.col("offset") > by_partition(firsts, sf.col("partition"))))
-        repeats = _count_by_partition(again) if firsts else {}
-        found += [
-            MappedPosition(group, partition, firsts.get(partition, end), repeats.get(partition, 0))
-            for partition, end in sorted(new.ends.items())
-        ]
-    return found
+    firsts = [
+        {at: row["firsts"][number] for at, row in found.items() if row["firsts"][number] is not None}
+        for number in range(len(commits))
+    ]
+    again = [
+        sf.count_if(_is_read(offsets) & (sf.col("offset") > by_partition(own, sf.col("partition"))))
+        for offsets, own in zip(commits.values(), firsts, strict=True)
+    ]
+    counted = rows.groupBy("partition").agg(sf.array(*again)).collect() if any(firsts) else []
+    repeats = {row[0]: row[1] for row in counted}
+    none = [0] * len(commits)
+    return [
+        MappedPosition(group, at, firsts[number].get(at, end), repeats.get(at, none)[number])
+        for group, number in sorted(zip(commits, range(len(commits)), strict=True))
+        for at, end in sorted(new.ends.items())
+    ]

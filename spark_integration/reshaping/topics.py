@@ -44,6 +44,11 @@ class Bounds(NamedTuple):
     starts: Mapping[int, int]
     ends: Mapping[int, int]
 
+    @property
+    def size(self) -> int:
+        """Number of offsets, of which markers of transactions and aborted records have some."""
+        return sum(self.ends.values()) - sum(self.starts.values())
+
 
 def reader_options(config: Mapping[str, str], topic: str) -> dict[str, str]:
     """Return the options with which `format("copartition")` reads committed records of a topic.
