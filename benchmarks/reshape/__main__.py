@@ -22,6 +22,7 @@ SCENARIOS = [
     Scenario("librdkafka's rule -> Java's", 12, 12, "librdkafka", ("librdkafka",)),
     Scenario("12 -> 48", 12, 48, "java", CLIENTS),
     Scenario("12 -> 48, only Spark writes", 12, 48, "java", (), connector=True),
+    Scenario("24 -> 36", 24, 36, "java", CLIENTS),
     Scenario("writers with two rules", 12, 12, "mixed", CLIENTS),
     *(
         Scenario(f"6 -> 12, struck {run}", 6, 12, "java", ("librdkafka", "kafka-python"), kills=20)

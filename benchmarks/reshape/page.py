@@ -6,7 +6,7 @@ from collections import Counter
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from copartition.reshape.ways import START_S, Copy
+from copartition.reshape.ways import USUAL_RATE, Copy, rate_of_copy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,6 +51,8 @@ TIMES = (
     "stopped, copied, started",
 )
 PREDICTED = ("topic", "step", "predicted", "measured", "off by", "load of the machine")
+LIMIT = 25
+"""Percent by which a step may take longer or shorter than predicted."""
 COST = ("topic", "copied by", "records", "CPU seconds", "CPU seconds a million", "seconds")
 
 
@@ -92,15 +94,21 @@ def page(runs: list[dict[str, Any]], ways_back: list[dict[str, Any]]) -> str:
     if timed := [run for run in runs if "load" in run["times"]["copy"] and not run["struck"]]:
         largest = max(timed, key=lambda run: run["rounds"][0]["copied"])
         rate = _rate(largest)
+        slowness = Copy(0, rate, False, 0.0).slowness
+        rows = [row for run in timed for row in _predicted_rows(run, rate)]
         parts += [
             "## Predicted and measured",
             "",
-            *table(PREDICTED, (row for run in timed for row in _predicted_rows(run, rate))),
+            *table(PREDICTED, rows),
             "",
-            f"Predicted is what `copartition reshape --copy-rate {rate:.0f}` says, which is the rate of the",
-            f'first round of "{largest["name"]}": its own copy is no prediction. One Spark did all steps, so',
-            f"the {START_S:.0f} s in which a command starts Spark are left out of the switch and the proof.",
+            f"Predicted is what `copartition reshape --copy-rate {rate:.0f}` says. That is the rate which",
+            f'`--copy` prints after the first round of "{largest["name"]}", whose own copy is no prediction.',
+            "One Spark did all steps, so what a command takes to start it is left out of switch and proof.",
+            f"At this rate a command takes {slowness:.1f} times as long besides its records as where the copy",
+            f"makes {USUAL_RATE:,.0f} records a second.",
+            _within([row for row in rows if row[:2] != [largest["name"], "copy"]]),
             "*Load* is how many processes wanted one of the two cores, on the average of the last minute.",
+            *(f"{run['name']}: {run['note']}." for run in timed if "note" in run),
             "",
         ]
     if strikes := [tuple(strike) for run in (*runs, *ways_back) for strike in run["struck"]]:
@@ -182,23 +190,34 @@ def _times(run: dict[str, Any]) -> list[Any]:
 
 
 def _rate(run: dict[str, Any]) -> float:
-    """Records a second of a run's first round, as the plan counts them: without what each round takes."""
+    """Records a second of a run's first round, as `--copy` prints them."""
     first = run["rounds"][0]
-    return float(first["copied"] / max(first["s"] - START_S, 1.0))
+    return rate_of_copy(first["copied"], first["s"])
 
 
 def _predicted_rows(run: dict[str, Any], rate: float) -> Iterable[list[Any]]:
     """A row a step: what the plan says with a rate that was measured, and what was."""
     first = run["rounds"][0]
-    unread = max((group["lag"] for group in run["groups"].values()), default=0)
+    unread = max((group["lag"] for group in run["groups"].values()), default=None)
     copy = Copy(first["copied"], rate, False, first["behind"] / first["s"], unread)
     # Only the copy meets a Spark that has just started.
-    said = {"copy": copy.seconds or inf, "switch": copy.rest_s - START_S, "prove": copy.proof_s - START_S}
+    said = {
+        "copy": copy.seconds or inf,
+        "switch": copy.rest_s - copy.start_s,
+        "prove": copy.proof_s - copy.start_s,
+    }
     measured = {"copy": first["s"], **{step: run["times"][step]["s"] for step in ("switch", "prove")}}
     for step, seconds in said.items():
         off = f"{measured[step] / seconds - 1:+.0%}"
         load = f"{run['times'][step]['load']:.0f}"
         yield [run["name"], step, f"{seconds:.0f} s", f"{measured[step]:.0f} s", off, load]
+
+
+def _within(rows: list[list[Any]]) -> str:
+    """How many of these predictions are within `LIMIT`, and which are not."""
+    outside = [f"{name} ({step})" for name, step, _, _, off, _ in rows if abs(int(off[:-1])) > LIMIT]
+    others = f"; these are not: {', '.join(outside)}" if outside else ""
+    return f"{len(rows) - len(outside)} of {len(rows)} predictions are within {LIMIT}%{others}."
 
 
 def _cost(run: dict[str, Any]) -> list[list[Any]]:

@@ -135,7 +135,7 @@ def plan_reshape(
     if (why := why_refused(topic.name, topic.sample.examples)) is not None:
         return refused_plan(topic.name, why, topic)
     summary = AuditSummary(topic.audit)
-    unread = max((group.lag or 0 for group in topic.groups if group.state is not None), default=0)
+    unread = max((group.lag or 0 for group in topic.groups if group.state is not None), default=None)
     copy = Copy(topic.records, copy_rate or ASSUMED_RATE, copy_rate is None, topic.written_per_s, unread)
     assumed = tuple(_assumptions(topic, profile, copy, pace))
     ground = Evidence((_read_words(topic), *_seen_words(topic)), assumed)

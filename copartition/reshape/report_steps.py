@@ -10,6 +10,7 @@ from copartition.kit.evidence import Evidence
 from copartition.kit.json import attributes_of, dump, ground_fields
 from copartition.kit.words import Table, count, duration, number_ranges
 from copartition.reshape.switch import GroupSwitch, next_sentence
+from copartition.reshape.ways import rate_of_copy
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,10 +28,12 @@ round, a plan would expect days for a copy that takes minutes.
 def round_sentence(number: int, copied: int, behind: int, seconds: float) -> str:
     """Return what a round of the copy did.
 
-    >>> round_sentence(1, 6_000_000, 12, 200.0)
-    'round 1: 6,000,000 records in 3 min 20 s, 30,000 a second; 12 came meanwhile'
+    >>> round_sentence(1, 6_000_000, 12, 74.0)
+    'round 1: 6,000,000 records in 1 min 14 s, 100,000 a second without the start; 12 came meanwhile'
     """
-    pace = f", {copied / seconds:,.0f} a second" if copied >= _TELLING else ""
+    pace = ""
+    if copied >= _TELLING and number == 1:  # later rounds have too few records to tell
+        pace = f", {rate_of_copy(copied, seconds):,.0f} a second without the start"
     what = f"{count(copied, 'record')} in {duration(1_000 * seconds)}"
     return f"round {number}: {what}{pace}; {behind:,} came meanwhile"
 

@@ -24,20 +24,30 @@ from copartition.simulation.growth import CURE, find_discoveries
 
 ASSUMED_RATE = 20_000.0
 """The assumed rate of a copy, in records a second, if the user gives none; `--copy` prints the real one."""
-START_S = 10.0
-"""The assumed seconds that a command needs until Spark runs and has planned what it reads."""
-ROUND_S = 2.0
-"""The assumed seconds of a round of the copy besides its records, in which Spark commits the round.
+USUAL_RATE = 100_000.0
+"""The rate of the copy where it takes the seconds that are named here, in records a second.
 
-A proof takes as long besides the records that it reads, and so does the search for the positions of groups.
+That is on two cores of which other programs took little. Where they take more, the copy is slower and all
+else as well, and `Copy.slowness` says how much. The figures are fitted to runs on both, of 0.2, 1 and 10
+million records; benchmarks/reshape.md compares them with other runs.
 """
-PROOF_SHARE = 1.1
+START_S = 14.0
+"""The assumed seconds that a command needs until Spark runs and has planned what it reads (12 to 16)."""
+ROUND_S = 3.5
+"""The assumed seconds of the last round of the copy besides its records, in which Spark commits the round."""
+IDLE_ROUND_S = 1.0
+"""The assumed seconds of a last round that finds no records."""
+SEARCH_S = 6.0
+"""The assumed seconds of the search for the positions of groups besides the records that it reads.
+
+Spark runs two jobs for all groups, and one more if the unread records are counted in the old topic.
+"""
+SEARCH_SHARE = 0.64
+"""The time for a record that the search reads, as a multiple of the time for a record in the copy."""
+PROOF_S = 9.0
+"""The assumed seconds of the proof besides the records that it reads (7 to 11)."""
+PROOF_SHARE = 1.05
 """The time for a record in the proof, as a multiple of the time for a record in the copy."""
-POSITIONS_SHARE = 2.2
-"""The time to find positions, for each unread record, as a multiple of the time for a record in the copy.
-
-Unread records of a group are read in the old topic, and again at the end of the new one.
-"""
 LOOK_S = 5.0
 """Seconds between the two looks that show whether the writers have stopped."""
 
@@ -86,31 +96,59 @@ class Copy:
         rate: records a second that it makes.
         is_assumed: whether nobody measured that rate.
         written_per_s: records a second that writers add meanwhile.
-        unread: records that the group which is furthest behind has not read when it moves.
+        unread: records that the group which is furthest behind has not read when it moves; None if there is
+            no group to move.
     """
 
     records: int
     rate: float
     is_assumed: bool
     written_per_s: float
-    unread: int = 0
+    unread: int | None = None
+
+    @property
+    def slowness(self) -> float:
+        """How many times as long a command takes here, besides its records, as where that was measured.
+
+        It is 2 at most: a copy may also be slow because its records are large, and starts no later then.
+        """
+        return 1.0 if self.is_assumed else _slowness(self.rate)
 
     @property
     def seconds(self) -> float | None:
         """Seconds until the copy has caught up with the writers; None if it never does."""
         gain = self.rate - self.written_per_s
-        return START_S + self.records / gain if gain > 0 else None
+        return self.start_s + self.records / gain if gain > 0 else None
+
+    @property
+    def searched(self) -> int:
+        """Number of records that the search for positions reads.
+
+        It reads the unread ones in the old topic, and twice as many in the new one; or only the new one, if
+        that has fewer.
+        """
+        return min(3 * (self.unread or 0), self.records)
 
     @property
     def rest_s(self) -> float:
         """Seconds of the switch: two looks, a last round of the copy, and the search for positions."""
-        records = self.written_per_s * START_S + POSITIONS_SHARE * self.unread
-        return START_S + LOOK_S + 2 * ROUND_S + records / self.rate
+        fixed = self._round_s + (0.0 if self.unread is None else SEARCH_S)
+        records = self.written_per_s * self.start_s + SEARCH_SHARE * self.searched
+        return self.start_s + LOOK_S + self.slowness * fixed + records / self.rate
 
     @property
     def proof_s(self) -> float:
         """Seconds of the proof, which reads both topics."""
-        return START_S + ROUND_S + PROOF_SHARE * self.records / self.rate
+        return self.start_s + self.slowness * PROOF_S + PROOF_SHARE * self.records / self.rate
+
+    @property
+    def start_s(self) -> float:
+        """Seconds that each command needs until Spark runs and has planned what it reads."""
+        return self.slowness * START_S
+
+    @property
+    def _round_s(self) -> float:
+        return ROUND_S if self.written_per_s else IDLE_ROUND_S
 
     @property
     def assumed(self) -> Iterator[str]:
@@ -118,19 +156,44 @@ class Copy:
         # All these times depend on the rate of the copy, so the reader must see if nobody measured it.
         if self.is_assumed:
             yield (
-                f"the copy makes {self.rate:,.0f} records a second, which nobody measured; a round of --copy "
-                "with a million records or more prints what it made, and --copy-rate takes it"
+                f"the copy makes {self.rate:,.0f} records a second, which nobody measured; the first round "
+                "of --copy prints what it made, if it has a million records or more, and --copy-rate takes it"
             )
+        fixed = (self.slowness * seconds for seconds in (START_S, self._round_s, SEARCH_S, PROOF_S))
+        start, last, search, proof = (f"{seconds:.1f} s" for seconds in fixed)
         yield (
-            f"a command takes {START_S:.0f} s until Spark runs, a round of the copy, positions of groups and "
-            f"the proof {ROUND_S:.0f} s each beside what they read, and a record takes {PROOF_SHARE:.0%} of "
-            "the time in the proof that it takes in the copy"
+            f"a command takes {start} until Spark runs; besides their records the last round of the copy "
+            f"takes {last}, the search for positions {search} and the proof {proof}; and a record takes "
+            f"{PROOF_SHARE:.0%} of the time in the proof that it takes in the copy"
         )
-        if POSITIONS_SHARE * self.unread >= self.rate:  # a time of less than a second changes no figure
+        if self.slowness > 1:
             yield (
-                f"a group is {self.unread:,} records behind when it moves, as now, each of which takes "
-                f"{POSITIONS_SHARE:g} times as long as in the copy to find its position"
+                f"these seconds are {self.slowness:.1f} times those of a machine that copies "
+                f"{USUAL_RATE:,.0f} records a second"
             )
+        if SEARCH_SHARE * self.searched >= self.rate:  # a time of less than a second changes no figure
+            yield (
+                f"a group is {self.unread:,} records behind when it moves, as now; the search for its "
+                f"position reads {self.searched:,}, each in {SEARCH_SHARE:.0%} of the time that it takes in "
+                "the copy"
+            )
+
+
+def rate_of_copy(records: int, seconds: float) -> float:
+    """Return the rate of a copy as `Copy` takes it, from a first round: without what it takes to start.
+
+    A command may start sooner than is assumed. So at most half of the time is taken off.
+
+    >>> rate_of_copy(10_000_000, 114.0)
+    100000.0
+    """
+    as_slow = (records + START_S * USUAL_RATE) / seconds  # the rate if the start is as slow as the copy
+    return records / max(seconds - _slowness(as_slow) * START_S, seconds / 2)
+
+
+def _slowness(rate: float) -> float:
+    """Return `Copy.slowness` of a copy whose rate was measured."""
+    return min(max(USUAL_RATE / rate, 1.0), 2.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,9 +112,9 @@ def map_positions(
     # A first guess: twice the average of unread records. If that is too short, it grows.
     window = FIRST_WINDOW + 2 * unread.size // max(len(new.ends), 1)
     starts, originals = new.starts, None
-    # They are counted in the old topic first, unless all of the new one is not more than both readings.
+    # They are counted in the old topic first, unless that and the window are more than all of the new one.
     if countable and 3 * unread.size < new.size:
-        originals = _count_places(read_topic(spark, config, source, unread))
+        originals = _count_places(read_topic(spark, config, source, unread)) if unread.size else (0, 0)
     while True:
         if originals is not None:
             starts = {
@@ -253,8 +253,12 @@ def _positions(
         commits: group -> old partition -> committed offset, for every old partition.
         new: bounds of the new topic.
     """
-    firsts = [
-        {at: row["firsts"][number] for at, row in found.items() if row["firsts"][number] is not None}
+    firsts: list[dict[int, int]] = [
+        {
+            partition: row["firsts"][number]
+            for partition, row in found.items()
+            if row["firsts"][number] is not None
+        }
         for number in range(len(commits))
     ]
     again = [
@@ -263,9 +267,13 @@ def _positions(
     ]
     counted = rows.groupBy("partition").agg(sf.array(*again)).collect() if any(firsts) else []
     repeats = {row[0]: row[1] for row in counted}
-    none = [0] * len(commits)
     return [
-        MappedPosition(group, at, firsts[number].get(at, end), repeats.get(at, none)[number])
+        MappedPosition(
+            group,
+            partition,
+            firsts[number].get(partition, end),
+            repeats[partition][number] if partition in repeats else 0,
+        )
         for group, number in sorted(zip(commits, range(len(commits)), strict=True))
-        for at, end in sorted(new.ends.items())
+        for partition, end in sorted(new.ends.items())
     ]

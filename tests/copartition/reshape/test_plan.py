@@ -8,6 +8,19 @@ from copartition.deploys.pace import Pace
 from copartition.kit.evidence import Missing
 from copartition.reshape.observed import OpenTransaction, ReadingGroup
 from copartition.reshape.plan import ReshapePlan, plan_reshape, refused_plan
+from copartition.reshape.ways import (
+    IDLE_ROUND_S,
+    LOOK_S,
+    PROOF_S,
+    PROOF_SHARE,
+    ROUND_S,
+    SEARCH_S,
+    SEARCH_SHARE,
+    START_S,
+    USUAL_RATE,
+    Copy,
+    rate_of_copy,
+)
 from partitioning import partition_batch
 from tests.copartition.check.invented import Topic
 from tests.copartition.reshape.invented import KEYS, by_java, group, observed
@@ -191,16 +204,46 @@ def test_nobody_stops_in_a_group_without_members() -> None:
 def test_a_copy_that_is_slower_than_writers_has_no_end() -> None:
     found = plan(written_per_s=30_000.0)
     assert found.copy.seconds is None
-    assert plan(written_per_s=0.0).copy.seconds == 10.0 + 4_000 / 20_000
+    assert plan(written_per_s=0.0).copy.seconds == START_S + 4_000 / 20_000
 
 
-def test_a_switch_takes_longer_for_a_group_that_is_far_behind() -> None:
-    near, far = (plan(groups=(group(lag=lag),)) for lag in (100, 1_000_000))
-    assert far.copy.rest_s - near.copy.rest_s == pytest.approx(2.2 * 999_900 / 20_000)
-    assert ["behind when it moves" in " ".join(found.ground.assumed) for found in (near, far)] == [
-        False,
-        True,
+def test_a_switch_takes_longer_for_a_group_that_is_further_behind() -> None:
+    near, far, farthest = (
+        Copy(9_000_000, 20_000.0, False, 0.0, unread) for unread in (100, 1_000_000, 5_000_000)
+    )
+    # Never more than the whole new topic.
+    assert [copy.searched for copy in (near, far, farthest)] == [300, 3_000_000, 9_000_000]
+    assert far.rest_s - near.rest_s == pytest.approx(SEARCH_SHARE * 2_999_700 / 20_000)
+    plans = [
+        plan_reshape(observed(groups=(group(lag=lag),)), "orders.p48", 48, copy_rate=1_000.0)
+        for lag in (100, 4_000)
     ]
+    assert ["behind when it moves" in " ".join(found.ground.assumed) for found in plans] == [False, True]
+
+
+def test_without_writers_and_groups_a_switch_is_two_looks_and_an_empty_round() -> None:
+    idle = Copy(9_000_000, USUAL_RATE, False, 0.0)
+    assert idle.rest_s == START_S + LOOK_S + IDLE_ROUND_S
+    assert replace(idle, unread=0).rest_s == idle.rest_s + SEARCH_S
+    assert replace(idle, written_per_s=1e-9).rest_s == pytest.approx(idle.rest_s - IDLE_ROUND_S + ROUND_S)
+
+
+@pytest.mark.parametrize(
+    ("rate", "slowness"), [(2 * USUAL_RATE, 1), (USUAL_RATE / 1.5, 1.5), (USUAL_RATE / 50, 2)]
+)
+def test_where_the_copy_is_slow_so_is_the_rest(rate: float, slowness: float) -> None:
+    copy = Copy(9_000_000, rate, False, 0.0)
+    assert copy.seconds == pytest.approx(slowness * START_S + copy.records / rate)
+    assert copy.proof_s == pytest.approx(slowness * (START_S + PROOF_S) + PROOF_SHARE * copy.records / rate)
+    assert any("times those of a machine" in text for text in copy.assumed) == (slowness > 1)
+    # Nobody knows how slow a machine is whose rate is assumed.
+    assert replace(copy, is_assumed=True).start_s == START_S
+    # The rate that a round of so long prints.
+    assert rate_of_copy(9_000_000, copy.seconds) == pytest.approx(rate)
+
+
+def test_a_copy_that_starts_sooner_than_assumed_is_not_taken_for_a_fast_one() -> None:
+    assert rate_of_copy(1_000_000, 10.0) == 200_000.0
 
 
 def test_what_nobody_measured_is_assumed() -> None:

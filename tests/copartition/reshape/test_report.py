@@ -19,6 +19,7 @@ from copartition.reshape.report_steps import (
     print_proof,
     print_switch,
     proof_markdown,
+    round_sentence,
     switch_json,
 )
 from tests.copartition.reshape.invented import group, observed
@@ -85,10 +86,16 @@ def test_headlines() -> None:
 
 def test_steps_say_whom_they_stop() -> None:
     text = text_of(partial(print_plan, PLANS["yes"]))
-    assert "\n     writers stop for 19.1 s to 29.1 s" in text
+    assert "\n     writers stop for 28.6 s to 38.6 s" in text
     assert "while there is a way back" in text
-    assert "\n     writers stop for 12.2 s" in text
+    assert "\n     writers stop for 23.2 s" in text
     assert "\n     group billing stops for 16.0 s" in text
+
+
+def test_only_a_large_first_round_tells_the_rate_of_the_copy() -> None:
+    assert "74,000 a second without the start; 5 came" in round_sentence(1, 6_000_000, 5, 100.0)
+    assert "second" not in round_sentence(1, 999_999, 5, 100.0)
+    assert "second" not in round_sentence(2, 6_000_000, 5, 100.0)
 
 
 def test_what_is_not_known_names_the_way_to_get_it() -> None:
