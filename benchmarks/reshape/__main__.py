@@ -50,6 +50,8 @@ def main() -> None:
     options.add_argument("--rate", type=int, default=20, help="records a second while it copies")
     options.add_argument("--only", default="", help="only scenarios whose name has this in it")
     options.add_argument("--kills", type=int, help="so many of them; 0 for none")
+    rate = "records a second of the copy, as another run has shown: by it the steps are predicted"
+    options.add_argument("--copy-rate", type=float, help=rate)
     options.add_argument("--compare", action="store_true", help="only write the page again")
     chosen = options.parse_args()
     names = [scenario.name for scenario in SCENARIOS]
@@ -59,6 +61,7 @@ def main() -> None:
         with Place() as place:
             for scenario in asked:
                 measured = run(place, replace(scenario, **more), chosen.records, chosen.rate)
+                measured["rate"] = chosen.copy_rate
                 replace_runs(MEASURED, "runs", [measured], "name", names)
     for scenario in WAYS_BACK:
         if chosen.only in scenario.name and not chosen.compare:

@@ -50,7 +50,7 @@ TIMES = (
     "proof",
     "stopped, copied, started",
 )
-PREDICTED = ("topic", "step", "predicted", "measured", "off by", "load of the machine")
+PREDICTED = ("topic", "step", "rate", "predicted", "measured", "off by", "load of the machine")
 LIMIT = 25
 """Percent by which a step may take longer or shorter than predicted."""
 COST = ("topic", "copied by", "records", "CPU seconds", "CPU seconds a million", "seconds")
@@ -92,21 +92,18 @@ def page(runs: list[dict[str, Any]], ways_back: list[dict[str, Any]]) -> str:
             "",
         ]
     if timed := [run for run in runs if "load" in run["times"]["copy"] and not run["struck"]]:
-        largest = max(timed, key=lambda run: run["rounds"][0]["copied"])
-        rate = _rate(largest)
-        slowness = Copy(0, rate, False, 0.0).slowness
-        rows = [row for run in timed for row in _predicted_rows(run, rate)]
+        rows = [row for run in timed for row in _predicted_rows(run)]
         parts += [
             "## Predicted and measured",
             "",
             *table(PREDICTED, rows),
             "",
-            f"Predicted is what `copartition reshape --copy-rate {rate:.0f}` says. That is the rate which",
-            f'`--copy` prints after the first round of "{largest["name"]}", whose own copy is no prediction.',
-            "One Spark did all steps, so what a command takes to start it is left out of switch and proof.",
-            f"At this rate a command takes {slowness:.1f} times as long besides its records as where the copy",
-            f"makes {USUAL_RATE:,.0f} records a second.",
-            _within([row for row in rows if row[:2] != [largest["name"], "copy"]]),
+            "Predicted is what `copartition reshape --copy-rate` says, with the rate that `--copy` prints",
+            "after a first round: that of another run of the same hours, or of the run itself, whose copy",
+            f"then is not predicted. Below {USUAL_RATE:,.0f} a second, a command takes longer besides its",
+            "records, too. One Spark did all steps: what a command takes to start it is left out of switch",
+            "and proof.",
+            _within(rows),
             "*Load* is how many processes wanted one of the two cores, on the average of the last minute.",
             *(f"{run['name']}: {run['note']}." for run in timed if "note" in run),
             "",
@@ -189,33 +186,29 @@ def _times(run: dict[str, Any]) -> list[Any]:
     ]
 
 
-def _rate(run: dict[str, Any]) -> float:
-    """Records a second of a run's first round, as `--copy` prints them."""
-    first = run["rounds"][0]
-    return rate_of_copy(first["copied"], first["s"])
+def _predicted_rows(run: dict[str, Any]) -> Iterable[list[Any]]:
+    """A row a step: what the plan says with a rate that was measured, and what was.
 
-
-def _predicted_rows(run: dict[str, Any], rate: float) -> Iterable[list[Any]]:
-    """A row a step: what the plan says with a rate that was measured, and what was."""
+    The rate is that of another run, or of this run's first round, which then is not predicted.
+    """
     first = run["rounds"][0]
+    rate = run["rate"] or rate_of_copy(first["copied"], first["s"])
     unread = max((group["lag"] for group in run["groups"].values()), default=None)
     copy = Copy(first["copied"], rate, False, first["behind"] / first["s"], unread)
     # Only the copy meets a Spark that has just started.
-    said = {
-        "copy": copy.seconds or inf,
-        "switch": copy.rest_s - copy.start_s,
-        "prove": copy.proof_s - copy.start_s,
-    }
+    said = {"switch": copy.rest_s - copy.start_s, "prove": copy.proof_s - copy.start_s}
     measured = {"copy": first["s"], **{step: run["times"][step]["s"] for step in ("switch", "prove")}}
+    if run["rate"]:
+        said = {"copy": copy.seconds or inf, **said}
     for step, seconds in said.items():
         off = f"{measured[step] / seconds - 1:+.0%}"
         load = f"{run['times'][step]['load']:.0f}"
-        yield [run["name"], step, f"{seconds:.0f} s", f"{measured[step]:.0f} s", off, load]
+        yield [run["name"], step, round(rate), f"{seconds:.0f} s", f"{measured[step]:.0f} s", off, load]
 
 
 def _within(rows: list[list[Any]]) -> str:
     """How many of these predictions are within `LIMIT`, and which are not."""
-    outside = [f"{name} ({step})" for name, step, _, _, off, _ in rows if abs(int(off[:-1])) > LIMIT]
+    outside = [f"{name} ({step})" for name, step, *_, off, _ in rows if abs(int(off[:-1])) > LIMIT]
     others = f"; these are not: {', '.join(outside)}" if outside else ""
     return f"{len(rows) - len(outside)} of {len(rows)} predictions are within {LIMIT}%{others}."
 
