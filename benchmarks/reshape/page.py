@@ -22,8 +22,8 @@ the groups are stopped wherever they are, the rest is copied, and the groups' po
 Two judges look at the result: `prove`, and a plain consumer that compares every record with the one at the
 place that the copy's header names. Broker, writers, readers and Spark share two cores, and shared them with
 other programs when this was measured. Where the load is not shown, seconds are many times those of an idle
-machine; elsewhere the other programs had the lowest priority. CPU seconds are those of Spark's driver, its
-JVM and its Python workers.
+machine; elsewhere the other programs had a lower priority, but where a note below the times says otherwise.
+CPU seconds are those of Spark's driver, its JVM and its Python workers.
 
 ## Lost, doubled, out of order
 """
@@ -106,6 +106,7 @@ def page(runs: list[dict[str, Any]], ways_back: list[dict[str, Any]]) -> str:
             _within(rows),
             "*Load* is how many processes wanted one of the two cores, on the average of the last minute.",
             *(f"{run['name']}: {run['note']}." for run in timed if "note" in run),
+            *_fitted(timed),
             "",
         ]
     if strikes := [tuple(strike) for run in (*runs, *ways_back) for strike in run["struck"]]:
@@ -204,6 +205,12 @@ def _predicted_rows(run: dict[str, Any]) -> Iterable[list[Any]]:
         off = f"{measured[step] / seconds - 1:+.0%}"
         load = f"{run['times'][step]['load']:.0f}"
         yield [run["name"], step, round(rate), f"{seconds:.0f} s", f"{measured[step]:.0f} s", off, load]
+
+
+def _fitted(runs: list[dict[str, Any]]) -> Iterable[str]:
+    """Say to which of these runs the plan's seconds and shares were fitted; nothing if to none."""
+    if names := [run["name"] for run in runs if run.get("fitted")]:
+        yield f"The plan's seconds and shares were fitted to these runs, which so prove little: {'; '.join(names)}."
 
 
 def _within(rows: list[list[Any]]) -> str:
