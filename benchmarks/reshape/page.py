@@ -208,9 +208,9 @@ def _predicted_rows(run: dict[str, Any]) -> Iterable[list[Any]]:
 
 
 def _fitted(runs: list[dict[str, Any]]) -> Iterable[str]:
-    """Say to which of these runs the plan's seconds and shares were fitted; nothing if to none."""
+    """Yield to which of these runs the plan's figures were fitted; nothing if to none."""
     if names := [run["name"] for run in runs if run.get("fitted")]:
-        yield f"The plan's seconds and shares were fitted to these runs, which so prove little: {'; '.join(names)}."
+        yield f"The plan's figures were fitted to these runs, which so prove little: {'; '.join(names)}."
 
 
 def _within(rows: list[list[Any]]) -> str:
