@@ -1,7 +1,8 @@
 """Name the states of clients, and what happens to clients; the tables that move them stand with the clients.
 
-`Client.MOVES` in `consumer_client` is the table of the consumer protocol (KIP-848), `ClassicClient.MOVES` in
-`classic_client` that of the classic protocol. The states have the names of the Java client of Kafka 4.4.
+`ConsumerClient.MOVES` in `consumer_client` is the table of the consumer protocol (KIP-848),
+`ClassicClient.MOVES` in `classic_client` that of the classic protocol. The states have the names of the Java
+client of Kafka 4.4.
 """
 
 from collections.abc import Callable, Iterable

@@ -20,8 +20,9 @@ from copartition.simulation import (
     simulate,
 )
 from copartition.simulation.group.classic_client import ClassicClient
+from copartition.simulation.group.client import Client
 from copartition.simulation.group.client_states import ClassicClientState, ClientEvent, ConsumerClientState
-from copartition.simulation.group.consumer_client import Client
+from copartition.simulation.group.consumer_client import ConsumerClient
 from copartition.simulation.group.leader import Decisions
 from copartition.simulation.run import Run
 from partitioning.errors import ScenarioError
@@ -270,21 +271,21 @@ def rows_taken():
     return rows
 
 
-@pytest.mark.parametrize("client", [Client, ClassicClient])
+@pytest.mark.parametrize("client", [ConsumerClient, ClassicClient])
 def test_each_row_of_a_table_is_taken_by_a_run_or_said_to_be_out_of_reach(client, rows_taken):
     missing = {(state, event) for state, event in client.MOVES if (state, event) not in rows_taken}
     assert missing == {row for row in UNREACHED if row in client.MOVES}
 
 
 def test_a_row_that_is_out_of_reach_is_one_of_a_table():
-    assert UNREACHED.keys() <= Client.MOVES.keys() | ClassicClient.MOVES.keys()
+    assert UNREACHED.keys() <= ConsumerClient.MOVES.keys() | ClassicClient.MOVES.keys()
 
 
 @pytest.mark.parametrize(
     ("state", "event", "to"),
     [
         (state.name, event.name, move.to.name)
-        for (state, event), move in Client.MOVES.items()
+        for (state, event), move in ConsumerClient.MOVES.items()
         if move.to is not state and event is not ClientEvent.FOUND  # Kafka's client knows no time 0
     ],
 )
@@ -295,10 +296,12 @@ def test_a_move_is_one_of_kafkas_client(state, event, to):
     assert state in before
 
 
-@pytest.mark.parametrize("client", [Client, ClassicClient])
+@pytest.mark.parametrize("client", [ConsumerClient, ClassicClient])
 def test_every_state_but_the_first_is_led_to_and_every_event_has_a_row(client):
     assert {move.to for move in client.MOVES.values()} | {client.first_state} == set(type(client.first_state))
-    assert {event for table in (Client, ClassicClient) for _, event in table.MOVES} == set(ClientEvent)
+    assert {event for table in (ConsumerClient, ClassicClient) for _, event in table.MOVES} == set(
+        ClientEvent
+    )
 
 
 def test_an_event_that_a_state_has_no_row_for_ends_the_run_with_an_error():
