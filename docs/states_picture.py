@@ -125,7 +125,8 @@ def _arrow(places: Places, pair: tuple[Enum | None, Enum], events: list[str], *,
     to_x, to_y = places[to]
     if state is None:
         end = to_x - WIDTH // 2
-        return _label(f"M{RIGHT} {to_y}L{end} {to_y}", (RIGHT + end) // 2, to_y - 6, events)
+        above = to_y - 4 - LINE * (len(events) - 1) // 2  # the last line stands just above the arrow
+        return _label(f"M{RIGHT} {to_y}L{end} {to_y}", (RIGHT + end) // 2, above, events)
     x, y = places[state]
     if to is state:
         x += WIDTH // 2

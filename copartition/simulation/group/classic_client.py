@@ -20,6 +20,7 @@ from copartition.simulation.inputs.durations import draw
 from copartition.simulation.outcome.timeline import Phase
 
 _UNJOINED, _PREPARING, _COMPLETING, _STABLE = ClassicClientState
+_MEMBER = (_PREPARING, _COMPLETING, _STABLE)
 
 
 class ClassicClient(Client):
@@ -189,10 +190,15 @@ class ClassicClient(Client):
         **rows(ClientEvent.WOKEN, (_STABLE,), None, catch_up),
         **rows(ClientEvent.ASSIGNED, (_STABLE,), _COMPLETING, Client.await_poll),
         **rows(ClientEvent.WOKEN, (_PREPARING, _COMPLETING), None),
-        **rows(ClientEvent.FORGOTTEN, (_PREPARING, _COMPLETING, _STABLE), _UNJOINED, Client.read_on),
+        **rows(ClientEvent.FORGOTTEN, _MEMBER, _UNJOINED, Client.read_on),
         **rows(ClientEvent.FENCED, ClassicClientState, _UNJOINED, Client.note_fenced, Client.await_poll),
         **rows(ClientEvent.POLLED, (_UNJOINED,), _PREPARING, rejoin),
-        **rows(ClientEvent.OVERDUE, ClassicClientState, _UNJOINED, Client.give_up),
+        # It joins again when the batch is done. A client that is to do so already ignores this, as Kafka's.
+        **rows(ClientEvent.FENCED_BUSY, _MEMBER, _UNJOINED, Client.note_fenced, Client.await_return),
+        **rows(ClientEvent.FENCED_BUSY, (_UNJOINED,), None),
+        **rows(ClientEvent.BUSY, _MEMBER, None, Client.work),
+        **rows(ClientEvent.BUSY, (_UNJOINED,), None, Client.await_return),
+        **rows(ClientEvent.OVERDUE, _MEMBER, _UNJOINED, Client.give_up),
         **rows(ClientEvent.RETURNED, (_UNJOINED,), _PREPARING, Client.lose_commit, rejoin),
         **rows(ClientEvent.REFUSED, (_PREPARING, _UNJOINED), _UNJOINED, Client.end),
     }

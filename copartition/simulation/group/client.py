@@ -174,8 +174,7 @@ class Client(ABC):
         cause = ledger.cause(f"{self.configured.name} was busy")
         ledger.halt_member(self.member, now_ms, Phase.UNNOTICED, cause, committed=None)
         self.busy_ms = until_ms
-        if not self._leaves_when_overdue(now_ms, until_ms):
-            self._plan(until_ms, self._resume)
+        self._on(ClientEvent.BUSY)
         # A poll that the client waits for is later now. Callbacks that have begun are not interrupted.
         if not self._poll.is_done:
             self._poll.cancel()
@@ -300,17 +299,15 @@ class Client(ABC):
             self._on(ClientEvent.ASSIGNED)
 
     def _hear_error(self, error: Error) -> None:
-        """Handle an error: the client must join again, may never join, or is no member any more.
-
-        While its application is busy, it does not hear of the last: the late poll shows it.
-        """
+        """Handle an error: the client must join again, may never join, or is no member any more."""
         if error is Error.REBALANCE_IN_PROGRESS:
             self._on(ClientEvent.REBALANCE)
         elif error in (Error.UNRELEASED_INSTANCE_ID, Error.INCONSISTENT_GROUP_PROTOCOL):
             self._on(ClientEvent.REFUSED)
             self._world.refuse(self.consumer, error.name)
-        elif self.busy_ms <= self._world.now_ms:
-            self._on(ClientEvent.FENCED)
+        else:
+            busy = self.busy_ms > self._world.now_ms
+            self._on(ClientEvent.FENCED_BUSY if busy else ClientEvent.FENCED)
 
     def _on(self, event: ClientEvent) -> None:
         """Go to the state that the table gives for an event, and do what the table says.
@@ -340,6 +337,17 @@ class Client(ABC):
         """End the client's pause if it is to have no partitions."""
         if self._coordinator.has_nothing_for(self.member):
             self._count_pause()
+
+    def work(self) -> None:
+        """Let the application work on a slow batch, and then read on, unless the client leaves before."""
+        if not self._leaves_when_overdue(self._world.now_ms, self.busy_ms):
+            self._plan(self.busy_ms, self._resume)
+
+    def await_return(self) -> None:
+        """Join again when the slow batch is done, and do nothing else before that."""
+        self._forget_assignment()
+        self._forget()
+        self._plan(self.busy_ms, partial(self._on, ClientEvent.RETURNED))
 
     def await_poll(self) -> None:
         """Wait for the application's next poll, unless the client waits for one or runs callbacks already."""
@@ -464,8 +472,7 @@ class Client(ABC):
         """Let the client leave or fall silent; its application goes on with its batch unaware."""
         now_ms, coordinator, ledger = self._world.now_ms, self._coordinator, self._world.ledger
         name = self.configured.name
-        self._forget_assignment()  # the client joins anew when its application polls
-        self._plan(self.busy_ms, partial(self._on, ClientEvent.RETURNED))
+        self.await_return()
         self._had = rows_of(self.owned)
         if not self._is_member:
             return

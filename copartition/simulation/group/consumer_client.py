@@ -90,8 +90,13 @@ class ConsumerClient(Client):
         **rows(ClientEvent.FORGOTTEN, _MEMBER, _FENCED, Client.read_on),
         **rows(ClientEvent.FENCED, (*_MEMBER, _FENCED), _FENCED, Client.note_fenced, Client.await_poll),
         **rows(ClientEvent.FENCED, (_STALE,), None),  # its application polls at this very time
+        # It joins again when the batch is done. A client that is to do so already ignores this, as Kafka's.
+        **rows(ClientEvent.FENCED_BUSY, _MEMBER, _FENCED, Client.note_fenced, Client.await_return),
+        **rows(ClientEvent.FENCED_BUSY, (_FENCED, _STALE), None),
         **rows(ClientEvent.POLLED, (_FENCED,), _JOINING, Client.rejoin),
-        **rows(ClientEvent.OVERDUE, (*_MEMBER, _STALE), _STALE, Client.give_up),
+        **rows(ClientEvent.BUSY, _MEMBER, None, Client.work),
+        **rows(ClientEvent.BUSY, (_STALE,), None, Client.await_return),
+        **rows(ClientEvent.OVERDUE, _MEMBER, _STALE, Client.give_up),
         **rows(ClientEvent.RETURNED, (_FENCED, _STALE), _JOINING, Client.lose_commit, Client.rejoin),
         **rows(ClientEvent.REFUSED, (_JOINING,), _FATAL, Client.end),
     }
