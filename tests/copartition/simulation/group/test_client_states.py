@@ -228,6 +228,22 @@ SCENARIOS = (
         settings=Settings(max_poll_interval_ms=30_000),
         costs=Costs(poll_ms=Uniform(0, 3_000), revoke_ms=Uniform(0, 9_000), assign_ms=500, network_ms=40),
     ),
+    group(
+        (Consumer("c0"), Consumer("c1")),
+        (Join(1_000, Consumer("c2")), SlowPoll(20_000, "c0", 18_000)),
+        settings=Settings(max_poll_interval_ms=20_000),
+        costs=Costs(revoke_ms=25_000),
+        until_ms=50_000,
+    ),
+    group(
+        (Consumer("c0", static=True, assignors=("cooperative-sticky",)), Consumer("c1")),
+        (SlowPoll(10_000, "c0", 400_000), SlowPoll(330_000, "c0", 60_000)),
+    ),
+    group(
+        (Consumer("c0", assignors=("sticky",)), Consumer("c1", assignors=("sticky",)), Consumer("c2")),
+        (Join(500, Consumer("c3")), SlowPoll(6_000, "c0", 4_000), SlowPoll(6_000, "c1", 4_000)),
+        costs=Costs(revoke_ms=2_000, assign_ms=1_000, network_ms=300),
+    ),
 )
 """Drawn from random ones until each row was taken, then made smaller as long as they take the same rows."""
 BY_CHANCE = "it needs a second request on its way at the moment of the first's answer"
@@ -239,7 +255,12 @@ UNREACHED = {
     (ClassicClientState.UNJOINED, ClientEvent.UNCHANGED): BY_CHANCE,
     (ClassicClientState.PREPARING_REBALANCE, ClientEvent.UNCHANGED): BY_CHANCE,
     (ClassicClientState.COMPLETING_REBALANCE, ClientEvent.FENCED): BY_CHANCE,
-    (ClassicClientState.UNJOINED, ClientEvent.OVERDUE): "a silent static member is busy a second time",
+    (ConsumerClientState.JOINING, ClientEvent.BUSY): "a batch begins while a static member joins again",
+    **{
+        (state, ClientEvent.FENCED_BUSY): "its batch begins between a request and the answer that fences it"
+        for state in (ConsumerClientState.JOINING, ConsumerClientState.RECONCILING, *ClassicClientState)
+    },
+    (ConsumerClientState.FENCED, ClientEvent.FENCED_BUSY): BY_CHANCE,
     **dict.fromkeys(
         (
             (ClassicClientState.UNJOINED, event)
