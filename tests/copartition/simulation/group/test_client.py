@@ -54,4 +54,4 @@ def test_a_client_that_hears_in_a_slow_batch_that_it_is_no_member_joins_again_af
     [fenced_ms] = when(result, "fenced")
     assert 30_000 < fenced_ms < 31_000
     assert when(result, "commit-refused") == [38_000]
-    assert result.rebalances[-1].causes == ("a joined",)
+    assert when(result, "rebalance")[-1] == 38_000
