@@ -58,7 +58,7 @@ slow: $(READY)  ## run what `make test` leaves out because it takes long
 	@$(PYTEST) --tier ci --numprocesses 4 -m "(slow or sampled or tooling or (hypothesis and not live)) and not nightly" $(T)
 
 nightly: $(READY)  ## run in full what `make slow` runs some of
-	@$(PYTEST) --tier ci --numprocesses 4 -m nightly $(T)
+	@$(PYTEST) --tier ci --numprocesses 4 -m nightly -o faulthandler_timeout=7200 $(T)
 
 lint: $(READY)  ## check style, and who imports whom
 	@$(BIN)/ruff check .
