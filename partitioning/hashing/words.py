@@ -1,10 +1,10 @@
 """Hashes a column of keys by 32-bit little-endian words: one word position of many keys at a time.
 
-Where all keys have one length of full words, the data is a matrix with a key in each row. Otherwise keys are
-taken in chunks, sorted by length, longest first, and copied into rows of equal width, so that the keys that
-still have a word at some position come first. A hash that can begin before some zeros has them in front of
-each key whose bytes do not fill its words; any other takes its last bytes apart. Either matrix is transposed,
-so that the words of one position are neighbours.
+Where all keys have one length of full words, the data is a matrix with a key in each row. The matrix is
+transposed, so that the words of one position are neighbours. Otherwise keys are taken in chunks, sorted by
+length, longest first, and copied into rows of equal width, so that the keys that still have a word at some
+position come first. A hash that can begin before some zeros has them in front of each key whose bytes do not
+fill its words; any other takes its last bytes apart.
 """
 
 from collections.abc import Callable, Iterator
@@ -231,15 +231,15 @@ def _hash_block(rule: WordHash, states: Words, lengths: Words, matrix: Words) ->
     needed = np.arange(4, 4 * width + 4, 4, dtype=np.uint32)
     # `lengths` falls, so it is searched backwards.
     having = (rows - np.searchsorted(lengths[::-1], needed)).tolist()
-    *words, t, tails = scratch = _aligned_arrays(width + 2, rows)
-    _transpose(matrix, scratch)
+    k, t, tails = _aligned_arrays(3, rows)
     left = rows
-    for word, live in zip(words, having, strict=True):
+    for j, live in enumerate(having):
         if rule.tail and live < left:
-            tails[live:left] = word[live:left]
+            tails[live:left] = matrix[live:left, j]
             left = live
         if live:
-            rule.mix(states[:live], word[:live], t[:live])
+            np.copyto(k[:live], matrix[:live, j])
+            rule.mix(states[:live], k[:live], t[:live])
     if rule.tail and np.bitwise_and(lengths, _THREE, out=t).any():
         # `t` becomes the bits of each tail, 0 to 24. The mask 2**bits - 1 clears the bytes of the next key,
         # which `padded_rows` copied, too.
