@@ -118,10 +118,8 @@ def test_balancing_moves_from_who_has_most():
         if explanation.owner == "b"
     ]
     assert len(moved) == 2
-    assert {step.reason for explanation in moved for step in explanation.steps} >= {
-        Reason.KEPT,
-        Reason.BALANCED,
-    }
+    given = {step.reason for explanation in moved for step in explanation.steps}
+    assert given >= {Reason.KEPT, Reason.BALANCED}
     assert {explanation.previous for explanation in moved} == {"a"}
 
 

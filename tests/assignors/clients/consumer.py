@@ -56,12 +56,8 @@ def run_kafka_python(servers: str, group: str, topic: str, assignors: str, insta
     def state(partitions: Callable[[], set[Any]]) -> tuple[str, int, list[int], str]:
         generation = strategies[0]._memory.generation  # read first: partitions are of this one or later
         joined = consumer._coordinator._generation
-        return (
-            joined.member_id,
-            generation,
-            sorted(partition.partition for partition in partitions()),
-            joined.protocol,
-        )
+        numbers = sorted(partition.partition for partition in partitions())
+        return joined.member_id, generation, numbers, joined.protocol
 
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
         """Tells at once what changes hands: another member may have it before this one polls again."""

@@ -34,11 +34,8 @@ def by_searching(partitions, near, rack, least, extras, size, under, exact):
             else:
                 cursor = (found + 1) % len(under)
         else:
-            member = (
-                next((candidate for candidate in exact if rack[candidate] in near[partition]), None)
-                if extras
-                else None
-            )
+            candidates = (candidate for candidate in exact if rack[candidate] in near[partition])
+            member = next(candidates, None) if extras else None
             if member is None:
                 rest.append(partition)
                 continue

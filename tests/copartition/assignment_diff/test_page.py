@@ -92,9 +92,8 @@ def ends(picture):
     """Where ribbons begin and where they end, in pixels from above, those of each side sorted."""
     # A path is M0 top C50 top 50 other-top 100 other-top V other-low C50 other-low 50 low 0 low z.
     places = [[float(number) for number in re.findall(r"\d+\.\d", ribbon.path)] for ribbon in picture.ribbons]
-    return sorted((corners[0], corners[-1]) for corners in places), sorted(
-        (corners[2], corners[5]) for corners in places
-    )
+    begins = sorted((corners[0], corners[-1]) for corners in places)
+    return begins, sorted((corners[2], corners[5]) for corners in places)
 
 
 def test_ribbons_fill_their_rows_and_lie_beside_each_other(grown):

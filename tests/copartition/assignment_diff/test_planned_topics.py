@@ -104,10 +104,8 @@ def test_racks_that_decide_nothing_are_not_spoken_of(assignor, members, racks):
 def test_a_topic_that_somebody_newly_reads_has_the_count_that_is_told():
     what_if = WhatIf(partitions={"new": 2}, subscribe={"a": ("clicks", "new")})
     planned = plan(group("ab", {}, COUNTS), "range", what_if)
-    assert [partition for partition in lists(planned)["a"] if partition.startswith("new")] == [
-        "new-0",
-        "new-1",
-    ]
+    new = [partition for partition in lists(planned)["a"] if partition.startswith("new")]
+    assert new == ["new-0", "new-1"]
 
 
 def test_a_topic_that_only_a_member_speaks_of_has_no_partitions():

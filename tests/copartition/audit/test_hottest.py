@@ -65,9 +65,8 @@ def test_counts_are_exact_while_all_keys_fit(batch, known):
     hot = counted(records, batch=batch, known=known)
     assert hot.error == 0
     assert all(truth[hot_key.key, hot_key.partition] == hot_key.rows for hot_key in hot.hottest())
-    assert [hot_key.rows for hot_key in hot.hottest()[:OF_TOPIC]] == sorted(truth.values(), reverse=True)[
-        :OF_TOPIC
-    ]
+    rows = [hot_key.rows for hot_key in hot.hottest()[:OF_TOPIC]]
+    assert rows == sorted(truth.values(), reverse=True)[:OF_TOPIC]
 
 
 @pytest.mark.parametrize("seed", range(examples(5)))

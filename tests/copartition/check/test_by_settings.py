@@ -99,10 +99,8 @@ ROWS = [
 def test_verdicts(a, b, counts, answer, codes):
     found = judge_writers([parse_writer(f"a={a}"), parse_writer(f"b={b}")], counts)
     weight = {"yes": "for", "no": "against", "unknown": "open"}[answer]
-    assert (found.answer, {reason.code for reason in found.reasons if reason.weight == weight}) == (
-        answer,
-        codes,
-    )
+    told = {reason.code for reason in found.reasons if reason.weight == weight}
+    assert (found.answer, told) == (answer, codes)
 
 
 def test_two_clients_of_one_topic_must_agree_too():

@@ -104,9 +104,8 @@ def test_a_report_shows_the_first_differences_and_wrong_partitions_before_wrong_
         "other_order": 15,
         "different": 15,
     }
-    assert [difference["verdict"] for difference in report["differences"]] == ["different"] * 15 + [
-        "other order"
-    ] * 5
+    verdicts = [difference["verdict"] for difference in report["differences"]]
+    assert verdicts == ["different"] * 15 + ["other order"] * 5
     assert report["differences"][0] == {"verdict": "different", "case": wrong[1].case, "found": {"n": 1}}
     text = comparison.vectors_report("java", [None] * 40, wrong, "text").splitlines()
     assert text[0] == "java: 10 of 40 cases equal, 15 in another order, 15 different"

@@ -85,10 +85,8 @@ def test_two_long_batches_one_after_the_other_are_one_pause():
 
 def test_a_consumer_that_does_not_poll_in_time_leaves_and_comes_back():
     result = run(group(3), SlowPoll(10_000, "c1", 400_000))
-    assert [rebalance.causes for rebalance in result.rebalances] == [
-        ("c1 did not poll in time",),
-        ("c1 joined",),
-    ]
+    causes = [rebalance.causes for rebalance in result.rebalances]
+    assert causes == [("c1 did not poll in time",), ("c1 joined",)]
     assert result.rebalances[0].started_ms == 310_000
     assert result.rebalances[1].started_ms == 410_000
     assert entries(result, "left", "commit-refused") == [("left", "c1"), ("commit-refused", "c1")]
@@ -311,10 +309,8 @@ def test_a_stall_within_the_session_only_delays():
 @pytest.mark.parametrize(("client", "rechecks"), [("java", 100), ("librdkafka", 5)])
 def test_a_process_that_wakes_after_its_session_reads_what_others_have(client, rechecks):
     result = run(group(3, client=client), Stall(10_000, "c1", 60_000), costs=Costs(network_ms=5))
-    assert [rebalance.causes for rebalance in result.rebalances] == [
-        ("session of c1 timed out",),
-        ("c1 joined",),
-    ]
+    causes = [rebalance.causes for rebalance in result.rebalances]
+    assert causes == [("session of c1 timed out",), ("c1 joined",)]
     zombies = result.timeline.zombies
     assert zombies.start.tolist() == [70_000] * 4
     lasted = rechecks + 5 if client == "java" else rechecks
@@ -397,10 +393,8 @@ def test_two_bounces_lead_from_eager_to_cooperative_in_java():
     assert entries(result, "refused") == []
     assert result.summary.unassigned_partitions == 0
     # The last to be bounced comes into a group that is cooperative: a second round for what it gets.
-    assert [rebalance.causes for rebalance in result.rebalances][-2:] == [
-        ("c2 joined",),
-        ("partitions revoked",),
-    ]
+    causes = [rebalance.causes for rebalance in result.rebalances]
+    assert causes[-2:] == [("c2 joined",), ("partitions revoked",)]
     # In the middle all members could do both, so all of them still stop for every rebalance.
     assert result.summary.longest_pause_ms < 6_100
 

@@ -260,9 +260,8 @@ def test_a_static_leader_that_returns_overlooks_what_grew_while_it_was_away():
 
 def test_a_group_everybody_left_starts_over():
     result = run(group(1), Leave(10_000, "c0"), Join(20_000, Consumer("c0")))
-    assert [(rebalance.generation, rebalance.completed_ms) for rebalance in result.rebalances] == [
-        (2, 23_000)
-    ]
+    (rebalance,) = result.rebalances
+    assert (rebalance.generation, rebalance.completed_ms) == (2, 23_000)
     assert result.summary.longest_pause_ms == 13_000
 
 

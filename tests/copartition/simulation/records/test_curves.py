@@ -65,9 +65,8 @@ def test_sharing_is_what_it_is_step_by_step(drawn, capacity, elapsed):
         _, left = step_by_step(behind[its], rate[its], capacity[consumer], elapsed)
         assert times[its] == pytest.approx(expected, **CLOSE)
         assert after[its] == pytest.approx(left, **CLOSE)
-        assert speed[its].sum() == pytest.approx(
-            capacity[consumer] if left.any() else rate[its].sum(), **CLOSE
-        )
+        together = capacity[consumer] if left.any() else rate[its].sum()
+        assert speed[its].sum() == pytest.approx(together, **CLOSE)
 
 
 def test_a_partition_falls_to_a_target_when_it_does():

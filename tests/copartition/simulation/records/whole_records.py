@@ -168,10 +168,8 @@ class WholeRecords:
                 partition for partition in held if held[partition] + got[partition] < len(self.log[partition])
             ]
             if behind:
-                got[
-                    min(
-                        behind,
-                        key=lambda partition: (got[partition], (partition + self.now) % len(self.rates)),
-                    )
-                ] += 1
+                fewest = min(
+                    behind, key=lambda waiting: (got[waiting], (waiting + self.now) % len(self.rates))
+                )
+                got[fewest] += 1
         return got
