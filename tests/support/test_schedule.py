@@ -122,6 +122,16 @@ def test_the_worker_that_replaces_one_that_crashed_takes_the_files_of_spark(sche
     assert replacement.sent == [[6, 7, 8]]
 
 
+def test_a_replacement_gets_a_second_file_because_it_does_not_begin_the_last_test_that_it_knows(scheduler):
+    (node,) = begin(scheduler, 1, ["tests/a.py::one", "tests/b.py::one", "tests/c.py::one"])
+    scheduler.remove_node(node)
+    replacement = Node()
+    scheduler.add_node(replacement)
+    scheduler.add_node_collection(replacement, scheduler.collection)
+    scheduler.schedule()
+    assert len(replacement.sent) >= 2
+
+
 @pytest.mark.parametrize(
     ("done", "of", "running", "line"),
     [
