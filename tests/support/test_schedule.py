@@ -35,13 +35,13 @@ def item(nodeid, *keywords):
 def test_tests_of_spark_begin_then_other_live_ones_and_each_kind_keeps_its_order():
     items = [item("a"), item("b", "live"), item(f"{SPARK}/c"), item(f"{SPARK}/d", "live"), item("e", "live")]
     pytest_collection_modifyitems(SimpleNamespace(workerinput={}), items)
-    assert [each.nodeid for each in items] == [f"{SPARK}/d", f"{SPARK}/c", "b", "e", "a"]
+    assert [test.nodeid for test in items] == [f"{SPARK}/d", f"{SPARK}/c", "b", "e", "a"]
 
 
 def test_without_workers_the_order_is_pytests_own():
     items = [item("a"), item("b", "live")]
     pytest_collection_modifyitems(SimpleNamespace(), items)
-    assert [each.nodeid for each in items] == ["a", "b"]
+    assert [test.nodeid for test in items] == ["a", "b"]
 
 
 class Node:
