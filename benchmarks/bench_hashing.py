@@ -100,7 +100,7 @@ class External:
 
 
 BLOCKS_KIB = (128, 256, 512, 1024, 2048, 4096)
-"""Sizes of blocks that are tried in place of the one that `words.working_set` chooses."""
+"""Sizes of blocks that are tried in place of the one that hashes take."""
 
 ENOUGH = {"8": 1.0, "16": 1.0, "36": 1.0, "64": 0.8}
 """What share of the JVM's speed a column of NumPy is to have."""
@@ -183,7 +183,7 @@ class CacheRow(NamedTuple):
 
     def sweep(self) -> str:
         """The line of what blocks of other sizes take."""
-        chosen = words.working_set() >> 10
+        chosen = words.BLOCK_BYTES >> 10
         columns = " | ".join(f"{time:.1f}" for time in self.blocks.values())
         return (
             f"| {self.caches} | {self.left} | {self.shape} | {columns} "
@@ -249,8 +249,8 @@ The last column says whether a column has the JVM's speed up to 36 bytes, and fo
 {ENGINES}
 {rule_of(ENGINES)}
 {engines}
-Blocks of other sizes, in KiB, in the same run; ns a key. {words.working_set() >> 10} is what this machine's
-caches choose; the last column divides its time by the best.
+Blocks of other sizes, in KiB, in the same run; ns a key. {words.BLOCK_BYTES >> 10} is what is taken; the last
+column divides its time by the best.
 
 {BLOCKS}
 {rule_of(BLOCKS)}
@@ -390,7 +390,7 @@ def test_murmur2_with_other_caches(benchmark, table, kernel, tmp_path, shape, mo
                         seconds[side] += caches.passes(call, PASSES)
                     for kib in BLOCKS_KIB:
                         with monkeypatch.context() as patch:
-                            patch.setattr(words, "_BLOCK_BYTES", kib << 10)
+                            patch.setattr(words, "BLOCK_BYTES", kib << 10)
                             blocks[kib] += caches.passes(sides["us"], 2)
             us, *theirs = (min(times) / KEYS * 1e9 for times in seconds.values())
             table.of_caches.append(
