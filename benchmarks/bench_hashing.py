@@ -282,15 +282,19 @@ def tables_of(page: str) -> dict[str, list[str]]:
 
 
 def merge_lines(lines: Iterable[str], saved: Iterable[str]) -> list[str]:
-    """The lines of a table, in its order: those of this run, and saved ones of cells that it left out."""
+    """The lines of a table, in its order: those of this run, and saved ones of cells that it left out.
 
-    def place(line: str) -> tuple[object, ...]:
+    Saved lines of a neighbour that takes what another machine has of caches are left out.
+    """
+    neighbours = [*kinds()]
+
+    def place(line: str) -> tuple[object, ...] | None:
         first, second, third, *_ = (cell.strip() for cell in line.strip("|").split("|"))
-        if third in SHAPES:
-            return [*kinds()].index(first), [*SHAPES].index(third)
-        return first, third, [*SHAPES].index(second)
+        if third not in SHAPES:
+            return first, third, [*SHAPES].index(second)
+        return (neighbours.index(first), [*SHAPES].index(third)) if first in neighbours else None
 
-    cells = {place(line): line for line in (*saved, *lines)}
+    cells = {key: line for line in (*saved, *lines) if (key := place(line)) is not None}
     return [cells[key] for key in sorted(cells)]
 
 
