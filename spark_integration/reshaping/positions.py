@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import reduce
-from operator import xor
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
@@ -231,8 +229,9 @@ def _holds_all(
     """
     # A record that was copied twice would be counted twice, and hide a record that is further back. But then
     # the hashes differ, too.
-    copies = sum(row["copies"] for row in found.values())
-    places = reduce(xor, (row["places"] or 0 for row in found.values()), 0)
+    copies = places = 0
+    for row in found.values():
+        copies, places = copies + row["copies"], places ^ (row["places"] or 0)
     # If the first row of a partition is of another writer, others have written more records behind the copied
     # ones than were read. The first of these, at which a group may have to continue, is further back.
     begun = (starts[partition] == new.starts[partition] for partition, row in found.items() if row["others"])
