@@ -128,9 +128,7 @@ def live(lab: Lab, strategy: str, topics: list[str], expected: Course) -> Course
 
 
 def _owners(assignment: Assignment) -> Owners:
-    return {
-        (partition.topic, partition.partition): name for name in assignment for partition in assignment[name]
-    }
+    return {(topic, number): member for member in assignment for topic, number in assignment[member]}
 
 
 def _current_owners(readers: dict[str, Reader]) -> Owners:
