@@ -103,6 +103,7 @@ def page(runs: list[dict[str, Any]], ways_back: list[dict[str, Any]]) -> str:
             f"then is not predicted. Below {USUAL_RATE:,.0f} a second, a command takes longer besides its",
             "records, too. One Spark did all steps: what a command takes to start it is left out of switch",
             "and proof.",
+            "",
             _within(rows),
             "*Load* is how many processes wanted one of the two cores, on the average of the last minute.",
             *(f"{run['name']}: {run['note']}." for run in timed if "note" in run),
