@@ -38,7 +38,9 @@ $(READY): dev.lock pyproject.toml
 demo: $(READY)  ## route 336,776 real flights with Spark, write, read back, audit, simulate, diff
 	@$(BIN)/python -m examples.flights
 
-PYTEST = $(BIN)/python -m pytest --benchmark-skip --dist loadfile --durations 10 -o console_output_style=classic
+# A test in which its worker ends is given to the next worker, and to the one after that: at most three times in a run.
+PYTEST = $(BIN)/python -m pytest --benchmark-skip --dist loadfile --max-worker-restart 2 --durations 10 \
+  -o console_output_style=classic
 # No live test runs in the quick tier that would be tried again.
 QUICK = $(PYTEST) --tier quick --numprocesses auto -p no:rerunfailures
 T ?=
@@ -58,7 +60,7 @@ slow: $(READY)  ## run what `make test` leaves out because it takes long
 	@$(PYTEST) --tier ci --numprocesses 4 -m "(slow or sampled or tooling or (hypothesis and not live)) and not nightly" $(T)
 
 nightly: $(READY)  ## run in full what `make slow` runs some of
-	@$(PYTEST) --tier ci --numprocesses 4 -m nightly $(T)
+	@$(PYTEST) --tier ci --numprocesses 4 -m nightly -o faulthandler_timeout=7200 $(T)
 
 lint: $(READY)  ## check style, and who imports whom
 	@$(BIN)/ruff check .

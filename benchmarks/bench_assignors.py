@@ -391,7 +391,7 @@ def test_explaining_everything(benchmark, table, name):
         return [explainer.explain(partition) for partition in partitions]
 
     explanations = benchmark.pedantic(explain_all, rounds=3)
-    assert not {Reason.NOBODY, Reason.NOT_TOLD} & {each.reason for each in explanations}
+    assert not {Reason.NOBODY, Reason.NOT_TOLD} & {explanation.reason for explanation in explanations}
     best = benchmark.stats.stats.min
     table.lines.append(
         f"Explaining {len(partitions):,} partitions, `{name}`, 1000/50/1000 join: {best * 1e3:.0f} ms, "
@@ -424,7 +424,7 @@ def test_cost_is_linear(benchmark, table):
         return {2000 * ratio: nanoseconds(ratio) for ratio in (25, 50, 100, 250, 500)}
 
     cost = benchmark.pedantic(figures, rounds=1)
-    text = ", ".join(f"{partitions:,} partitions {each:.0f}" for partitions, each in cost.items())
+    text = ", ".join(f"{partitions:,} partitions {cost_ns:.0f}" for partitions, cost_ns in cost.items())
     table.lines.append(f"Cost, ns a partition when the last of 2,000 members joins: {text}.")
 
 

@@ -118,7 +118,7 @@ def test_an_audit_reads_nearly_as_fast_as_a_bare_loop(benchmark: BenchmarkFixtur
     ]
     for name, number in (("bare consume loop", 0), ("audit", 1)):
         seconds, processor_s, memory = (
-            statistics.median(each[number][column] for each in rounds) for column in range(3)
+            statistics.median(pair[number][column] for pair in rounds) for column in range(3)
         )
         lines.append(f"| {name} | {RECORDS / seconds / 1000:,.0f} | {processor_s:.1f} | {memory:.0f} |")
     lines += ["", f"Audit / bare loop: {share:.2f} (at least {MIN_RATE}); memory at most {MOST_MIB} MiB."]

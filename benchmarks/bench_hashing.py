@@ -100,7 +100,7 @@ class External:
 
 
 BLOCKS_KIB = (128, 256, 512, 1024, 2048, 4096)
-"""Sizes of blocks that are tried in place of the one that `words.working_set` chooses."""
+"""Sizes of blocks that are tried in place of the one that hashes take."""
 
 ENOUGH = {"8": 1.0, "16": 1.0, "36": 1.0, "64": 0.8}
 """What share of the JVM's speed a column of NumPy is to have."""
@@ -183,7 +183,7 @@ class CacheRow(NamedTuple):
 
     def sweep(self) -> str:
         """The line of what blocks of other sizes take."""
-        chosen = words.working_set() >> 10
+        chosen = words.BLOCK_BYTES >> 10
         columns = " | ".join(f"{time:.1f}" for time in self.blocks.values())
         return (
             f"| {self.caches} | {self.left} | {self.shape} | {columns} "
@@ -249,8 +249,8 @@ The last column says whether a column has the JVM's speed up to 36 bytes, and fo
 {ENGINES}
 {rule_of(ENGINES)}
 {engines}
-Blocks of other sizes, in KiB, in the same run; ns a key. {words.working_set() >> 10} is what this machine's
-caches choose; the last column divides its time by the best.
+Blocks of other sizes, in KiB, in the same run; ns a key. {words.BLOCK_BYTES >> 10} is what is taken; the last
+column divides its time by the best.
 
 {BLOCKS}
 {rule_of(BLOCKS)}
@@ -282,15 +282,19 @@ def tables_of(page: str) -> dict[str, list[str]]:
 
 
 def merge_lines(lines: Iterable[str], saved: Iterable[str]) -> list[str]:
-    """The lines of a table, in its order: those of this run, and saved ones of cells that it left out."""
+    """The lines of a table, in its order: those of this run, and saved ones of cells that it left out.
 
-    def place(line: str) -> tuple[object, ...]:
+    Saved lines of a neighbour that takes what another machine has of caches are left out.
+    """
+    neighbours = [*kinds()]
+
+    def place(line: str) -> tuple[object, ...] | None:
         first, second, third, *_ = (cell.strip() for cell in line.strip("|").split("|"))
-        if third in SHAPES:
-            return [*kinds()].index(first), [*SHAPES].index(third)
-        return first, third, [*SHAPES].index(second)
+        if third not in SHAPES:
+            return first, third, [*SHAPES].index(second)
+        return (neighbours.index(first), [*SHAPES].index(third)) if first in neighbours else None
 
-    cells = {place(line): line for line in (*saved, *lines)}
+    cells = {key: line for line in (*saved, *lines) if (key := place(line)) is not None}
     return [cells[key] for key in sorted(cells)]
 
 
@@ -390,7 +394,7 @@ def test_murmur2_with_other_caches(benchmark, table, kernel, tmp_path, shape, mo
                         seconds[side] += caches.passes(call, PASSES)
                     for kib in BLOCKS_KIB:
                         with monkeypatch.context() as patch:
-                            patch.setattr(words, "_BLOCK_BYTES", kib << 10)
+                            patch.setattr(words, "BLOCK_BYTES", kib << 10)
                             blocks[kib] += caches.passes(sides["us"], 2)
             us, *theirs = (min(times) / KEYS * 1e9 for times in seconds.values())
             table.of_caches.append(

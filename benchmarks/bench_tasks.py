@@ -125,12 +125,12 @@ def test_connect(benchmark, table: Table, task_oracle: Oracle, name: str, worker
     def our_round() -> float:
         leader = get_assignor(name) if name == "connect-eager" else get_assignor(name, max_delay_ms=0)
         topics = [Topic(connector, tasks) for connector, tasks in cluster["connectors"].items()]
-        group = Group(topics, [Member(each, []) for each in lives[event][0]])
+        group = Group(topics, [Member(worker, []) for worker in lives[event][0]])
         if len(lives[event]) > 1:
             group = group.next(
                 leader.assign(group),
-                join=[Member(each, []) for each in lives[event][1] if each not in lives[event][0]],
-                leave=[each for each in lives[event][0] if each not in lives[event][1]],
+                join=[Member(worker, []) for worker in lives[event][1] if worker not in lives[event][0]],
+                leave=[worker for worker in lives[event][0] if worker not in lives[event][1]],
             )
         return ms(lambda: leader.assign(group))
 
@@ -179,10 +179,10 @@ def test_streams_applications(benchmark, table: Table, task_oracle: Oracle, memb
     step: Json = {
         "subtopologies": subtopologies(),
         "ends": [
-            [each["id"], *(number for task in range(each["tasks"]) for number in (task, end))]
-            for each in subtopologies()
+            [subtopology["id"], *(number for task in range(subtopology["tasks"]) for number in (task, end))]
+            for subtopology in subtopologies()
         ],
-        "processes": [{"id": each, "threads": 2} for each in ids],
+        "processes": [{"id": process, "threads": 2} for process in ids],
     }
     if event != "full":
         everybody = step["processes"]
@@ -213,16 +213,20 @@ def test_streams_applications(benchmark, table: Table, task_oracle: Oracle, memb
 @pytest.mark.parametrize("members", MEMBERS)
 def test_classic_sticky_applications(benchmark, table: Table, task_oracle: Oracle, members: int, event: str):  # noqa: F811
     settings = {"standbys": STANDBYS}
-    everybody: list[Json] = [{"id": each, "threads": 2} for each in processes(members // 2)]
+    everybody: list[Json] = [{"id": process, "threads": 2} for process in processes(members // 2)]
     # Stateful tasks get standby tasks by subtopology and number, as without `standby_order`.
     step: Json = {"subtopologies": subtopologies(), "processes": everybody, "ranks": [1, 0]}
     if event != "full":
         step["processes"] = everybody[:-1] if event == "join" else everybody
         answer = StreamsClassicStickyAssignor().assign(streams_application(settings, step))
         carried = [
-            {"id": each["id"], "threads": 2, "offsets": offsets(*map(runs, (active, standby)), end=1_000_000)}
-            for each in step["processes"]
-            for active, standby in [(answer.active[each["id"]], answer.standby[each["id"]])]
+            {
+                "id": process["id"],
+                "threads": 2,
+                "offsets": offsets(*map(runs, (active, standby)), end=1_000_000),
+            }
+            for process in step["processes"]
+            for active, standby in [(answer.active[process["id"]], answer.standby[process["id"]])]
         ]
         step["processes"] = [*carried, everybody[-1]] if event == "join" else carried[1:]
     rival = RepeatedRequest(
@@ -247,7 +251,8 @@ def runs(tasks: PartitionList) -> list[list[Any]]:
 def processes(count: int) -> list[str]:
     """Ids of so many processes, each of which has two threads."""
     return [
-        str(uuid.UUID(int=0x9E3779B97F4A7C15F39CC0605CEDC835 * (1 + each) % 2**128)) for each in range(count)
+        str(uuid.UUID(int=0x9E3779B97F4A7C15F39CC0605CEDC835 * (1 + number) % 2**128))
+        for number in range(count)
     ]
 
 

@@ -120,9 +120,11 @@ class Deploy(NamedTuple):
 
 def group(run: Run) -> GroupState:
     """Return the group of a run, as a source shows it that knows all."""
-    each = PARTITIONS // MEMBERS
+    share = PARTITIONS // MEMBERS
     names = [f"c{number}" for number in range(MEMBERS)]
-    owned = {name: [(TOPIC, each * place + part) for part in range(each)] for place, name in enumerate(names)}
+    owned = {
+        name: [(TOPIC, share * place + part) for part in range(share)] for place, name in enumerate(names)
+    }
     members = tuple(
         MemberIdentity(name, name if is_static(run["static"], name) else None, name, topics=(TOPIC,))
         for name in names

@@ -66,8 +66,10 @@ def measure(cluster: str, servers: str, topic: str) -> None:
             run(settings | own, topic)
             taken[name].append(time.perf_counter() - begun)
     for name, seconds in taken.items():
-        ms = [f"{1000 * each:.0f}" for each in (min(seconds), statistics.median(seconds), max(seconds))]
-        slow = sum(each > SLOW_S for each in seconds)
+        ms = [
+            f"{1000 * duration:.0f}" for duration in (min(seconds), statistics.median(seconds), max(seconds))
+        ]
+        slow = sum(duration > SLOW_S for duration in seconds)
         print(f"| {cluster} | {name} | {' | '.join(ms)} | {slow} of {TRIES} |")
 
 

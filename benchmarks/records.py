@@ -133,11 +133,11 @@ async def measure(servers: str, turns: int, key_bytes: int, value_bytes: int) ->
         found["kafka-python"] = await compare(turns, python, sent, key_bytes, value)
         placed = {"partitioner": AiokafkaPartitioner(TOPIC, "java")}
         loops = AIOKafkaProducer(**settings), AIOKafkaProducer(**settings, **placed)
-        for each in loops:
-            await each.start()
+        for client in loops:
+            await client.start()
         found["aiokafka"] = await compare(turns, loops, awaited_send, key_bytes, value)
-        for each in loops:
-            await each.stop()
+        for client in loops:
+            await client.stop()
     return found
 
 

@@ -72,12 +72,14 @@ def rows_of_a_task(servers: str, topic: str) -> None:
         limits = np.full(BATCH, PARTITIONS, np.int32)
         note(
             f"{kind} | ours: keys hashed again and compared",
-            lambda: [RULE and RULE.check(each["key"], each["partition"].to_numpy(), limits) for each in rows],
+            lambda: [
+                RULE and RULE.check(batch["key"], batch["partition"].to_numpy(), limits) for batch in rows
+            ],
         )
         made: list[Any] = []
         note(
             f"{kind} | ours and Arrow's: rows checked, put in order, made `bytes`",
-            lambda: made.extend(records(each, counts, topic, PARTITIONS) for each in rows),
+            lambda: made.extend(records(batch, counts, topic, PARTITIONS) for batch in rows),
         )
         producer = confluent_kafka.Producer(
             {**config, "delivery.report.only.error": True, "on_delivery": lambda *_: None}
@@ -85,7 +87,9 @@ def rows_of_a_task(servers: str, topic: str) -> None:
         producer.list_topics(topic)
         note(
             f"{kind} | confluent-kafka's and librdkafka's: `produce`",
-            lambda: [deque(starmap(producer.produce, zip(*each, strict=False)), maxlen=0) for each in made],
+            lambda: [
+                deque(starmap(producer.produce, zip(*columns, strict=False)), maxlen=0) for columns in made
+            ],
         )
         note(f"{kind} | confluent-kafka's and librdkafka's: reports", producer.flush)
         producer.close()

@@ -40,9 +40,9 @@ class Panel(NamedTuple):
 
 def group(assignor: str) -> GroupState:
     """Return twelve consumers that share sixty partitions, as a capture shows them."""
-    each = PARTITIONS // CONSUMERS
+    share = PARTITIONS // CONSUMERS
     owned = {
-        f"worker-{number:02}": [("orders", each * number + place) for place in range(each)]
+        f"worker-{number:02}": [("orders", share * number + place) for place in range(share)]
         for number in range(CONSUMERS)
     }
     members = tuple(MemberIdentity(name, client_id=name, topics=("orders",)) for name in owned)

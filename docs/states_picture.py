@@ -14,7 +14,7 @@ from typing import Any
 from copartition.simulation.group.classic_client import ClassicClient
 from copartition.simulation.group.classic_states import MOVES, ClassicGroupState
 from copartition.simulation.group.client_states import ClassicClientState, ConsumerClientState
-from copartition.simulation.group.consumer_client import Client
+from copartition.simulation.group.consumer_client import ConsumerClient
 
 Places = Mapping[Any, tuple[int, int]]
 """The centre of each state's box, in pixels."""
@@ -47,7 +47,7 @@ CLASSIC: Places = {
 }
 PICTURES: dict[str, tuple[Mapping[Any, Any], Places]] = {
     "states.svg": (MOVES, GROUP),
-    "consumer_client_states.svg": (Client.MOVES, CONSUMER),
+    "consumer_client_states.svg": (ConsumerClient.MOVES, CONSUMER),
     "classic_client_states.svg": (ClassicClient.MOVES, CLASSIC),
 }
 """File beside this program -> the table, and where its states stand."""
@@ -125,7 +125,8 @@ def _arrow(places: Places, pair: tuple[Enum | None, Enum], events: list[str], *,
     to_x, to_y = places[to]
     if state is None:
         end = to_x - WIDTH // 2
-        return _label(f"M{RIGHT} {to_y}L{end} {to_y}", (RIGHT + end) // 2, to_y - 6, events)
+        above = to_y - 4 - LINE * (len(events) - 1) // 2  # the last line stands just above the arrow
+        return _label(f"M{RIGHT} {to_y}L{end} {to_y}", (RIGHT + end) // 2, above, events)
     x, y = places[state]
     if to is state:
         x += WIDTH // 2

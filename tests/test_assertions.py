@@ -24,7 +24,7 @@ def fails(node: ast.AST) -> bool:
         case ast.Assert() | ast.Raise():
             return True
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-            checks = any(each.arg == "check" for each in node.keywords)  # of subprocess.run
+            checks = any(keyword.arg == "check" for keyword in node.keywords)  # of subprocess.run
             return name.lstrip("_").startswith(NAMED_SO) or name in FAIL or (name == "run" and checks)
     return False
 

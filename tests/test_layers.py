@@ -58,9 +58,9 @@ def imported_when_loaded(module: str) -> Iterator[str]:
     while statements:
         statement = statements.pop()
         if isinstance(statement, ast.Import):
-            names = [each.name for each in statement.names]
+            names = [alias.name for alias in statement.names]
         elif isinstance(statement, ast.ImportFrom):
-            inside = ["api", *(each.name for each in statement.names)]
+            inside = ["api", *(alias.name for alias in statement.names)]
             below = [f"{statement.module}.{name}" for name in inside]
             names = [str(statement.module), *filter(file_of, below)]
         else:

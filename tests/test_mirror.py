@@ -110,6 +110,7 @@ THROUGH_OTHERS: dict[str, list[str]] = {
         "partitioning/hashing/kafkajs_murmur2.py",
         "partitioning/hashing/murmur2.py",
         "partitioning/hashing/murmur3.py",
+        "partitioning/hashing/words.py",
     ],
     "tests/partitioning/test_partitioners.py": ["partitioning/random_choice.py"],
     "tests/partitioning/test_profiles.py": ["partitioning/hashing/modulo.py"],

@@ -53,7 +53,9 @@ STARTING_SERVERS = {"partitioning.clients.confluent", "partitioning.testing.mock
 )
 def test_examples_of_names_that_are_not_public_run_too(name, registries):
     packages = map(importlib.import_module, PACKAGES)
-    public = {each: getattr(package, each) for package in packages for each in package.__all__}
+    public = {
+        public_name: getattr(package, public_name) for package in packages for public_name in package.__all__
+    }
     for text in all_examples(name):
         assert_shown(text, {**public, **vars(importlib.import_module(name))})
 

@@ -1,4 +1,4 @@
-"""Two rules for English hold in the product's code, and a third for the names of functions everywhere.
+"""A rule for the English of docstrings holds in the product's code, and two for names hold everywhere.
 
 1. A loop variable is called by its type: partition, member, request. No name is `each`.
 2. The first line of a docstring has a verb: no docstring begins with a question word ("What", "Whether"), and
@@ -93,22 +93,20 @@ def test_names_and_docstrings_keep_the_rules(package: str) -> None:
     assert {file: found for file, found in wrong.items() if found} == {}
 
 
-@pytest.mark.parametrize("folder", ["benchmarks", "docs", "examples", "tools"])
-def test_no_function_or_class_beside_the_product_is_called_by_a_bare_participle(folder: str) -> None:
-    names = {}
-    for path in (ROOT / folder).rglob("*.py"):
+@pytest.mark.parametrize("folder", ["benchmarks", "docs", "examples", "tests", "tools"])
+def test_names_beside_the_product_keep_the_rules(folder: str) -> None:
+    """Only functions of tests may be called by a regular participle."""
+    wrong = {}
+    for path in sorted((ROOT / folder).rglob("*.py")):
         source = path.read_text(encoding="utf-8")
-        participles = [*PARTICIPLE.findall(source), *regular_participles([*ast.walk(ast.parse(source))])]
-        names[path.relative_to(ROOT).as_posix()] = participles
-    assert {file: found for file, found in names.items() if found} == {}
-
-
-def test_no_function_or_class_of_tests_is_called_by_an_irregular_participle() -> None:
-    names = {
-        path.relative_to(ROOT).as_posix(): PARTICIPLE.findall(path.read_text(encoding="utf-8"))
-        for path in (ROOT / "tests").rglob("*.py")
-    }
-    assert {file: found for file, found in names.items() if found} == {}
+        nodes = [*ast.walk(ast.parse(source))]
+        participles = [] if folder == "tests" else regular_participles(nodes)
+        wrong[path.relative_to(ROOT).as_posix()] = [
+            *names_without_type(nodes),
+            *PARTICIPLE.findall(source),
+            *participles,
+        ]
+    assert {file: found for file, found in wrong.items() if found} == {}
 
 
 @pytest.mark.parametrize(

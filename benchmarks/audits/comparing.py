@@ -55,7 +55,7 @@ class AuditBesideTruth:
     def written(self) -> list[set[bytes | None]]:
         """How each phase placed its records; several ways where it was mixed, None for no rule."""
         return [
-            {None if each is None else placing(each) for each in self.topic.writers(phase)}
+            {None if writer is None else placing(writer) for writer in self.topic.writers(phase)}
             for phase in range(len(self.topic.cell.phases))
         ]
 
@@ -78,7 +78,7 @@ class AuditBesideTruth:
         keys = {
             key for key, when in zip(self.topic.records.keys, self.topic.phase, strict=True) if when == phase
         }
-        rules = {placing(each) for each in self.topic.possible(phase)}
+        rules = {placing(candidate) for candidate in self.topic.possible(phase)}
         count = self.topic.cell.phases[phase].partitions
         chance = (1 / (count if count > 1 else self.topic.num_partitions)) ** len(keys - {None, b""})
         return rules == self.written[phase] and (self.audit.tried - 1) * chance < RISK

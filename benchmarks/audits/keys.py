@@ -94,7 +94,7 @@ def _meanings() -> dict[bytes, Meaning]:
             "uuid": number.bytes,
             "uuid-text": str(number).encode(),
         }
-        spelled |= {f"registry {each}": _frame_key(each, text) for each in (7, 9)}
+        spelled |= {f"registry {schema_id}": _frame_key(schema_id, text) for schema_id in (7, 9)}
         spelled |= {f"int{8 * size}": order.to_bytes(size, "big") for size in (4, 8)}
         spelled |= {f"json {spaced}": _json(order, spaced=spaced) for spaced in (False, True)}
         meant.update({key: Meaning(order, name) for name, key in spelled.items()})

@@ -59,8 +59,8 @@ def page(named: Sequence[AuditBesideTruth]) -> str:
 def topic_rows(named: Sequence[AuditBesideTruth]) -> list[str]:
     """A row a topic."""
     rows = []
-    for each in named:
-        cell = each.topic.cell
+    for comparison in named:
+        cell = comparison.topic.cell
         lived = ", ".join(
             " + ".join(
                 f"{client} {share * 10} %" if share < 10 else client for client, share in phase.shares.items()
@@ -70,15 +70,23 @@ def topic_rows(named: Sequence[AuditBesideTruth]) -> list[str]:
         )
         special = "" if cell.kind in {"one client", "grown", "taken over", "mixed"} else cell.kind
         keys = cell.keys if cell.keys != "text" else special
-        said = "; ".join(map(_written, each.writers)) if each.audit.certainty != "unknown" else ""
-        right = "yes" if not each.faults else f"**no**: it {', '.join(each.faults)}"
-        fields = (lived, keys, str(len(each.topic.keyed)), each.expected, each.audit.certainty, said, right)
+        said = "; ".join(map(_written, comparison.writers)) if comparison.audit.certainty != "unknown" else ""
+        right = "yes" if not comparison.faults else f"**no**: it {', '.join(comparison.faults)}"
+        fields = (
+            lived,
+            keys,
+            str(len(comparison.topic.keyed)),
+            comparison.expected,
+            comparison.audit.certainty,
+            said,
+            right,
+        )
         rows.append(f"| {' | '.join(fields)} |")
     return rows
 
 
 def _topics(named: Sequence[AuditBesideTruth]) -> Iterator[str]:
-    counted = Counter((each.expected, not each.faults) for each in named)
+    counted = Counter((comparison.expected, not comparison.faults) for comparison in named)
     right = sum(number for (_, fine), number in counted.items() if fine)
     yield f"## {len(named)} topics, {right} named rightly\n"
     yield "| what the records can tell | topics | named rightly |"
@@ -96,7 +104,7 @@ def _written(writer: Writer) -> str:
 
 
 def _joins(joins: Sequence[JoinVerdictOf]) -> Iterator[str]:
-    counted = Counter((each.broken, each.answer) for each in joins)
+    counted = Counter((join.broken, join.answer) for join in joins)
     answers = ("yes", "no", "unknown")
     yield f"## {len(joins):,} joins: {counted[True, 'yes']} wrong yes, {counted[False, 'no']} wrong no\n"
     yield f"| | {' | '.join(answers)} |"
@@ -106,6 +114,6 @@ def _joins(joins: Sequence[JoinVerdictOf]) -> Iterator[str]:
     yield "\nWhat left a join open:\n"
     yield "| reasons | nothing is missed | something is missed |"
     yield "|---|---|---|"
-    unknown = Counter((each.open, each.broken) for each in joins if each.answer == "unknown")
+    unknown = Counter((join.open, join.broken) for join in joins if join.answer == "unknown")
     for reasons in sorted({reasons for reasons, _ in unknown}):
         yield f"| {', '.join(reasons)} | {unknown[reasons, False]} | {unknown[reasons, True]} |"

@@ -26,7 +26,10 @@ def end_offsets(servers: str, topic: str) -> list[int]:
     consumer = _consumer(servers)
     try:
         count = len(consumer.list_topics(topic, timeout=10).topics[topic].partitions)
-        return [consumer.get_watermark_offsets(TopicPartition(topic, each), 10)[1] for each in range(count)]
+        return [
+            consumer.get_watermark_offsets(TopicPartition(topic, partition), 10)[1]
+            for partition in range(count)
+        ]
     finally:
         consumer.close()
 
@@ -41,7 +44,7 @@ def read(servers: str, topic: str) -> Columns:
     consumer = _consumer(servers)
     found: list[tuple[int, int, int, bytes | None]] = []
     try:
-        consumer.assign([TopicPartition(topic, each, 0) for each in open_ends])
+        consumer.assign([TopicPartition(topic, partition, 0) for partition in open_ends])
         while open_ends:
             message = consumer.poll(SILENCE_SECONDS)
             if message is None:
@@ -54,7 +57,7 @@ def read(servers: str, topic: str) -> Columns:
                 raise KafkaException(error)
     finally:
         consumer.close()
-    found.sort(key=lambda each: each[:2])
+    found.sort(key=lambda record: record[:2])
     return Columns(*map(list, zip(*found, strict=True)))
 
 

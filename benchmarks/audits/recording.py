@@ -39,7 +39,7 @@ def record(cells: Sequence[Cell]) -> None:
         ends = write(cells, broker.bootstrap_servers)
         read_all = {cell.topic: read(broker.bootstrap_servers, cell.topic) for cell in cells}
     pq.write_table(
-        pa.concat_tables(as_table(*each) for each in read_all.items()),
+        pa.concat_tables(as_table(topic, columns) for topic, columns in read_all.items()),
         RECORDED,
         compression="zstd",
         compression_level=19,

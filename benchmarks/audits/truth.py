@@ -58,7 +58,9 @@ class Written:
         partition = table["partition"].to_numpy()
         offset = table["offset"].to_numpy()
         records = Records(partition, offset, table["timestamp_ms"].to_numpy(), key_column(table["key"]))
-        bounds = np.array([each + [0] * (len(ends[-1]) - len(each)) for each in ends[:-1]], np.int64)
+        bounds = np.array(
+            [phase_ends + [0] * (len(ends[-1]) - len(phase_ends)) for phase_ends in ends[:-1]], np.int64
+        )
         phase = (offset >= bounds.reshape(-1, len(ends[-1]))[:, partition]).sum(axis=0)
         return cls(cell, records, phase)
 
@@ -77,8 +79,8 @@ class Written:
         lived = self.cell.phases[phase]
         by_share = sorted(lived.shares, key=lambda client: -lived.shares[client])
         rules = (
-            None if each in UNRULED else rule(PLACED_AS.get(each, each), lived.partitions)
-            for each in by_share
+            None if client in UNRULED else rule(PLACED_AS.get(client, client), lived.partitions)
+            for client in by_share
         )
         return tuple(dict.fromkeys(rules))
 
@@ -100,7 +102,7 @@ class Written:
             for profile in PROFILES.values()
             for count in range(1, self.num_partitions + 1)
         }
-        return {each for each in rules if self.explains(each)[mine].all()}
+        return {candidate for candidate in rules if self.explains(candidate)[mine].all()}
 
     @cached_property
     def _hashes(self) -> dict[HashName, NDArray[np.int32]]:

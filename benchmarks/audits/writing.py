@@ -158,7 +158,7 @@ def _resize(admin: AdminClient, cell: Cell, turn: int) -> None:
     deadline = time.monotonic() + 30
     while True:
         found = admin.list_topics(cell.topic, timeout=10).topics[cell.topic].partitions.values()
-        if sum(each.leader >= 0 for each in found) == count:
+        if sum(partition.leader >= 0 for partition in found) == count:
             return
         if time.monotonic() > deadline:
             raise RuntimeError(f"{cell.topic} has not {count} partitions with a leader after 30 s")

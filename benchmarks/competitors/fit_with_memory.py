@@ -53,10 +53,10 @@ class _Bins:
     def give(self, partition: int, rate: float, consumer: int | None = None) -> bool:
         """Give a partition to a consumer, or to the best one with room; whether there was room."""
         if consumer is None:
-            free = [each for each, load in self.loads.items() if load + rate <= self._capacity]
+            free = [candidate for candidate, load in self.loads.items() if load + rate <= self._capacity]
             if not free:
                 return False
-            consumer = max(free, key=lambda each: (self._liking(self.loads[each]), -each))
+            consumer = max(free, key=lambda candidate: (self._liking(self.loads[candidate]), -candidate))
         elif self.loads.get(consumer, 0.0) + rate > self._capacity and self.loads.get(consumer):
             return False  # a partition beyond any capacity has a consumer of its own
         self.loads[consumer] = self.loads.get(consumer, 0.0) + rate
@@ -65,7 +65,7 @@ class _Bins:
 
     def place(self, partitions: Sequence[int], rates: Sequence[float]) -> None:
         """Give each to a consumer with room, the largest first, or to a new one, the lowest free number."""
-        for partition in sorted(partitions, key=lambda each: -rates[each]):
+        for partition in sorted(partitions, key=lambda index: -rates[index]):
             if not self.give(partition, rates[partition]):
                 lowest = next(number for number in count() if number not in self.loads)
                 self.give(partition, rates[partition], lowest)
@@ -77,7 +77,7 @@ def _fit_again(rates: Sequence[float], owners: Owners, bins: _Bins) -> Owners:
     for partition, owner in enumerate(owners):
         if owner is not None:
             has.setdefault(owner, []).append(partition)
-    for consumer in sorted(has, key=lambda each: -sum(rates[partition] for partition in has[each])):
+    for consumer in sorted(has, key=lambda holder: -sum(rates[partition] for partition in has[holder])):
         rest = sorted(has[consumer], key=lambda partition: -rates[partition])
         while rest and bins.give(rest[-1], rates[rest[-1]]):
             rest.pop()

@@ -70,7 +70,7 @@ class Window:
     @property
     def misses(self) -> list[str]:
         """What the predictions do not say."""
-        return sorted({miss for each in self.rounds for miss in each.misses})
+        return sorted({miss for rebalance in self.rounds for miss in rebalance.misses})
 
 
 def same(one: Round, other: Round) -> bool:
@@ -101,20 +101,20 @@ def down(runs: Mapping[str, Tasks], gone: Mapping[str, float], rounds: Sequence[
         gone: the processes that end, each with when it does.
         rounds: what comes.
     """
-    if any(each.at is None for each in rounds):
+    if any(rebalance.at is None for rebalance in rounds):
         return None
     stopped = {task: gone[process] for process, tasks in runs.items() if process in gone for task in tasks}
     longest = 0.0
-    for each in rounds:
-        assert each.at is not None
-        for tasks in each.revoked.values():
+    for rebalance in rounds:
+        assert rebalance.at is not None
+        for tasks in rebalance.revoked.values():
             for task in tasks:
-                stopped.setdefault(task, each.at)
-        for process, tasks in each.runs.items():
-            if gone.get(process, each.at) < each.at:
+                stopped.setdefault(task, rebalance.at)
+        for process, tasks in rebalance.runs.items():
+            if gone.get(process, rebalance.at) < rebalance.at:
                 continue
             for task in tasks:
-                longest = max(longest, each.at - stopped.pop(task, each.at))
+                longest = max(longest, rebalance.at - stopped.pop(task, rebalance.at))
     return longest
 
 
@@ -130,7 +130,7 @@ def differences(run: Run) -> list[tuple[Round, Round, float]]:
 def page(runs: Sequence[Run]) -> str:
     """The page."""
     found = [window for run in runs for window in compare_windows(run)]
-    rounds = [each for window in found for each in window.rounds]
+    rounds = [rebalance for window in found for rebalance in window.rounds]
     generations = sum(1 for run in runs for _ in answers_of_leaders(run))
     lines = [
         PAGE.format(
@@ -142,7 +142,7 @@ def page(runs: Sequence[Run]) -> str:
             windows=len(found),
             windows_alike=sum(not window.misses for window in found),
             rounds=len(rounds),
-            rounds_alike=sum(not each.misses for each in rounds),
+            rounds_alike=sum(not rebalance.misses for rebalance in rounds),
             connectors=", ".join(f"`{name}` with {tasks}" for name, tasks in CONNECTORS.items()),
             session=SESSION_MS // 1000,
             heartbeat=HEARTBEAT_MS // 1000,
@@ -151,27 +151,28 @@ def page(runs: Sequence[Run]) -> str:
     ]
     for window in found:
         first, second = (_seconds(at) for at in window.down)
+        said = sum(rebalance.said is not None for rebalance in window.rounds)
+        was = sum(rebalance.was is not None for rebalance in window.rounds)
         lines.append(
-            f"| {window.cell} | {window.what} | {sum(each.said is not None for each in window.rounds)} "
-            f"| {sum(each.was is not None for each in window.rounds)} | {first} | {second} "
+            f"| {window.cell} | {window.what} | {said} | {was} | {first} | {second} "
             f"| {', '.join(window.misses)} |"
         )
     lines.append(ROUNDS)
     for window in found:
-        for number, each in enumerate(window.rounds, 1):
+        for number, rebalance in enumerate(window.rounds, 1):
             begin = f"| {window.cell} | {window.what} " if number == 1 else "| | "
             lines.append(
-                f"{begin}| {number} | {_of(each.said)} | {_of(each.was)} "
-                f"| {_shares(each.was or each.said)} | {', '.join(each.misses)} |"
+                f"{begin}| {number} | {_of(rebalance.said)} | {_of(rebalance.was)} "
+                f"| {_shares(rebalance.was or rebalance.said)} | {', '.join(rebalance.misses)} |"
             )
     return "\n".join(lines) + "\n"
 
 
-def _of(each: Round | None) -> str:
-    if each is None:
+def _of(rebalance: Round | None) -> str:
+    if rebalance is None:
         return "- | -"
-    delay = f"{each.delay_ms / 1000:.1f}" if each.delay_ms else ""
-    return f"{_seconds(each.at)} | {delay}"
+    delay = f"{rebalance.delay_ms / 1000:.1f}" if rebalance.delay_ms else ""
+    return f"{_seconds(rebalance.at)} | {delay}"
 
 
 def _delays() -> str:
@@ -187,13 +188,13 @@ def _seconds(at: float | None) -> str:
     return "" if at is None else f"{at:.1f}"
 
 
-def _shares(each: Round | None) -> str:
+def _shares(rebalance: Round | None) -> str:
     """How much each worker runs afterwards, and how much of it it has to stop."""
-    assert each is not None
+    assert rebalance is not None
     return ", ".join(
         f"{process.removesuffix('.1')} {len(tasks)}"
-        + (f" (stops {len(each.revoked[process])})" if each.revoked.get(process) else "")
-        for process, tasks in sorted(each.runs.items())
+        + (f" (stops {len(rebalance.revoked[process])})" if rebalance.revoked.get(process) else "")
+        for process, tasks in sorted(rebalance.runs.items())
     )
 
 

@@ -210,8 +210,8 @@ def _coming(
         return [(None, processes, _topics(run, offset + 1)) for offset in changes]
     topics = _topics(run, last["config_offset"])
     return [
-        (each.completed_ms / 1000, [worker.name for worker in each.consumers.values()], topics)
-        for each in simulate(scenario_of(run, window, start, end, last)).rebalances
+        (rebalance.completed_ms / 1000, [worker.name for worker in rebalance.consumers.values()], topics)
+        for rebalance in simulate(scenario_of(run, window, start, end, last)).rebalances
     ]
 
 
@@ -219,7 +219,7 @@ def scenario_of(run: Run, window: list[tuple[float, str]], start: float, end: fl
     """What happens in a window, to workers whose next heartbeats are known; the leader comes first."""
     cell = CLUSTERS[run["cell"]]
     ids = {process: member for row in run["rounds"] for member, process, _ in row["members"]}
-    there = sorted((process for _, process, _ in last["members"]), key=lambda each: each != last["leader"])
+    there = sorted((process for _, process, _ in last["members"]), key=lambda name: name != last["leader"])
     return Scenario(
         topics=(Topic("tasks", sum(map(len, last["assigned"].values()))),),
         consumers=[
@@ -286,4 +286,4 @@ def _by_process(row: Row, lists: dict[str, list[list[Any]]]) -> dict[str, Tasks]
 
 
 def _tasks(saved: list[list[Any]]) -> Tasks:
-    return [TopicPartition(*each) for each in saved]
+    return [TopicPartition(*task) for task in saved]

@@ -154,18 +154,18 @@ class _Cluster:
     def _log(self) -> list[Request]:
         group = f"{self._cell.name}/"
         return [
-            each
-            for each in read_log(self._broker.logs[0], APIS)
-            if not isinstance(each, Decision) and each.client.startswith(group)
+            entry
+            for entry in read_log(self._broker.logs[0], APIS)
+            if not isinstance(entry, Decision) and entry.client.startswith(group)
         ]
 
     def _run_of(self, configs: list[list[Any]], ends: float) -> Run:
         log = self._log()
-        began = min(each.at for each in log)
+        began = min(request.at for request in log)
         first_join = {}
-        for each in log:
-            if each.api == "JOIN_GROUP":
-                first_join.setdefault(each.client.partition("/")[2], each.at)
+        for request in log:
+            if request.api == "JOIN_GROUP":
+                first_join.setdefault(request.client.partition("/")[2], request.at)
 
         def since(at: float) -> float:
             return round(at - began, 3)
@@ -179,7 +179,9 @@ class _Cluster:
             "ends": since(ends),
             "joined": {process: since(at) for process, at in first_join.items()},
             "left": {
-                each.client.partition("/")[2]: since(each.at) for each in log if each.api == "LEAVE_GROUP"
+                request.client.partition("/")[2]: since(request.at)
+                for request in log
+                if request.api == "LEAVE_GROUP"
             },
             "configs": configs,
             "rounds": [
@@ -187,7 +189,8 @@ class _Cluster:
                 for row in _rounds(self._cell.name, log)
             ],
             "beats": {
-                process: [since(each.at) for each in log if _beats(each, process)] for process in first_join
+                process: [since(request.at) for request in log if _beats(request, process)]
+                for process in first_join
             },
         }
 
@@ -196,8 +199,8 @@ def _members(row: Run) -> set[str]:
     return {process for _, process, _ in row["members"]}
 
 
-def _beats(each: Request, process: str) -> bool:
-    return each.api == "HEARTBEAT" and each.client.endswith(f"/{process}")
+def _beats(request: Request, process: str) -> bool:
+    return request.api == "HEARTBEAT" and request.client.endswith(f"/{process}")
 
 
 def _rounds(group: str, log: list[Request]) -> list[Run]:
@@ -207,19 +210,19 @@ def _rounds(group: str, log: list[Request]) -> list[Run]:
     all the same. It assigns nothing where the leader had not read enough of the config topic.
     """
     process_of = {
-        each.response["memberId"]: each.client.removeprefix(f"{group}/")
-        for each in log
-        if each.api == "JOIN_GROUP" and each.response["memberId"]
+        request.response["memberId"]: request.client.removeprefix(f"{group}/")
+        for request in log
+        if request.api == "JOIN_GROUP" and request.response["memberId"]
     }
     joined = {
-        each.response["generationId"]: each
-        for each in log
-        if each.api == "JOIN_GROUP" and each.response["members"]
+        request.response["generationId"]: request
+        for request in log
+        if request.api == "JOIN_GROUP" and request.response["members"]
     }
     rows = []
-    for each in log:
-        generation = each.request.get("generationId")
-        if each.api != "SYNC_GROUP" or not each.request["assignments"] or generation not in joined:
+    for request in log:
+        generation = request.request.get("generationId")
+        if request.api != "SYNC_GROUP" or not request.request["assignments"] or generation not in joined:
             continue
         join = joined[generation]
         owned = {
@@ -228,18 +231,18 @@ def _rounds(group: str, log: list[Request]) -> list[Run]:
         }
         answers = {
             given["memberId"]: answer(base64.b64decode(given["assignment"]))
-            for given in each.request["assignments"]
+            for given in request.request["assignments"]
         }
         rows.append(
             {
                 "told": join.answered,
-                "at": each.at,
+                "at": request.at,
                 "generation": generation,
-                "protocol": each.request["protocolName"],
-                "counts": not each.response["errorCode"],
+                "protocol": request.request["protocolName"],
+                "counts": not request.response["errorCode"],
                 "assigns": not any(told.error for told in answers.values()),
-                "leader": process_of[each.request["memberId"]],
-                "config_offset": answers[each.request["memberId"]].config_offset,
+                "leader": process_of[request.request["memberId"]],
+                "config_offset": answers[request.request["memberId"]].config_offset,
                 "members": [[member, process_of[member], owned[member]] for member in owned],
                 "assigned": {
                     member: [

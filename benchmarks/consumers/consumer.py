@@ -41,7 +41,8 @@ def reporter(event: str, first: dict[str, int]) -> Any:
     """A rebalance callback that says which partitions it was called with."""
 
     def callback(_: Consumer, partitions: list[TopicPartition]) -> None:
-        say(event, partitions=sorted(each.partition + first.get(each.topic, 0) for each in partitions))
+        numbers = (partition.partition + first.get(partition.topic, 0) for partition in partitions)
+        say(event, partitions=sorted(numbers))
 
     return callback
 

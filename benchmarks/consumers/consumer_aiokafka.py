@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 
 OWN = {
-    each.name: each for each in (RangePartitionAssignor, RoundRobinPartitionAssignor, StickyPartitionAssignor)
+    assignor.name: assignor
+    for assignor in (RangePartitionAssignor, RoundRobinPartitionAssignor, StickyPartitionAssignor)
 }
 
 
@@ -31,10 +32,10 @@ class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
     """Says which partitions each callback was called with."""
 
     def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
-        say("assign", partitions=sorted(each.partition for each in assigned))
+        say("assign", partitions=sorted(partition.partition for partition in assigned))
 
     def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
-        say("revoke", partitions=sorted(each.partition for each in revoked))
+        say("revoke", partitions=sorted(partition.partition for partition in revoked))
 
 
 async def consume(settings: dict[str, Any], lines: SimpleQueue[str]) -> None:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 STRATEGY = "partition_assignment_strategy"
 MARK = "own:"
 OWN = {
-    each.name: each
-    for each in (
+    assignor.name: assignor
+    for assignor in (
         RangePartitionAssignor,
         RoundRobinPartitionAssignor,
         StickyPartitionAssignor,
@@ -41,13 +41,13 @@ class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
     """Says which partitions each callback was called with."""
 
     def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
-        say("assign", partitions=sorted(each.partition for each in assigned))
+        say("assign", partitions=sorted(partition.partition for partition in assigned))
 
     def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
-        say("revoke", partitions=sorted(each.partition for each in revoked))
+        say("revoke", partitions=sorted(partition.partition for partition in revoked))
 
     def on_partitions_lost(self, lost: Iterable[Any]) -> None:
-        say("lost", partitions=sorted(each.partition for each in lost))
+        say("lost", partitions=sorted(partition.partition for partition in lost))
 
 
 def say_read(records: Mapping[Any, Any]) -> None:

@@ -62,11 +62,11 @@ class Member:
 
     def ask(self, question: str) -> dict[str, Any]:
         """What the process answers to a command that is a question."""
-        known = sum(each["event"] == question for each in self.output())
+        known = sum(line["event"] == question for line in self.output())
         self.tell(question)
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
-            answers = [each for each in self.output() if each["event"] == question]
+            answers = [line for line in self.output() if line["event"] == question]
             if len(answers) > known:
                 return {key: value for key, value in answers[-1].items() if key not in {"t", "event"}}
             self._must_run()

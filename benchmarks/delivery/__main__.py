@@ -40,7 +40,7 @@ def main() -> None:
     for part in producers and (chosen.parts or PARTS):
         for row in PARTS[part](producers):
             print(json.dumps(row), flush=True)
-            save({_key(each): each for each in [*read_saved(), row]})
+            save({_key(measurement): measurement for measurement in [*read_saved(), row]})
     for producer in producers.values():
         producer.close()
     PAGE.write_text(page(read_saved()))

@@ -45,7 +45,9 @@ def cells() -> Iterator[Cell]:
     )
     clients: tuple[Client, ...] = ("java", "librdkafka")
     for fault in MODEL:
-        yield from (Cell(client, each, fault) for client in clients for each in settings)
+        yield from (
+            Cell(client, client_settings, fault) for client in clients for client_settings in settings
+        )
 
 
 def predict(cell: Cell) -> DeliveryResult:

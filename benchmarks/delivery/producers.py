@@ -135,7 +135,7 @@ class Java:
         self._ask({"do": "tell"})
         assert self._process.stdout is not None
         told = json.loads(self._process.stdout.readline())
-        return [_outcome(each) for each in told]
+        return [_outcome(delivered) for delivered in told]
 
     def close(self) -> None:
         with self._process:  # its end closes the pipes, and waits

@@ -93,7 +93,7 @@ def measure(spark: SparkSession, run: Callable[[SparkSession, int], None], tasks
 
 def page(measured: list[dict[str, Any]]) -> str:
     """The table, a column for each state of the code that was measured."""
-    states = list(dict.fromkeys(each["state"] for each in measured))
+    states = list(dict.fromkeys(measurement["state"] for measurement in measured))
     lines = [
         "# Rows that reach the driver",
         "",
@@ -105,7 +105,10 @@ def page(measured: list[dict[str, Any]]) -> str:
         "| what | tasks | " + " | ".join(f"rows, {state} | MB, {state}" for state in states) + " |",
         "|---|---:|" + "---:|---:|" * len(states),
     ]
-    found = {(each["what"], each["tasks"], each["state"]): each for each in measured}
+    found = {
+        (measurement["what"], measurement["tasks"], measurement["state"]): measurement
+        for measurement in measured
+    }
     for what in MEASUREMENTS:
         for tasks in TASKS:
             cells = []
@@ -127,9 +130,9 @@ def main() -> None:
         for what, run in MEASUREMENTS.items():
             for tasks in given.tasks:
                 of = {"what": what, "tasks": tasks, "state": given.state}
-                kept = [each for each in kept if of.items() - each.items()]
+                kept = [measurement for measurement in kept if of.items() - measurement.items()]
                 kept.append({**of, **measure(spark, run, tasks)})
-                MEASURED.write_text("".join(json.dumps(each) + "\n" for each in kept))
+                MEASURED.write_text("".join(json.dumps(measurement) + "\n" for measurement in kept))
                 print(kept[-1], flush=True)
         spark.stop()
     PAGE.write_text(page(kept))

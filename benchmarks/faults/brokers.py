@@ -190,6 +190,8 @@ def _in_sync(admin: AdminClient) -> bool:
     with suppress(KafkaException):
         topics = admin.list_topics(timeout=5).topics.values()
         return all(
-            len(each.isrs) == len(each.replicas) for topic in topics for each in topic.partitions.values()
+            len(partition.isrs) == len(partition.replicas)
+            for topic in topics
+            for partition in topic.partitions.values()
         )
     return False

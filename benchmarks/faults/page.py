@@ -52,7 +52,7 @@ def page(runs: list[dict[str, Any]], soak: dict[str, Any] | None) -> str:
 def _row(scenario: str, sink: str, runs: list[dict[str, Any]]) -> list[str]:
     """A line; a dash where some run did not count."""
     counted = {name: [run[name] for run in runs if name in run] for name in MORE}
-    more = (f"{sum(each):,}" if len(each) == len(runs) else "-" for each in counted.values())
+    more = (f"{sum(counts):,}" if len(counts) == len(runs) else "-" for counts in counted.values())
     return row(scenario, sink, runs, *more)
 
 

@@ -56,7 +56,7 @@ class Processes:
         # Whoever was replaced while it stood still is fenced, and ends with an error; whoever has just been
         # started does not listen to SIGTERM yet.
         orderly = (0, -SIGTERM)
-        codes = [each.returncode for each in self.running.values() if each.returncode not in orderly]
+        codes = [process.returncode for process in self.running.values() if process.returncode not in orderly]
         return f"ended with {codes}" if codes else "finished"
 
     def errors(self) -> dict[str, int]:

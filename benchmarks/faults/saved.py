@@ -108,7 +108,7 @@ def row(name: str, kind: str, runs: list[Json], *more: str, summed: Sequence[str
 
 def table(fault: str, kind: str, rows: Iterable[list[str]], *more: str, summed: Sequence[str] = SUMS) -> str:
     """Such lines under their columns, of which the first two and the further ones are named."""
-    sums = (each.replace("in_", "in a ").replace("_", " ") for each in summed)
+    sums = (name.replace("in_", "in a ").replace("_", " ") for name in summed)
     columns = [fault, kind, "runs", *sums, *more, "longest stall", "finished"]
     rule = ["---"] * 2 + ["---:"] * (len(columns) - 2)
     return "".join(f"| {' | '.join(line)} |\n" for line in [columns, rule, *rows])

@@ -65,7 +65,7 @@ class Event:
         least, most = spread(self.predicted)
         limit = max(NEAR * was, QUARTER["eager"])
         found = ["recovery"] * (not least - limit <= was <= most + limit)
-        return found + ["rounds"] * (self.measured.rounds not in {each.rounds for each in self.predicted})
+        return found + ["rounds"] * (self.measured.rounds not in {draw.rounds for draw in self.predicted})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,9 @@ class LedGeneration:
 def events(run: Run) -> list[Event]:
     """The events of a group."""
     owned = ownership(run["events"], run["ends"])
-    each = zip(windows(run["happens"], run["ends"]), measured_events(run), predicted_events(run), strict=True)
+    triples = zip(
+        windows(run["happens"], run["ends"]), measured_events(run), predicted_events(run), strict=True
+    )
     return [
         Event(
             run["group"],
@@ -101,7 +103,7 @@ def events(run: Run) -> list[Event]:
             was,
             said,
         )
-        for (event, _, until), was, said in each
+        for (event, _, until), was, said in triples
     ]
 
 
@@ -235,10 +237,10 @@ def page(runs: Sequence[Run]) -> str:
         sample_ms=round(1000 * SAMPLE_S),
         samples=sum(count for count, _ in samples),
         twice=sum(twice for _, twice in samples),
-        overlaps=sum(len(overlaps(each)) for each in owned.values()),
+        overlaps=sum(len(overlaps(times)) for times in owned.values()),
         strays=sum(row[-1] for run in runs for row in run["strays"]) - sum(map(_zombies, runs)),
         owned=sum(event.owned for event in found),
-        kept=f"{sum(sum(zombies(each).values()) for each in owned.values()):.0f}",
+        kept=f"{sum(sum(zombies(times).values()) for times in owned.values()):.0f}",
         zombies=sum(map(_zombies, runs)),
         draws=DRAWS,
         near=NEAR,

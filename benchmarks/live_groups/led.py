@@ -21,23 +21,23 @@ def led_generations(
     group: str, log: Iterable[Request | Decision], since: Callable[[float], float]
 ) -> list[Row]:
     """Every generation of a group that a leader assigned: members as JoinGroup named them, and its answer."""
-    requests = [each for each in log if isinstance(each, Request) and each.client.startswith(f"{group}/")]
+    requests = [entry for entry in log if isinstance(entry, Request) and entry.client.startswith(f"{group}/")]
     process_of = {
-        each.response["memberId"]: each.client.removeprefix(f"{group}/")
-        for each in requests
-        if each.api == "JOIN_GROUP"
+        request.response["memberId"]: request.client.removeprefix(f"{group}/")
+        for request in requests
+        if request.api == "JOIN_GROUP"
     }
     told = {
-        each.response["generationId"]: each.response
-        for each in requests
-        if each.api == "JOIN_GROUP" and each.response["members"]
+        request.response["generationId"]: request.response
+        for request in requests
+        if request.api == "JOIN_GROUP" and request.response["members"]
     }
     return [
         {
-            "at": since(each.at),
-            "generation": each.request["generationId"],
-            "assignor": told[each.request["generationId"]]["protocolName"],
-            "leader": process_of[each.request["memberId"]],
+            "at": since(request.at),
+            "generation": request.request["generationId"],
+            "assignor": told[request.request["generationId"]]["protocolName"],
+            "leader": process_of[request.request["memberId"]],
             "members": [
                 [
                     member["memberId"],
@@ -45,18 +45,18 @@ def led_generations(
                     process_of[member["memberId"]],
                     member["metadata"],
                 ]
-                for member in told[each.request["generationId"]]["members"]
+                for member in told[request.request["generationId"]]["members"]
             ],
             "assigned": {
                 process_of[given["memberId"]]: _numbers(given["assignment"])
-                for given in each.request["assignments"]
+                for given in request.request["assignments"]
             },
         }
-        for each in requests
-        if each.api == "SYNC_GROUP"
-        and each.request["assignments"]
-        and each.response["errorCode"] == 0
-        and each.request["generationId"] in told
+        for request in requests
+        if request.api == "SYNC_GROUP"
+        and request.request["assignments"]
+        and request.response["errorCode"] == 0
+        and request.request["generationId"] in told
     ]
 
 

@@ -60,7 +60,9 @@ def ownership(events: Mapping[str, Said], ends: float) -> list[OwnedTime]:
             elif what in {"revoke", "lost", "close", "kill"}:
                 gone = more[0] if what in {"revoke", "lost"} else list(since)
                 found += [
-                    OwnedTime(each, process, since.pop(each), at, stopped) for each in gone if each in since
+                    OwnedTime(partition, process, since.pop(partition), at, stopped)
+                    for partition in gone
+                    if partition in since
                 ]
                 stopped = None
             elif what == "stop":
@@ -125,8 +127,8 @@ def strays(
     """
     events = {
         client.removeprefix(f"{group}/"): [
-            [each["t"], each["event"], *([each["partitions"]] if "partitions" in each else [])]
-            for each in said
+            [line["t"], line["event"], *([line["partitions"]] if "partitions" in line else [])]
+            for line in said
         ]
         for client, said in members.items()
     }
@@ -134,13 +136,13 @@ def strays(
     found = []
     for client, said in members.items():
         process = client.removeprefix(f"{group}/")
-        for each in said:
-            if each["event"] != "read":
+        for line in said:
+            if line["event"] != "read":
                 continue
-            live = live_at(owned, each["t"])
+            live = live_at(owned, line["t"])
             found += [
-                [since(each["t"]), process, int(partition), last - first + 1]
-                for partition, (first, last) in each["offsets"].items()
+                [since(line["t"]), process, int(partition), last - first + 1]
+                for partition, (first, last) in line["offsets"].items()
                 if set(live.get(int(partition), ())) - {process}
             ]
     return sorted(found)

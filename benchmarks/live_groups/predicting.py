@@ -58,7 +58,7 @@ def measured_events(run: Run) -> list[Recovery]:
     return [
         Recovery(
             max([0.0, *(min(end, until) - max(start, at) for start, end in gaps)]),
-            sum(at <= each < until for each in stable),
+            sum(at <= moment < until for moment in stable),
         )
         for _, at, until in _windows(run)
     ]
@@ -74,7 +74,7 @@ def predicted_events(run: Run) -> list[list[Recovery]]:
 
 def middle(draws: Sequence[Recovery]) -> Recovery:
     """The median of each figure."""
-    return Recovery(median(each.longest for each in draws), round(median(each.rounds for each in draws)))
+    return Recovery(median(draw.longest for draw in draws), round(median(draw.rounds for draw in draws)))
 
 
 def scenario_of(run: Run, at: float, until: float, draw: int) -> Scenario:
@@ -170,5 +170,5 @@ def _outcome(scenario: Scenario) -> Recovery:
 
 def spread(draws: Iterable[Recovery]) -> tuple[float, float]:
     """The shortest and the longest recovery of all draws."""
-    lengths = [each.longest for each in draws]
+    lengths = [draw.longest for draw in draws]
     return min(lengths), max(lengths)

@@ -124,14 +124,14 @@ class Run(Following):
             written = {key: count for key, count in self.written.items() if is_poisoned(key) is poisoned}
             homes = {key: (murmur2(key.encode()) & 0x7FFFFFFF) % partitions for key in written}
             both.append(asdict(check(read(servers, topic, partitions), written, homes)))
-        return Verdict(*(sum(each[name] for each in both) for name in both[0]))
+        return Verdict(*(sum(verdict[name] for verdict in both) for name in both[0]))
 
     def _all_read(self) -> bool:
         """Whether the group has committed all records of the source."""
         places = [TopicPartition(self.topics["source"], number) for number in range(self._partitions)]
         with suppress(KafkaException):
             committed = self._reader.committed(places, timeout=5)
-            return sum(max(each.offset, 0) for each in committed) == sum(self.written.values())
+            return sum(max(partition.offset, 0) for partition in committed) == sum(self.written.values())
         return False
 
 

@@ -82,7 +82,9 @@ class _Life:
         line["fault"] = self._happens(event)
         after = self._state()
         line["stopped"] = len(self._group.given_up() - given_up)
-        line["moved"] = sum(_owners(before).get(each) != owner for each, owner in _owners(after).items())
+        line["moved"] = sum(
+            _owners(before).get(partition) != owner for partition, owner in _owners(after).items()
+        )
         line["assumed"] = list(planned.assumed)
         line["as_planned"] = _owners(planned) == _owners(after)
         return line
@@ -131,7 +133,7 @@ class _Life:
     def _bounces(self) -> Iterator[tuple[str, ...]]:
         """Those that `migrate` calls safe; else one, as somebody does who does not ask."""
         way = plan_migration([self._way.before], [self._way.after], clients=self._way.clients)
-        yield from [each.strategies for each in way.bounces] or [(self._way.after,)]
+        yield from [bounce.strategies for bounce in way.bounces] or [(self._way.after,)]
 
     def _restart(self, strategies: Any) -> None:
         for number in list(self._group.running):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from benchmarks.migrations.walks import Walk
     from tests.support.broker import Kafka
 
-CLIENTS = {each.name: each for each in (JAVA, LIBRDKAFKA, KAFKA_PYTHON, AIOKAFKA)}
+CLIENTS = {client.name: client for client in (JAVA, LIBRDKAFKA, KAFKA_PYTHON, AIOKAFKA)}
 MEMBERS = 3
 PARTITIONS = 6
 PATIENCE_S = 120
@@ -174,8 +174,8 @@ class WalkingGroup:
     def given_up(self) -> Counter[int]:
         """How often each partition was revoked or lost so far, by the members' own words."""
         members = (*self.running.values(), *self._gone)
-        told = (each for member in members for each in member.output() if each["event"] in {"revoke", "lost"})
-        return Counter(partition for each in told for partition in each["partitions"])
+        told = (line for member in members for line in member.output() if line["event"] in {"revoke", "lost"})
+        return Counter(partition for line in told for partition in line["partitions"])
 
     def settle(self, members: int) -> GroupState:
         """The group, once so many members live and share all partitions, and a second later still do.

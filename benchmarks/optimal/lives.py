@@ -125,12 +125,14 @@ class _Life:
         self._topics.append(topic)
         old = self._subscriptions
         chosen = old if self._equal else self._rng.sample(old, self._rng.randint(1, len(old)))
-        return self._subscribe(event, {each: (*each, topic.name) for each in chosen})
+        return self._subscribe(event, {subscription: (*subscription, topic.name) for subscription in chosen})
 
     def _changed_subscription(self, event: str) -> Step:
         """One member reads something else; where all read the same, all do."""
         if self._equal:
-            return self._subscribe(event, {each: self._subscription() for each in self._subscriptions})
+            return self._subscribe(
+                event, {subscription: self._subscription() for subscription in self._subscriptions}
+            )
         member = self._rng.choice(self._members)
         chosen = self._rng.choice([*self._subscriptions, self._subscription()])
         return self._step(event, subscribe={member.id: chosen})
@@ -146,9 +148,13 @@ class _Life:
             )
 
     def _subscribe(self, event: str, changed: dict[tuple[str, ...], tuple[str, ...]]) -> Step:
-        self._subscriptions = [changed.get(each, each) for each in self._subscriptions]
+        self._subscriptions = [
+            changed.get(subscription, subscription) for subscription in self._subscriptions
+        ]
         told = {
-            each.id: changed[tuple(each.topics)] for each in self._members if tuple(each.topics) in changed
+            member.id: changed[tuple(member.topics)]
+            for member in self._members
+            if tuple(member.topics) in changed
         }
         return self._step(event, subscribe=told)
 

@@ -96,7 +96,7 @@ def _fewest(group: Group, low: int, high: int) -> int:
     reading = read_group(group, recall_owned_or_user_data(group.members))
     number = {name: row for row, name in enumerate(reading.topics)}
     members = [group.members[row] for row in reading.members.tolist()]
-    subscriptions = [sorted({number[name] for name in each.topics if name in number}) for each in members]
+    subscriptions = [sorted({number[name] for name in member.topics if name in number}) for member in members]
     kept = most_kept(reading.topic_of, reading.holder, subscriptions, low, high)
     return int(np.count_nonzero(reading.holder >= 0)) - kept
 

@@ -196,7 +196,7 @@ def page(groups: int, counts: Counts) -> str:
 
 def _table(figure: Figure, counts: Counts) -> str:
     places = counts[figure.name]
-    shapes = [shape for shape in SHAPES if any(shape == each for each, _ in places)]
+    shapes = [shape for shape in SHAPES if any(shape == counted for counted, _ in places)]
     lines = [
         "| | " + " | ".join(shapes) + " |",
         "|---|" + "--:|" * len(shapes),

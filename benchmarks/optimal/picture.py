@@ -92,7 +92,7 @@ def _drawn(panel: Panel, counts: Counts) -> str:
             f'<path class="grid" d="M0 {y:.1f}H{WIDTH}"/>',
             f'<text class="dim end" x="-8" y="{y + 4:.1f}">{100 * 10**power:g} %</text>',
         ]
-    step = next(each for each in (1, 2, 5, 10, 20, 50, 100, 200, 500) if worst / each <= 8)
+    step = next(spacing for spacing in (1, 2, 5, 10, 20, 50, 100, 200, 500) if worst / spacing <= 8)
     parts += [
         f'<text class="dim middle" x="{_x(value, worst):.1f}" y="{HEIGHT + 20}">{value}</text>'
         for value in range(step, worst, step)

@@ -134,4 +134,4 @@ class Cell:
         }
 
 
-CELLS = [Cell(*each) for each in product((*CLASSIC, *CONSUMER), (False, True), SHAPES)]
+CELLS = [Cell(*combination) for combination in product((*CLASSIC, *CONSUMER), (False, True), SHAPES)]

@@ -38,14 +38,14 @@ class LiveGroup:
         for short, count in self.shape.topics.items():
             self.names[short] = kafka.create_topic(count)
             self.counts[self.names[short]] = count
-        self._consumers = {each.name: each for each in (*self.shape.consumers, self.shape.joins)}
-        self._waiting = {name: self._process(each) for name, each in self._consumers.items()}
+        self._consumers = {consumer.name: consumer for consumer in (*self.shape.consumers, self.shape.joins)}
+        self._waiting = {name: self._process(consumer) for name, consumer in self._consumers.items()}
         self._running: dict[str, Member] = {}
 
     @property
     def subscriptions(self) -> dict[str, list[str]]:
         """What each consumer subscribes to, by its client id."""
-        return {name: self._topics(each) for name, each in self._consumers.items()}
+        return {name: self._topics(consumer) for name, consumer in self._consumers.items()}
 
     def start(self, name: str) -> None:
         """Let a consumer join."""
@@ -116,10 +116,10 @@ class LiveGroup:
         servers = {"bootstrap.servers": self.kafka.bootstrap_servers}
         return {
             "owners": {
-                each["member"]: {"client_id": name, "partitions": each["partitions"]}
-                for name, each in said.items()
+                answer["member"]: {"client_id": name, "partitions": answer["partitions"]}
+                for name, answer in said.items()
             },
-            "generation": min(each["generation"] for each in said.values()),
+            "generation": min(answer["generation"] for answer in said.values()),
             "snapshot": json.loads(snapshot_bytes(*read_live(self.cell.group, servers))),
             "described": describe(self.cell.group, sorted(self.counts), AdminClient(servers)),
         }
@@ -127,12 +127,12 @@ class LiveGroup:
     def _whole(self, said: Mapping[str, Any]) -> bool:
         owned = sorted(
             (topic, partition)
-            for each in said.values()
-            for topic, partitions in each["partitions"].items()
+            for answer in said.values()
+            for topic, partitions in answer["partitions"].items()
             for partition in partitions
         )
         every = sorted((topic, number) for topic, count in self.counts.items() for number in range(count))
-        return owned == every and len({each["generation"] for each in said.values()}) == 1
+        return owned == every and len({answer["generation"] for answer in said.values()}) == 1
 
     def _topics(self, consumer: Consumer) -> list[str]:
         return [self.names[short] for short in consumer.topics]
@@ -186,7 +186,9 @@ def describe(group: str, topics: list[str], admin: AdminClient) -> dict[str, Any
     """A group and its topics as the broker describes them, assignments in the order of its answer."""
     found = admin.describe_consumer_groups([group])[group].result()
     listed = {
-        member.id: member for each in admin.list_groups(group, timeout=PATIENCE_S) for member in each.members
+        member.id: member
+        for listed_group in admin.list_groups(group, timeout=PATIENCE_S)
+        for member in listed_group.members
     }
     racks = {node.id: node.rack for node in admin.describe_cluster().result().nodes}
     described = admin.describe_topics(TopicCollection(topics))
@@ -208,7 +210,8 @@ def describe(group: str, topics: list[str], admin: AdminClient) -> dict[str, Any
             name: {
                 "id": str(topic.result().topic_id),
                 "racks": [
-                    sorted({racks[node.id] for node in each.replicas}) for each in topic.result().partitions
+                    sorted({racks[node.id] for node in partition.replicas})
+                    for partition in topic.result().partitions
                 ],
             }
             for name, topic in described.items()
@@ -219,4 +222,4 @@ def describe(group: str, topics: list[str], admin: AdminClient) -> dict[str, Any
 def _partitions(assignment: Any) -> list[list[Any]] | None:
     if assignment is None:
         return None
-    return [[each.topic, each.partition] for each in assignment.topic_partitions]
+    return [[partition.topic, partition.partition] for partition in assignment.topic_partitions]

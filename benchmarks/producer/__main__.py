@@ -72,7 +72,7 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks.producer", description=__doc__)
     options.add_argument("--compare", action="store_true", help="only make the page again")
     if not options.parse_args().compare:
-        lines = [json.dumps(each) for client in USUAL for each in measure(client)]
+        lines = [json.dumps(row) for client in USUAL for row in measure(client)]
         MEASURED.write_text("[\n" + ",\n".join(lines) + "\n]\n")
     PAGE.write_text(page(json.loads(MEASURED.read_text())))
 
@@ -153,7 +153,7 @@ def page(measured: list[Json]) -> str:
     """The tables, both figures side by side."""
     lines = [HEAD]
     for client in USUAL:
-        lone, *rows = [each for each in measured if each["client"] == client]
+        lone, *rows = [row for row in measured if row["client"] == client]
         trip = min(run["latency_ms"]["p50"] for run in lone["runs"])
         lines += [f"## {client}, round trip {trip:.2f} ms", "", *_table(client, rows, trip), ""]
     return "\n".join(lines)

@@ -109,7 +109,7 @@ def scenario_of(run: Run, draw: int = 0) -> tuple[Scenario, float]:
     consumers = _consumers(run, draw)
     members = _members(run, consumers) if formed else ()
     consumers |= {member.name: member for member in members}
-    said = [each for each in disturbances(run) if not formed or each[0] >= 0]
+    said = [disturbance for disturbance in disturbances(run) if not formed or disturbance[0] >= 0]
     begins = 0.0 if formed else max(0.0, -said[0][0])
     scenario = Scenario(
         topics=(Topic(TOPIC, PARTITIONS),),

@@ -243,4 +243,6 @@ def protocols(scenario: str) -> list[str]:
     """The protocols that the clients of a scenario have."""
     if scenario.startswith("aiokafka"):
         return ["eager"]
-    return [each for each in PROTOCOLS if each != "kip848" or not scenario.startswith("kafka-python")]
+    return [
+        protocol for protocol in PROTOCOLS if protocol != "kip848" or not scenario.startswith("kafka-python")
+    ]

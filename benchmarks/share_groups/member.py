@@ -54,7 +54,9 @@ def main() -> None:
         if messages:
             say(
                 "polled",
-                records=[[each.partition(), each.offset(), each.delivery_count()] for each in messages],
+                records=[
+                    [message.partition(), message.offset(), message.delivery_count()] for message in messages
+                ],
             )
         for message in messages:
             end = process(message, settings["process_ms"])

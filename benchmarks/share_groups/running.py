@@ -144,7 +144,7 @@ class _Group:
         while True:
             said = self._events()
             polls = _polls_after(said, self._warm)
-            now, last = time.monotonic(), max((each["t"] for each in said), default=0.0)
+            now, last = time.monotonic(), max((event["t"] for event in said), default=0.0)
             if polls and acts and now >= polls[0]["t"] + acts[0][0] / 1_000:
                 _, what, number = acts.pop(0)
                 self._members[number].signal(what)
@@ -164,14 +164,14 @@ class _Group:
         return self._result()
 
     def _events(self) -> list[dict[str, Any]]:
-        said = [each for member in self._members for each in member.output()]
-        return sorted(said, key=lambda each: each["t"])
+        said = [event for member in self._members for event in member.output()]
+        return sorted(said, key=lambda event: event["t"])
 
     def _result(self) -> Run:
         said = self._events()
         polls = _polls_after(said, self._warm)
         began = polls[0]["t"]
-        deliveries = [record for each in polls for record in each["records"]]
+        deliveries = [record for poll in polls for record in poll["records"]]
         accepted = _acceptances(said, self._warm)
         for number, kind in self._cell.special.items():
             if isinstance(kind, str):  # its acknowledgement is no acceptance
@@ -188,38 +188,38 @@ class _Group:
             "redeliveries": sum(count > 1 for _, _, count in deliveries),
             "special": {
                 str(offset - self._warm): [
-                    [round(each["t"] - began, 3), count]
-                    for each in polls
-                    for _, at, count in each["records"]
+                    [round(poll["t"] - began, 3), count]
+                    for poll in polls
+                    for _, at, count in poll["records"]
                     if at == offset
                 ]
                 for offset in (self._warm + number for number in self._cell.special)
             },
             "polls": [
                 [
-                    round(each["t"] - began, 3),
-                    len(each["records"]),
-                    sum(count > 1 for _, _, count in each["records"]),
+                    round(poll["t"] - began, 3),
+                    len(poll["records"]),
+                    sum(count > 1 for _, _, count in poll["records"]),
                 ]
-                for each in polls
+                for poll in polls
             ],
         }
 
 
 def _polls_after(said: list[dict[str, Any]], warm: int) -> list[dict[str, Any]]:
     """The polls that got records behind the first ones."""
-    return [each for each in said if each["event"] == "polled" and each["records"][-1][1] >= warm]
+    return [event for event in said if event["event"] == "polled" and event["records"][-1][1] >= warm]
 
 
 def _acceptances_without_answer(member: Member, polls: list[dict[str, Any]]) -> dict[int, float]:
     """What a member that was killed or stopped had acknowledged without a word: it never came again."""
-    again = {offset for each in polls for _, offset, count in each["records"] if count > 1}
-    processed = [each for each in member.output() if member.done and each["event"] == "processed"]
+    again = {offset for poll in polls for _, offset, count in poll["records"] if count > 1}
+    processed = [event for event in member.output() if member.done and event["event"] == "processed"]
     first = polls[0]["records"][0][1]
     return {
-        offset: each["t"]
-        for each in processed
-        for offset in each["offsets"]
+        offset: event["t"]
+        for event in processed
+        for offset in event["offsets"]
         if offset >= first and offset not in again
     }
 
@@ -228,9 +228,9 @@ def _processing_times(said: list[dict[str, Any]], accepted: dict[int, float]) ->
     """When each record was processed that was accepted afterwards: acknowledgements are answered later."""
     return [
         max(
-            each["t"]
-            for each in said
-            if each["event"] == "processed" and offset in each["offsets"] and each["t"] <= at
+            event["t"]
+            for event in said
+            if event["event"] == "processed" and offset in event["offsets"] and event["t"] <= at
         )
         for offset, at in accepted.items()
     ]
@@ -239,9 +239,9 @@ def _processing_times(said: list[dict[str, Any]], accepted: dict[int, float]) ->
 def _acceptances(said: list[dict[str, Any]], warm: int) -> dict[int, float]:
     """The offsets that were acknowledged without an error, each with when that was known."""
     return {
-        offset: each["t"]
-        for each in said
-        if each["event"] == "acknowledged" and each["error"] is None
-        for offset in each["offsets"]
+        offset: event["t"]
+        for event in said
+        if event["event"] == "acknowledged" and event["error"] is None
+        for offset in event["offsets"]
         if offset >= warm
     }

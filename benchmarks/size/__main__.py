@@ -144,8 +144,8 @@ def row(protocol: str, count: int, real: MeasuredSize) -> Row:
 
 def main() -> None:
     rows = [row(protocol, count, real) for (protocol, count), real in measure().items()]
-    lines = [each.line for each in rows]
-    verdict = f"{sum(each.agrees for each in rows)} of {len(rows)} verdicts are right."
+    lines = [result.line for result in rows]
+    verdict = f"{sum(result.agrees for result in rows)} of {len(rows)} verdicts are right."
     PAGE.write_text("\n".join([HEAD, *lines, "", verdict, ""]))
     print(*lines, verdict, sep="\n")
 

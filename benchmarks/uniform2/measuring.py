@@ -97,7 +97,11 @@ def _moves(group: Group, answer: Assignment) -> int:
     lost = 0
     topics = np.array(reading.topics)[reading.topic_of]
     number = np.arange(len(topics)) - reading.starts[reading.topic_of]
-    owner = {tuple(each): member for member, partitions in answer.items() for each in partitions}
+    owner = {
+        tuple(topic_partition): member
+        for member, partitions in answer.items()
+        for topic_partition in partitions
+    }
     ids = [group.members[row].id for row in reading.members.tolist()]
     get = partial(zip, topics.tolist(), number.tolist(), reading.holder.tolist(), strict=True)
     for name, partition, holder in get():

@@ -83,9 +83,11 @@ def _verdicts(every: Sequence[Case]) -> Iterator[str]:
             counts = [[verdict(case, figure, name) for case in chosen] for figure in FIGURES]
             cells = [
                 ", ".join(
-                    f"{each.count(word)} {word}" for word in ("better", "equal", "worse") if word in each
+                    f"{verdicts.count(word)} {word}"
+                    for word in ("better", "equal", "worse")
+                    if word in verdicts
                 )
-                for each in counts
+                for verdicts in counts
             ]
             yield f"| {name} | {subscriptions} | " + " | ".join(cells) + " |"
 
@@ -96,7 +98,7 @@ def _milliseconds(every: Sequence[Case]) -> Iterator[str]:
     for event in EVENTS:
         chosen = [case for case in every if case.event == event]
         times = [[case.figures[name]["ms"] for case in chosen] for name in RULES]
-        yield f"| {event} | " + " | ".join(f"{median(each):.1f} / {max(each):.1f}" for each in times) + " |"
+        yield f"| {event} | " + " | ".join(f"{median(ms):.1f} / {max(ms):.1f}" for ms in times) + " |"
 
 
 def _tables(runs: Sequence[Run]) -> Iterator[str]:

@@ -57,7 +57,7 @@ class Shape(NamedTuple):
             return [total // self.topics] * self.topics
         weight = [1 + number // 5 % 4 if number % 5 == 4 else 0 for number in range(self.topics)]
         left = total - self.topics
-        sizes = [1 + left * each // sum(weight) for each in weight]
+        sizes = [1 + left * share // sum(weight) for share in weight]
         sizes[self.topics - 1 - self.topics % 5] += total - sum(sizes)
         return sizes
 

@@ -115,7 +115,7 @@ def judge(lives: Mapping[str, Life], found: Iterable[ReadRecord], homes: Mapping
     lost = told = 0
     for name, life in lives.items():
         named = {record: _name_record(name, record) for record in life.produced}
-        missing = {record for record, each in named.items() if each not in copies}
+        missing = {record for record, identity in named.items() if identity not in copies}
         unwatched = sum(not is_watched(record) for record in missing)
         told += len(life.failed) + life.raised
         lost += len(missing & life.delivered)

@@ -134,7 +134,7 @@ def plan(
             *_switch(state, assignor, broker_side=broker_side),
             *_unknown_weights(state, assignor, weights, plug_in=not is_built_in(strategy)),
             # The simulator knows strategies by their names.
-            *([f"what stops is simulated with {assignor} as it is without --config"] if settings else []),
+            *([f"what stops is simulated with {assignor} without its settings"] if settings else []),
         ),
         explainer=explainer,
         deploy=what_if.deploy,
@@ -360,10 +360,10 @@ def _unknown_weights(
     if assignor not in _WEIGHED:
         # Built-in strategies count partitions, as the help of --weights says. A plug-in may weigh them, by a
         # setting with a name of its own: unless told, its user takes the weights for heard.
-        unheard = f"the weights are not given to {assignor}, whose settings are its own (--config KEY=VALUE)"
+        unheard = f"the weights do not reach {assignor}: a plug-in weighs by settings of its own, if at all"
         return [unheard] if plug_in and weights is not None else []
     lag = "" if state.lag is None else ", whatever its lag"
-    alike = f"every partition weighs the same{lag}: --weights lag, or a file, says otherwise"
+    alike = f"every partition weighs the same{lag}; weights can be the lag, or come from a file"
     return [*([alike] if weights is None else []), "every member can carry the same"]
 
 

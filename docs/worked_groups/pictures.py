@@ -68,7 +68,7 @@ class Picture(NamedTuple):
 def picture(story: Story) -> Picture:
     """Lay the picture out."""
     last = story.rebalances[-1]
-    names = dict.fromkeys(member for each in story.rebalances for member in each.assignment)
+    names = dict.fromkeys(member for rebalance in story.rebalances for member in rebalance.assignment)
     colours = {name: number % COLOURS for number, name in enumerate(names)}
     places, headings, x = {}, [], _LEFT
     for topic in last.group.topics:
@@ -89,7 +89,7 @@ def picture(story: Story) -> Picture:
         height=y + 20,
         topics=headings,
         rows=rows,
-        held_back=any(each.assignment.transferring for each in story.rebalances),
+        held_back=any(rebalance.assignment.transferring for rebalance in story.rebalances),
         summary=f"{story.assignor}. " + " ".join(map(_in_words, story.rebalances)),
     )
 

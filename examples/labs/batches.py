@@ -23,8 +23,8 @@ def run(lab: Lab) -> None:
     records = 1_000 if lab.short else 10_000
     settings = {size: {"queue_buffering_max_ms": paced.LINGER_MS, "batch_size": size} for size in SIZES}
     burst = {
-        size: paced.predict(np.zeros(BURST), paced.ROUND_ROBIN, 1, VALUE, LibrdkafkaSettings(**each))
-        for size, each in settings.items()
+        size: paced.predict(np.zeros(BURST), paced.ROUND_ROBIN, 1, VALUE, LibrdkafkaSettings(**config))
+        for size, config in settings.items()
     }
     times = np.arange(records) * 1000 / PER_SECOND
     paces = {
@@ -51,13 +51,13 @@ def run(lab: Lab) -> None:
     }
     if not lab.short:
         lab.saw(saving, sent[0].requests / sent[50].requests)
-    most = max(each.requests for each in sent.values())
+    most = max(result.requests for result in sent.values())
     lab.picture = Picture(f"{records:,} records, {PER_SECOND:,} a second: requests, and the median wait")
-    for linger, each in sent.items():
-        lab.figure(f"linger.ms={linger}: requests", paces[linger].requests, each.requests)
-        lab.figure(f"linger.ms={linger}: median wait, ms", paces[linger].latency_ms([50])[0], each.p50_ms)
-        text = f"{each.requests:,}; {each.p50_ms:.1f} ms"
-        lab.picture.figure(f"linger.ms={linger}", each.requests, most, text, LINGERS.index(linger))
+    for linger, result in sent.items():
+        lab.figure(f"linger.ms={linger}: requests", paces[linger].requests, result.requests)
+        lab.figure(f"linger.ms={linger}: median wait, ms", paces[linger].latency_ms([50])[0], result.p50_ms)
+        text = f"{result.requests:,}; {result.p50_ms:.1f} ms"
+        lab.picture.figure(f"linger.ms={linger}", result.requests, most, text, LINGERS.index(linger))
 
 
 def java(lab: Lab) -> None:

@@ -44,8 +44,8 @@ def run(lab: Lab) -> None:
             both.submit(follow, servers, source, target, "no" if how.startswith("without") else "yes")
             for how, target in targets.items()
         ]
-        for each in runs:
-            each.result()
+        for future in runs:
+            future.result()
     lab.picture = Picture(
         f"{RECORDS} records in batches of {BATCH}, the loop killed {KILLS} times", label=170
     )

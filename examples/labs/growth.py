@@ -67,8 +67,8 @@ def run(lab: Lab) -> None:
         "keys of the reshaped topic whose records are not 0 to 5, in order",
         sum([*places.values()] != [[*range(6)]] for places in kept.values()),
     )
-    stays = [each for key in keys if len(found[key]) == 1 for each in found[key].values()]
-    lab.saw("records of a key that stays, out of order", sum(each != sorted(each) for each in stays))
+    stays = [records for key in keys if len(found[key]) == 1 for records in found[key].values()]
+    lab.saw("records of a key that stays, out of order", sum(records != sorted(records) for records in stays))
 
     lab.table(
         "Other growths: the law holds for every pair, not only for doubling",

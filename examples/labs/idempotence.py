@@ -67,8 +67,8 @@ def two_producers(lab: Lab) -> None:
     lab.saw("producer ids", len(ids))
     lab.saw("records that the application sent twice", len(log.values) - len({*log.values}))
     assert lab.picture
-    for number, each in enumerate(ids):
-        batches = [batch for batch in log.batches if batch.producer_id == each]
+    for number, producer_id in enumerate(ids):
+        batches = [batch for batch in log.batches if batch.producer_id == producer_id]
         cells = [(f"sequence {batch.sequence}: {batch.values[0]}", number) for batch in batches]
         lab.picture.cells(f"producer {number + 1}", cells)
 

@@ -95,7 +95,7 @@ def run(lab: Lab) -> None:
     )
     lab.saw(
         "keys in two partitions of one client",
-        sum(len(home) != 1 for each in homes.values() for home in each.values()),
+        sum(len(home) != 1 for by_key in homes.values() for home in by_key.values()),
     )
 
 

@@ -52,14 +52,14 @@ def run(lab: Lab) -> None:
     }
     rows = []
     for group in groups:
-        found = {n: each for n in range(count) if (each := seg.commits(servers, group, number=n))}
+        found = {n: commits for n in range(count) if (commits := seg.commits(servers, group, number=n))}
         lab.saw(
             f"partition of {_short(group)}'s offsets, of {count}",
             next(iter(found)) if len(found) == 1 else -1,
         )
         node = seg.coordinator(servers, seg.GROUP, group)[0]
         lab.saw(f"node that coordinates {_short(group)}", node)
-        written = [offset for each in found.values() for offset in each]
+        written = [offset for commits in found.values() for offset in commits]
         rows.append((_short(group), next(iter(found)), node, written, done[_short(group)]))
         if group == groups[0]:
             lab.saw(f"offset after reading 0 to {FIRST - 1}", written[0])

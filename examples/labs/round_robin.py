@@ -33,10 +33,10 @@ def run(lab: Lab) -> None:
     sent = {count: paced.send(lab, paced.ROUND_ROBIN, count, records, PER_SECOND, {}) for count in partitions}
     if not lab.short:
         lab.saw(more, sent[48].requests / sent[3].requests)
-    most = max(each.requests for each in sent.values())
+    most = max(result.requests for result in sent.values())
     lab.picture = Picture(f"Round robin: requests for {records:,} records, {PER_SECOND:,} a second")
-    for count, each in sent.items():
-        lab.figure(f"{count} partitions: requests", expected[count].requests, each.requests)
-        lab.figure(f"{count} partitions: median wait, ms", expected[count].latency_ms([50])[0], each.p50_ms)
-        text = f"{each.requests:,}; median {each.p50_ms:.1f} ms"
-        lab.picture.figure(f"{count} partitions", each.requests, most, text, 1)
+    for count, result in sent.items():
+        lab.figure(f"{count} partitions: requests", expected[count].requests, result.requests)
+        lab.figure(f"{count} partitions: median wait, ms", expected[count].latency_ms([50])[0], result.p50_ms)
+        text = f"{result.requests:,}; median {result.p50_ms:.1f} ms"
+        lab.picture.figure(f"{count} partitions", result.requests, most, text, 1)

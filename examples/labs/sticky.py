@@ -34,12 +34,12 @@ def run(lab: Lab) -> None:
         lab.saw(fewer, most / sent[paced.STICKY].requests)
     waits = {name: expected[name].latency_ms([50, 99]).tolist() for name in BOTH}
     lab.picture = Picture(f"{records:,} records, {PER_SECOND:,} a second, {PARTITIONS} partitions: requests")
-    for name, each in sent.items():
-        lab.figure(f"{name}: requests", expected[name].requests, each.requests)
-        lab.figure(f"{name}: median wait, ms", waits[name][0], each.p50_ms)
-        lab.figure(f"{name}: 99 % of waits below, ms", waits[name][1], each.p99_ms)
-        text = f"{each.requests:,}; median {each.p50_ms:.1f} ms"
-        lab.picture.figure(name, each.requests, most, text, int(name == paced.ROUND_ROBIN))
+    for name, result in sent.items():
+        lab.figure(f"{name}: requests", expected[name].requests, result.requests)
+        lab.figure(f"{name}: median wait, ms", waits[name][0], result.p50_ms)
+        lab.figure(f"{name}: 99 % of waits below, ms", waits[name][1], result.p99_ms)
+        text = f"{result.requests:,}; median {result.p50_ms:.1f} ms"
+        lab.picture.figure(name, result.requests, most, text, int(name == paced.ROUND_ROBIN))
     lower = 1 - sent[paced.STICKY].p50_ms / sent[paced.ROUND_ROBIN].p50_ms
     modelled = 1 - waits[paced.STICKY][0] / waits[paced.ROUND_ROBIN][0]
     lab.figure("median wait is lower under sticky by", f"{modelled:.0%}", f"{lower:.0%}")

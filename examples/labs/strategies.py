@@ -128,7 +128,9 @@ def live(lab: Lab, strategy: str, topics: list[str], expected: Course) -> Course
 
 
 def _owners(assignment: Assignment) -> Owners:
-    return {(each.topic, each.partition): name for name in assignment for each in assignment[name]}
+    return {
+        (partition.topic, partition.partition): name for name in assignment for partition in assignment[name]
+    }
 
 
 def _current_owners(readers: dict[str, Reader]) -> Owners:

@@ -63,9 +63,9 @@ _LOW = _AfterZeros(4)  # the state after its first two bytes and two zero bytes,
 _STARTS = np.array([_before_zeros(0xFFFFFFFF, -length % 4) for length in range(4)], dtype=np.uint32)
 
 
-def _mix(crc: Words, word: Words, k: Words, t: Words) -> None:
+def _mix(crc: Words, k: Words, t: Words) -> None:
     """Take a word of each key into its state (see `WordHash.mix`)."""
-    np.bitwise_xor(crc, word, out=crc)
+    np.bitwise_xor(crc, k, out=crc)
     np.bitwise_and(crc, _FFFF, out=k)
     np.right_shift(crc, _16, out=t)
     # Every index is in range, so `take` need not check it; "wrap" is the fastest of NumPy's modes without a

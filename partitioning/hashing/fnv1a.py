@@ -32,9 +32,8 @@ _STARTS = np.array(
 )
 
 
-def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
+def _mix(h: Words, k: Words, t: Words) -> None:
     """Take a word of each key into its state, its four bytes from low to high (see `WordHash.mix`)."""
-    np.copyto(k, word)
     for _ in range(3):
         np.bitwise_and(k, _FF, out=t)
         np.bitwise_xor(h, t, out=h)

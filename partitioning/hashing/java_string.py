@@ -82,9 +82,8 @@ def _first_bad_row(bounds: NDArray[np.int64], data: NDArray[np.uint8]) -> int:
 _16, _31, _FFFF = map(constant, (16, 31, 0xFFFF))
 
 
-def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
+def _mix(h: Words, k: Words, t: Words) -> None:
     """Take two code units of each key into its state, the low half first (see `WordHash.mix`)."""
-    np.copyto(k, word)
     np.bitwise_and(k, _FFFF, out=t)
     np.right_shift(k, _16, out=k)
     for unit in (t, k):

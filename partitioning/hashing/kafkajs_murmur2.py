@@ -49,9 +49,8 @@ def _multiply(x: Words) -> None:
     np.copyto(x, product.astype(np.int64), casting="unsafe")
 
 
-def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
+def _mix(h: Words, k: Words, t: Words) -> None:
     """Take a word of each key into its state (see `WordHash.mix`)."""
-    np.copyto(k, word)
     _multiply(k)
     np.right_shift(k, _24, out=t)
     np.bitwise_xor(k, t, out=k)
@@ -60,7 +59,7 @@ def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
     np.bitwise_xor(h, k, out=h)
 
 
-def _tail(h: Words, tail: Words, lengths: Words, k: Words, t: Words) -> None:
+def _tail(h: Words, tail: Words, lengths: Words, t: Words) -> None:
     """Take the last 1 to 3 bytes of each key twice, as a word and as a tail.
 
     The states of keys without a tail stay as they are.
@@ -68,7 +67,7 @@ def _tail(h: Words, tail: Words, lengths: Words, k: Words, t: Words) -> None:
     # All keys are mixed in a copy, and then the keys with a tail are copied back. So no rows have to be
     # picked.
     mixed = h.copy()
-    _mix(mixed, tail, k, t)
+    _mix(mixed, tail.copy(), t)
     np.bitwise_xor(mixed, tail, out=mixed)
     _multiply(mixed)
     np.copyto(h, mixed, where=(lengths & _3) != 0)

@@ -9,6 +9,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from partitioning.hashing.words import CHUNK_ROWS
+
 SignRule: TypeAlias = Literal["mask", "unsigned", "absolute"]
 """How a negative hash leads to a partition.
 
@@ -18,9 +20,6 @@ of the signed remainder.
 
 
 _MASK = np.uint32(0x7FFFFFFF)
-# A block has 256 KiB of hashes: they stay in a core's cache, and are enough to make the fixed cost of NumPy's
-# calls small.
-_BLOCK_ROWS = 1 << 16
 
 
 def partition_of(hash_value: int, num_partitions: int, sign: SignRule) -> int:
@@ -33,12 +32,12 @@ def partition_of(hash_value: int, num_partitions: int, sign: SignRule) -> int:
 def partitions_of(hashes: NDArray[np.int32], num_partitions: int, sign: SignRule) -> NDArray[np.int32]:
     """Return the partition of each hash: int32, shape (n,), as `hashes` has.
 
-    Works on blocks, so that nothing but the answer is as long as the column.
+    Works on chunks, so that nothing but the answer is as long as the column.
     """
     out = np.empty(len(hashes), np.uint32)
     count = np.uint32(num_partitions)
-    for first in range(0, len(hashes), _BLOCK_ROWS):
-        block, quotient = hashes[first : first + _BLOCK_ROWS], out[first : first + _BLOCK_ROWS]
+    for first in range(0, len(hashes), CHUNK_ROWS):
+        block, quotient = hashes[first : first + CHUNK_ROWS], out[first : first + CHUNK_ROWS]
         # The remainder of Go and C has the sign of the hash. Without this sign it is the remainder of the
         # absolute value. `np.abs` leaves -(2**31) as it is, which is its absolute value if read as unsigned.
         dividend = (np.abs(block) if sign == "absolute" else block).view(np.uint32)

@@ -42,9 +42,8 @@ _M_LESS_1 = constant(_MULTIPLIER - 1)
 _1, _3, _13, _15, _24 = map(constant, (1, 3, 13, 15, 24))
 
 
-def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
+def _mix(h: Words, k: Words, t: Words) -> None:
     """Take a word of each key into its state (see `WordHash.mix`)."""
-    np.copyto(k, word)  # copied first: NumPy copies strided words faster than it computes with them
     np.multiply(k, _M, out=k)
     np.right_shift(k, _24, out=t)
     np.bitwise_xor(k, t, out=k)
@@ -53,7 +52,7 @@ def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
     np.bitwise_xor(h, k, out=h)
 
 
-def _tail(h: Words, tail: Words, lengths: Words, _k: Words, t: Words) -> None:
+def _tail(h: Words, tail: Words, lengths: Words, t: Words) -> None:
     """Take the last 1 to 3 bytes of each key; a key without a tail is multiplied by 1 and stays as it is."""
     np.bitwise_xor(h, tail, out=h)
     # `t` becomes M for a key with a tail and 1 for a key without. To pick the rows with a tail would cost

@@ -23,17 +23,17 @@ _C1, _C2, _C3, _C4, _C5 = map(constant, (0xCC9E2D51, 0x1B873593, 0xE6546B64, 0x8
 _5, _13, _15, _16, _17, _19 = map(constant, (5, 13, 15, 16, 17, 19))
 
 
-def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
+def _mix(h: Words, k: Words, t: Words) -> None:
     """Take a word of each key into its state (see `WordHash.mix`)."""
-    _absorb(h, word, k, t)
+    _absorb(h, k, t)
     _rotate(h, _13, _19, t)
     np.multiply(h, _5, out=h)
     np.add(h, _C3, out=h)
 
 
-def _tail(h: Words, tail: Words, _lengths: Words, k: Words, t: Words) -> None:
+def _tail(h: Words, tail: Words, _lengths: Words, t: Words) -> None:
     """Take the last 0 to 3 bytes of each key into its state (see `WordHash.tail`)."""
-    _absorb(h, tail, k, t)  # an empty tail is a zero and changes nothing
+    _absorb(h, tail, t)  # an empty tail is a zero and changes nothing
 
 
 def _finish(h: Words, lengths: Words, t: Words) -> None:
@@ -49,9 +49,8 @@ def _finish(h: Words, lengths: Words, t: Words) -> None:
     np.bitwise_xor(h, t, out=h)
 
 
-def _absorb(h: Words, word: Words, k: Words, t: Words) -> None:
-    """Mix a word by itself and XOR it into the state, in place; `k` and `t` are scratch."""
-    np.copyto(k, word)
+def _absorb(h: Words, k: Words, t: Words) -> None:
+    """Mix a word `k` by itself and XOR it into the state, all in place; `t` is scratch."""
     np.multiply(k, _C1, out=k)
     _rotate(k, _15, _17, t)
     np.multiply(k, _C2, out=k)

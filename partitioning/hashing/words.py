@@ -1,13 +1,13 @@
 """Hashes a column of keys by 32-bit little-endian words: one word position of many keys at a time.
 
-Where all keys have one length of full words, a word position is a strided column of the data. Otherwise keys
-are taken in chunks, sorted by length, longest first, and copied into rows of equal width, so that the keys
-that still have a word at some position come first. A hash that can begin before some zeros has them in front
-of each key whose bytes do not fill its words; any other takes its last bytes apart.
+Where all keys have one length of full words, the data is a matrix with a key in each row. The matrix is
+transposed, so that the words of one position are neighbours. Otherwise keys are taken in chunks, sorted by
+length, longest first, and copied into rows of equal width, so that the keys that still have a word at some
+position come first. A hash that can begin before some zeros has them in front of each key whose bytes do not
+fill its words; any other takes its last bytes apart.
 """
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,63 +15,42 @@ from numpy.typing import NDArray
 
 Words: TypeAlias = NDArray[np.uint32]
 
-_L2_SIZE = Path("/sys/devices/system/cpu/cpu0/cache/index2/size")
-"""The file in which Linux has the size of a core's second-level cache, such as 2048K."""
+BLOCK_BYTES = 1 << 21
+"""The most bytes that are worked on at a time: keys, their words by position, states and scratch.
 
+A step over all rows of a block takes one word, a state and scratch of each key, which an L2 cache of 512 KiB
+holds although the block is larger. So the size need not follow the machine's caches.
+"""
 
-def working_set(size: Path = _L2_SIZE) -> int:
-    """Return how many bytes of keys, states and scratch are worked on at a time: half of a core's L2 cache.
+CHUNK_ROWS = 1 << 16
+"""The most rows that are worked on at a time, enough to make the fixed cost of a NumPy call small."""
 
-    Each word of a key is a step over all rows of a block, so that a block which does not stay in a near cache
-    comes from a far one once a word. On cores with 2 MiB of L2, keys of 64 bytes took 63 ns with blocks of
-    4 MiB, and 36 ns with 1 MiB.
-
-    An L2 of less than 1 MiB is too small: the fixed cost of NumPy's calls is then more than the cache saves.
-    On cores with 512 KiB, keys of 64 bytes took 39 ns with blocks of 512 KiB, and 29.5 ns with 4 MiB, which
-    the L3 cache holds.
-
-    Args:
-        size: the file in which Linux says the size of the cache.
-
-    Returns:
-        At most 4 MiB. 1 MiB if the machine does not say the size, as macOS and Windows do not in a file.
-    """
-    try:
-        kibibytes = int(size.read_text().strip().removesuffix("K"))
-    except (OSError, ValueError):
-        return 1 << 20
-    return min(kibibytes << 9, 1 << 22) if kibibytes >= 1 << 10 else 1 << 22
-
-
-# The size is read once, on import. Spark sends this module to executors by value, so executors use the size
-# of the driver's cache.
-_BLOCK_BYTES = working_set()
-_CHUNK_ROWS = 1 << 16  # enough rows to make the fixed cost of a NumPy call small
 _MIN_BLOCK_ROWS = 1 << 8
+_TILE_BYTES = 1 << 16  # few enough to be read from a near cache again for each word
 _LINE_WORDS = 16  # 32-bit words of a cache line
 _FEW_ROWS = 8  # fewer rows are hashed one by one in Python, which costs less than NumPy's calls
 
 
 class WordHash(NamedTuple):
-    """A hash function as steps on many states. All but `start` work in place and may overwrite the scratch.
+    """A hash function as steps on many states. All but `start` work in place; they may overwrite the scratch.
 
     Lengths are one for each state, or one for all.
 
     Attributes:
         scalar: the hash of one key, modulo 2**32.
         start: from the keys' lengths in bytes, the first states.
-        mix: (states, words, scratch, scratch) take a full word of each key.
+        mix: (states, words, scratch) take a full word of each key, and may overwrite it.
         finish: (states, lengths, scratch) make the states the hashes; None if they are.
-        tail: (states, tails, lengths, scratch, scratch) take the last 0 to 3 bytes, zero-padded to a
-            word; not called where no key has any. None: `start` gives states from which the zeros that
-            fill the first word of a key lead to where the key begins.
+        tail: (states, tails, lengths, scratch) take the last 0 to 3 bytes, zero-padded to a word, and may
+            overwrite them; not called where no key has any. None: `start` gives states from which the zeros
+            that fill the first word of a key lead to where the key begins.
     """
 
     scalar: Callable[[bytes], int]
     start: Callable[[Words], Words]
-    mix: Callable[[Words, Words, Words, Words], None]
+    mix: Callable[[Words, Words, Words], None]
     finish: Callable[[Words, Words, Words], None] | None = None
-    tail: Callable[[Words, Words, Words, Words, Words], None] | None = None
+    tail: Callable[[Words, Words, Words, Words], None] | None = None
 
 
 def constant(value: int) -> NDArray[np.uint32]:
@@ -132,13 +111,13 @@ def _aligned_arrays(arrays: int, rows: int) -> Words:
 def _chunks(bounds: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     """Cut the rows into runs that are hashed together: (first, last) row, the last excluded.
 
-    A run has at most `_CHUNK_ROWS` rows and `_BLOCK_BYTES` bytes, but at least one row, however long its key
+    A run has at most `CHUNK_ROWS` rows and `BLOCK_BYTES` bytes, but at least one row, however long its key
     is.
     """
     first, rows = 0, len(bounds) - 1
     while first < rows:
-        fitting = int(np.searchsorted(bounds, bounds[first] + _BLOCK_BYTES, side="right")) - 1
-        last = min(rows, first + _CHUNK_ROWS, max(fitting, first + 1))
+        fitting = int(np.searchsorted(bounds, bounds[first] + BLOCK_BYTES, side="right")) - 1
+        last = min(rows, first + CHUNK_ROWS, max(fitting, first + 1))
         yield first, last
         first = last
 
@@ -152,7 +131,7 @@ def _have_one_length(bounds: NDArray[np.int64]) -> bool:
     if length % 4 or bounds[-1] - bounds[0] != rows * length:
         return False
     # The comparison of sums above has refused most columns of mixed lengths, without a look at each key.
-    parts = (bounds[first : first + _CHUNK_ROWS + 1] for first in range(0, rows, _CHUNK_ROWS))
+    parts = (bounds[first : first + CHUNK_ROWS + 1] for first in range(0, rows, CHUNK_ROWS))
     return all((part[1:] - part[:-1] == length).all() for part in parts)
 
 
@@ -187,18 +166,16 @@ def _hash_columns(rule: WordHash, states: Words, bounds: NDArray[np.int64], data
     matrix = data[bounds[0] : bounds[-1]].view("<u4").reshape(len(states), -1)
     length = np.array([matrix.shape[1] * 4], dtype=np.uint32)
     start = rule.start(length)
-    # A row takes its words, its state and two elements of scratch. A block has whole cache lines of each.
-    rows = min(_block_rows(matrix.shape[1] + 3), _CHUNK_ROWS) & -_LINE_WORDS
-    scratch = _aligned_arrays(2, min(rows, len(states)))
+    rows = _block_rows(matrix.shape[1]) & -_LINE_WORDS  # whole cache lines of states
+    scratch = _aligned_arrays(matrix.shape[1] + 1, min(rows, len(states)))
     for begin in range(0, len(states), rows):
         block = slice(begin, begin + rows)
         state = states[block]
         state[:] = start
-        k, t = scratch[:, : len(state)]
-        words = matrix[block]
-        # Data of Arrow may begin at any byte; NumPy takes unaligned operands, but slowly.
-        for column in (words if words.flags.aligned else words.copy()).T:
-            rule.mix(state, column, k, t)
+        *words, t = scratch[:, : len(state)]
+        _transpose(matrix[block], scratch)
+        for word in words:
+            rule.mix(state, word, t)
         if rule.finish:
             rule.finish(state, length, t)
 
@@ -261,7 +238,8 @@ def _hash_block(rule: WordHash, states: Words, lengths: Words, matrix: Words) ->
             tails[live:left] = matrix[live:left, j]
             left = live
         if live:
-            rule.mix(states[:live], matrix[:live, j], k[:live], t[:live])
+            np.copyto(k[:live], matrix[:live, j])
+            rule.mix(states[:live], k[:live], t[:live])
     if rule.tail and np.bitwise_and(lengths, _THREE, out=t).any():
         # `t` becomes the bits of each tail, 0 to 24. The mask 2**bits - 1 clears the bytes of the next key,
         # which `padded_rows` copied, too.
@@ -269,11 +247,27 @@ def _hash_block(rule: WordHash, states: Words, lengths: Words, matrix: Words) ->
         np.left_shift(_ONE, t, out=t)
         np.subtract(t, _ONE, out=t)
         np.bitwise_and(tails, t, out=tails)
-        rule.tail(states, tails, lengths, k, t)
+        rule.tail(states, tails, lengths, t)
     if rule.finish:
         rule.finish(states, lengths, t)
 
 
+def _transpose(matrix: Words, out: Words) -> None:
+    """Copy the words of each position of a matrix, which has a key in each row, into a row of `out`.
+
+    The rows are taken in tiles that stay in the nearest cache, so that each line of the data is read from a
+    far one only once, and not again for each word.
+    """
+    rows, width = matrix.shape
+    step = max(1, _TILE_BYTES // (4 * max(1, width)))
+    for begin in range(0, rows, step):
+        end = min(begin + step, rows)
+        out[:width, begin:end] = matrix[begin:end].T
+
+
 def _block_rows(words: int) -> int:
-    """Return how many rows of `words` 32-bit words fit into `_BLOCK_BYTES`, at least `_MIN_BLOCK_ROWS`."""
-    return max(_MIN_BLOCK_ROWS, _BLOCK_BYTES // (4 * words))
+    """Return how many keys of `words` 32-bit words are hashed at a time.
+
+    Each takes its words twice, as `_transpose` copies them, its state and an element of scratch.
+    """
+    return min(max(_MIN_BLOCK_ROWS, BLOCK_BYTES // (8 * words + 8)), CHUNK_ROWS)

@@ -27,7 +27,7 @@ ASKED = TopicPartition("t", 1)
 
 def steps_of(text):
     """The steps of "over quota a, filled b"."""
-    pairs = [each.rsplit(" ", 1) for each in text.split(", ")] if text else []
+    pairs = [step.rsplit(" ", 1) for step in text.split(", ")] if text else []
     return tuple(Step(Reason(reason), member) for reason, member in pairs)
 
 

@@ -24,7 +24,7 @@ def explanations(assignor, topics, members, generation=0):
 
 
 def reasons(assignor, topics, members):
-    return [each.reason for each in explanations(assignor, topics, members)]
+    return [explanation.reason for explanation in explanations(assignor, topics, members)]
 
 
 @pytest.mark.parametrize("name", ASSIGNORS)
@@ -34,7 +34,7 @@ def test_every_one_records(name):
 
 def test_what_uniform_keeps_is_kept():
     members = [owning("a", 0, 1, 2), owning("b", 3, 4, 5)]
-    assert [str(each) for each in explanations("uniform", [Topic("t", 6)], members)] == [
+    assert [str(explanation) for explanation in explanations("uniform", [Topic("t", 6)], members)] == [
         *(f"t-{number} stays with 'a' ('a' has 3 of a share of 3)" for number in range(3)),
         *(f"t-{number} stays with 'b' ('b' has 3 of a share of 3)" for number in range(3, 6)),
     ]
@@ -113,11 +113,14 @@ def test_balancing_moves_from_who_has_most():
     topics = [Topic("t", 3), Topic("u", 1)]
     a = Member("a", ["t", "u"], owned=[("t", 0), ("t", 1), ("t", 2), ("u", 0)], generation=1)
     moved = [
-        each for each in explanations("cooperative-sticky", topics, [a, Member("b", T)]) if each.owner == "b"
+        explanation
+        for explanation in explanations("cooperative-sticky", topics, [a, Member("b", T)])
+        if explanation.owner == "b"
     ]
     assert len(moved) == 2
-    assert {step.reason for each in moved for step in each.steps} >= {Reason.KEPT, Reason.BALANCED}
-    assert {each.previous for each in moved} == {"a"}
+    given = {step.reason for explanation in moved for step in explanation.steps}
+    assert given >= {Reason.KEPT, Reason.BALANCED}
+    assert {explanation.previous for explanation in moved} == {"a"}
 
 
 @pytest.mark.parametrize(

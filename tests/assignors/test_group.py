@@ -94,7 +94,7 @@ def test_a_strategy_may_list_members_in_its_own_order():
     group = Group([Topic("t", 4)], [Member(name, ["t"]) for name in "abc"])
     listed = Assignment.of({"c": [("t", 3), ("t", 0)], "a": [("t", 1)], "b": [("t", 2)]})
     every, rest = group.next(listed).members, group.next(listed, leave=["a"]).members
-    assert [(each.id, each.owned) for each in every] == [
+    assert [(member.id, member.owned) for member in every] == [
         ("a", [("t", 1)]),
         ("b", [("t", 2)]),
         ("c", [("t", 0), ("t", 3)]),
@@ -117,7 +117,7 @@ def test_a_strategy_reads_columns_as_it_reads_members(strategy, seed):
         group = group.next(assignor.assign(group), leave=leave, join=joins)
         read = replace(group, members=[*group.members])
         assert group == read
-        answers = [get_assignor(strategy).assign(each) for each in (group, read)]
+        answers = [get_assignor(strategy).assign(twin) for twin in (group, read)]
         assert dict(answers[0]) == dict(answers[1])
         assert answers[0].transferring == answers[1].transferring
 
@@ -129,7 +129,9 @@ def test_members_whose_coordinator_keeps_what_they_have_are_read_as_listed(strat
     who = [Member("a", ["orders"]), Member("b", ["orders"])]
     kept = Group(topics, CarriedMembers(who, 2, None, np.array([2, 3]), columns))
     owned = [PartitionList.part(columns, 0, 2), PartitionList.part(columns, 2, 5)]
-    listed = Group(topics, [replace(member, owned=each) for member, each in zip(who, owned, strict=True)])
+    listed = Group(
+        topics, [replace(member, owned=partitions) for member, partitions in zip(who, owned, strict=True)]
+    )
     assert kept == listed
     assert get_assignor(strategy).assign(kept) == get_assignor(strategy).assign(listed)
 

@@ -68,5 +68,5 @@ def test_a_part_is_sent_without_the_rest_of_its_columns():
 )
 def test_lists_are_joined_in_order(lists):
     columns, sizes = join_lists(lists)
-    assert PartitionList(*columns) == [partition for each in lists for partition in each]
-    assert sizes.tolist() == [len(each) for each in lists]
+    assert PartitionList(*columns) == [partition for partitions in lists for partition in partitions]
+    assert sizes.tolist() == [len(partitions) for partitions in lists]

@@ -15,7 +15,7 @@ PACKAGE = DOCS.parent / "example-assignor"
 def shown():
     """The assignor that the page shows."""
     snippets = re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)
-    (snippet,) = [each for each in snippets if "def assign_recorded" in each]
+    (snippet,) = [example for example in snippets if "def assign_recorded" in example]
     return snippet
 
 

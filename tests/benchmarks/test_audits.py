@@ -80,8 +80,8 @@ def test_no_join_gets_a_wrong_verdict(named: list[AuditBesideTruth]) -> None:
         if pair[0].topic.num_partitions == pair[1].topic.num_partitions
     ]
     said = list(judge_joins(Random(17).sample(equal, JOINS)))
-    assert [each for each in said if each.answer == ("yes" if each.broken else "no")] == []
-    assert {each.answer for each in said} == {"yes", "no", "unknown"}
+    assert [verdict for verdict in said if verdict.answer == ("yes" if verdict.broken else "no")] == []
+    assert {verdict.answer for verdict in said} == {"yes", "no", "unknown"}
 
 
 @pytest.mark.slow

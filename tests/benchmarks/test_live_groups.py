@@ -35,7 +35,7 @@ SAID = {
 @pytest.mark.parametrize(("said", "live"), SAID.values(), ids=SAID)
 def test_a_process_owns_live_what_it_was_assigned(said: list, live: list[tuple[int, float, float]]) -> None:
     owned = ownership({"c0.1": said}, 9)
-    assert [(each.partition, each.start, each.live_until) for each in owned] == live
+    assert [(period.partition, period.start, period.live_until) for period in owned] == live
 
 
 def test_two_live_owners_are_found_in_samples_and_between_them() -> None:
@@ -91,7 +91,7 @@ def test_no_partition_ever_had_two_live_owners(runs: list[Run]) -> None:
 def test_after_every_event_each_partition_has_the_owner_that_the_leader_named(
     measured_events: list[Event],
 ) -> None:
-    assert {(each.group, each.event) for each in measured_events if not each.owned} == {
+    assert {(event.group, event.event) for event in measured_events if not event.owned} == {
         ("range-static", "grow")
     }
 
@@ -99,15 +99,17 @@ def test_after_every_event_each_partition_has_the_owner_that_the_leader_named(
 @pytest.mark.slow
 def test_every_leader_answers_as_ours(led: list[LedGeneration]) -> None:
     assert len(led) >= 100
-    assert ("librdkafka", "cooperative-sticky") in {(each.client, each.assignor) for each in led}
-    assert [(each.client, each.assignor) for each in led if not each.equal] == []
+    assert ("librdkafka", "cooperative-sticky") in {
+        (generation.client, generation.assignor) for generation in led
+    }
+    assert [(generation.client, generation.assignor) for generation in led if not generation.equal] == []
 
 
 @pytest.mark.slow
 def test_every_event_that_misses_has_its_cause_and_no_other_has_one(measured_events: list[Event]) -> None:
-    assert {(each.group, each.event) for each in measured_events if each.misses or not each.owned} == set(
-        CAUSES
-    )
+    assert {
+        (event.group, event.event) for event in measured_events if event.misses or not event.owned
+    } == set(CAUSES)
 
 
 @pytest.mark.slow
@@ -125,5 +127,5 @@ def test_small_groups_run_now_have_one_owner_each_by_the_answers_of_ours() -> No
     ]
     for run in run_groups(small, len(small)):
         assert overlaps(ownership(run["events"], run["ends"])) == []
-        assert [each.event for each in events(run) if each.owned] == ["join c3", "leave c0"]
-        assert all(each.equal for each in generations(run) if each.client != "librdkafka")
+        assert [event.event for event in events(run) if event.owned] == ["join c3", "leave c0"]
+        assert all(generation.equal for generation in generations(run) if generation.client != "librdkafka")

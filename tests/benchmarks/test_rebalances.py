@@ -135,7 +135,7 @@ def test_kafka_python_reads_nothing_while_it_joins(
         if answered is not None:
             requests.append([answered - 0.1, answered, "c0.1", "SYNC_GROUP", 3, 0])
     found = without_joining([Reading(7, "c0.1", 0, 9)], requests, 20)
-    assert found == [Reading(7, "c0.1", *each) for each in expected]
+    assert found == [Reading(7, "c0.1", *span) for span in expected]
 
 
 def test_partition_seconds_and_the_longest_gap() -> None:

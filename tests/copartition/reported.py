@@ -26,8 +26,8 @@ def grown():
     """Six members of twenty partitions each; two join and take the last five of everybody."""
     before = {f"worker-{m}": orders(range(20 * m, 20 * m + 20)) for m in range(6)}
     after = {name: mine[:15] for name, mine in before.items()}
-    after["worker-6"] = [each for m in range(3) for each in before[f"worker-{m}"][15:]]
-    after["worker-7"] = [each for m in range(3, 6) for each in before[f"worker-{m}"][15:]]
+    after["worker-6"] = [partition for m in range(3) for partition in before[f"worker-{m}"][15:]]
+    after["worker-7"] = [partition for m in range(3, 6) for partition in before[f"worker-{m}"][15:]]
     return diff(before, after)
 
 
@@ -144,7 +144,7 @@ def a_crowd(members, partitions=20, *, prefix="billing-service-prod-7f9c4d8b6-",
     )
     owner = np.arange(total) * members // total
     later = np.random.default_rng(seed).permutation(owner) if shuffled else (owner + 1) % members
-    topic, number = (each.astype(np.int32) for each in np.divmod(np.arange(total), (total + 1) // 2))
+    topic, number = (column.astype(np.int32) for column in np.divmod(np.arange(total), (total + 1) // 2))
     sides = (
         GroupState(
             names,

@@ -61,7 +61,7 @@ def a_diff(name):
 
 
 def columns(*lists):
-    return [np.array(each, np.int32) for each in lists]
+    return [np.array(numbers, np.int32) for numbers in lists]
 
 
 def a_run(name):
@@ -70,7 +70,7 @@ def a_run(name):
 
 
 def many_runs(name):
-    return [Runs(each.scenario, [each.summary]) for each in a_run(name)]
+    return [Runs(result.scenario, [result.summary]) for result in a_run(name)]
 
 
 def painted(draw, what):
@@ -147,7 +147,7 @@ def test_a_page_shows_the_name_and_gains_no_element_and_no_attribute(report, nam
 
 @each_name
 def test_markdown_tables_keep_their_cells(name):
-    rows, plain = (table_rows(REPORTS["markdown"](each)) for each in (name, "plain"))
+    rows, plain = (table_rows(REPORTS["markdown"](label)) for label in (name, "plain"))
     assert [len(row) for row in rows] == [len(row) for row in plain]
     assert visible(name) + "0" in [row[0] for row in rows]
 

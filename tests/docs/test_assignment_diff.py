@@ -25,7 +25,7 @@ EXAMPLES = [
     for command, output in re.findall(r"^\$ (.*?[^\\])\n(.*?)(?=^\$ |\Z)", block, re.DOTALL | re.MULTILINE)
 ]
 GATE = PAGE.with_name("ci-gate.md").read_text(encoding="utf-8")
-(WORKFLOW,) = (yaml.safe_load(each) for each in re.findall(r"```yaml\n(.*?)```", GATE, re.DOTALL))
+(WORKFLOW,) = (yaml.safe_load(workflow) for workflow in re.findall(r"```yaml\n(.*?)```", GATE, re.DOTALL))
 SCENARIO = (
     "{topics: {orders: 6}, consumers: 3, events: [{event: rolling-restart, every_ms: 60000, down_ms: 1000}]}"
 )
@@ -61,7 +61,7 @@ def outcome(command):
 @pytest.mark.parametrize(("command", "output"), EXAMPLES, ids=range(len(EXAMPLES)))
 def test_an_example_prints_what_the_page_says(folder, command, output):
     if "plan.json" in command and "--save" not in command:
-        outcome(next(each for each, _ in EXAMPLES if "--save plan.json" in each))
+        outcome(next(example for example, _ in EXAMPLES if "--save plan.json" in example))
     assert outcome(command).output == output
 
 

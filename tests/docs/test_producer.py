@@ -52,7 +52,7 @@ def test_defaults_are_those_of_the_models():
     assert f"| `linger.ms` | {java.linger_ms:g} | {librdkafka.queue_buffering_max_ms:g} " in TEXT
     sizes = f"{java.batch_size:,} bytes | {librdkafka.batch_size:,} bytes"
     assert f"{sizes}, and `batch.num.messages` {librdkafka.batch_num_messages:,} |" in TEXT
-    in_flight = [each.max_in_flight_requests_per_connection for each in (java, librdkafka)]
+    in_flight = [settings.max_in_flight_requests_per_connection for settings in (java, librdkafka)]
     assert "| {} | {:,} (5 with idempotence) |".format(*in_flight) in TEXT
     assert f"beyond {librdkafka.queue_buffering_max_messages:,} records" in TEXT
 

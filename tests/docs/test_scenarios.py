@@ -51,7 +51,7 @@ def test_an_example_is_read(example):
 def test_every_event_has_its_fields_and_defaults(event):
     told = dict(re.findall(r"`(\w+)`\*?(?: ([\w ]+))?", ROWS[f"`{event}`"][2]))
     schemas = scenario_schema()["properties"]["events"]["items"]["oneOf"]
-    (schema,) = [each for each in schemas if each["properties"]["event"]["const"] == event]
+    (schema,) = [candidate for candidate in schemas if candidate["properties"]["event"]["const"] == event]
     defaults = {name: of.get("default") for name, of in schema["properties"].items()}
     for name in ("event", "at_ms", "when"):
         del defaults[name]

@@ -30,7 +30,7 @@ def test_the_example_is_what_the_report_prints() -> None:
         PartitionLook("orders", number, end, stable, committed, (OpenProducer(4012, 3, stable, 1_000),))
         for number, end, stable, committed in offsets
     )
-    places = frozenset(each.place for each in partitions)
+    places = frozenset(partition.place for partition in partitions)
     stalled = Transaction("billing-1", 4012, 3, "Ongoing", 60_000, 0, 2, places)
     done = Transaction("shipping-1", 4013, 8, "CompleteCommit", 60_000, None, 1, frozenset())
     seen = "the transactional ids of 2 brokers", "last stable offsets and ends of 12 partitions"
@@ -77,7 +77,7 @@ def settled_state(cluster: Cluster, name: str) -> str:
     """The state of an id, once it is none that only lasts until markers are written."""
     while True:
         brokers = cluster.brokers.values()
-        known = [each for broker in brokers for each in transactions_of(broker, cluster.config)]
-        [state] = [each.state for each in known if each.id == name]
+        known = [transaction for broker in brokers for transaction in transactions_of(broker, cluster.config)]
+        [state] = [transaction.state for transaction in known if transaction.id == name]
         if not state.startswith("Prepare"):
             return state

@@ -106,4 +106,4 @@ def test_readers_of_committed_records_drop_an_aborted_transaction_up_to_its_mark
         return Batch(offset, producer, 0, 0, True, control, [])
 
     log = [batch(0, 1), batch(1, 2), batch(2, 1), batch(3, 1, "ABORT"), batch(4, 2, "COMMIT"), batch(5, 1)]
-    assert [each.offset for each in _drop_aborted(log, {(1, 0)})] == [1, 3, 4, 5]
+    assert [kept.offset for kept in _drop_aborted(log, {(1, 0)})] == [1, 3, 4, 5]

@@ -84,7 +84,9 @@ def test_one_key_is_placed(key, expected):
 
 def test_the_method_that_the_page_shows_places_by_length():
     (shown,) = [
-        each for each in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "ByLength" in each
+        block
+        for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+        if "ByLength" in block
     ]
     names = {}
     exec(shown, names)

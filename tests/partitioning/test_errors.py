@@ -35,9 +35,9 @@ def test_the_drawn_tree_is_that_of_the_classes(name):
     module = import_module(f"{name}.errors")
     tree = drawn(name)
     classes = {
-        each
-        for each in vars(module).values()
-        if isinstance(each, type) and each.__module__ == module.__name__
+        kind
+        for kind in vars(module).values()
+        if isinstance(kind, type) and kind.__module__ == module.__name__
     }
     assert {kind.__name__ for kind in classes} == tree.keys() - {"SparkIntegrationError"} | (
         {"SparkIntegrationError"} if name == "spark_integration" else set()

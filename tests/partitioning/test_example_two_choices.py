@@ -139,7 +139,7 @@ def test_the_page_has_the_figures_of_this_stream(topic):
     assert len(rows) == 6
     for exponent, partitions, hashed, chosen in rows:
         measured = both(topic, zipf(float(exponent)), int(partitions))
-        assert (float(hashed), float(chosen)) == pytest.approx([100 * each for each in measured], abs=0.06)
+        assert (float(hashed), float(chosen)) == pytest.approx([100 * share for share in measured], abs=0.06)
 
 
 @pytest.mark.parametrize("partitions", [2, 3, 12])

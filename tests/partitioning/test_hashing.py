@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partitioning.hashing import HASHES
-from partitioning.hashing.words import working_set
 from partitioning.keys import key_column
 
 SIX = [b"", b"a", b"kafka", b"21", "한글".encode(), bytes(range(100))]
@@ -143,21 +142,3 @@ def test_offsets_of_32_bits_are_taken_too(dtype):
 def test_text_that_is_not_utf8_is_refused_with_its_row(keys):
     with pytest.raises(UnicodeError, match="key in row 1 is not UTF-8"):
         column_of("java-string", keys)
-
-
-@pytest.mark.parametrize(
-    ("told", "size"),
-    [
-        ("2048K", 1 << 20),
-        ("1280K", 640 << 10),
-        ("512K", 1 << 22),
-        ("65536K", 1 << 22),
-        ("?", 1 << 20),
-        (None, 1 << 20),
-    ],
-)
-def test_a_block_takes_half_of_the_cache_that_the_machine_tells(told, size, tmp_path):
-    file = tmp_path / "size"
-    if told is not None:
-        file.write_text(f"{told}\n")
-    assert working_set(file) == size

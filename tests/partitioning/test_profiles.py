@@ -98,7 +98,7 @@ def test_names_that_people_use_lead_to_the_right_one(name, meant):
 
 
 def test_every_hint_names_a_profile():
-    assert {each for names in _MEANT.values() for each in names} <= PROFILES.keys()
+    assert {profile_name for names in _MEANT.values() for profile_name in names} <= PROFILES.keys()
     assert _MEANT.keys().isdisjoint(PROFILES)
 
 

@@ -52,7 +52,7 @@ def new_topic(encrypted: Encrypted) -> Callable[[], str]:
             allowed("writer", ResourceType.TOPIC, topic, AclOperation.READ),
             allowed("writer", ResourceType.TOPIC, topic, AclOperation.WRITE),
             allowed("writer", ResourceType.GROUP, ledger_group(APP), AclOperation.READ),
-            *(allowed("writer", ResourceType.TRANSACTIONAL_ID, each, AclOperation.WRITE) for each in ids),
+            *(allowed("writer", ResourceType.TRANSACTIONAL_ID, name, AclOperation.WRITE) for name in ids),
         ]
         for granted in admin.create_acls(rights).values():
             granted.result()

@@ -34,7 +34,7 @@ def topic(spark: SparkSession, name: str, records: Iterable[tuple[bytes | None, 
 
 
 def compared(*topics: DataFrame) -> KeyProof:
-    (row,) = _sums(_places([checked_records(each) for each in topics]), len(topics)).collect()
+    (row,) = _sums(_places([checked_records(frame) for frame in topics]), len(topics)).collect()
     return _proof(row, len(topics))
 
 
@@ -153,7 +153,7 @@ def test_unequal_partition_counts_are_a_no(spark: SparkSession) -> None:
 
 def test_what_is_assumed_of_partition_counts_is_said(spark: SparkSession) -> None:
     frames = [topic(spark, name, JAVA) for name in ("orders", "payments")]
-    assert any("all topics have 6 partitions" in each for each in co_partitioned(*frames).assumed)
+    assert any("all topics have 6 partitions" in assumption for assumption in co_partitioned(*frames).assumed)
 
 
 @pytest.mark.parametrize(

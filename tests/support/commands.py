@@ -21,7 +21,7 @@ def invoker(command: click.Command) -> Callable[..., Result]:
     """A function that runs a command with the arguments it is given, whatever their types."""
 
     def invoke(*arguments: object, **settings: Any) -> Result:
-        return CliRunner().invoke(command, [str(each) for each in arguments], **settings)
+        return CliRunner().invoke(command, [str(argument) for argument in arguments], **settings)
 
     return invoke
 

@@ -24,9 +24,9 @@ def shuffled(members, partitions):
     return diff(state(before), state(after), match="member-id")
 
 
-def joined(members, each):
+def joined(members, share):
     """One member joins and takes a partition of everybody."""
-    before = np.arange(members * each) // each
+    before = np.arange(members * share) // share
     after = before.copy()
-    after[::each] = members
+    after[::share] = members
     return diff(state(before), state(after), match="member-id")

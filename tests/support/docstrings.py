@@ -28,7 +28,7 @@ def docstrings(module: str, name: str) -> Iterator[str]:
                 continue  # the function itself, with its docstring, comes after its overloads
             case ast.FunctionDef(name=own) | ast.ClassDef(name=own) if own == name:
                 yield ast.get_docstring(node) or ""
-                methods = [each for each in node.body if isinstance(each, ast.FunctionDef)]
+                methods = [statement for statement in node.body if isinstance(statement, ast.FunctionDef)]
                 yield from filter(None, map(ast.get_docstring, methods))
                 return
             case ast.Assign(targets=[ast.Name(id=own)]) | ast.AnnAssign(target=ast.Name(id=own)) if (

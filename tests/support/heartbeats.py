@@ -95,7 +95,7 @@ class Replay:
 
     def change_topics(self, topics: list[Json]) -> None:
         before = {topic.name: topic.partitions for topic in self.topics}
-        self.topics = [Topic(each["name"], each["partitions"]) for each in topics]
+        self.topics = [Topic(topic["name"], topic["partitions"]) for topic in topics]
         for topic in self.topics:
             if before.get(topic.name) != topic.partitions:
                 self.group.topic_changed(topic.name, created=topic.name not in before)
@@ -175,7 +175,7 @@ class Replay:
             self.given[number] = answer.partitions
 
     def partitions(self, runs: list[list[Any]]) -> frozenset[int]:
-        return frozenset(self.first[topic] + each for topic, *numbers in runs for each in numbers)
+        return frozenset(self.first[topic] + number for topic, *numbers in runs for number in numbers)
 
 
 def expected(replay: Replay, answers: list[Json]) -> tuple[Json, ...]:

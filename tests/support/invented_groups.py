@@ -78,7 +78,7 @@ class Inventor:
             topics = [replace(topic, racks=self._racks(topic.partitions)) for topic in topics]
         if rng.random() < 0.5:
             ids = rng.sample(self.names.topic_ids, len(names))
-            topics = [replace(topic, id=each) for topic, each in zip(topics, ids, strict=True)]
+            topics = [replace(topic, id=topic_id) for topic, topic_id in zip(topics, ids, strict=True)]
         empty = Group(topics, [])
         return replace(empty, members=self._new_members(empty))
 
@@ -90,7 +90,7 @@ class Inventor:
             assignment,
             leave=rng.sample(ids, rng.choice([0, 0, 1, 2]) % len(ids)),
             join=self._new_members(group) if rng.random() < 0.4 else (),
-            topics=[topic for each in group.topics for topic in self._later(each)],
+            topics=[topic for old in group.topics for topic in self._later(old)],
         )
         if rng.random() < 0.8:
             return later
@@ -108,7 +108,7 @@ class Inventor:
         if rng.random() < 0.3:
             names = [*self.names.topics, *self.names.absent]
             return _exchanged(group, member, replace(member, topics=rng.choices(names, k=rng.randint(0, 4))))
-        claimed = [partition for each in group.members for partition in each.owned]
+        claimed = [partition for owner in group.members for partition in owner.owned]
         claimed.append(TopicPartition(rng.choice(self.names.topics), rng.randint(-1, 3 * self.size)))
         owned = PartitionList.of([*member.owned, *rng.choices(claimed, k=rng.randint(0, 3))])
         generation = rng.choice([None, *range(-1, group.generation + 2)])
@@ -157,4 +157,4 @@ class Inventor:
 
 
 def _exchanged(group: Group, old: Member, new: Member) -> Group:
-    return replace(group, members=[new if each is old else each for each in group.members])
+    return replace(group, members=[new if member is old else member for member in group.members])

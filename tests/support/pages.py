@@ -28,7 +28,7 @@ class Page(HTMLParser):
             element["text"] += data
 
     def _add(self, tag, attributes):
-        around = [each["tag"] for each in self._open]
+        around = [element["tag"] for element in self._open]
         self.elements.append({**dict(attributes), "tag": tag, "text": "", "around": around})
         return self.elements[-1]
 

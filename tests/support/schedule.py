@@ -33,19 +33,6 @@ SHOWN = 4
 """The most running files that such a line names."""
 
 
-@pytest.hookimpl(trylast=True)  # pytest's own plug-in for crashes keeps the terminal
-def pytest_configure(config: pytest.Config) -> None:
-    """Drop what a worker's threads print between two tests, while pytest captures nothing."""
-    capture = config.pluginmanager.get_plugin("capturemanager")
-    if hasattr(config, "workerinput") and capture:
-        capture.stop_global_capturing()
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 2)
-        os.close(nowhere)
-        capture.start_global_capturing()
-        capture.suspend_global_capture()
-
-
 @pytest.hookimpl(trylast=True)  # `tiers` has marked live tests before
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put tests of Spark first, then other live ones: the scheduler keeps this order of files."""
@@ -56,9 +43,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Have the process that prints say how far the run is; with -v, pytest-xdist names each test itself."""
     config = session.config
+    # Not while plug-ins are configured: that of faulthandler keeps the terminal then, to report a worker that
+    # hangs or crashes.
+    if hasattr(config, "workerinput"):
+        _silence_threads_between_tests(config)
     shared_out = bool(config.getoption("tx", default=None))
     if shared_out and not hasattr(config, "workerinput") and config.option.verbose <= 0:
         config.pluginmanager.register(Progress(session), "progress")
+
+
+def _silence_threads_between_tests(config: pytest.Config) -> None:
+    """Drop what a worker's threads print between two tests, while pytest captures nothing."""
+    if capture := config.pluginmanager.get_plugin("capturemanager"):
+        capture.stop_global_capturing()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 2)
+        os.close(nowhere)
+        capture.start_global_capturing()
+        capture.suspend_global_capture()
 
 
 @pytest.hookimpl(optionalhook=True)  # with `-p no:xdist` nobody calls it
@@ -80,6 +82,17 @@ class Scheduler(LoadFileScheduling):
         super().__init__(config, log)
         self._places: dict[str, int] = {}
         self._with_spark: set[WorkerController] = set()
+
+    def schedule(self) -> None:
+        """Give files to the workers, at the beginning and when a worker replaces one that has crashed.
+
+        A worker begins a test when it knows the next test, or that there is none. At the beginning the base
+        class offers each worker a second file. It does not do so for a worker that replaces another, which
+        would wait for ever with a file of one test.
+        """
+        super().schedule()
+        for node in self.nodes:
+            self._reschedule(node)
 
     def _split_scope(self, nodeid: str) -> str:
         return nodeid.partition("::")[0]

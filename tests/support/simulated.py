@@ -6,14 +6,14 @@ from copartition.simulation import Consumer, Costs, Scenario, Settings, simulate
 ORDERS = (Topic("orders", 12),)
 
 
-def group(count, **each):
+def group(count, **fields):
     """So many consumers, all alike."""
-    return tuple(Consumer(f"c{number}", **each) for number in range(count))
+    return tuple(Consumer(f"c{number}", **fields) for number in range(count))
 
 
-def beating(*beats_ms, **each):
+def beating(*beats_ms, **fields):
     """Consumers whose first heartbeats are at these times."""
-    return tuple(Consumer(f"c{number}", beat_ms=beat_ms, **each) for number, beat_ms in enumerate(beats_ms))
+    return tuple(Consumer(f"c{number}", beat_ms=beat_ms, **fields) for number, beat_ms in enumerate(beats_ms))
 
 
 def run(consumers, *events, assignor, topics=ORDERS, costs=None, seed=0, until_ms=None, **settings):

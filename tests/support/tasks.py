@@ -140,7 +140,10 @@ def streams_application(settings: Json, step: Json) -> StreamsGroup:
                 about["tasks"],
                 stateful=about["stateful"],
                 source_topics=sources,
-                changelog_topics=[sources[each] if isinstance(each, int) else each for each in changelogs],
+                changelog_topics=[
+                    sources[changelog] if isinstance(changelog, int) else changelog
+                    for changelog in changelogs
+                ],
             )
         )
     ends = _offsets(step.get("ends", ()))
@@ -164,9 +167,9 @@ def classic_sticky_difference(life: Json, kafka_version: str = "4.4") -> Differe
 
     def assign(step: Json, group: StreamsGroup) -> ProcessAssignment:
         tasks = [
-            TopicPartition(each["id"], number)
-            for each in sorted(step["subtopologies"], key=lambda each: int(each["id"]))
-            for number in range(each["tasks"] if each["stateful"] else 0)
+            TopicPartition(subtopology["id"], number)
+            for subtopology in sorted(step["subtopologies"], key=lambda about: int(about["id"]))
+            for number in range(subtopology["tasks"] if subtopology["stateful"] else 0)
         ]
         factor, offset = step["ranks"]
         ranks = {task: (factor * place + offset) % len(tasks) for place, task in enumerate(tasks)}

@@ -35,13 +35,13 @@ def item(nodeid, *keywords):
 def test_tests_of_spark_begin_then_other_live_ones_and_each_kind_keeps_its_order():
     items = [item("a"), item("b", "live"), item(f"{SPARK}/c"), item(f"{SPARK}/d", "live"), item("e", "live")]
     pytest_collection_modifyitems(SimpleNamespace(workerinput={}), items)
-    assert [each.nodeid for each in items] == [f"{SPARK}/d", f"{SPARK}/c", "b", "e", "a"]
+    assert [test.nodeid for test in items] == [f"{SPARK}/d", f"{SPARK}/c", "b", "e", "a"]
 
 
 def test_without_workers_the_order_is_pytests_own():
     items = [item("a"), item("b", "live")]
     pytest_collection_modifyitems(SimpleNamespace(), items)
-    assert [each.nodeid for each in items] == ["a", "b"]
+    assert [test.nodeid for test in items] == ["a", "b"]
 
 
 class Node:
@@ -120,6 +120,16 @@ def test_the_worker_that_replaces_one_that_crashed_takes_the_files_of_spark(sche
     scheduler.add_node_collection(replacement, [*OF_SPARK, *TESTS])
     scheduler.schedule()
     assert replacement.sent == [[6, 7, 8]]
+
+
+def test_a_replacement_gets_a_second_file_because_it_does_not_begin_the_last_test_that_it_knows(scheduler):
+    (node,) = begin(scheduler, 1, ["tests/a.py::one", "tests/b.py::one", "tests/c.py::one"])
+    scheduler.remove_node(node)
+    replacement = Node()
+    scheduler.add_node(replacement)
+    scheduler.add_node_collection(replacement, scheduler.collection)
+    scheduler.schedule()
+    assert len(replacement.sent) >= 2
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,12 @@ from tools.matrix import __main__ as matrix
 LEFT_OUT = "left out: 2 tests, arrow_udf came with Spark 4.1"
 
 
+@pytest.fixture(autouse=True)
+def _logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write the logs of runs to the folder of the test."""
+    monkeypatch.setattr(matrix, "LOGS", tmp_path)
+
+
 @pytest.mark.live
 @pytest.mark.parametrize(
     ("counted", "exit_code", "passed"),
@@ -32,10 +38,22 @@ def test_a_run_passes_where_nothing_failed_or_was_skipped(
     python.chmod(0o755)
     result = matrix.run("4.0", "connect", lambda: python, [])
     counts = counted.partition(" in ")[0]
-    verdict = "passed" if passed else "FAILED"
+    verdict, end = ("passed", "") if passed else ("FAILED", f", exit code {exit_code}")
     assert result.passed == passed
-    expected = f"PySpark 4.0 connect: {verdict} in [0-9]+ s, {counts}\n  {LEFT_OUT}"
+    expected = f"PySpark 4.0 connect: {verdict} in [0-9]+ s, {counts}{end}\n  {LEFT_OUT}"
     assert re.fullmatch(expected, result.summary)
+
+
+@pytest.mark.live
+def test_a_run_that_hangs_is_ended_and_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matrix, "LONGEST_S", 1)
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho tests/test_a.py\nexec sleep 600\n")
+    python.chmod(0o755)
+    result = matrix.run("4.0", "connect", lambda: python, [])
+    assert not result.passed
+    assert result.summary.endswith("no tests ran, still running after 1 s, and ended")
+    assert result.output == "tests/test_a.py\n"
 
 
 def test_a_word_that_chooses_nothing_is_refused(

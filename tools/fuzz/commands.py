@@ -108,7 +108,7 @@ def check(case: tuple[list[str], dict[str, bytes]]) -> None:
     for name, content in files.items():
         Path(FOLDER.name, name).write_bytes(content)
     names = {*files, "out"}
-    placed = [_place(each, names) for each in arguments]
+    placed = [_place(argument, names) for argument in arguments]
     result = CliRunner().invoke(copartition, placed)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception

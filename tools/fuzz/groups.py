@@ -54,8 +54,8 @@ def make(rng: Random) -> tuple[str, dict[str, Any]]:
 def check(case: tuple[str, dict[str, Any]]) -> None:
     assignor, made = case
     group = Group(
-        [Topic(**each) for each in made["topics"]],
-        [Member(**_with_claims(each)) for each in made["members"]],
+        [Topic(**topic) for topic in made["topics"]],
+        [Member(**_with_claims(member)) for member in made["members"]],
         generation=made["generation"],
     )
     strategy = get_assignor(assignor)

@@ -35,7 +35,7 @@ def check(case: tuple[list[bytes | None], str, int, str]) -> None:
     column = _column(keys, kind)
     found = partition_batch(column, count, profile=profile)
     alone = [partition_for_key(key, count, profile=profile) for key in keys]
-    assert found.tolist() == [-1 if each is None else each for each in alone]
+    assert found.tolist() == [-1 if partition is None else partition for partition in alone]
     grow(column, count, count + 1, profile=profile)
 
 

@@ -70,7 +70,7 @@ def check_logs(logs: Sequence[bytes]) -> None:
         path.write_bytes(content)
     reading = read_evidence([*map(str, paths)])
     groups = histories(reading)
-    answers = [(each, cures(each, scenario_or_why_not(each, {}, "range", {}))) for each in groups]
+    answers = [(group, cures(group, scenario_or_why_not(group, {}, "range", {}))) for group in groups]
     why_json(answers, reading.unread)
     print_why(answers, reading.unread, Console(file=StringIO(), width=100), full=True)
     for group in groups:

@@ -130,7 +130,7 @@ def _batch(columns: dict[str, list[Any]]) -> pa.RecordBatch:
     }
     headers = columns.get("headers")
     if headers is not None:
-        named = [each and [{"key": key, "value": value} for key, value in each] for each in headers]
+        named = [pairs and [{"key": key, "value": value} for key, value in pairs] for pairs in headers]
         columns = columns | {"headers": named}
     return pa.record_batch({name: pa.array(values, types[name]) for name, values in columns.items()})
 

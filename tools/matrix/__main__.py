@@ -47,6 +47,9 @@ SPARKLESS = ""
 """The mode of runs that need no Spark."""
 FULL = "--full"
 AT_A_TIME = 2
+LONGEST_S = 2700
+"""Seconds after which a run is ended and has failed: the longest takes a third of that on two cores."""
+LOGS = ROOT / "build" / "matrix"
 
 
 class Result(NamedTuple):
@@ -108,14 +111,14 @@ def run(version: str, mode: str, made: Callable[[], Path], options: list[str]) -
     if full:
         env["SPARK_TEST_PYTHON"] = str(command[0])  # Python and Spark as everybody has them
     begin = time.monotonic()
-    done = subprocess.run(
-        command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
+    log = LOGS / f"{version}-{mode or 'sparkless'}.log"
+    end = _end(command, env, log)
+    output = log.read_text(encoding="utf-8", errors="replace")
     # Not just the last line: clients that are still there may have the last word.
-    *_, counts = ["no tests ran", *re.findall(r"^=* ?(\d+ .*) in [\d.]+s", done.stdout, re.MULTILINE)]
-    passed = done.returncode == 0 and "passed" in counts and not re.search("skipped|xfailed", counts)
+    *_, counts = ["no tests ran", *re.findall(r"^=* ?(\d+ .*) in [\d.]+s", output, re.MULTILINE)]
+    passed = end == "exit code 0" and "passed" in counts and not re.search("skipped|xfailed", counts)
     verdict = f"{'passed' if passed else 'FAILED'} in {time.monotonic() - begin:.0f} s"
-    notes = re.findall(r"^(?:left out|second tries): .*", done.stdout, re.MULTILINE)
+    notes = re.findall(r"^(?:left out|second tries): .*", output, re.MULTILINE)
     name = (
         version
         if version in KAFKAS
@@ -123,8 +126,24 @@ def run(version: str, mode: str, made: Callable[[], Path], options: list[str]) -
         if mode == SPARKLESS
         else f"PySpark {version} {mode}"
     )
-    heading = f"{name}: {verdict}, {counts}"
-    return Result(passed, "\n  ".join([heading, *notes]), done.stdout)
+    heading = f"{name}: {verdict}, {counts}" if passed else f"{name}: {verdict}, {counts}, {end}"
+    return Result(passed, "\n  ".join([heading, *notes]), output)
+
+
+def _end(command: list[str | Path], env: dict[str, str], log: Path) -> str:
+    """Run a command until it ends, at most `LONGEST_S`, and say how it ended.
+
+    What the command prints goes to a file, not to a pipe: a JVM that outlives its test would hold the pipe
+    open, and whoever reads the pipe would wait for its end for ever.
+    """
+    with log.open("wb") as out:
+        try:
+            done = subprocess.run(
+                command, cwd=ROOT, env=env, stdout=out, stderr=out, check=False, timeout=LONGEST_S
+            )
+        except subprocess.TimeoutExpired:
+            return f"still running after {LONGEST_S} s, and ended"
+    return f"exit code {done.returncode}"
 
 
 def main() -> int:
@@ -142,6 +161,7 @@ def main() -> int:
         print(f"unknown: {', '.join(unknown)}; choose among {', '.join(choice)}", file=sys.stderr)
         return 2
     chosen = [combination for combination, own in names.items() if own & words or not words]
+    LOGS.mkdir(parents=True, exist_ok=True)
     # One environment is made while tests run in another.
     with ThreadPoolExecutor(1) as maker, ThreadPoolExecutor(AT_A_TIME) as runner:
         python = {version: maker.submit(interpreter, version) for version in dict(chosen)}

@@ -74,14 +74,17 @@ def show(mutation: Mutation, copies: SimpleQueue[Path]) -> str | None:
 
 def check_rows(mutations: list[Mutation], copy: Path) -> None:
     """Every text is there once, stands for another one, and its tests are there."""
-    for each in mutations:
-        times = (copy / each.path).read_text(encoding="utf-8").count(each.old)
+    for mutation in mutations:
+        times = (copy / mutation.path).read_text(encoding="utf-8").count(mutation.old)
         if times != 1:
-            sys.exit(f"{each.path} has {each.old!r} {times} times, not once: mend its row in tools/mutations")
-        missing = [test for test in each.tests.split() if not (copy / test.partition("::")[0]).exists()]
-        if missing or each.old == each.new:
+            sys.exit(
+                f"{mutation.path} has {mutation.old!r} {times} times, not once: "
+                "mend its row in tools/mutations"
+            )
+        missing = [test for test in mutation.tests.split() if not (copy / test.partition("::")[0]).exists()]
+        if missing or mutation.old == mutation.new:
             fault = f"there is no {missing[0]}" if missing else "it changes nothing"
-            sys.exit(f"{each.path}, {each.old!r}: {fault}: mend its row in tools/mutations")
+            sys.exit(f"{mutation.path}, {mutation.old!r}: {fault}: mend its row in tools/mutations")
 
 
 def noticing_tier(mutation: Mutation, copy: Path) -> str | None:

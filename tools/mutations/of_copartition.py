@@ -113,7 +113,7 @@ ROWS = [
         "tests/copartition/deploys/test_scenario.py",
     ),
     (
-        "copartition/simulation/group/consumer_client.py",
+        "copartition/simulation/group/client.py",
         "self._plans.append(self._timers.at(self._world.now_ms, self.join))",
         "self.join()",
         "tests/copartition/simulation/group/test_clients.py",

@@ -96,7 +96,7 @@ class RecordedGroup:
             quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
             loud = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=info", *LOGGED[1:]]
             loud.append("-Dorg.slf4j.simpleLogger.showDateTime=true")
-            return [each for old in command for each in (loud if old == quiet else [old])]
+            return [argument for old in command for argument in (loud if old == quiet else [old])]
         if self.client is LIBRDKAFKA:
             return command
         return [sys.executable, "-c", WITH_LOGGING.replace("MODULE", repr(command[-1]))]
@@ -192,7 +192,7 @@ class _Life:
 
     def close(self) -> None:
         for member in self._running.values():
-            with_started = any(each["event"] == "start" for each in member.output())
+            with_started = any(line["event"] == "start" for line in member.output())
             if with_started and not member.over:
                 member.tell("close")
 

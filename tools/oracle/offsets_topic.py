@@ -65,8 +65,8 @@ def main() -> None:
             topic, group = kafka.create_topic(2), f"golden-{protocol}"
             life(kafka, group, topic, protocol)
             rows = [
-                [each.partition, each.offset, each.at_ms, _text(each.key), _text(each.value)]
-                for each in read_topic(group, settings(kafka))
+                [record.partition, record.offset, record.at_ms, _text(record.key), _text(record.value)]
+                for record in read_topic(group, settings(kafka))
             ]
             document = {"group": group, "topic": topic, "records": rows}
             (GOLDEN / f"{protocol}.json").write_text(json.dumps(document, indent=1) + "\n")

@@ -200,5 +200,5 @@ def python_module(name: str) -> str:
     if not names:
         return f"::: {name}\n    options:\n      heading_level: 1\n      show_root_full_path: true\n"
     home = f"{name}.api" if package and find_spec(f"{name}.api") else name
-    blocks = (f"\n::: {home}.{each}\n    options:\n      heading_level: 2\n" for each in names)
+    blocks = (f"\n::: {home}.{public_name}\n    options:\n      heading_level: 2\n" for public_name in names)
     return f"# {name}\n\n{module.__doc__}\nExamples begin with `from {name} import *`.\n{''.join(blocks)}"

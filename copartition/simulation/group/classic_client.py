@@ -11,19 +11,16 @@ from typing import ClassVar
 
 from numpy.random import Generator
 
-from copartition.simulation.group.client_states import REBALANCING, ClassicClientState, ClientMoves, rows
-from copartition.simulation.group.client_states import ClientEvent as Event
-from copartition.simulation.group.consumer_client import Client
-from copartition.simulation.group.consumer_group import NOTHING, Answer, Error
-from copartition.simulation.group.group_coordinator import GroupCoordinator
+from copartition.simulation.group.client import Client
+from copartition.simulation.group.client_states import ClassicClientState, ClientEvent, ClientMoves, rows
+from copartition.simulation.group.consumer_group import NOTHING, Answer
 from copartition.simulation.group.leader import speaks_eager
 from copartition.simulation.group.memberships import Process
-from copartition.simulation.group.timers import Timers
-from copartition.simulation.group.world import World
 from copartition.simulation.inputs.durations import draw
 from copartition.simulation.outcome.timeline import Phase
 
 _UNJOINED, _PREPARING, _COMPLETING, _STABLE = ClassicClientState
+_MEMBER = (_PREPARING, _COMPLETING, _STABLE)
 
 
 class ClassicClient(Client):
@@ -35,12 +32,6 @@ class ClassicClient(Client):
 
     classic = True
     first_state: ClassVar[Enum] = _UNJOINED
-
-    def __init__(
-        self, world: World, coordinator: GroupCoordinator, timers: Timers, consumer: int, member: int
-    ) -> None:
-        super().__init__(world, coordinator, timers, consumer, member)
-        self._eager = any(speaks_eager(self.configured, world))
 
     def go_on(self, process: Process) -> None:
         """Go on with a process that was a member of a classic group until now.
@@ -62,13 +53,13 @@ class ClassicClient(Client):
             self._plan(self.busy_ms, self._resume)
         elif process.joining:
             asks_ms = now_ms + self._world.network_ms(self.consumer, now_ms) / 2
-            self._timers.at(asks_ms, partial(self._on, Event.REBALANCE))
+            self._timers.at(asks_ms, partial(self._on, ClientEvent.REBALANCE))
 
     def process(self) -> Process:
         """Return what a classic group needs to continue with this process."""
         beats, absence = self._coordinator.beats, self._coordinator.absence_of(self.member)
         assigned = self._coordinator.group.members[self.member].assigned
-        rebalances = self.state in REBALANCING
+        rebalances = self.state in {_PREPARING, _COMPLETING}
         return Process(
             self.consumer,
             self.member,
@@ -88,17 +79,19 @@ class ClassicClient(Client):
         late_ms = float(random.uniform(*self._profile.late_ms))
         return settings.heartbeat_interval_ms + late_ms, settings.session_timeout_ms
 
+    def _notices_ms(self, overdue_ms: float) -> float:
+        """Return the time of the first check after `overdue_ms`; checks have an interval of their own."""
+        return overdue_ms + float(self._world.random.uniform(0, self._profile.poll_check_ms))
+
+    @property
+    def _eager(self) -> bool:
+        """True if one of its strategies is eager, which makes the whole client eager."""
+        return any(speaks_eager(self.configured, self._world))
+
     @property
     def _in_background(self) -> bool:
         """True if it joins again without waiting for its application to poll."""
         return self._profile.in_background(eager=self._eager)
-
-    def _hear_error(self, error: Error) -> None:
-        """Join again if the coordinator asks for it; handle all other errors as `Client` does."""
-        if error is Error.REBALANCE_IN_PROGRESS:
-            self._on(Event.REBALANCE)
-        else:
-            super()._hear_error(error)
 
     def _arrive(self, life: int) -> None:
         """Handle the JoinGroup at the coordinator; `life` is the number of the membership that sent it."""
@@ -106,17 +99,17 @@ class ClassicClient(Client):
 
     def _hear_joined(self, _: Answer) -> None:
         """Handle the answer to JoinGroup, which brings no partitions yet."""
-        self._on(Event.JOINED)
+        self._on(ClientEvent.JOINED)
 
     def _hear_synced(self, answer: Answer) -> None:
         """Handle the answer to SyncGroup; its partitions are None if the client must join once more."""
         if answer.partitions is None:
-            self._on(Event.UNASSIGNED)
+            self._on(ClientEvent.UNASSIGNED)
             return
         self.assigned = answer.partitions
-        self._on(Event.SYNCED if self.assigned == self.owned else Event.ASSIGNED)
+        self._on(ClientEvent.SYNCED if self.assigned == self.owned else ClientEvent.ASSIGNED)
 
-    # The methods that `MOVES` calls.
+    # The methods that only this `MOVES` calls.
 
     def join_when_free(self) -> None:
         """Join again: at once if the client does so in the background, else when its application polls."""
@@ -136,7 +129,7 @@ class ClassicClient(Client):
             done_ms += draw(self._costs.revoke_ms, self._world.random)
             self.owned = self.assigned = NOTHING
             self.stands_ms = now_ms
-        self._done_at(done_ms, Event.DONE)
+        self._done_at(done_ms, ClientEvent.DONE)
 
     def sync(self) -> None:
         """Send SyncGroup; the client's heartbeats start again at this time."""
@@ -157,7 +150,7 @@ class ClassicClient(Client):
     def catch_up(self) -> None:
         """Go on with an assignment that the client had not opened when its process stood still."""
         if self.assigned != self.owned:
-            self._on(Event.ASSIGNED)
+            self._on(ClientEvent.ASSIGNED)
 
     def rejoin(self) -> None:
         """Begin a new membership, which has a new member id.
@@ -169,39 +162,44 @@ class ClassicClient(Client):
         super().rejoin()
 
     MOVES: ClassVar[ClientMoves] = {
-        **rows(Event.FOUND, (_UNJOINED,), _STABLE),
-        **rows(Event.STARTED, (_UNJOINED,), _PREPARING),
-        **rows(Event.REBALANCE, (_STABLE,), _PREPARING, join_when_free),
+        **rows(ClientEvent.FOUND, (_UNJOINED,), _STABLE),
+        **rows(ClientEvent.STARTED, (_UNJOINED,), _PREPARING),
+        **rows(ClientEvent.REBALANCE, (_STABLE,), _PREPARING, join_when_free),
         # The coordinator repeats in its answers to later heartbeats that the group rebalances.
-        **rows(Event.REBALANCE, (_UNJOINED, _PREPARING, _COMPLETING), None),
-        **rows(Event.UNCHANGED, ClassicClientState, None, Client.expect_nothing),
-        **rows(Event.POLLED, (_PREPARING,), None, prepare),
-        **rows(Event.DONE, (_PREPARING,), None, Client.join),
-        **rows(Event.JOINED, (_PREPARING,), _COMPLETING, sync),
-        **rows(Event.SYNCED, (_COMPLETING,), _STABLE, Client.await_partitions, Client.expects_news),
-        **rows(Event.ASSIGNED, (_COMPLETING,), None, Client.await_partitions, open_when_free),
-        **rows(Event.UNASSIGNED, (_COMPLETING,), _PREPARING, join_when_free),
-        **rows(Event.POLLED, (_COMPLETING,), None, Client.call_back),
-        **rows(Event.DONE, (_COMPLETING,), _STABLE, Client.expects_news),
+        **rows(ClientEvent.REBALANCE, (_UNJOINED, _PREPARING, _COMPLETING), None),
+        **rows(ClientEvent.UNCHANGED, ClassicClientState, None, Client.expect_nothing),
+        **rows(ClientEvent.POLLED, (_PREPARING,), None, prepare),
+        **rows(ClientEvent.DONE, (_PREPARING,), None, Client.join),
+        **rows(ClientEvent.JOINED, (_PREPARING,), _COMPLETING, sync),
+        **rows(ClientEvent.SYNCED, (_COMPLETING,), _STABLE, Client.await_partitions, Client.expects_news),
+        **rows(ClientEvent.ASSIGNED, (_COMPLETING,), None, Client.await_partitions, open_when_free),
+        **rows(ClientEvent.UNASSIGNED, (_COMPLETING,), _PREPARING, join_when_free),
+        **rows(ClientEvent.POLLED, (_COMPLETING,), None, Client.call_back),
+        **rows(ClientEvent.DONE, (_COMPLETING,), _STABLE, Client.expects_news),
         # These answers come for a static member that became overdue after it had sent the request. As in
         # Kafka, the client ignores them.
-        **rows(Event.JOINED, (_UNJOINED,), None),
-        **rows(Event.SYNCED, (_UNJOINED,), None),
-        **rows(Event.ASSIGNED, (_UNJOINED,), None),
-        **rows(Event.UNASSIGNED, (_UNJOINED,), None),
+        **rows(ClientEvent.JOINED, (_UNJOINED,), None),
+        **rows(ClientEvent.SYNCED, (_UNJOINED,), None),
+        **rows(ClientEvent.ASSIGNED, (_UNJOINED,), None),
+        **rows(ClientEvent.UNASSIGNED, (_UNJOINED,), None),
         # Only a new join tells the coordinator that the revoked partitions are free.
-        **rows(Event.DONE_REVOKING, (_COMPLETING,), _PREPARING, prepare),
+        **rows(ClientEvent.DONE_REVOKING, (_COMPLETING,), _PREPARING, prepare),
         # The coordinator will ask the client again to join. FROZEN does not come while a request is on its
         # way.
-        **rows(Event.FROZEN, (_PREPARING, _COMPLETING), _STABLE),
-        **rows(Event.WOKEN, (_STABLE,), None, catch_up),
-        **rows(Event.ASSIGNED, (_STABLE,), _COMPLETING, Client.await_poll),
-        **rows(Event.WOKEN, (_PREPARING, _COMPLETING), None),
-        **rows(Event.FORGOTTEN, (_PREPARING, _COMPLETING, _STABLE), _UNJOINED, Client.read_on),
-        **rows(Event.FENCED, ClassicClientState, _UNJOINED, Client.note_fenced, Client.await_poll),
-        **rows(Event.POLLED, (_UNJOINED,), _PREPARING, rejoin),
-        **rows(Event.OVERDUE, ClassicClientState, _UNJOINED, Client.give_up),
-        **rows(Event.RETURNED, (_UNJOINED,), _PREPARING, Client.lose_commit, rejoin),
-        **rows(Event.REFUSED, (_PREPARING, _UNJOINED), _UNJOINED, Client.end),
+        **rows(ClientEvent.FROZEN, (_PREPARING, _COMPLETING), _STABLE),
+        **rows(ClientEvent.WOKEN, (_STABLE,), None, catch_up),
+        **rows(ClientEvent.ASSIGNED, (_STABLE,), _COMPLETING, Client.await_poll),
+        **rows(ClientEvent.WOKEN, (_PREPARING, _COMPLETING), None),
+        **rows(ClientEvent.FORGOTTEN, _MEMBER, _UNJOINED, Client.read_on),
+        **rows(ClientEvent.FENCED, ClassicClientState, _UNJOINED, Client.note_fenced, Client.await_poll),
+        **rows(ClientEvent.POLLED, (_UNJOINED,), _PREPARING, rejoin),
+        # It joins again when the batch is done. A client that is to do so already ignores this, as Kafka's.
+        **rows(ClientEvent.FENCED_BUSY, _MEMBER, _UNJOINED, Client.note_fenced, Client.await_return),
+        **rows(ClientEvent.FENCED_BUSY, (_UNJOINED,), None),
+        **rows(ClientEvent.BUSY, _MEMBER, None, Client.work),
+        **rows(ClientEvent.BUSY, (_UNJOINED,), None, Client.await_return),
+        **rows(ClientEvent.OVERDUE, _MEMBER, _UNJOINED, Client.give_up),
+        **rows(ClientEvent.RETURNED, (_UNJOINED,), _PREPARING, Client.lose_commit, rejoin),
+        **rows(ClientEvent.REFUSED, (_PREPARING, _UNJOINED), _UNJOINED, Client.end),
     }
     """What the client does about each event. A pair of state and event that is missing cannot happen."""

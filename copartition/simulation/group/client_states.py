@@ -1,7 +1,8 @@
 """Name the states of clients, and what happens to clients; the tables that move them stand with the clients.
 
-`Client.MOVES` in `consumer_client` is the table of the consumer protocol (KIP-848), `ClassicClient.MOVES` in
-`classic_client` that of the classic protocol. The states have the names of the Java client of Kafka 4.4.
+`ConsumerClient.MOVES` in `consumer_client` is the table of the consumer protocol (KIP-848),
+`ClassicClient.MOVES` in `classic_client` that of the classic protocol. The states have the names of the Java
+client of Kafka 4.4.
 """
 
 from collections.abc import Callable, Iterable
@@ -74,7 +75,9 @@ class ClientEvent(Enum):
     FROZEN = "its process stands still while it waits for a poll or runs callbacks"
     WOKEN = "its process goes on, and is still a member"
     FORGOTTEN = "its process goes on, and is no member any more"
+    BUSY = "its application works on a slow batch from now on"
     FENCED = "an answer says that it is no member"
+    FENCED_BUSY = "an answer says that it is no member, while its application works on a slow batch"
     REFUSED = "an answer says that it may not join"
     OVERDUE = "its application has not polled for max.poll.interval.ms"
     RETURNED = "its application polls after that, or after it was forgotten"

@@ -1,370 +1,59 @@
-"""Model the clients of a consumer group (KIP-848) that speak its own protocol; see also `classic_client`.
+"""Model the clients of a consumer group (KIP-848) that speak its own protocol.
+
+Read `ConsumerClient.MOVES` at the end of the class first: it says what the client does about each event.
+`client` has what it does as any client does.
 
 Sources: Kafka's ConsumerMembershipManager, ConsumerHeartbeatRequestManager; `benchmarks/rebalances/facts.md`.
-
-A request takes half a round trip to arrive, and its answer the other half. `Client` is the state of the
-process itself. `GroupMember` is what the coordinator knows of it. The two differ while a message is on its
-way.
-
-Read `Client.MOVES` at the end of the class first: it says what the client does about each event.
 """
 
-import math
-from collections.abc import Callable, Collection
 from enum import Enum
-from functools import partial
 from typing import ClassVar
 
 from numpy.random import Generator
 
-from copartition.simulation.group.client_states import ClientEvent as Event
-from copartition.simulation.group.client_states import ClientMoves, ConsumerClientState, rows
-from copartition.simulation.group.clients import PROFILES, draw_batches
-from copartition.simulation.group.consumer_group import NOTHING, Answer, Error
-from copartition.simulation.group.group_coordinator import GroupCoordinator
-from copartition.simulation.group.timers import DONE, Timer, Timers
-from copartition.simulation.group.world import World
-from copartition.simulation.inputs.durations import draw
-from copartition.simulation.inputs.events import REFUSED
-from copartition.simulation.ledger import rows_of
-from copartition.simulation.outcome.timeline import Phase
+from copartition.simulation.group.client import Client
+from copartition.simulation.group.client_states import ClientEvent, ClientMoves, ConsumerClientState, rows
+from copartition.simulation.group.consumer_group import NOTHING
 
 _UNSUBSCRIBED, _JOINING, _RECONCILING, _ACKNOWLEDGING, _STABLE, _FENCED, _STALE, _FATAL = ConsumerClientState
 _MEMBER = (_JOINING, _RECONCILING, _STABLE)
 
 
-class Client:
-    """One process that speaks the consumer protocol, from its start to its end.
+class ConsumerClient(Client):
+    """A process that speaks the consumer protocol; see `Client`.
 
-    Partitions are flat indexes, times are milliseconds. `owned` are the partitions whose records the
-    application gets; `assigned` are the ones that the coordinator sent last. The application's next poll
-    turns the first into the second, one assignment at a time. What happens to the client is an event of
-    `MOVES`, the table at the end of this class; it is the only place that changes `state`.
-
-    `_poll` and `_callbacks` are the timers that bring POLLED and DONE, and `_beat` is the only heartbeat that
-    is simulated. Everything else that the process will do by itself is in `_plans`, to be cancelled or
-    postponed together. Requests and answers on their way are in none of them.
-
-    `_life` counts the memberships: an answer to a request of an earlier membership is dropped.
+    The coordinator sends it an assignment in the answer to any heartbeat. The application's next poll turns
+    what the client has into that, and the client reports it in a heartbeat, one assignment at a time.
     """
 
-    classic: ClassVar[bool] = False  # whether the client speaks the classic protocol
-    first_state: ClassVar[Enum] = _UNSUBSCRIBED  # the state of a process that has not started
-
-    def __init__(
-        self,
-        world: World,
-        coordinator: GroupCoordinator,
-        timers: Timers,
-        consumer: int,
-        member: int,
-    ) -> None:
-        self.consumer = consumer  # the consumer's number
-        self.configured = world.memberships.consumers[member]
-        self.member = member  # the number of its membership
-        self._profile = PROFILES[self.configured.client]
-        self._settings = world.scenario.settings
-        self.every_ms, self.session_ms = self._intervals(world.random)
-        self.state = self.first_state
-        # The partitions that it has, and those that the coordinator has assigned to it.
-        self.owned = self.assigned = NOTHING
-        # The time since which the client waits for its first partitions; None: it does not wait.
-        self.stands_ms: float | None = None
-        # The application does not poll before `busy_ms`, the process stands still until `wakes_ms`, and the
-        # join arrives at `joins_ms`. Each of these times may be past.
-        self.busy_ms = self.wakes_ms = self.joins_ms = -math.inf
-        self.gone = False  # whether the process has ended
-        self._life = 0  # the number of its earlier memberships
-        self._world = world
-        self._coordinator = coordinator
-        self._timers = timers
-        self._costs = world.scenario.costs
-        # The time since which the process stands still, or stood still last; infinite: it never did.
-        self._slept_ms = math.inf
-        self._beat = DONE  # a heartbeat that is simulated
-        self._plans: list[Timer] = []  # timers of what the process will do by itself
-        self._poll = DONE  # the poll that the client waits for
-        self._callbacks = DONE  # the end of the callbacks that run
-        # `_had` is kept apart from `owned`: the process goes on with these partitions, while for the group
-        # the client has none.
-        self._had = rows_of(NOTHING)  # the partitions it had when the coordinator dropped it
+    first_state: ClassVar[Enum] = _UNSUBSCRIBED
 
     def _intervals(self, random: Generator) -> tuple[float, float]:
-        """Return this member's heartbeat interval with its lateness, and its session, in milliseconds."""
+        """Return the milliseconds of a member's heartbeat interval and session; the coordinator sets both."""
         late_ms = self._profile.consumer_late_ms
         # Before a client is made, the engine refuses one that does not speak the protocol.
         assert late_ms is not None
         interval_ms = self._settings.group_consumer_heartbeat_interval_ms
         return interval_ms + float(random.uniform(*late_ms)), self._settings.group_consumer_session_timeout_ms
 
-    def start(self, now_ms: float) -> None:
-        """Find the coordinator and join; a dynamic member of the classic protocol joins twice (KIP-394).
+    def _notices_ms(self, overdue_ms: float) -> float:
+        """Return the time of the first heartbeat after `overdue_ms`, with which the client leaves.
 
-        It reaches the coordinator after three times half a round trip: FindCoordinator, its answer, and the
-        join. A second join takes one more round trip. The client's pause counts from `now_ms` until it learns
-        of its first partitions, or that there are none for it.
+        A client that only falls silent does so at once.
         """
-        self.stands_ms = now_ms
-        rounds = 2.5 if self.classic and not self.configured.static else 1.5
-        self.joins_ms = now_ms + rounds * self._world.network_ms(self.consumer, now_ms)
-        self._on(Event.STARTED)
-        self._plan(self.joins_ms, partial(self._arrive, self._life))
-
-    def begin_as_member(self, partitions: frozenset[int]) -> None:
-        """Let the client be a member with these partitions already.
-
-        This is so at time 0, or after another kind of group has handed it over.
-        """
-        self.owned = self.assigned = partitions
-        self._on(Event.FOUND)
-
-    def stop(self, now_ms: float, *, cleanly: bool) -> None:
-        """End the process; if it closes cleanly, it tells the coordinator once its callbacks are done.
-
-        A process that is no longer a member only ends. Its requests that are on their way are dropped when
-        they arrive, except the one that says that it leaves.
-        """
-        coordinator, ledger = self._coordinator, self._world.ledger
-        self.gone = True
-        self._count_pause()
-        self._forget_plans()
-        ledger.end_process(self.consumer, now_ms)
-        if not self._is_member or not coordinator.beats.speaks(self.member):
-            return  # the client is no longer a member, or its session is running out already
-        name = self.configured.name
-        announced = cleanly and now_ms >= coordinator.down_ms
-        tells = announced and self.configured.leaves(classic=self.classic)
-        text = f"{name} left" if tells else f"session of {name} timed out"
-        cause = ledger.cause(text)
-        # The heartbeat that says that it leaves comes after the final commit and, if it has partitions, the
-        # revoke callback.
-        says_ms = now_ms + self._world.network_ms(self.consumer, now_ms) / 2
-        if self.owned and announced:
-            says_ms += draw(self._costs.revoke_ms, self._world.random)
-        self._release(
-            self.owned | self.assigned, Phase.PAUSED if tells else Phase.UNNOTICED, cause, commits=announced
-        )
-        if tells:
-            coordinator.beats.silence(self.member)
-            self._timers.soon(says_ms, now_ms, lambda: coordinator.leave(self.member, text, cause))
-            return
-        coordinator.fall_silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
-        # A static member keeps its session after this. The coordinator only learns that another process may
-        # take its place.
-        if announced and not self.classic:
-            self._timers.soon(says_ms, now_ms, lambda: coordinator.leave_for_a_while(self.member))
-
-    def slow(self, now_ms: float, until_ms: float) -> None:
-        """Keep the application at work on one batch until `until_ms`.
-
-        Heartbeats go on, so the coordinator notices nothing unless the client leaves. A second slow batch
-        replaces what was planned for the end of the first.
-        """
-        ledger = self._world.ledger
-        if not self._is_member or self._asleep:
-            return
-        self._forget()
-        cause = ledger.cause(f"{self.configured.name} was busy")
-        ledger.halt_member(self.member, now_ms, Phase.UNNOTICED, cause, committed=None)
-        self.busy_ms = until_ms
-        if not self._leaves_when_overdue(now_ms, until_ms):
-            self._plan(until_ms, self._resume)
-        # A poll that the client waits for is later now. Callbacks that have begun are not interrupted.
-        if not self._poll.is_done:
-            self._poll.cancel()
-            self._poll_at(until_ms)
-
-    def stall(self, now_ms: float, until_ms: float) -> None:
-        """Stop the process until `until_ms`.
-
-        A process that is not a member yet, or is silent already, only acts later. Otherwise its
-        session runs from its last heartbeat, as after a crash.
-        """
-        coordinator, ledger = self._coordinator, self._world.ledger
-        if self._asleep:
-            return
-        self._slept_ms, self.wakes_ms = now_ms, until_ms
-        if not self._is_member or not coordinator.beats.speaks(self.member):
-            self._postpone_plans(until_ms)
-            return
-        if not (self._poll.is_done and self._callbacks.is_done):
-            self._on(Event.FROZEN)
-        self._forget_plans()
-        cause = ledger.cause(f"session of {self.configured.name} timed out")
-        self._release(self.owned | self.assigned, Phase.UNNOTICED, cause, commits=None)
-        coordinator.fall_silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
-        self._plan(until_ms, self._wake)
-
-    def on_expelled(self) -> None:
-        """Drop all partitions, since the coordinator has dropped the member; the process does not know yet.
-
-        If its application is busy, it goes on with records of partitions that other members may read by now.
-        """
-        # The client learns that it was dropped with its next request, in `lose_commit` or `_hear_error`.
-        self._had = rows_of(self.owned)
-        self.owned = self.assigned = NOTHING
-        if self.busy_ms > self._world.now_ms and not self.gone:
-            self._world.ledger.zombie(self._had, self.member, self._world.now_ms, self.busy_ms, reads=False)
-
-    def expects_news(self) -> None:
-        """Simulate the next heartbeat, because its answer may bring news to the client.
-
-        Heartbeats without news are not simulated.
-        """
-        coordinator = self._coordinator
-        if self._beat.is_done and coordinator.beats.speaks(self.member):
-            beats_ms = coordinator.beats.next_ms(self.member, self._world.now_ms)
-            self._beat = self._timers.at(beats_ms, self.beat)
-
-    def beat(self) -> None:
-        """Send a heartbeat that reports no partitions.
-
-        It replaces a planned heartbeat. Its answer brings everything that the coordinator has for the member
-        by then.
-        """
-        self._beat.cancel()
-        self._send(lambda: self._coordinator.heartbeat(self, None), self._hear)
-
-    # Requests and their answers.
-
-    def join(self) -> None:
-        """Send the first heartbeat of a membership, which is its join."""
-        now_ms = self._world.now_ms
-        self.joins_ms = now_ms + self._world.network_ms(self.consumer, now_ms) / 2
-        self._later(self.joins_ms, partial(self._arrive, self._life))
+        leaves = self._profile.leaves_when_late
+        return self._coordinator.beats.next_ms(self.member, overdue_ms) if leaves else overdue_ms
 
     def _arrive(self, life: int) -> None:
-        """Handle the join at the coordinator; `life` is the number of the membership that sent it."""
+        """Handle the client's first heartbeat, whose answer brings an assignment like that to any other."""
         self._ask(lambda: self._coordinator.join(self, NOTHING), self._hear, life)
 
-    def _send(self, request: Callable[[], Answer | Error], hear: Callable[[Answer], None]) -> None:
-        """Send a request, which arrives half a round trip later.
-
-        The request arrives even if the process stands still or ends meanwhile; `_ask` then looks at that.
-        """
-        life = self._life
-        now_ms = self._world.now_ms
-        arrives_ms = now_ms + self._world.network_ms(self.consumer, now_ms) / 2
-        self._later(arrives_ms, lambda: self._ask(request, hear, life))
-
-    def _ask(self, request: Callable[[], Answer | Error], hear: Callable[[Answer], None], life: int) -> None:
-        """Hand a request that has arrived to the coordinator, and plan the arrival of its answer.
-
-        Args:
-            request: the coordinator's work; it is called when the coordinator is neither down nor busy.
-            hear: called with the answer, unless a new membership has begun meanwhile.
-            life: the number of the membership that sent the request.
-        """
-
-        def answer() -> None:
-            if self.gone or life != self._life:
-                return
-            # The coordinator decides now. If this request calls the assignor, the answer comes only when the
-            # assignor is done.
-            reply = request()
-            answered_ms = max(self._world.now_ms, self._coordinator.busy_ms)
-            heard_ms = answered_ms + self._world.network_ms(self.consumer, answered_ms) / 2
-            self._later(heard_ms, lambda: self._receive(reply, life, hear))
-
-        self._coordinator.take(answer)
-
-    def _receive(self, answer: Answer | Error, life: int, hear: Callable[[Answer], None]) -> None:
-        """Receive an answer; a process that stands still receives it when it wakes up.
-
-        An answer to an earlier membership is dropped, since its epoch and partitions belong to that
-        membership.
-        """
-        if self.gone or life != self._life:
-            return
-        if self._asleep:
-            self._timers.at(self.wakes_ms, lambda: self._receive(answer, life, hear))
-        elif isinstance(answer, Error):
-            self._hear_error(answer)
-        # Otherwise the client was dropped after its request, and a later answer will say so.
-        elif self._is_member:
-            hear(answer)
-
-    def _hear(self, answer: Answer) -> None:
-        """Store the assignment of an answer.
-
-        `answer.partitions` is None if nothing has changed. An answer that repeats the present assignment
-        brings nothing new either.
-        """
-        if answer.partitions is None or answer.partitions == self.assigned:
-            self._on(Event.UNCHANGED)
-        else:
-            self.assigned = answer.partitions
-            self._on(Event.ASSIGNED)
-
-    def _hear_error(self, error: Error) -> None:
-        """Handle an error: the client may never join, or is no member any more.
-
-        While its application is busy, it does not hear of the second: the late poll shows it.
-        """
-        if error in (Error.UNRELEASED_INSTANCE_ID, Error.INCONSISTENT_GROUP_PROTOCOL):
-            self._on(Event.REFUSED)
-            self._world.refuse(self.consumer, error.name)
-        elif self.busy_ms <= self._world.now_ms:
-            self._on(Event.FENCED)
-
-    def _on(self, event: Event) -> None:
-        """Go to the state that the table gives for an event, and do what the table says.
-
-        An action may bring the next event at once, for example if the application polls now. Once that has
-        led to another state, the rest of the row is out of date and is left out.
-        """
-        to, actions = self.MOVES[self.state, event]
-        self.state = to
-        for action in actions:
-            if self.state is to:
-                action(self)
-
-    # The methods that `MOVES` calls.
-
-    def await_partitions(self) -> None:
-        """Record that the partitions of a new assignment now wait only for this client.
-
-        From here on their pause counts as handover and no longer as waiting at the barrier. They keep their
-        causes.
-        """
-        self._world.ledger.settle(self.assigned - self.owned, self._world.now_ms, Phase.HANDOVER, None)
-        if self.assigned or self._coordinator.has_nothing_for(self.member):
-            self._count_pause()
-
-    def expect_nothing(self) -> None:
-        """End the client's pause if it is to have no partitions."""
-        if self._coordinator.has_nothing_for(self.member):
-            self._count_pause()
-
-    def await_poll(self) -> None:
-        """Wait for the application's next poll, unless the client waits for one or runs callbacks already."""
-        if self._poll.is_done and self._callbacks.is_done:
-            self._poll_next()
-
-    def call_back(self) -> None:
-        """Let the application, which polls, give up the partitions it lost, and open the ones it got.
-
-        The times follow one another: the revoke callback, the assign callback, the first fetch. DONE does not
-        wait for the fetch. Partitions that it loses stop at once, since its `poll` is inside the callback.
-        """
-        now_ms, costs, random = self._world.now_ms, self._costs, self._world.random
-        done_ms = now_ms
-        lost, won = self.owned - self.assigned, self.assigned - self.owned
-        if lost:
-            self._release(lost, Phase.PAUSED, self._coordinator.epochs.cause, commits=True)
-            done_ms += draw(costs.revoke_ms, random)
-        if won:
-            done_ms += draw(costs.assign_ms, random)
-            begins_ms = done_ms + draw(costs.first_fetch_ms, random)
-            starts_ms = begins_ms if begins_ms > now_ms else None
-            self._world.ledger.open(won, self.member, now_ms, starts_ms)
-        self.owned = self.assigned
-        self._done_at(done_ms, Event.DONE_REVOKING if lost else Event.DONE)
+    # The methods that only this `MOVES` calls.
 
     def acknowledge(self) -> None:
         """Report what the client has now; another assignment that has come meanwhile is next."""
         reached = self.assigned == self.owned
-        self._on(Event.SENT if reached else Event.SENT_EARLIER)
+        self._on(ClientEvent.SENT if reached else ClientEvent.SENT_EARLIER)
 
     def report(self) -> None:
         """Tell the coordinator in a heartbeat which partitions the client has.
@@ -377,272 +66,38 @@ class Client:
         owned = self.owned
         self._send(lambda: self._coordinator.heartbeat(self, owned), self._hear)
 
-    def note_fenced(self) -> None:
-        """Write to the log that the client knows it is no member, and drop what it was about to do."""
-        self._world.note("fenced", self.configured.name)
-        self._forget_assignment()
-
-    def end(self) -> None:
-        """End the process, which the coordinator does not let join."""
-        self.gone = True
-        self._count_pause()
-
-    def rejoin(self) -> None:
-        """Begin a new membership without partitions, because the client has learned that it was dropped."""
-        self._forget_plans()
-        # From here on, answers to requests of the earlier membership are dropped.
-        self._life += 1
-        self.owned = self.assigned = NOTHING
-        self.stands_ms = self._world.now_ms
-        # This is a timer, so that an event that waits for the refused commit can end the process before it
-        # joins.
-        self._plans.append(self._timers.at(self._world.now_ms, self.join))
-
-    def _polls_ms(self) -> float:
-        """Return the time of the application's next poll, which is when its present batch is done.
-
-        That is now if it has no partitions.
-        """
-        now_ms = self._world.now_ms
-        if self.busy_ms > now_ms:
-            return self.busy_ms
-        if not self._costs.poll_ms or not self.owned:
-            return now_ms  # without partitions there is no batch to work on
-        whole_ms, left_ms = (
-            float(batch[0]) for batch in draw_batches(self._costs.poll_ms, self._world.random, 1)
-        )
-        # Such a batch makes the client leave, perhaps before this poll. The batch began `whole_ms - left_ms`
-        # ago.
-        if whole_ms > self._settings.max_poll_interval_ms:
-            self._leaves_when_overdue(now_ms + left_ms - whole_ms, now_ms + left_ms)
-        return now_ms + left_ms
-
-    # What happens to its process.
-
-    def _resume(self) -> None:
-        """Go on reading, because the application polls again in time."""
-        if self._is_member:
-            self._world.ledger.read(rows_of(self.owned), self._world.now_ms)
-
-    def _wake(self) -> None:
-        """Go on after standing still as if nothing had happened.
-
-        If the client is still a member, the cause of its pause becomes a stall.
-        """
-        now_ms, world, coordinator = self._world.now_ms, self._world, self._coordinator
-        self.busy_ms = -math.inf
-        if not self._is_member:
-            self._on(Event.FORGOTTEN)
-            return
-        absence = coordinator.speaks(self.member)
-        if absence is not None:
-            world.ledger.causes[absence] = f"{self.configured.name} stalled"
-        # A heartbeat became due while the process stood still, so it sends one at once.
-        if coordinator.beats.next_ms(self.member, self._slept_ms) <= now_ms:
-            coordinator.beats.restart(self.member, now_ms)
-            self.beat()
-        else:
-            self.expects_news()
-        world.ledger.read(rows_of(self.owned), now_ms)
-        self._on(Event.WOKEN)
-
-    def read_on(self) -> None:
-        """Go on reading as a second reader, because the client does not know that its session has ended.
-
-        It reads until an answer says so, or until its batch is done, whichever is later.
-        """
-        now_ms, world = self._world.now_ms, self._world
-        hears_ms = max(self._polls_ms(), now_ms + world.network_ms(self.consumer, now_ms))
-        world.ledger.zombie(self._had, self.member, now_ms, hears_ms, reads=True)
-        self._plan(hears_ms, partial(self._on, Event.RETURNED))
-
-    def _leaves_when_overdue(self, polled_ms: float, polls_ms: float) -> bool:
-        """Plan that the client leaves if its application polls too late; return whether that will happen.
-
-        Args:
-            polled_ms: the time of the application's last poll.
-            polls_ms: the time of its next one.
-        """
-        overdue_ms = polled_ms + self._settings.max_poll_interval_ms
-        # A client of the classic protocol checks at intervals of its own. A client of the consumer protocol
-        # leaves at its first heartbeat after `max.poll.interval.ms`.
-        if self.classic:
-            overdue_ms += float(self._world.random.uniform(0, self._profile.poll_check_ms))
-        elif self._profile.leaves_when_late:
-            overdue_ms = self._coordinator.beats.next_ms(self.member, overdue_ms)
-        if overdue_ms >= polls_ms:
-            return False
-        # The length of the batch has been drawn and is known now, so it is not drawn again for this poll.
-        self.busy_ms = polls_ms
-        self._plan(max(overdue_ms, self._world.now_ms), partial(self._on, Event.OVERDUE))
-        return True
-
-    def give_up(self) -> None:
-        """Let the client leave or fall silent; its application goes on with its batch unaware."""
-        now_ms, coordinator, ledger = self._world.now_ms, self._coordinator, self._world.ledger
-        name = self.configured.name
-        self._forget_assignment()  # the client joins anew when its application polls
-        self._plan(self.busy_ms, partial(self._on, Event.RETURNED))
-        self._had = rows_of(self.owned)
-        if not self._is_member:
-            return
-        self._world.note("left", name, reason="max.poll.interval.ms")
-        tells = (self.classic or self._profile.leaves_when_late) and now_ms >= coordinator.down_ms
-        if tells and not self.configured.static:
-            text = f"{name} did not poll in time"
-            cause = ledger.cause(text)
-            self._release(self.owned | self.assigned, Phase.PAUSED, cause, commits=False)
-            self.on_expelled()
-            coordinator.leave(self.member, text, cause)
-            return
-        cause = ledger.cause(f"session of {name} timed out")
-        self._release(self.owned | self.assigned, Phase.UNNOTICED, cause, commits=False)
-        coordinator.fall_silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
-        if tells and not self.classic:
-            coordinator.leave_for_a_while(self.member)
-            # The coordinator keeps the static member's assigned partitions. All others that the process holds
-            # are free for other members, though the process still works on them.
-            kept = coordinator.group.members[self.member].assigned
-            lost = rows_of(self.owned - kept)
-            ledger.zombie(lost, self.member, now_ms, self.busy_ms, reads=False)
-            self.owned &= kept
-
-    def lose_commit(self) -> None:
-        """Have the commit of the late batch refused.
-
-        The coordinator may not have dropped the member yet. A member that fell silent tells it now, before it
-        joins again.
-        """
-        name = self.configured.name
-        if len(self._had):
-            self._world.note(REFUSED, name, error=Error.UNKNOWN_MEMBER_ID.name)
-        if self._is_member and self.configured.static:
-            self._coordinator.leave_for_a_while(self.member)
-        elif self._is_member:
-            text = f"{name} did not poll in time"
-            self._coordinator.leave(self.member, text, self._world.ledger.cause(text))
-
-    # Helpers.
-
-    @property
-    def leaving(self) -> bool:
-        """True if the process has closed and sent its leave, which has not arrived at the coordinator yet."""
-        return self.gone and self._coordinator.absence_of(self.member) is None
-
-    @property
-    def _is_member(self) -> bool:
-        """True if this membership is in the coordinator's group."""
-        return self.member in self._coordinator.group.members
-
-    @property
-    def _asleep(self) -> bool:
-        """True if the process stands still now."""
-        return self._slept_ms <= self._world.now_ms < self.wakes_ms
-
-    def _release(
-        self, partitions: Collection[int], phase: Phase, cause: int, *, commits: bool | None
-    ) -> None:
-        """Stop reading these partitions; `commits` is as `committed` of `Ledger.halt`."""
-        self._world.ledger.halt(partitions, self._world.now_ms, phase, cause, committed=commits)
-
-    def _count_pause(self) -> None:
-        """Add to the run's sum, once, the time for which this client waited for its first partitions.
-
-        `stands_ms` is set when the client starts or rejoins, and reset to None here, so each wait is counted
-        once.
-        """
-        if self.stands_ms is not None:
-            self._world.member_pause_ms += self._world.now_ms - self.stands_ms
-            self.stands_ms = None
-
-    def _later(self, at_ms: float, action: Callable[[], None]) -> None:
-        """Do this at `at_ms`, or at once if that time is past, even if the process has ended by then.
-
-        This is for requests and answers: a message on the network arrives, whatever happens to its sender.
-        """
-        self._timers.soon(at_ms, self._world.now_ms, action)
-
-    def _poll_next(self) -> None:
-        """Let the application poll when its present batch is done.
-
-        That may turn out to be too late: then the client has left already, and does not wait for this poll.
-        """
-        state, polls_ms = self.state, self._polls_ms()
-        if self.state is state:
-            self._poll_at(polls_ms)
-
-    def _poll_at(self, at_ms: float) -> None:
-        """Let the application poll at `at_ms`; at once if that time is past."""
-        if at_ms <= self._world.now_ms:
-            self._on(Event.POLLED)
-        else:
-            self._poll = self._timers.at(at_ms, partial(self._on, Event.POLLED))
-
-    def _done_at(self, at_ms: float, event: Event) -> None:
-        """Let callbacks end at `at_ms` with this event; at once if that time is past."""
-        if at_ms <= self._world.now_ms:
-            self._on(event)
-        else:
-            self._callbacks = self._timers.at(at_ms, partial(self._on, event))
-
-    def _plan(self, at_ms: float, action: Callable[[], None]) -> None:
-        """Let the process do this at `at_ms`, unless it ends before; at once if that time is past."""
-        self._plans.append(self._timers.soon(at_ms, self._world.now_ms, action))
-
-    def _postpone_plans(self, until_ms: float) -> None:
-        """Let the process do nothing before `until_ms`; what it planned for earlier happens at that time.
-
-        A plan for a later time keeps it. Timers that are done or cancelled are dropped from the list.
-        """
-        plans, self._plans = self._plans, []
-        for timer in plans:
-            if timer.action is not None:
-                self._plan(max(timer.at_ms, until_ms), timer.action)
-                timer.cancel()
-
-    def _forget_plans(self) -> None:
-        """Cancel everything that the process would do by itself."""
-        self._beat.cancel()
-        self._forget_assignment()
-        self._forget()
-
-    def _forget_assignment(self) -> None:
-        """Wait for no poll any more; callbacks under way end without effect."""
-        self._poll.cancel()
-        self._callbacks.cancel()
-
-    def _forget(self) -> None:
-        """Cancel everything planned except the heartbeat, the poll and the callbacks."""
-        for timer in self._plans:
-            timer.cancel()
-        self._plans.clear()
-
     MOVES: ClassVar[ClientMoves] = {
-        **rows(Event.FOUND, (_UNSUBSCRIBED,), _STABLE),
-        **rows(Event.STARTED, (_UNSUBSCRIBED,), _JOINING),
-        **rows(Event.ASSIGNED, (_JOINING, _STABLE), _RECONCILING, await_partitions, await_poll),
+        **rows(ClientEvent.FOUND, (_UNSUBSCRIBED,), _STABLE),
+        **rows(ClientEvent.STARTED, (_UNSUBSCRIBED,), _JOINING),
+        **rows(ClientEvent.ASSIGNED, (_JOINING,), _RECONCILING, Client.await_partitions, Client.await_poll),
+        **rows(ClientEvent.ASSIGNED, (_STABLE,), _RECONCILING, Client.await_partitions, Client.await_poll),
         # Only one assignment is worked on at a time. Another assignment that comes meanwhile waits in
         # `assigned`, and replaces one that waited there before.
-        **rows(Event.ASSIGNED, (_RECONCILING, _STALE), None, await_partitions),
-        **rows(Event.UNCHANGED, (_JOINING,), _STABLE, expect_nothing),
-        **rows(Event.UNCHANGED, (_RECONCILING, _STABLE, _STALE), None, expect_nothing),
-        **rows(Event.POLLED, (_RECONCILING,), None, call_back),
-        **rows(Event.DONE, (_RECONCILING,), _ACKNOWLEDGING, acknowledge),
-        **rows(Event.DONE_REVOKING, (_RECONCILING,), _ACKNOWLEDGING, acknowledge),
+        **rows(ClientEvent.ASSIGNED, (_RECONCILING, _STALE), None, Client.await_partitions),
+        **rows(ClientEvent.UNCHANGED, (_JOINING,), _STABLE, Client.expect_nothing),
+        **rows(ClientEvent.UNCHANGED, (_RECONCILING, _STABLE, _STALE), None, Client.expect_nothing),
+        **rows(ClientEvent.POLLED, (_RECONCILING,), None, Client.call_back),
+        **rows(ClientEvent.DONE, (_RECONCILING,), _ACKNOWLEDGING, acknowledge),
+        **rows(ClientEvent.DONE_REVOKING, (_RECONCILING,), _ACKNOWLEDGING, acknowledge),
         # The state changes as the heartbeat is made, before it is sent, as in Kafka.
-        **rows(Event.SENT, (_ACKNOWLEDGING,), _STABLE, report),
-        **rows(Event.SENT_EARLIER, (_ACKNOWLEDGING,), _RECONCILING, report, await_poll),
+        **rows(ClientEvent.SENT, (_ACKNOWLEDGING,), _STABLE, report),
+        **rows(ClientEvent.SENT_EARLIER, (_ACKNOWLEDGING,), _RECONCILING, report, Client.await_poll),
         # What the process would have done is cancelled. The client waits for a new poll when its process goes
         # on.
-        **rows(Event.FROZEN, (_RECONCILING,), None),
-        **rows(Event.WOKEN, (_RECONCILING,), None, await_poll),
-        **rows(Event.WOKEN, (_JOINING, _STABLE), None),
-        **rows(Event.FORGOTTEN, _MEMBER, _FENCED, read_on),
-        **rows(Event.FENCED, (*_MEMBER, _FENCED), _FENCED, note_fenced, await_poll),
-        **rows(Event.FENCED, (_STALE,), None),  # its application polls at this very time
-        **rows(Event.POLLED, (_FENCED,), _JOINING, rejoin),
-        **rows(Event.OVERDUE, (*_MEMBER, _STALE), _STALE, give_up),
-        **rows(Event.RETURNED, (_FENCED, _STALE), _JOINING, lose_commit, rejoin),
-        **rows(Event.REFUSED, (_JOINING,), _FATAL, end),
+        **rows(ClientEvent.FROZEN, (_RECONCILING,), None),
+        **rows(ClientEvent.WOKEN, (_RECONCILING,), None, Client.await_poll),
+        **rows(ClientEvent.WOKEN, (_JOINING, _STABLE), None),
+        **rows(ClientEvent.FORGOTTEN, _MEMBER, _FENCED, Client.read_on),
+        **rows(ClientEvent.FENCED, (*_MEMBER, _FENCED), _FENCED, Client.note_fenced, Client.await_poll),
+        **rows(ClientEvent.FENCED, (_STALE,), None),  # its application polls at this very time
+        # It joins again when the batch is done. A client that is to do so already ignores this, as Kafka's.
+        **rows(ClientEvent.FENCED_BUSY, _MEMBER, _FENCED, Client.note_fenced, Client.await_return),
+        **rows(ClientEvent.FENCED_BUSY, (_FENCED, _STALE), None),
+        **rows(ClientEvent.POLLED, (_FENCED,), _JOINING, Client.rejoin),
+        **rows(ClientEvent.BUSY, _MEMBER, None, Client.work),
+        **rows(ClientEvent.BUSY, (_STALE,), None, Client.await_return),
+        **rows(ClientEvent.OVERDUE, _MEMBER, _STALE, Client.give_up),
+        **rows(ClientEvent.RETURNED, (_FENCED, _STALE), _JOINING, Client.lose_commit, Client.rejoin),
+        **rows(ClientEvent.REFUSED, (_JOINING,), _FATAL, Client.end),
     }
     """What the client does about each event. A pair of state and event that is missing cannot happen."""

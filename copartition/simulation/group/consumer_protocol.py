@@ -3,16 +3,18 @@
 A heartbeat is simulated only if it may bring news to a member or moves the group. All others only show that a
 member is alive. The modules `consumer_group` and `consumer_client` name the sources.
 
-This module starts and stops processes; `consumer_client` has each process, `group_coordinator` its requests
-and timers, `consumer_group` the state that Kafka's coordinator keeps, and `targets` the assignor's answers.
+This module starts and stops processes; `client` has each process, `consumer_client` and `classic_client` what
+differs by its protocol, `group_coordinator` its requests and timers, `consumer_group` the state that Kafka's
+coordinator keeps, and `targets` the assignor's answers.
 """
 
 from collections.abc import Callable
 from functools import partial
 
 from copartition.simulation.group.classic_client import ClassicClient
+from copartition.simulation.group.client import Client
 from copartition.simulation.group.clients import PROFILES
-from copartition.simulation.group.consumer_client import Client
+from copartition.simulation.group.consumer_client import ConsumerClient
 from copartition.simulation.group.consumer_group import Error
 from copartition.simulation.group.group_coordinator import GroupCoordinator
 from copartition.simulation.group.leader import Decisions, require_shared_strategy, speaks_consumer_protocol
@@ -182,7 +184,7 @@ class ConsumerProtocol:
 
     def _client(self, consumer: int, member: int, *, classic: bool) -> Client:
         """Return a client, with the protocol that the consumer speaks."""
-        kind = ClassicClient if classic else Client
+        kind = ClassicClient if classic else ConsumerClient
         return kind(self._world, self._coordinator, self._timers, consumer, member)
 
 

@@ -29,7 +29,7 @@ class ProducerByHand:
         _, groups = seg.coordinator(servers, seg.GROUP, self.group)
         places = (address, groups, seg.leader(servers, topic)[1])
         self._transactions, self._groups, self._leader = (
-            stack.enter_context(connect(each)) for each in places
+            stack.enter_context(connect(place)) for place in places
         )
         self._who: dict[str, Any] = {"transactional_id": self.id}
         self._sequence = 0

@@ -84,7 +84,7 @@ class Reader(Thread):
 
     def _remember(self, what: str) -> Callable[[Any, Iterable[Any]], None]:
         def callback(_: Any, partitions: Iterable[Any]) -> None:
-            places = frozenset((each.topic, each.partition) for each in partitions)
+            places = frozenset((partition.topic, partition.partition) for partition in partitions)
             self.has = self.has | places if what == "assign" else self.has - places
             self.changes.append(Change(time.monotonic(), what, places))
 

@@ -143,7 +143,10 @@ def _read_from(address: str, topic: str, partition: int, isolation: int, since: 
                 batch = records.next_batch()
                 since = batch.next_offset
                 batches.append(_batch(batch))
-            aborted |= {(each.producer_id, each.first_offset) for each in found.aborted_transactions or ()}
+            aborted |= {
+                (transaction.producer_id, transaction.first_offset)
+                for transaction in found.aborted_transactions or ()
+            }
             end = found.last_stable_offset if isolation == READ_COMMITTED else found.high_watermark
             if since >= end or not found.records:
                 return Log(_drop_aborted(batches, aborted), found.high_watermark, found.last_stable_offset)

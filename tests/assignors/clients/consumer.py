@@ -56,7 +56,8 @@ def run_kafka_python(servers: str, group: str, topic: str, assignors: str, insta
     def state(partitions: Callable[[], set[Any]]) -> tuple[str, int, list[int], str]:
         generation = strategies[0]._memory.generation  # read first: partitions are of this one or later
         joined = consumer._coordinator._generation
-        return joined.member_id, generation, sorted(each.partition for each in partitions()), joined.protocol
+        numbers = sorted(partition.partition for partition in partitions())
+        return joined.member_id, generation, numbers, joined.protocol
 
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
         """Tells at once what changes hands: another member may have it before this one polls again."""
@@ -95,8 +96,8 @@ def run_librdkafka(servers: str, group: str, topic: str, assignors: str, instanc
 
     def telling(change: Callable[[set[int], set[int]], set[int]]) -> Callable[[Any, list[Any]], None]:
         def tell(_: Any, changed: list[Any]) -> None:
-            had = {each.partition for each in consumer.assignment()}
-            now = change(had, {each.partition for each in changed})
+            had = {partition.partition for partition in consumer.assignment()}
+            now = change(had, {partition.partition for partition in changed})
             say(consumer.memberid(), None if now else -1, now)
 
         return tell

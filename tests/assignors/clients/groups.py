@@ -94,13 +94,15 @@ class RealGroup:
         """The partitions that two consumers ever had at the same time."""
         consumers = enumerate([*self._ended, *self.consumers])
         said = sorted(
-            (each["at"], number, each["partitions"]) for number, one in consumers for each in one.said
+            (line["at"], number, line["partitions"]) for number, one in consumers for line in one.said
         )
         owned: dict[int, list[int]] = {}
         twice: set[int] = set()
         for _, number, partitions in said:
             owned[number] = partitions
-            twice.update(each for each, owners in Counter(chain(*owned.values())).items() if owners > 1)
+            twice.update(
+                partition for partition, owners in Counter(chain(*owned.values())).items() if owners > 1
+            )
         return twice
 
     def settled(self) -> dict[str, list[tuple[str, int]]]:

@@ -34,7 +34,8 @@ def by_searching(partitions, near, rack, least, extras, size, under, exact):
             else:
                 cursor = (found + 1) % len(under)
         else:
-            member = next((each for each in exact if rack[each] in near[partition]), None) if extras else None
+            candidates = (candidate for candidate in exact if rack[candidate] in near[partition])
+            member = next(candidates, None) if extras else None
             if member is None:
                 rest.append(partition)
                 continue
@@ -59,7 +60,7 @@ def test_the_same_members_are_served(racks, near, least, extras, data):
     size = data.draw(st.lists(st.integers(0, least), min_size=len(racks), max_size=len(racks)))
     under = [member for member in range(len(racks)) if size[member] < least]
     exact = [member for member in range(len(racks)) if size[member] == least] if extras else []
-    inside = np.array([[rack in each for rack in range(RACKS)] for each in [*near, ()]])
+    inside = np.array([[rack in near_racks for rack in range(RACKS)] for near_racks in [*near, ()]])
     seats = Seats(least, extras, np.array(size), np.array(under, np.intp), np.array(exact, np.intp))
     receivers, ids, rest = assign_nearby(
         np.arange(len(near)),

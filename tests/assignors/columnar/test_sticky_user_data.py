@@ -17,7 +17,7 @@ def recalled(*members: Member):
     numbering = Numbering.of(members, Subscriptions.of(members), [Topic("t", 4), Topic("u", 4)])
     memory = recall_as_it_arrives(numbering)
     lists = PartitionList.parts(memory.partitions, bounds(memory.sizes).tolist())
-    return [(list(each), since) for each, since in zip(lists, memory.generation, strict=True)]
+    return [(list(partitions), since) for partitions, since in zip(lists, memory.generation, strict=True)]
 
 
 @pytest.mark.parametrize("data", [None, b""])

@@ -38,7 +38,7 @@ REBALANCES = 3
 
 def decided(decide, group, highest):
     """What a rule or columns answer, and the highest generation that a sticky leader has seen by then."""
-    if decide in [each for strategy in STICKY for each in (strategy.rule, strategy.columns)]:
+    if decide in [function for strategy in STICKY for function in (strategy.rule, strategy.columns)]:
         return decide(group, highest)
     return decide(group), highest
 

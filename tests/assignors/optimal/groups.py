@@ -27,7 +27,11 @@ def random_group(rng, *, members=4, topics=4, least=0, most=3):
     return Group(
         [Topic(name, count) for name, count in zip(names, counts.tolist(), strict=True)],
         [
-            owning(f"m{row}", some[row % len(some)], [each for each, has in owner.items() if has == row])
+            owning(
+                f"m{row}",
+                some[row % len(some)],
+                [partition for partition, has in owner.items() if has == row],
+            )
             for row in range(people)
         ],
         generation=1,
@@ -119,7 +123,7 @@ def is_far(topic, number, member):
 
 def found_near(group, assignment):
     """The same of an answer; what is held back counts as given."""
-    given = {each: member for member, partitions in assignment.items() for each in partitions}
+    given = {partition: member for member, partitions in assignment.items() for partition in partitions}
     topics = {topic.name: topic for topic in group.topics}
     members = {member.id: member for member in group.members}
     far = sum(
@@ -130,7 +134,11 @@ def found_near(group, assignment):
 
 
 def had(member, topic):
-    return [each for each in member.owned if each.topic == topic.name and each.partition < topic.partitions]
+    return [
+        partition
+        for partition in member.owned
+        if partition.topic == topic.name and partition.partition < topic.partitions
+    ]
 
 
 def splits(total, shares):
@@ -147,7 +155,7 @@ def splits(total, shares):
 
 def figures(group, assignment):
     """The same of an answer; what is held back counts as given."""
-    given = {each: member for member, partitions in assignment.items() for each in partitions}
+    given = {partition: member for member, partitions in assignment.items() for partition in partitions}
     given |= assignment.transferring
     reads = {member.id: set(member.topics) for member in group.members}
     names = set().union(*reads.values())
@@ -156,13 +164,14 @@ def figures(group, assignment):
     assert all(partition.topic in reads[member] for partition, member in given.items())
     loads = Counter(given.values())
     moves = sum(
-        each.topic in reads[member.id] and given.get(each) != member.id
+        partition.topic in reads[member.id] and given.get(partition) != member.id
         for member in group.members
-        for each in member.owned
-        if each in given
+        for partition in member.owned
+        if partition in given
     )
     squares = sum(
-        amount**2 for amount in Counter((each.topic, member) for each, member in given.items()).values()
+        amount**2
+        for amount in Counter((partition.topic, member) for partition, member in given.items()).values()
     )
     return sorted((loads[member.id] for member in group.members), reverse=True), moves, squares
 

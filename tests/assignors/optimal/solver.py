@@ -55,16 +55,16 @@ def solved_best(group, *, spread_first=False):
     then the second, ...
     """
     pairs = [
-        (row, topic)
-        for topic, each in enumerate(group.topics)
+        (row, number)
+        for number, topic in enumerate(group.topics)
         for row, member in enumerate(group.members)
-        if each.name in member.topics
+        if topic.name in member.topics
     ]
     counts = [topic.partitions for topic in group.topics]
     read = sorted({topic for _, topic in pairs})
     total = sum(counts[topic] for topic in read)
     held = [
-        sum(each.topic == group.topics[topic].name for each in group.members[row].owned)
+        sum(partition.topic == group.topics[topic].name for partition in group.members[row].owned)
         for row, topic in pairs
     ]
     per_move, per_share = (1, total + 1) if spread_first else (total**2 + 1, 1)
@@ -108,9 +108,9 @@ def solved_near(group, *, near_first):
         if topic.name in member.topics
     ]
     partitions = {
-        partition: place for place, partition in enumerate(dict.fromkeys(each[1] for each in placed))
+        partition: place for place, partition in enumerate(dict.fromkeys(option[1] for option in placed))
     }
-    readers = {(each[1], each[0]) for each in placed}
+    readers = {(option[1], option[0]) for option in placed}
     holder = {
         tuple(partition): row
         for row, member in enumerate(group.members)
@@ -125,7 +125,7 @@ def solved_near(group, *, near_first):
         for row, partition, member, topic in placed
     ]
     entries = [(row, place, 1) for place, (row, *_) in enumerate(placed)]
-    entries += [(members + partitions[each[1]], place, 1) for place, each in enumerate(placed)]
+    entries += [(members + partitions[option[1]], place, 1) for place, option in enumerate(placed)]
     for row in range(members):
         for number in range(total):
             entries.append((row, len(costs), -1))

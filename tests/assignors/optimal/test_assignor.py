@@ -63,7 +63,7 @@ def test_a_more_even_topic_is_worth_more_moves_than_its_squares():
     sizes = {"t0": 5, "t1": 5, "t2": 2, "t3": 3}
     group = Group(
         [Topic(name, size) for name, size in sizes.items()],
-        [owning(f"m{row}", list(sizes), each) for row, each in enumerate(had)],
+        [owning(f"m{row}", list(sizes), partitions) for row, partitions in enumerate(had)],
     )
     assert figures(group, get_assignor("optimal").assign(group)) == ([3] * 5, 1, 17)
     assert figures(group, get_assignor("optimal", spread="before-moves").assign(group)) == ([3] * 5, 3, 15)
@@ -130,11 +130,11 @@ def test_a_cooperative_group_settles_in_two_rounds(spread):
 def test_nobody_gets_what_another_one_still_has():
     for group in groups(18, 200, members=6, topics=6, most=6):
         assignment = get_assignor("cooperative-optimal").assign(group)
-        had = {each: member.id for member in group.members for each in member.owned}
+        had = {partition: member.id for member in group.members for partition in member.owned}
         assert all(
-            had.get(each, member) == member
+            had.get(partition, member) == member
             for member, partitions in assignment.items()
-            for each in partitions
+            for partition in partitions
         )
 
 
@@ -163,7 +163,7 @@ def outcomes(group, name):
     assignment = get_assignor(name).assign(group)
     return sorted(
         (
-            sorted(each for each in member.owned if each.topic in read),
+            sorted(partition for partition in member.owned if partition.topic in read),
             sorted(member.topics),
             sorted(assignment[member.id]),
         )
@@ -243,7 +243,7 @@ def test_a_topic_is_spread_over_members_with_equal_subscriptions():
     people = [Member(f"m{row}", [topic.name for topic in topics]) for row in range(3)]
     assignment = get_assignor("optimal").assign(Group(topics, people))
     for partitions in assignment.values():
-        assert set(np.unique([each.topic for each in partitions], return_counts=True)[1]) <= {2, 3}
+        assert set(np.unique([partition.topic for partition in partitions], return_counts=True)[1]) <= {2, 3}
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_a_topic_is_spread_over_members_with_equal_subscriptions():
     ids=["outdated", "unsubscribed", "given up", "contested"],
 )
 def test_every_step_is_told(members, partition, steps):
-    people = [owning(name, topics, [("t", each) for each in had], at) for name, topics, had, at in members]
+    people = [owning(name, topics, [("t", index) for index in had], at) for name, topics, had, at in members]
     group = Group([Topic("t", 2), Topic("u", 1)], people)
     assignor = get_assignor("cooperative-optimal")
     explanation = explain(group, assignor.assign(group), ("t", partition), assignor=assignor)

@@ -79,7 +79,7 @@ def test_a_near_partition_is_worth_a_move_only_before_moves():
     topic = Topic("t", 2, racks=[("x",), ("y",)])
     people = [owning("a", ["t"], [("t", 1)], rack="x"), owning("b", ["t"], [("t", 0)], rack="y")]
     answers = [get_assignor("optimal", racks=racks).assign(Group([topic], people)) for racks in ORDERS]
-    assert [lists(each) for each in answers] == [
+    assert [lists(answer) for answer in answers] == [
         {"a": [("t", 1)], "b": [("t", 0)]},
         {"a": [("t", 0)], "b": [("t", 1)]},
     ]

@@ -116,7 +116,7 @@ def _member_of_kafka_python(name: str, member: Member) -> SimpleNamespace:
         owned = by_topic(PartitionList.of(member.owned))
         sent |= {
             "version": 1,
-            "owned_partitions": [kind(topic=each, partitions=mine) for each, mine in owned],
+            "owned_partitions": [kind(topic=topic, partitions=mine) for topic, mine in owned],
         }
         if member.generation is not None:
             sent |= {"version": 2, "generation_id": member.generation}
@@ -134,9 +134,9 @@ def _member_of_aiokafka(member: Member) -> ConsumerProtocolMemberMetadata:
 
 def theirs(name: str, group: Group) -> Lists | None:
     """What the package answers; None where it raises."""
-    members: Any = [_member_of_kafka_python(name, each) for each in group.members]
+    members: Any = [_member_of_kafka_python(name, member) for member in group.members]
     if name.startswith("aiokafka"):
-        members = {each.id: _member_of_aiokafka(each) for each in group.members}
+        members = {member.id: _member_of_aiokafka(member) for member in group.members}
     try:
         with _sets_in_our_order():
             answer = THEIRS[name]().assign(_Cluster(group), members)
@@ -154,7 +154,7 @@ def ours(name: str, group: Group) -> Lists | None:
         answer = get_assignor(name).assign(group)
     except AssignorError:
         return None
-    assert not set(answer.transferring) & {each for mine in answer.values() for each in mine}
+    assert not set(answer.transferring) & {partition for mine in answer.values() for partition in mine}
     return {member: [*mine] for member, mine in answer.items()}
 
 
@@ -169,8 +169,8 @@ def draw_group(random: Random) -> Group:
     return Group(
         topics,
         [
-            _member(random, each, names, alike, kinds)
-            for each in random.sample("abcdefg", random.randint(1, 7))
+            _member(random, letter, names, alike, kinds)
+            for letter in random.sample("abcdefg", random.randint(1, 7))
         ],
     )
 
@@ -189,19 +189,21 @@ def next_group(random: Random, group: Group, lists: Lists) -> Group:
     names = [topic.name for topic in group.topics]
     alike = len({tuple(member.topics) for member in group.members}) == 1
     join = [_member(random, name, names, alike, (False,)) for name in fresh[: random.choice([0, 0, 1, 2])]]
-    topics = [Topic(each.name, each.partitions + random.choice([0, 0, 0, 2])) for each in group.topics]
+    topics = [Topic(topic.name, topic.partitions + random.choice([0, 0, 0, 2])) for topic in group.topics]
     after = group.next(Assignment.for_group(group, lists), join=join, leave=leave, topics=topics)
     if random.random() < 0.6:
         return after
     return Group(
-        after.topics, [_astray(random, each, after) for each in after.members], generation=after.generation
+        after.topics,
+        [_astray(random, member, after) for member in after.members],
+        generation=after.generation,
     )
 
 
 def _astray(random: Random, member: Member, group: Group) -> Member:
     """A member that claims what others have, what it does not read or what is not there, since any time."""
     every = [
-        TopicPartition(each.name, number) for each in group.topics for number in range(each.partitions + 1)
+        TopicPartition(topic.name, number) for topic in group.topics for number in range(topic.partitions + 1)
     ]
     owned = [*member.owned, *random.sample(every, random.choice([0, 0, 2]))]
     generation = random.choice([group.generation, group.generation, 1, 2, None])
@@ -214,7 +216,7 @@ def skewed_group(random: Random) -> Group:
         Topic(f"t{turn}", random.randint(1, random.choice([3, 12]))) for turn in range(random.randint(2, 9))
     ]
     names = [topic.name for topic in topics]
-    every = [TopicPartition(each.name, number) for each in topics for number in range(each.partitions)]
+    every = [TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions)]
     random.shuffle(every)
     members = {
         f"m{turn:02}": random.sample(names, random.randint(1, len(names)))
@@ -224,7 +226,9 @@ def skewed_group(random: Random) -> Group:
     owner = {partition: random.choice(greedy) for partition in every}
     owned = {
         name: [
-            each for each in every if owner[each] == name and (each.topic in read or random.random() < 0.1)
+            partition
+            for partition in every
+            if owner[partition] == name and (partition.topic in read or random.random() < 0.1)
         ]
         for name, read in members.items()
     }
@@ -241,8 +245,8 @@ def skewed_group(random: Random) -> Group:
 def on_other_clients(group: Group) -> Group:
     """The group, with members on clients that send what they remember as Java does."""
     members = [
-        replace(each, user_data=bytes(each.user_data)) if each.user_data is not None else each
-        for each in group.members
+        replace(member, user_data=bytes(member.user_data)) if member.user_data is not None else member
+        for member in group.members
     ]
     return Group(group.topics, members, generation=group.generation)
 

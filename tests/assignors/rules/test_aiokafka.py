@@ -37,7 +37,7 @@ def test_what_a_group_remembers_has_no_generation() -> None:
     members = [Member(name, ["t"], user_data=data) for name, data in (("late", late), ("now", now))]
     groups = Group([Topic("t", 1)], members), Group([Topic("t", 1)], members[::-1])
     owners = {
-        name: [next(filter(each.get, each)) for each in map(get_assignor(name).assign, groups)]
+        name: [next(filter(answer.get, answer)) for answer in map(get_assignor(name).assign, groups)]
         for name in ("aiokafka-sticky", "kafka-python-sticky")
     }
     assert owners == {"aiokafka-sticky": ["late", "now"], "kafka-python-sticky": ["now", "now"]}

@@ -81,8 +81,8 @@ def steps_with(assignor: str, reason: Reason) -> Iterator[tuple[Decision, Member
     found = False
     for decision in decisions(assignor):
         members = decision.members
-        for partition, each, member in decision.steps:
-            if each is reason:
+        for partition, step_reason, member in decision.steps:
+            if step_reason is reason:
                 found = True
                 yield decision, members[member], partition
     assert found
@@ -143,7 +143,7 @@ def test_ranges_are_ranges_where_nothing_is_near(assignor: str) -> None:
         reasons = {reason for _, reason, _ in decision.steps}
         for partitions in decision.answer.values() if reasons == {Reason.RANGE} else ():
             for topic in {partition.topic for partition in partitions}:
-                numbers = sorted(each.partition for each in partitions if each.topic == topic)
+                numbers = sorted(partition.partition for partition in partitions if partition.topic == topic)
                 assert numbers == list(range(numbers[0], numbers[-1] + 1))
 
 
@@ -163,7 +163,7 @@ def test_what_fills_a_member_was_free_and_the_member_had_fewest_or_too_few() -> 
         if decision.subscriptions_are_equal:
             assert sizes[member] < decision.largest_share
         else:
-            assert sizes[member] == min(sizes[each] for each in decision.subscribers(topic))
+            assert sizes[member] == min(sizes[subscriber] for subscriber in decision.subscribers(topic))
 
 
 def test_what_is_balanced_comes_from_a_member_with_two_more() -> None:

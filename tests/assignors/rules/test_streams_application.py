@@ -36,7 +36,8 @@ def test_a_process_has_a_thread_for_each_member_and_what_runs_counts_for_its_rep
         StreamsMember("c", TWO, offsets={TopicPartition("gone", 0): 1}),
     ]
     processes = {
-        str(each.id): each for each in Application(StreamsGroup(GROUP.subtopologies, members)).processes
+        str(application_process.id): application_process
+        for application_process in Application(StreamsGroup(GROUP.subtopologies, members)).processes
     }
     assert processes[ONE].offsets == {0: 7, 1: RUNNING}
     assert sorted(map(str, processes[ONE].racks)) == ["None", "r"]

@@ -47,7 +47,7 @@ def test_a_claim_of_a_topic_that_is_gone_may_be_doubled():
     owned = [("gone", 64 * number) for number in range(9)]
     members = [Member("a", ["t"], owned=[*owned, ("gone", 0)]), Member("b", ["t"])]
     once = [Member("a", ["t"], owned=owned), Member("b", ["t"])]
-    answers = [UniformAssignor().assign(Group([Topic("t", 3)], each)) for each in (members, once)]
+    answers = [UniformAssignor().assign(Group([Topic("t", 3)], people)) for people in (members, once)]
     assert lists(answers[0]) == lists(answers[1])
 
 

@@ -45,10 +45,10 @@ def test_two_thousand_steps_are_recorded_with_state_standby_tasks_and_exceptions
     steps = [(life["settings"], step) for life in lives for step in life["steps"]]
     assert len(steps) >= 2_000
     assert sum(settings["standbys"] > 0 for settings, _ in steps) >= 1_000
-    assert sum(any("active" in each for each in step["processes"]) for _, step in steps) >= 1_000
+    assert sum(any("active" in process for process in step["processes"]) for _, step in steps) >= 1_000
     assert sum("strategy" in settings for settings, _ in steps) >= 1_500
     assert (
-        sum(any("offsets" in each.get("second", ()) for each in step["processes"]) for _, step in steps)
+        sum(any("offsets" in process.get("second", ()) for process in step["processes"]) for _, step in steps)
         >= 100
     )
     assert {step.get("error") for _, step in steps} == {
@@ -66,7 +66,9 @@ def application(*members: StreamsMember, standbys: int = 0) -> StreamsGroup:
 def test_a_task_goes_where_it_runs_then_where_state_of_it_is_and_no_offset_counts() -> None:
     old = StreamsMember("a", OLD, active=TASKS)
     late, in_time = (StreamsMember("b", NEW, offsets={TASKS[0]: offset}) for offset in (0, 10**6))
-    answers = [StreamsClassicStickyAssignor().assign(application(old, each)) for each in (late, in_time)]
+    answers = [
+        StreamsClassicStickyAssignor().assign(application(old, newcomer)) for newcomer in (late, in_time)
+    ]
     assert answers[0] == answers[1]
     assert {process: len(mine) for process, mine in answers[0].active.items()} == {OLD: 2, NEW: 2}
     assert set(answers[0].active[OLD]) < set(TASKS)

@@ -31,7 +31,7 @@ def test_two_thousand_steps_are_recorded_with_state_tags_warm_ups_and_exceptions
     assert sum(bool(settings["tags"]) and settings["standbys"] > 0 for settings, _ in steps) >= 500
     assert sum("strategy" in settings for settings, _ in steps) >= 1_500
     assert (
-        sum(any("offsets" in each.get("second", ()) for each in step["processes"]) for _, step in steps)
+        sum(any("offsets" in process.get("second", ()) for process in step["processes"]) for _, step in steps)
         >= 100
     )
     assert {step.get("error") for _, step in steps} == {

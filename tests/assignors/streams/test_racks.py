@@ -47,13 +47,17 @@ def application(
     standbys: int = 0,
 ) -> StreamsGroup:
     """A stateful subtopology of four tasks, and a process in each of these racks; all state is everywhere."""
-    topics = [Topic(f"source-{place}", 4, [*map(set, each)]) for place, each in enumerate(sources)]
-    each = Subtopology("0", 4, stateful=True, source_topics=topics, changelog_topics=changelogs or topics)
+    topics = [Topic(f"source-{place}", 4, [*map(set, source)]) for place, source in enumerate(sources)]
+    subtopology = Subtopology(
+        "0", 4, stateful=True, source_topics=topics, changelog_topics=changelogs or topics
+    )
     members = [
         StreamsMember(process, process, rack=rack, offsets=dict.fromkeys(TASKS, 5))
         for process, rack in zip((ONE, TWO, THREE, FOUR), racks, strict=False)
     ]
-    return StreamsGroup([each], members, standby_replicas=standbys, end_offsets=dict.fromkeys(TASKS, 5))
+    return StreamsGroup(
+        [subtopology], members, standby_replicas=standbys, end_offsets=dict.fromkeys(TASKS, 5)
+    )
 
 
 def high_availability(group: StreamsGroup, **more: Any) -> list[list[int]]:
@@ -122,7 +126,7 @@ def test_two_processes_exchange_standby_tasks() -> None:
         for strategy in ("none", "min_traffic")
     ]
     assert answers[0].active == answers[1].active
-    standby = [[task.partition for mine in each.standby.values() for task in mine] for each in answers]
+    standby = [[task.partition for mine in answer.standby.values() for task in mine] for answer in answers]
     assert standby == [[1, 0, 3, 2], [1, 2, 3, 0]]
 
 
@@ -164,8 +168,8 @@ def test_no_exchange_is_cheaper(data: st.DataObject) -> None:
         begin = 0
         for size in sizes:
             some = places[begin : begin + size]
-            share = [-(-owners.count(each) * size // len(owners)) for each in range(processes)]
-            if any(some.count(each) > share[each] for each in range(processes)):
+            share = [-(-owners.count(process) * size // len(owners)) for process in range(processes)]
+            if any(some.count(process) > share[process] for process in range(processes)):
                 return False
             begin += size
         return True
@@ -176,4 +180,6 @@ def test_no_exchange_is_cheaper(data: st.DataObject) -> None:
     found = _Graph(cost, owners, sizes).cheapest()
     assert sorted(found) == sorted(owners)
     assert is_allowed(found)
-    assert total(found) == min(total(each) for each in set(permutations(owners)) if is_allowed(each))
+    assert total(found) == min(
+        total(permutation) for permutation in set(permutations(owners)) if is_allowed(permutation)
+    )

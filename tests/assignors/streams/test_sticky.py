@@ -37,8 +37,10 @@ def test_tasks_stay_and_a_standby_is_never_in_the_process_of_its_active_task() -
     assert not in_process["A"] & {*first.standby["a1"], *first.standby["a2"]}
     assert not in_process["B"] & set(first.standby["b1"])
     again = [
-        StreamsMember(each.id, each.process_id, active=first.active[each.id], standby=first.standby[each.id])
-        for each in members
+        StreamsMember(
+            member.id, member.process_id, active=first.active[member.id], standby=first.standby[member.id]
+        )
+        for member in members
     ]
     assert StreamsStickyAssignor().assign(StreamsGroup(TOPOLOGY, again, standby_replicas=1)) == first
 
@@ -57,5 +59,5 @@ def test_an_id_that_is_there_twice_is_refused(group: tuple) -> None:
 
 def test_the_queue_is_java_s_and_no_sort() -> None:
     """What a JVM gave for [3, 1, 2, 1, 3, 1] with the letters as names of equals."""
-    queue = PriorityQueue(lambda each: int(each[0]), ["3a", "1b", "2c", "1d", "3e", "1f"])
+    queue = PriorityQueue(lambda name: int(name[0]), ["3a", "1b", "2c", "1d", "3e", "1f"])
     assert [queue.poll() for _ in range(7)] == ["1b", "1d", "1f", "2c", "3e", "3a", None]

@@ -25,7 +25,7 @@ def random_case(rng, *, members=4, partitions=7):
             owning(
                 f"m{row}",
                 names if alike else topics[row],
-                [each for each, has in zip(everything, owner, strict=True) if has == row],
+                [partition for partition, has in zip(everything, owner, strict=True) if has == row],
             )
             for row in range(people)
         ],
@@ -47,19 +47,23 @@ def peaks(group, weights, capacities):
     """The least peak there is with so many moves or fewer, in multiples of the mean."""
     reads = [set(member.topics) for member in group.members]
     room = [(capacities or {}).get(member.id, 1.0) for member in group.members]
-    had = {each: row for row, member in enumerate(group.members) for each in member.owned}
-    read = {each: weight for each, weight in weights.items() if any(each[0] in own for own in reads)}
+    had = {partition: row for row, member in enumerate(group.members) for partition in member.owned}
+    read = {
+        partition: weight
+        for partition, weight in weights.items()
+        if any(partition[0] in own for own in reads)
+    }
     if not any(read.values()):
         read = dict.fromkeys(read, 1.0)
     fewest = {(0.0,) * len(room): 0}
-    for each, weight in read.items():
+    for partition, weight in read.items():
         longer = {}
         for loads, moves in fewest.items():
             for row, own in enumerate(reads):
-                if each[0] in own:
+                if partition[0] in own:
                     more = (*loads[:row], loads[row] + weight, *loads[row + 1 :])
-                    holder = had.get(each)
-                    moved = moves + (holder not in (None, row) and each[0] in reads[holder])
+                    holder = had.get(partition)
+                    moved = moves + (holder not in (None, row) and partition[0] in reads[holder])
                     longer[more] = min(longer.get(more, moved), moved)
         fewest = longer
     exists = {topic.name for topic in group.topics if topic.partitions}
@@ -75,7 +79,7 @@ def peaks(group, weights, capacities):
 
 def owners(assignment):
     """Who has or will get each partition."""
-    return {each: member for member, has in assignment.items() for each in has} | dict(
+    return {partition: member for member, has in assignment.items() for partition in has} | dict(
         assignment.transferring
     )
 

@@ -37,7 +37,7 @@ def test_no_answer_beats_the_bounds_and_the_peak_is_that_of_the_answer(name):
 def test_the_peak_is_near_the_least_there_is():
     above = []
     for group, settings in cases(2, examples(700)):
-        fresh = Group(group.topics, [replace(each, owned=(), user_data=None) for each in group.members])
+        fresh = Group(group.topics, [replace(member, owned=(), user_data=None) for member in group.members])
         least = peaks(fresh, **settings)[-1]
         above.append(assign("weighted", fresh, **settings).certificate.peak / least - 1 if least else 0.0)
     assert np.mean(above) < 0.01
@@ -100,8 +100,10 @@ def test_the_order_of_members_and_topics_does_not_matter(name):
 def test_alike_members_swap_when_their_ids_do():
     group = plain(7, 5, members=3)
     weights = {"t0": [1, 2, 3, 4, 5, 6, 7]}
-    renamed = Group(group.topics, [replace(each, id=f"x{2 - row}") for row, each in enumerate(group.members)])
-    answers = [assign("weighted", each, weights=weights) for each in (group, renamed)]
+    renamed = Group(
+        group.topics, [replace(member, id=f"x{2 - row}") for row, member in enumerate(group.members)]
+    )
+    answers = [assign("weighted", variant, weights=weights) for variant in (group, renamed)]
     first, second = (sorted(sorted(has) for has in answer.values()) for answer in answers)
     assert first == second
 
@@ -160,7 +162,7 @@ def test_a_group_without_anything_to_assign_has_an_empty_certificate(group):
 @pytest.mark.parametrize("data", [b"", b"\xff", b"\0\0\0\1\0\1t", b"\0" * 40])
 def test_foreign_and_cut_user_data_count_as_no_memory(data):
     group = plain(6, members=2)
-    told = Group(group.topics, [replace(each, user_data=data) for each in group.members])
+    told = Group(group.topics, [replace(member, user_data=data) for member in group.members])
     assert owners(assign("weighted", told)) == owners(assign("weighted", group))
 
 
@@ -169,5 +171,5 @@ def test_it_is_explained_step_by_step(name):
     group, settings = cases(7, 1)[0]
     assignor = get_assignor(name, **settings)
     answer = assignor.assign(group)
-    for each, member in owners(answer).items():
-        assert explain(group, answer, each, assignor=assignor).steps[-1].member == member
+    for partition, member in owners(answer).items():
+        assert explain(group, answer, partition, assignor=assignor).steps[-1].member == member

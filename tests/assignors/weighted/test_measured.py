@@ -101,4 +101,4 @@ def test_rates_that_are_no_function_are_refused():
 
 def test_members_keep_the_order_of_the_group():
     members = [member("b", RATES), replace(member("a"), owned=PartitionList.of([("orders", 0)]))]
-    assert [each.id for each in read_measured(members).members] == ["b", "a"]
+    assert [reader.id for reader in read_measured(members).members] == ["b", "a"]

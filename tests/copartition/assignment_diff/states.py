@@ -15,8 +15,8 @@ def group(members, owned, counts, **more):
         more: other fields of the state; its clients are Java's where they do not say otherwise.
     """
     identities = tuple(
-        each if isinstance(each, MemberIdentity) else MemberIdentity(each, topics=tuple(counts))
-        for each in members
+        member if isinstance(member, MemberIdentity) else MemberIdentity(member, topics=tuple(counts))
+        for member in members
     )
     owner = {
         partition: number

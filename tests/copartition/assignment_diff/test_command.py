@@ -160,7 +160,7 @@ def test_weighted_says_that_it_ignores_lag(run, tmp_path):
     )
     stdout = run("diff", before, "plan:weighted").stdout
     assert (
-        "every partition weighs the same, whatever its lag: --weights lag, or a file, says otherwise"
+        "every partition weighs the same, whatever its lag; weights can be the lag, or come from a file"
         in stdout
     )
 
@@ -247,7 +247,7 @@ def test_weights_tell_the_peak_and_can_be_checked(run, members, tmp_path):
     ],
 )
 def test_trouble_is_2_and_said_on_stderr_only(run, members, arguments, fault):
-    result = run("diff", *(members if each == "MEMBERS" else each for each in arguments))
+    result = run("diff", *(members if argument == "MEMBERS" else argument for argument in arguments))
     assert result.exit_code == 2
     assert fault in result.stderr
     assert "Traceback" not in result.stderr
@@ -285,7 +285,7 @@ def test_a_named_group_is_the_one_of_the_file(run, reconciling):
 def test_a_member_joins_under_its_own_names(run, members):
     arguments = ["--add-member", "worker-9:pod-9@orders", "--add-member", "late"]
     report = json.loads(run("diff", members, "plan:range", *arguments, "-o", "json").stdout)
-    joined = {each["name"] for each in report["members"] if each["presence"] == "joined"}
+    joined = {member["name"] for member in report["members"] if member["presence"] == "joined"}
     assert joined == {"pod-9", "late"}
     assert {change["topic"] for change in report["changes"] if change["to"] == "pod-9"} == {"orders"}
 
@@ -380,7 +380,7 @@ def test_a_plan_by_a_plug_in_has_its_settings_and_the_simulator_has_not(run, tmp
     assert text.startswith("Nothing would change" if first == "a-1" else "1 of 4 partitions moves.")
     # The group's own assignor, asked with the setting, answers as the plan does.
     assert ("asked again with nothing changed" in text) is (first != "a-1")
-    assert "assumed: what stops is simulated with lag-rack as it is without --config" in text
+    assert "assumed: what stops is simulated with lag-rack without its settings" in text
 
 
 @pytest.mark.usefixtures("strangers")

@@ -17,7 +17,9 @@ from partitioning.topic_partition import TopicPartition
 
 def lists(**given):
     """One topic "t": a="0 1" is a member with partitions 0 and 1."""
-    return {name: [TopicPartition("t", int(each)) for each in text.split()] for name, text in given.items()}
+    return {
+        name: [TopicPartition("t", int(number)) for number in text.split()] for name, text in given.items()
+    }
 
 
 def whole(**given):
@@ -76,13 +78,16 @@ def test_a_conflict_names_its_owners():
 
 def test_rows_are_sorted_by_topic_and_partition():
     before = {"a": [TopicPartition("z", 1), TopicPartition("b", 10), TopicPartition("b", 9)]}
-    places = [(each.topic, each.partition) for each in diff(before, {"a": []}).changes()]
+    places = [(change.topic, change.partition) for change in diff(before, {"a": []}).changes()]
     assert places == [("b", 9), ("b", 10), ("z", 1)]
 
 
 def test_flows_collect_partitions_by_pair_of_members_and_nobody_comes_last():
     found = diff(lists(a="0 1 2 5", b="3 4"), lists(a="3", b="0 1 2"), match="member-id")
-    flows = [(flow.source, flow.target, [each.partition for each in flow.partitions]) for flow in found.flows]
+    flows = [
+        (flow.source, flow.target, [partition.partition for partition in flow.partitions])
+        for flow in found.flows
+    ]
     assert flows == [("a", "b", [0, 1, 2]), ("a", None, [5]), ("b", "a", [3]), ("b", None, [4])]
 
 
@@ -94,7 +99,7 @@ def test_members_come_in_natural_order_with_their_counts():
 def test_the_numbers_of_two_members_that_join_six():
     before = {f"w{m}": [TopicPartition("t", p) for p in range(20 * m, 20 * m + 20)] for m in range(6)}
     after = {name: mine[:15] for name, mine in before.items()}
-    moved = [each for mine in before.values() for each in mine[15:]]
+    moved = [partition for mine in before.values() for partition in mine[15:]]
     after |= {"w6": moved[:15], "w7": moved[15:]}
     numbers = diff(before, after).summary
     assert (numbers.members_before, numbers.members_after, numbers.members_joined) == (6, 8, 2)
@@ -149,8 +154,8 @@ def test_two_groups_are_taken_for_one_and_that_is_said(names, assumed):
 
 @pytest.mark.parametrize(("ids", "made_anew"), [((1, 2), 1), ((1, 1), 0), ((1, None), 0), ((None, 2), 0)])
 def test_a_topic_that_was_made_anew_is_told(ids, made_anew):
-    known = [None if each is None else uuid.UUID(int=each) for each in ids]
-    found = diff(*(replace(GroupState.of(whole(a="0")), topic_ids=(each,)) for each in known))
+    known = [None if number is None else uuid.UUID(int=number) for number in ids]
+    found = diff(*(replace(GroupState.of(whole(a="0")), topic_ids=(topic_id,)) for topic_id in known))
     said = "t deleted and made anew in between; partitions are compared by number"
     assert [*found.assumed] == [said] * made_anew
 
@@ -184,7 +189,7 @@ def test_who_was_not_seen_is_not_taken_to_have_been_away(before, after, presence
         replace(GroupState.of(whole(a="0", came="1")), **after),
     )
     found = diff(*sides, match="member-id")
-    assert [each.presence for each in found.members[1:]] == presence
+    assert [member.presence for member in found.members[1:]] == presence
     numbers = found.summary
     assert (
         numbers.members_before,

@@ -79,7 +79,10 @@ def test_each_host_handing_all_to_the_next_moves_everything():
 
 def test_a_host_of_two_members_tells_nothing():
     old, new = (
-        [(MemberIdentity(f"{side}-{each}", client_id="app", host="one"), f"{each}") for each in range(2)]
+        [
+            (MemberIdentity(f"{side}-{number}", client_id="app", host="one"), f"{number}")
+            for number in range(2)
+        ]
         for side in ("old", "new")
     )
     assert diff(group(*old), group(*new)).matching.rule == "overlap"

@@ -15,15 +15,18 @@ def state(owner, topic, members, *, subscriptions=None, members_complete=True):
     """Partitions with their topics and owners; unowned ones are nobody's."""
     count = int(topic.max(initial=0)) + 1
     partition = np.zeros(len(topic), np.int32)
-    for each in range(count):
-        partition[topic == each] = np.arange(np.count_nonzero(topic == each))
+    for topic_number in range(count):
+        partition[topic == topic_number] = np.arange(np.count_nonzero(topic == topic_number))
     topics = [None] * members if subscriptions is None else subscriptions
     return GroupState(
         tuple(
-            MemberIdentity(f"m{number}", topics=None if some is None else tuple(f"t{each}" for each in some))
+            MemberIdentity(
+                f"m{number}",
+                topics=None if some is None else tuple(f"t{topic_number}" for topic_number in some),
+            )
             for number, some in enumerate(topics)
         ),
-        tuple(f"t{each}" for each in range(count)),
+        tuple(f"t{topic_number}" for topic_number in range(count)),
         owner.astype(np.int32),
         topic.astype(np.int32),
         partition,
@@ -36,7 +39,8 @@ def random_change(rng, **size):
     """A group, and a valid assignment of it: what was, what is, what everybody subscribes to."""
     topic, holder, subscriptions = random_group(rng, **size)
     readers = [
-        [member for member, some in enumerate(subscriptions) if each in some] for each in topic.tolist()
+        [member for member, some in enumerate(subscriptions) if topic_number in some]
+        for topic_number in topic.tolist()
     ]
     after = [rng.choice(some) if some else -1 for some in readers]
     return topic, holder, np.array(after, np.int64), subscriptions

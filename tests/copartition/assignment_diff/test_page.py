@@ -48,7 +48,9 @@ def test_partitions_nobody_ever_had_are_told():
 def test_a_share_is_never_rounded_to_none_or_all(moved, told):
     before = np.arange(5_000) % 2
     after = np.where(np.arange(5_000) < moved, 1 - before, before)
-    (fate,) = [each for each in fates(diff(state(before), state(after))) if each.label == "moved"]
+    (fate,) = [
+        candidate for candidate in fates(diff(state(before), state(after))) if candidate.label == "moved"
+    ]
     assert fate.share == told
 
 
@@ -89,8 +91,9 @@ def test_numbers_that_cannot_be_known_are_told_as_unknown(grown):
 def ends(picture):
     """Where ribbons begin and where they end, in pixels from above, those of each side sorted."""
     # A path is M0 top C50 top 50 other-top 100 other-top V other-low C50 other-low 50 low 0 low z.
-    places = [[float(each) for each in re.findall(r"\d+\.\d", ribbon.path)] for ribbon in picture.ribbons]
-    return sorted((each[0], each[-1]) for each in places), sorted((each[2], each[5]) for each in places)
+    places = [[float(number) for number in re.findall(r"\d+\.\d", ribbon.path)] for ribbon in picture.ribbons]
+    begins = sorted((corners[0], corners[-1]) for corners in places)
+    return begins, sorted((corners[2], corners[5]) for corners in places)
 
 
 def test_ribbons_fill_their_rows_and_lie_beside_each_other(grown):
@@ -98,7 +101,7 @@ def test_ribbons_fill_their_rows_and_lie_beside_each_other(grown):
     for side, heights in zip(ends(picture), ("before", "after"), strict=True):
         rows = [(row.y, getattr(row, heights)) for row in picture.rows if getattr(row, heights)]
         for top, height in rows:
-            inside = [each for each in side if top - 0.1 <= each[0] < top + height]
+            inside = [edge for edge in side if top - 0.1 <= edge[0] < top + height]
             assert inside[0][0] == pytest.approx(top, abs=0.11)
             assert inside[-1][1] == pytest.approx(top + height, abs=0.11)
             assert all(later[0] == pytest.approx(earlier[1], abs=0.11) for earlier, later in pairwise(inside))
@@ -145,7 +148,7 @@ def test_a_name_that_is_too_long_loses_its_middle():
 def test_more_than_thirty_members_have_a_table_of_shades(members, ribbons):
     page = Page(diff_html(joined(members - 1, 3)))
     assert bool(page.cells("to members after")) is not ribbons
-    assert ("owners" in [each.get("class") for each in page.all("figure")]) is ribbons
+    assert ("owners" in [figure.get("class") for figure in page.all("figure")]) is ribbons
 
 
 def test_a_tangle_of_ribbons_is_a_table_of_shades():
@@ -193,7 +196,7 @@ def test_the_table_of_shades_shows_its_numbers():
 def two_topics(*topics):
     """Two members with a topic each, and what they read."""
     plain = state([0, 0, 0, 1, 1, 1])
-    members = tuple(each._replace(topics=read) for each, read in zip(plain.members, topics, strict=True))
+    members = tuple(member._replace(topics=read) for member, read in zip(plain.members, topics, strict=True))
     return replace(plain, topics=("orders", "pay"), topic=plain.member, members=members)
 
 

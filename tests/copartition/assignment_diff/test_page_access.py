@@ -30,51 +30,55 @@ def page(request):
 
 def test_a_page_has_one_main_landmark_that_holds_everything(page):
     assert len(page.all("main")) == 1
-    assert all("main" in each["around"] for each in page.all("h1", "h2", "p", "table", "svg", "ul"))
+    assert all("main" in element["around"] for element in page.all("h1", "h2", "p", "table", "svg", "ul"))
 
 
 def test_headings_are_in_order(page):
-    levels = [int(each["tag"][1]) for each in page.all("h1", "h2", "h3")]
+    levels = [int(heading["tag"][1]) for heading in page.all("h1", "h2", "h3")]
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
 
 
 def test_ids_are_unique_and_those_referred_to_exist(page):
-    ids = Counter(each["id"] for each in page.elements if "id" in each)
+    ids = Counter(element["id"] for element in page.elements if "id" in element)
     assert set(ids.values()) <= {1}
-    assert {each["aria-labelledby"] for each in page.elements if "aria-labelledby" in each} <= ids.keys()
+    assert {
+        element["aria-labelledby"] for element in page.elements if "aria-labelledby" in element
+    } <= ids.keys()
 
 
 def test_landmarks_have_names_of_their_own(page):
-    text = {each["id"]: each["text"] for each in page.elements if "id" in each}
+    text = {element["id"]: element["text"] for element in page.elements if "id" in element}
     names = [
-        each.get("aria-label") or text[each["aria-labelledby"]]
-        for each in page.elements
-        if each["tag"] == "section" or each.get("role") == "region"
+        element.get("aria-label") or text[element["aria-labelledby"]]
+        for element in page.elements
+        if element["tag"] == "section" or element.get("role") == "region"
     ]
     assert all(names)
     assert len(set(names)) == len(names)
 
 
 def test_what_scrolls_is_reached_by_keyboard(page):
-    scrolling = [each for each in page.elements if each["tag"] == "figure" or each.get("class") == "scroll"]
-    assert {(each.get("tabindex"), each.get("role")) for each in scrolling} <= {("0", "region")}
-    assert all("div" in each["around"] for each in page.all("table"))
+    scrolling = [
+        element for element in page.elements if element["tag"] == "figure" or element.get("class") == "scroll"
+    ]
+    assert {(element.get("tabindex"), element.get("role")) for element in scrolling} <= {("0", "region")}
+    assert all("div" in table["around"] for table in page.all("table"))
 
 
 def test_tables_have_captions_and_headers_say_what_they_head(page):
     assert len(page.all("caption")) == len(page.all("table"))
-    assert {each.get("scope") for each in page.all("th")} <= {"col", "row", "rowgroup"}
+    assert {header.get("scope") for header in page.all("th")} <= {"col", "row", "rowgroup"}
 
 
 def test_nothing_is_told_by_hover(page):
-    assert [each for each in page.elements if "title" in each] == []
-    assert [each["around"] for each in page.all("title")] == [["html", "head"]]
+    assert [element for element in page.elements if "title" in element] == []
+    assert [title["around"] for title in page.all("title")] == [["html", "head"]]
 
 
 def test_pictures_tell_what_they_show(page):
-    assert all(each.get("aria-label") for each in page.all("svg") if "svg" not in each["around"])
+    assert all(picture.get("aria-label") for picture in page.all("svg") if "svg" not in picture["around"])
 
 
 def luminance(colour):

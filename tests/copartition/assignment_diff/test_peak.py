@@ -56,7 +56,9 @@ def test_members_of_unknown_subscriptions_could_read_everything():
 
 def test_it_is_unknown_where_a_partition_has_two_owners():
     known = state(LISTS)
-    second = {name: np.append(getattr(known, name), each) for name, each in (("topic", 0), ("partition", 1))}
+    second = {
+        name: np.append(getattr(known, name), number) for name, number in (("topic", 0), ("partition", 1))
+    }
     twice = replace(known, member=np.append(known.member, 1).astype(np.int32), **second)
     numbers = diff(state(LISTS), twice, weights=WEIGHTS).summary
     assert (numbers.conflicts, numbers.peak) == (1, None)

@@ -12,7 +12,7 @@ COUNTS = {"clicks": 4, "orders": 4}
 
 def both(**topics):
     """Members by id that subscribe to these topics; None where nobody tells."""
-    members = [MemberIdentity(name, topics=each) for name, each in topics.items()]
+    members = [MemberIdentity(name, topics=subscription) for name, subscription in topics.items()]
     return group(members, {}, COUNTS)
 
 
@@ -20,7 +20,7 @@ def both(**topics):
 def test_nobody_gets_what_it_does_not_subscribe_to(assignor):
     state = both(a=("clicks",), b=("clicks", "orders"))
     planned = lists(plan(state, assignor))
-    assert {each.split("-")[0] for each in planned["a"]} == {"clicks"}
+    assert {partition.split("-")[0] for partition in planned["a"]} == {"clicks"}
     assert sum(map(len, planned.values())) == 8
 
 

@@ -48,14 +48,16 @@ def test_broker_side_assignors_get_the_real_topic_ids():
 def test_ids_made_from_names_are_assumed_where_they_decide(assignor, counts, said):
     assumed = plan(group("ab", {}, counts), assignor).assumed
     assert bool(assumed) is said
-    assert all(each.startswith("the topic ids of clicks, orders are not known") for each in assumed)
+    assert all(
+        assumption.startswith("the topic ids of clicks, orders are not known") for assumption in assumed
+    )
 
 
 @pytest.mark.parametrize("assignor", ["range", "sticky", "cooperative-sticky"])
 def test_racks_count_where_they_are_known(assignor):
     identities = of_racks("r1", "r2")
     planned = plan(group(identities, {}, COUNTS, racks=RACKS), assignor)
-    members = [Member(each.id, each.topics, rack=each.rack) for each in identities]
+    members = [Member(identity.id, identity.topics, rack=identity.rack) for identity in identities]
     topics = [Topic(name, 3, racks) for name, racks in zip(COUNTS, RACKS, strict=True)]
     assert lists(planned) == decided(assignor, members, topics)
     assert lists(planned) != decided(assignor, members, [Topic(name, 3) for name in COUNTS])
@@ -102,7 +104,8 @@ def test_racks_that_decide_nothing_are_not_spoken_of(assignor, members, racks):
 def test_a_topic_that_somebody_newly_reads_has_the_count_that_is_told():
     what_if = WhatIf(partitions={"new": 2}, subscribe={"a": ("clicks", "new")})
     planned = plan(group("ab", {}, COUNTS), "range", what_if)
-    assert [each for each in lists(planned)["a"] if each.startswith("new")] == ["new-0", "new-1"]
+    new = [partition for partition in lists(planned)["a"] if partition.startswith("new")]
+    assert new == ["new-0", "new-1"]
 
 
 def test_a_topic_that_only_a_member_speaks_of_has_no_partitions():

@@ -228,7 +228,7 @@ def test_a_plan_knows_its_strategy_and_protocol():
     ("assignor", "told"), [("weighted", True), ("cooperative-weighted", True), ("optimal", False)]
 )
 def test_a_plan_says_that_it_has_no_weights(assignor, told):
-    assert any("weighs the same" in each for each in planned(assignor).assumed) is told
+    assert any("weighs the same" in text for text in planned(assignor).assumed) is told
 
 
 @pytest.mark.parametrize("assignor", ["weighted", "cooperative-weighted"])
@@ -237,11 +237,11 @@ def test_a_plan_goes_by_its_weights(assignor):
     made = plan(SIX, assignor, weights=weights)
     heavy = [made.assignment.owner_of(("orders", partition)) for partition in range(6)]
     assert len(set(heavy)) == 6
-    assert not any("weighs the same" in each for each in made.assumed)
+    assert not any("weighs the same" in text for text in made.assumed)
     assert made.explainer.explain(("orders", 1)).owner == heavy[1]
 
 
 @pytest.mark.parametrize(("assignor", "told"), [("mute", True), ("range", False)])
 def test_a_plan_says_that_a_plug_in_does_not_get_the_weights(strangers, assignor, told):
     made = plan(SIX, assignor, weights={"orders": 1})
-    assert any("the weights are not given to mute" in each for each in made.assumed) is told
+    assert any("the weights do not reach mute" in text for text in made.assumed) is told

@@ -38,7 +38,7 @@ def planned():
 
 
 def test_rows_tell_what_set_them_in_motion(planned):
-    assert [(each.action, each.reason) for each in diff(BEFORE, planned).changes(every=True)] == [
+    assert [(change.action, change.reason) for change in diff(BEFORE, planned).changes(every=True)] == [
         (Action.KEEP, Reason.KEPT),
         (Action.MOVE, Reason.OVER_QUOTA),
         (Action.MOVE, Reason.FAR),

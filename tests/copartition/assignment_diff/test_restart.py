@@ -18,7 +18,9 @@ def members(*names, static=False):
 
 
 def owned(identities, *lists_):
-    return {each.id: [("t", p) for p in list_] for each, list_ in zip(identities, lists_, strict=True)}
+    return {
+        identity.id: [("t", p) for p in list_] for identity, list_ in zip(identities, lists_, strict=True)
+    }
 
 
 def test_nobody_sees_static_members_restart():
@@ -107,13 +109,13 @@ def test_sticky_ends_where_one_restart_after_the_other_ends():
     identities = members("a", "b", "c")
     topics = [Topic("t", 7)]
     leader = get_assignor("sticky")
-    round_ = Group(topics, [Member(each.id, ("t",)) for each in identities])
+    round_ = Group(topics, [Member(identity.id, ("t",)) for identity in identities])
     answer = leader.assign(round_)
     state = replace(GroupState.of(answer), members=tuple(identities))
-    for each in identities:
-        round_ = round_.next(answer, leave=[each.id])
+    for identity in identities:
+        round_ = round_.next(answer, leave=[identity.id])
         answer = leader.assign(round_)
-        round_ = round_.next(answer, join=[Member(f"{each.client_id}-?", ("t",))])
+        round_ = round_.next(answer, join=[Member(f"{identity.client_id}-?", ("t",))])
         answer = leader.assign(round_)
     real = {name: sorted(f"t-{p}" for _, p in answer[f"{name}-?"]) for name in "abc"}
     planned = plan(state, "sticky", ROLLING)

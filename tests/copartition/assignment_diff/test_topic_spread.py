@@ -85,7 +85,7 @@ def test_topics_are_compared_by_their_owners_alone():
 def test_the_figure_is_that_of_quality(seed):
     rng = np.random.default_rng(seed)
     topics = [Topic(f"t{number}", int(rng.integers(1, 9))) for number in range(4)]
-    read = [sorted({"t0", *(f"t{each}" for each in rng.integers(0, 4, 2))}) for _ in range(4)]
+    read = [sorted({"t0", *(f"t{number}" for number in rng.integers(0, 4, 2))}) for _ in range(4)]
     group, answers, found = states(topics, 4, "roundrobin", "uniform", "range", subscriptions=read)
     for (before, after), answered in zip(pairwise(found), answers[1:], strict=True):
         numbers = diff(before, after, match="member-id").summary

@@ -64,8 +64,9 @@ def test_counts_are_exact_while_all_keys_fit(batch, known):
     records, truth = with_truth(140_000 if batch == 1 << 18 else 3_000)
     hot = counted(records, batch=batch, known=known)
     assert hot.error == 0
-    assert all(truth[each.key, each.partition] == each.rows for each in hot.hottest())
-    assert [each.rows for each in hot.hottest()[:OF_TOPIC]] == sorted(truth.values(), reverse=True)[:OF_TOPIC]
+    assert all(truth[hot_key.key, hot_key.partition] == hot_key.rows for hot_key in hot.hottest())
+    rows = [hot_key.rows for hot_key in hot.hottest()[:OF_TOPIC]]
+    assert rows == sorted(truth.values(), reverse=True)[:OF_TOPIC]
 
 
 @pytest.mark.parametrize("seed", range(examples(5)))
@@ -75,11 +76,11 @@ def test_beyond_that_no_count_is_too_high_nor_too_low_by_more_than_the_error(see
     hot = counted(records, most=most)
     truth = plainly(records)
     assert hot.error > 0
-    for each in hot.hottest():
-        assert each.rows <= truth[each.key, each.partition] <= each.rows + hot.error
-    listed = {(each.key, each.partition) for each in hot.hottest()}
+    for hot_key in hot.hottest():
+        assert hot_key.rows <= truth[hot_key.key, hot_key.partition] <= hot_key.rows + hot.error
+    listed = {(hot_key.key, hot_key.partition) for hot_key in hot.hottest()}
     missing = {pair: count for pair, count in truth.items() if pair not in listed}
-    of_partition = Counter(each.partition for each in hot.hottest())
+    of_partition = Counter(hot_key.partition for hot_key in hot.hottest())
     for (_, partition), count in missing.items():  # any hotter one would be listed
         assert count <= 2 * hot.error or of_partition[partition] >= OF_PARTITION
 
@@ -94,7 +95,7 @@ def test_the_hottest_of_the_topic_come_first_and_each_partition_has_its_own():
     keys = [b"a%d" % number for number in range(12) for _ in range(100 - number)]
     keys += [b"b%d" % number for number in range(5) for _ in range(9 - number)]
     hot = counted(records_of(keys, [0] * (len(keys) - 35) + [1] * 35))
-    assert [each.key for each in hot.hottest()] == [
+    assert [hot_key.key for hot_key in hot.hottest()] == [
         *[b"a%d" % number for number in range(OF_TOPIC)],
         *[b"b%d" % number for number in range(OF_PARTITION)],
     ]

@@ -60,8 +60,8 @@ class Topic:
 def candidates(found) -> dict[int, list[int]]:
     """The candidates of each partition, in the order of offsets."""
     by_partition: dict[int, list[int]] = {}
-    for each in found:
-        by_partition.setdefault(each.partition, []).append(each.candidate)
+    for span in found:
+        by_partition.setdefault(span.partition, []).append(span.candidate)
     return by_partition
 
 
@@ -71,9 +71,9 @@ def test_one_writer_is_one_range_a_partition(profile: str, num_partitions: int, 
     topic = Topic().write(profile, num_partitions, 2000)
     found = topic.ranges(limit)
     assert candidates(found) == {p: [number_of(profile, num_partitions)] for p in range(num_partitions)}
-    for each in found:
-        size = topic.partition.count(each.partition)
-        assert (each.first, each.last, each.rows, each.explained, each.missed) == (
+    for span in found:
+        size = topic.partition.count(span.partition)
+        assert (span.first, span.last, span.rows, span.explained, span.missed) == (
             0,
             size - 1,
             size,
@@ -91,13 +91,13 @@ def test_growth_is_found_at_its_offset(limit: int, before: int, after: int) -> N
     found = topic.write("java", after, 3000).ranges(limit)
     old, new = number_of("java", before), number_of("java", after)
     assert candidates(found) == {p: [old, new] if p < before else [new] for p in range(after)}
-    for each in found:
-        assert each.explained == each.rows == each.last - each.first + 1
-        if each.partition < before:
-            boundary = each.last + 1 if each.candidate == old else each.first
+    for span in found:
+        assert span.explained == span.rows == span.last - span.first + 1
+        if span.partition < before:
+            boundary = span.last + 1 if span.candidate == old else span.first
             # A few rows next to the boundary may be explained by both; of a multiple, a block of rows.
             bound = 10 if after % before else 64
-            assert abs(boundary - grown_at[each.partition]) < bound
+            assert abs(boundary - grown_at[span.partition]) < bound
 
 
 def test_three_writers_in_turn_are_three_ranges() -> None:
@@ -112,8 +112,8 @@ def test_a_few_rows_elsewhere_are_named_and_cut_nothing() -> None:
     topic = Topic().write("java", 6, 1000)
     key = topic.key[topic.partition.index(3)]
     topic.write_at([key] * 3, [4] * 3).write("java", 6, 1000)
-    found = {each.partition: each for each in topic.ranges(100_000)}
-    assert {p: each.candidate for p, each in found.items()} == dict.fromkeys(range(6), number_of("java", 6))
+    found = {span.partition: span for span in topic.ranges(100_000)}
+    assert {p: span.candidate for p, span in found.items()} == dict.fromkeys(range(6), number_of("java", 6))
     strays = [
         at for at, p, k in zip(topic.offset, topic.partition, topic.key, strict=True) if (p, k) == (4, key)
     ]
@@ -128,14 +128,14 @@ def test_writers_at_the_same_time_are_one_range_that_explains_half() -> None:
         topic.write("java", 6, 30).write("librdkafka", 6, 30)
     found = topic.ranges()
     assert len(found) == 6
-    assert all(0.4 < each.explained / each.rows < 0.75 for each in found)
+    assert all(0.4 < span.explained / span.rows < 0.75 for span in found)
 
 
 def test_rows_without_a_key_are_no_evidence() -> None:
     topic = Topic().write("java", 6, 600).write_at([b""] * 60, [n % 6 for n in range(60)])
     found = topic.ranges()
     assert candidates(found) == {p: [number_of("java", 6)] for p in range(6)}
-    assert [(each.keyless, each.rows - each.explained) for each in found] == [(10, 10)] * 6
+    assert [(span.keyless, span.rows - span.explained) for span in found] == [(10, 10)] * 6
 
 
 def test_a_partition_with_hardly_a_row_follows_the_topic() -> None:

@@ -119,7 +119,9 @@ def test_a_sample_looks_at_spots_and_says_so(mocked, monkeypatch: pytest.MonkeyP
     assert (len(keys_of(batches)), found.coverage.kind) == (9 * 20, "sample")
     assert "180 records at up to 9 spots of each of 4 partitions" in found.coverage.text
     rows = {
-        (p, o) for each in batches for p, o in zip(each.partition.tolist(), each.offset.tolist(), strict=True)
+        (p, o)
+        for batch in batches
+        for p, o in zip(batch.partition.tolist(), batch.offset.tolist(), strict=True)
     }
     assert len(rows) == 180  # none twice
     ends = np.bincount(partition_batch(KEYS, 4)).tolist()

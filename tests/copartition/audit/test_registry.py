@@ -27,7 +27,7 @@ def test_one_logical_key_under_two_schema_ids_is_found() -> None:
     )
     decode = KeyDecoder("avro", "orders", registry)
     forms = [count_forms(key_column(keys)).forms(decode) for keys in (ours, theirs)]
-    assert [form.schema_ids for (form,) in forms] == [(each,) for each in ids]
+    assert [form.schema_ids for (form,) in forms] == [(schema_id,) for schema_id in ids]
     assert forms[0][0].meanings[0].kind == "json"
     found = find_respelled(*forms)
     assert (found.compared, found.respelled) == (100, 100)

@@ -13,7 +13,7 @@ from tests.support.tiers import sample
 def writer(profile: str, num_partitions: int) -> Writer:
     trials = Trials(num_partitions, counts=[num_partitions])
     writers = (trials.writer(rule, num_partitions) for rule in trials.rules(num_partitions))
-    return next(each for each in writers if profile in each.same_rule)
+    return next(candidate for candidate in writers if profile in candidate.same_rule)
 
 
 @pytest.mark.parametrize(

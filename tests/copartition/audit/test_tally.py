@@ -20,7 +20,7 @@ def test_every_rule_is_named_for_sure(profile: str, by_partition: bool) -> None:
 
 
 def test_the_rules_are_all_there_are() -> None:
-    kinds = {(each.hash, each.sign) for each in PROFILES.values()}
+    kinds = {(profile.hash, profile.sign) for profile in PROFILES.values()}
     assert {(PROFILES[name].hash, PROFILES[name].sign) for name in RULES} == kinds
 
 
@@ -179,4 +179,4 @@ def test_a_dumped_tally_goes_on() -> None:
 
 def test_memory_is_bounded_where_nothing_explains_anything() -> None:
     tally = Written(12).by(HAND, 12, 60_000).tally()
-    assert sum(len(each.offset) for each in tally._uncounted_records()) <= 3000 + (1 << 12)
+    assert sum(len(batch.offset) for batch in tally._uncounted_records()) <= 3000 + (1 << 12)

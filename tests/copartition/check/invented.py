@@ -18,7 +18,7 @@ from tests.copartition.audit.written import count_forms
 def writer(profile: str, count: int) -> Writer:
     """A rule over a count, as an audit names it."""
     rule = PROFILES[profile].hash, PROFILES[profile].sign
-    same = tuple(name for name, each in PROFILES.items() if (each.hash, each.sign) == rule)
+    same = tuple(name for name, known in PROFILES.items() if (known.hash, known.sign) == rule)
     return Writer(same[0], same, count)
 
 

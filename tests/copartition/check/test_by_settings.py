@@ -68,7 +68,7 @@ def test_what_is_not_known_is_refused_with_near_names(text, error, said):
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_setting_that_is_told_does_what_it_says(client):
     placements = [placement(profile, 12) for profile in PROFILES.values()]
-    found = [(each, said) for each in placements if (said := setting_for(client, each)) is not None]
+    found = [(wanted, said) for wanted in placements if (said := setting_for(client, wanted)) is not None]
     assert found
     for wanted, said in found:
         settings = "" if said.endswith("default partitioner") else "," + said.replace(" ", ",")
@@ -99,7 +99,8 @@ ROWS = [
 def test_verdicts(a, b, counts, answer, codes):
     found = judge_writers([parse_writer(f"a={a}"), parse_writer(f"b={b}")], counts)
     weight = {"yes": "for", "no": "against", "unknown": "open"}[answer]
-    assert (found.answer, {each.code for each in found.reasons if each.weight == weight}) == (answer, codes)
+    told = {reason.code for reason in found.reasons if reason.weight == weight}
+    assert (found.answer, told) == (answer, codes)
 
 
 def test_two_clients_of_one_topic_must_agree_too():
@@ -125,7 +126,7 @@ def test_a_client_that_cannot_be_set_so_is_told_of():
 def test_empty_keys_are_told_of():
     found = judge_writers([parse_writer("a=librdkafka"), parse_writer("b=ruby-kafka")], TWELVE)
     assert found.answer == "yes"
-    assert any("no key is empty" in each for each in found.assumed)
+    assert any("no key is empty" in assumption for assumption in found.assumed)
 
 
 @pytest.mark.parametrize(("client", "told"), [("dekaf", True), ("ruby-kafka", True), ("sarama", False)])
@@ -186,6 +187,6 @@ def test_no_false_yes(one, other, count, another):
     elif None in profiles:
         together = False
     else:
-        places = [partition_batch(KEYS, count, profile=each.name).tolist() for each in profiles]
+        places = [partition_batch(KEYS, count, profile=profile.name).tolist() for profile in profiles]
         together = places[0] == places[1]
     assert found.answer == ("yes" if together else "no")

@@ -97,7 +97,7 @@ def test_text_tells_keys_and_the_way_out(run, cluster):
     ],
 )
 def test_limits(run, cluster, checks, code, said):
-    options = [each for check in checks for each in ("--check", check)]
+    options = [argument for check in checks for argument in ("--check", check)]
     result = run("check", "orders", "payments", "--full", *cluster, *options)
     assert result.exit_code == code
     assert said in result.stderr
@@ -173,8 +173,8 @@ def test_the_schema_says_what_each_field_is(run):
     unsaid = [
         f"{kind}.{name}"
         for kind, of in definitions.items()
-        for name, each in of["properties"].items()
-        if "description" not in each
+        for name, field in of["properties"].items()
+        if "description" not in field
     ]
     assert unsaid == []
 
@@ -186,7 +186,7 @@ def test_json_has_what_text_tells(run, cluster):
     assert proof["apart"] == found["numbers"]["apart"] > 200
     example = proof["examples"][0]
     assert bytes.fromhex(example["key"]["hex"]).decode() == example["key"]["text"]
-    assert [each["rules"][0]["hash"] for each in found["join"]["audits"]] == ["murmur2", "crc32"]
+    assert [audit["rules"][0]["hash"] for audit in found["join"]["audits"]] == ["murmur2", "crc32"]
 
 
 @pytest.mark.parametrize("arguments", [PLAN, WRITERS])

@@ -21,7 +21,7 @@ def topic(name, *written, count=None, certainty="sure"):
 
 
 def verdict(*topics, complete=True):
-    return judge([each.audit for each in topics], compared(topics, complete=complete))
+    return judge([side.audit for side in topics], compared(topics, complete=complete))
 
 
 def weights(found):
@@ -144,9 +144,10 @@ def test_every_way_out_of_a_placement_is_told():
 
 def test_growth_that_no_rule_could_show_is_assumed_away():
     topics = [topic(name, ("java", 12, USERS), certainty="none") for name in "ab"]
-    assert any("has not grown" in each for each in verdict(*topics).assumed)
+    assert any("has not grown" in assumption for assumption in verdict(*topics).assumed)
     assert not any(
-        "has not grown" in each for each in verdict(ORDERS, topic("b", ("java", 12, USERS))).assumed
+        "has not grown" in assumption
+        for assumption in verdict(ORDERS, topic("b", ("java", 12, USERS))).assumed
     )
 
 
@@ -164,7 +165,7 @@ def test_a_sample_proves_no_join():
 
 def test_a_sample_proves_that_a_join_breaks():
     other = topic("b", ("sarama", 12, USERS))
-    assert judge([sampled(each.audit) for each in (ORDERS, other)]).answer == "no"
+    assert judge([sampled(side.audit) for side in (ORDERS, other)]).answer == "no"
 
 
 def test_rules_alone_prove_a_join_where_everything_was_read():
@@ -192,7 +193,7 @@ def test_rivals_keep_different_rules_from_being_a_proof():
 
 def test_chance_is_told_of_the_topics_whose_rules_differ():
     few = topic("few", ("java", 7, USERS[:2]), certainty="unknown")
-    found = judge([each.audit for each in (few, ORDERS, topic("b", ("sarama", 12, USERS)))])
+    found = judge([side.audit for side in (few, ORDERS, topic("b", ("sarama", 12, USERS)))])
     (rules,) = (reason for reason in found.reasons if reason.code == "rules")
     assert "one in 12 is at the same partition number" in rules.text
 

@@ -27,7 +27,7 @@ def test_joins_of_a_topic_that_grows_alone_break():
 
 def test_topics_that_joins_tie_to_it_must_grow_too():
     plan = plan_growth(JOINS, COUNTS, {"orders": 48})
-    assert [(each.topic, each.planned, each.needed) for each in plan.grow] == [
+    assert [(growth.topic, growth.planned, growth.needed) for growth in plan.grow] == [
         ("customers", 24, 48),
         ("orders", 48, 48),
         ("payments", 24, 48),
@@ -39,12 +39,12 @@ def test_growth_together_moves_keys_all_the_same():
     plan = plan_growth(JOINS[:1], COUNTS, {"orders": 48, "payments": 48})
     assert fates(plan) == {("orders", "payments"): "moves"}
     assert plan.answer == "no"
-    assert [each.moved for each in plan.grow] == [0.5, 0.5]
+    assert [growth.moved for growth in plan.grow] == [0.5, 0.5]
 
 
 def test_growth_to_less_than_another_topic_has_is_not_enough():
     plan = plan_growth([("a", "b")], {"a": 6, "b": 24}, {"a": 12})
-    assert [(each.topic, each.planned, each.needed) for each in plan.grow] == [("a", 12, 24)]
+    assert [(growth.topic, growth.planned, growth.needed) for growth in plan.grow] == [("a", 12, 24)]
 
 
 def test_growth_may_mend_a_join():

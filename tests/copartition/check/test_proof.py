@@ -34,7 +34,7 @@ def truth(topics):
         for key, place in rows:
             if key is not None:
                 found.setdefault(key, set()).add(place)
-    common = {key for found in having for key in found if sum(key in each for each in having) > 1}
+    common = {key for found in having for key in found if sum(key in homes for homes in having) > 1}
     apart = {key for key in common if len(set().union(*(found.get(key, ()) for found in having))) > 1}
     scattered = tuple(sum(len(places) > 1 for places in found.values()) for found in having)
     return tuple(map(len, having)), len(common), apart, scattered, having
@@ -67,7 +67,7 @@ def test_it_is_what_looking_at_each_record_says(topics, batch):
         found = comparison.proof(complete=True)
     keys, common, apart, scattered, having = truth(topics)
     assert (found.keys, found.common, found.apart, found.scattered) == (keys, common, len(apart), scattered)
-    assert found.everywhere == len(set.intersection(*({*each} for each in having)))
+    assert found.everywhere == len(set.intersection(*({*homes} for homes in having)))
     assert len(found.examples) == min(len(apart), 10)
     for key, places in found.examples:
         assert key in apart

@@ -37,7 +37,10 @@ def captured(**known):
 def test_members_topics_and_strategy_are_those_of_the_group():
     scenario, assumed = scenario_of(captured(clients=("librdkafka",)))
     assert {topic.name: topic.partitions for topic in scenario.topics} == {"orders": 4, "clicks": 2}
-    told = [(each.name, each.static, each.topics, each.rack, each.client) for each in scenario.consumers]
+    told = [
+        (consumer.name, consumer.static, consumer.topics, consumer.rack, consumer.client)
+        for consumer in scenario.consumers
+    ]
     assert told == [
         ("pod-0", False, ("orders",), None, "librdkafka"),
         ("static-1", True, ("orders", "clicks"), "r1", "librdkafka"),
@@ -158,9 +161,9 @@ def rates(path):
 
 def test_a_record_is_its_group_through_a_roll_and_a_crash(recorded):
     found = list(scenarios_of_record(recorded((0, {0: 0, 1: 0}), (100, {0: 200, 1: 50}))))
-    assert [each.scenario.name for each in found] == ["g, rolling", "g, crash a"]
-    assert [type(each.scenario.events[0]) for each in found] == [RollingRestart, Crash]
-    assert {each.scenario.load.rate["t"] for each in found} == {(2.0, 0.5)}
+    assert [deploy.scenario.name for deploy in found] == ["g, rolling", "g, crash a"]
+    assert [type(deploy.scenario.events[0]) for deploy in found] == [RollingRestart, Crash]
+    assert {deploy.scenario.load.rate["t"] for deploy in found} == {(2.0, 0.5)}
     assert found[0].assumed[0] == (
         "rates are those of the busiest 1 min 40 s between two ends in the record; nothing waits at the start"
     )
@@ -232,7 +235,7 @@ def test_a_group_was_quiet_until_it_was_seen_last_before_the_next_rebalance(tmp_
     steps = [Step(0, None, ALONE), Step(10, 9, one), Step(50, 49, HIDDEN)]
     path = tmp_path / "night.ndjson"
     path.write_text("".join(map(record_line, steps)))
-    assert {each.scenario.settled_ms for each in scenarios_of_record(str(path))} == {39_000}
+    assert {deploy.scenario.settled_ms for deploy in scenarios_of_record(str(path))} == {39_000}
 
 
 def test_a_record_of_a_group_that_never_settles_is_refused(tmp_path):

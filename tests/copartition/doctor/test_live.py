@@ -132,7 +132,7 @@ def twice_static(broker, workers, group, topic):
         workers(group, topic, "second", **OFTEN, **{"group.instance.id": "s1"})
         wait_for(
             lambda: read_or_nobody(group, broker)[0],
-            lambda state: [each.id for each in state.members] not in ([], [before.id]),
+            lambda state: [member.id for member in state.members] not in ([], [before.id]),
         )
         first.still.set()
 
@@ -156,7 +156,7 @@ def uneven_topics(broker, workers, group, topic):
     wait_for(
         lambda: read_or_nobody(group, broker)[0],
         lambda state: (
-            state.status == "Stable" and [len(each.topics or ()) for each in state.members] == [2, 2]
+            state.status == "Stable" and [len(member.topics or ()) for member in state.members] == [2, 2]
         ),
     )
 
@@ -273,7 +273,7 @@ def at_once(broker):
 def test_a_planted_fault_is_found(broker, at_once, name, plant):
     first = at_once.pop((name, plant), None)
     every = first.result() if first else planted(broker, plant)
-    assert name in {each.check.name for each in every if each.status == "found"}
+    assert name in {result.check.name for result in every if result.status == "found"}
     assert doctor_exit_code(every) == 1
 
 
@@ -285,7 +285,7 @@ def test_a_broker_that_coordinates_every_group_is_found():
         for number in range(21):
             commit(kafka, f"group-{number}", topic, 0)
         every = results(kafka, "group-0", between=lambda: None)
-    assert "coordinator" in {each.check.name for each in every if each.status == "found"}
+    assert "coordinator" in {result.check.name for result in every if result.status == "found"}
 
 
 def test_healthy_groups_are_healthy(broker, workers):
@@ -309,9 +309,9 @@ def test_healthy_groups_are_healthy(broker, workers):
         caught_up(broker, group)
     with ThreadPoolExecutor(len(groups)) as pool:
         every = dict(zip(groups, pool.map(lambda group: results(broker, group), groups), strict=True))
-    assert {group: [each.text for each in of if each.status == "found"] for group, of in every.items()} == {
-        group: [] for group in groups
-    }
+    assert {
+        group: [result.text for result in of if result.status == "found"] for group, of in every.items()
+    } == {group: [] for group in groups}
     assert {doctor_exit_code(of) for of in every.values()} == {0}
 
 

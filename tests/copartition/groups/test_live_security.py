@@ -101,4 +101,4 @@ def test_the_partitions_of_a_topic_that_the_user_may_not_see_are_unknown(secured
     finally:
         consumer.close()
     assert (state.complete, (state.member == 0).sum()) == (False, 4)
-    assert any(f"shows this user no topic {secured.hidden}" in each for each in state.warnings)
+    assert any(f"shows this user no topic {secured.hidden}" in warning for warning in state.warnings)

@@ -79,12 +79,13 @@ def test_a_stable_group_on_its_way_is_as_stable_as_its_coordinator_says() -> Non
 def test_members_keep_their_order_and_names() -> None:
     group = describe_group(cluster(member("b", [TWO], instance="i"), member("a", [ONE])), "billing")
     assert [
-        (each.identity.id, each.identity.instance_id, each.identity.client_id) for each in group.members
+        (group_member.identity.id, group_member.identity.instance_id, group_member.identity.client_id)
+        for group_member in group.members
     ] == [
         ("b-1234", "i", "b"),
         ("a-1234", None, "a"),
     ]
-    assert [[*each.owned] for each in group.members] == [[TWO], [ONE]]
+    assert [[*group_member.owned] for group_member in group.members] == [[TWO], [ONE]]
     assert (group.protocol, group.strategy, group.topics, group.has_racks) == (
         "classic",
         "range",
@@ -117,8 +118,8 @@ def test_a_classic_group_is_read_from_what_its_members_sent() -> None:
     ]
     made_up = cluster(member("a", [ONE]), member("b"), member("c"), joined=sent)
     group = with_subscriptions(made_up, describe_group(made_up, "billing"))
-    identities = [each.identity for each in group.members]
-    assert [(each.topics, each.rack, each.protocol) for each in identities] == [
+    identities = [group_member.identity for group_member in group.members]
+    assert [(identity.topics, identity.rack, identity.protocol) for identity in identities] == [
         (("orders", "pay"), "r1", "cooperative"),
         (("orders",), None, None),
         (None, None, None),
@@ -160,8 +161,8 @@ def test_a_group_of_the_consumer_protocol_is_asked_for_over_our_own_connection(
     monkeypatch.setattr(live, "read_subscriptions", lambda group, _: told if group == "billing" else {})
     made_up = cluster(*map(member, "abc"), kind="CONSUMER", assignor="uniform")
     group = with_subscriptions(made_up, describe_group(made_up, "billing"))
-    identities = [each.identity for each in group.members]
-    assert [(each.topics, each.rack, each.protocol) for each in identities] == [
+    identities = [group_member.identity for group_member in group.members]
+    assert [(identity.topics, identity.rack, identity.protocol) for identity in identities] == [
         (("orders", "like pay.*"), "r1", "consumer"),
         ((), None, "classic"),
         (None, None, None),

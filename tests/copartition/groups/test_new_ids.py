@@ -69,7 +69,7 @@ def pods(count, strategy, partitions=12):
     """A group of pod-0, pod-1 and so on, as Java's strategy assigned it."""
     members = ids(*(f"pod-{number}" for number in range(count)))
     topics = [Topic("t", partitions)]
-    assigned = get_assignor(strategy).assign(Group(topics, [Member(each.id, ["t"]) for each in members]))
+    assigned = get_assignor(strategy).assign(Group(topics, [Member(member.id, ["t"]) for member in members]))
     owned = {name: [tuple(partition) for partition in assigned[name]] for name in assigned}
     return group(members, owned, {"t": partitions}, strategy=strategy)
 
@@ -99,10 +99,10 @@ def members_of(*names, of="client_id"):
         (members_of(None, "pod-1"), None),
         ([], None),
         (
-            [each._replace(client_id="c") for each in members_of("s-0", "s-1", of="instance_id")],
+            [member._replace(client_id="c") for member in members_of("s-0", "s-1", of="instance_id")],
             [("s-2", "c"), ("s-3", "c")],
         ),
-        ([each._replace(client_id="c") for each in members_of("s-0", None, of="instance_id")], None),
+        ([member._replace(client_id="c") for member in members_of("s-0", None, of="instance_id")], None),
     ],
 )
 def test_names_are_continued_if_they_have_a_next_one(members, joining):
@@ -113,8 +113,8 @@ def test_names_are_continued_if_they_have_a_next_one(members, joining):
 @pytest.mark.parametrize("names", [("a", "b", "c"), ("rdkafka", "rdkafka", "rdkafka")])
 def test_moves_are_a_range_over_ids_where_these_decide(names):
     members = [
-        each._replace(id=f"{each.client_id}-{4 + 4 * n:x}{ID[1:]}")
-        for n, each in enumerate(members_of(*names))
+        member._replace(id=f"{member.client_id}-{4 + 4 * n:x}{ID[1:]}")
+        for n, member in enumerate(members_of(*names))
     ]
     state = group(
         members, {m.id: [("t", n + 4 * i) for n in range(4)] for i, m in enumerate(members)}, {"t": 12}
@@ -155,10 +155,10 @@ def test_where_nothing_is_said_every_id_gives_the_same_plan(assignor):
         first = get_assignor(assignor).assign(Group(wide, members))
         state = group(
             [
-                MemberIdentity(each.id, client_id=each.id[: -len(ID) - 1], topics=each.topics)
-                for each in members
+                MemberIdentity(member.id, client_id=member.id[: -len(ID) - 1], topics=member.topics)
+                for member in members
             ],
-            {each.id: [tuple(partition) for partition in first[each.id]] for each in members},
+            {member.id: [tuple(partition) for partition in first[member.id]] for member in members},
             counts,
         )
         planned = plan(state, assignor, WhatIf(joining=(Joiner(names[-1], topics=topics[names[-1]]),)))
@@ -172,7 +172,7 @@ def test_where_nothing_is_said_every_id_gives_the_same_plan(assignor):
                 again = again.next(answer)
                 answer = get_assignor(assignor).assign(again)
             real = {
-                name: sorted(f"{t}-{p}" for t, p in answer[each.id])
-                for name, each in zip(names, again.members, strict=True)
+                name: sorted(f"{t}-{p}" for t, p in answer[member.id])
+                for name, member in zip(names, again.members, strict=True)
             }
             assert real == lists(planned), draw

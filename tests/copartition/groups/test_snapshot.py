@@ -108,7 +108,7 @@ def rows(state):
     """The rows as they stand, nobody's last."""
     columns = zip(state.member.tolist(), state.topic.tolist(), state.partition.tolist(), strict=True)
     found = [(member, state.topics[topic], partition) for member, topic, partition in columns]
-    return [each for each in found if each[0] >= 0] + sorted(each for each in found if each[0] < 0)
+    return [row for row in found if row[0] >= 0] + sorted(row for row in found if row[0] < 0)
 
 
 @pytest.mark.parametrize(

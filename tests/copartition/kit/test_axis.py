@@ -43,7 +43,7 @@ def test_ticks_are_where_their_label_says(span):
         assert window.at(tick.x) == pytest.approx(said, rel=1e-9)
 
 
-@pytest.mark.parametrize("span", [each for each in SPANS if 12 <= each <= 2e8])
+@pytest.mark.parametrize("span", [seconds for seconds in SPANS if 12 <= seconds <= 2e8])
 def test_ticks_are_at_times_people_count_in(span):
     window = Window(0, span)
     marks = ticks(window)

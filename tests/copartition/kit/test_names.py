@@ -28,7 +28,7 @@ IDS = ["5a0a401a-9ac4-401a-9ac4-e81ad2c37e78", "5a0a401b-9ac4-401a-9ac4-e81ad2c3
 @pytest.mark.parametrize(
     ("names", "shown"),
     [
-        ([f"app-{each}" for each in IDS], ["app-5a0a401a..", "app-5a0a401b.."]),
+        ([f"app-{suffix}" for suffix in IDS], ["app-5a0a401a..", "app-5a0a401b.."]),
         (IDS, ["5a0a401a..", "5a0a401b.."]),
         (["app-1", f"app-2-{IDS[0]}"], ["app-1", "app-2-5a0a401a.."]),
         ([IDS[0], IDS[0].replace("e8", "e9")], None),

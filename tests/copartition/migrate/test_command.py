@@ -249,7 +249,7 @@ def test_a_converted_group_that_hides_what_matters_is_unknown(run, tmp_path, pro
 
 
 def test_shells_complete_the_clients():
-    (option,) = (each for each in migrate.params if each.name == "clients")
+    (option,) = (parameter for parameter in migrate.params if parameter.name == "clients")
     assert [item.value for item in option.shell_complete(None, "")] == list(CLIENTS)
     assert [item.value for item in option.shell_complete(None, "li")] == ["librdkafka"]
 

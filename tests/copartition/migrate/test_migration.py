@@ -50,9 +50,9 @@ def roll(before, lists, client="java"):
 def test_java_has_a_way_that_the_simulator_lets_pass(before, after, expected):
     assert steps(before, after) == expected
     if expected:
-        log, assignment = roll(tuple(before.split()), [tuple(each.split(",")) for each in expected])
+        log, assignment = roll(tuple(before.split()), [tuple(step.split(",")) for step in expected])
         assert "refused" not in log
-        assert {each.partition for mine in assignment.values() for each in mine} == set(range(7))
+        assert {partition.partition for mine in assignment.values() for partition in mine} == set(range(7))
 
 
 @pytest.mark.parametrize("client", ["java", "librdkafka", "kafka-python"])
@@ -269,7 +269,7 @@ def test_the_policy_concerns_conversions_only():
 )
 def test_every_client_is_told_its_own_settings(before, after, client, settings):
     found = plan_migration(before.split(), after.split(), clients=[client])
-    assert [bounce.settings for bounce in found.bounces] == [{client: each} for each in settings]
+    assert [bounce.settings for bounce in found.bounces] == [{client: wanted} for wanted in settings]
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_json_says_the_same_as_data() -> None:
         {"offset": 5, "deliveries": 1, "outcome": "accepted", "took_ms": 10_000}
     ]
     assert values["lock_that_suffices_ms"] == 10_000
-    assert [each["members"] for each in values["by_members"]] == [1, 2]
+    assert [row["members"] for row in values["by_members"]] == [1, 2]
     assert values["assumed"]
 
 

@@ -23,7 +23,7 @@ def as_file(settings, folder):
 def as_options(settings, _):
     """The same in librdkafka's words, one -X each."""
     named = librdkafka_settings(settings)
-    return [each for name, value in named.items() for each in ("-X", f"{name}={value}")]
+    return [argument for name, value in named.items() for argument in ("-X", f"{name}={value}")]
 
 
 COMMANDS = {

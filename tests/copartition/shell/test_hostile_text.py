@@ -35,7 +35,9 @@ def put(request):
     """Run a command whose standard output has this encoding; what it printed."""
 
     def invoke(*arguments):
-        result = CliRunner(charset=request.param).invoke(copartition, [str(each) for each in arguments])
+        result = CliRunner(charset=request.param).invoke(
+            copartition, [str(argument) for argument in arguments]
+        )
         assert (result.exit_code, result.stderr) == (1, "")
         return result.stdout_bytes.decode(request.param)
 
@@ -89,7 +91,7 @@ def test_a_csv_has_a_row_a_partition(put, hostile):
     ],
 )
 def test_error_messages_are_escaped_with_their_tracebacks(run, hostile, arguments, verbose):
-    result = run(*(hostile if each == "HOSTILE" else each for each in arguments), *verbose)
+    result = run(*(hostile if argument == "HOSTILE" else argument for argument in arguments), *verbose)
     assert result.exit_code == 2
     assert [line for line in result.stderr.split("\n") if not line.isprintable()] == []
     assert ("Traceback" in result.stderr) or result.stderr.count("\n") == 1

@@ -101,7 +101,7 @@ def test_a_full_disk_is_no_bug(start):
     "arguments", [["--help"], ["--schema"], ["--version"], ["RECONCILING", "-o", "json"]]
 )
 def test_a_full_disk_is_a_line_whatever_is_printed(start, reconciling, arguments):
-    arguments = [reconciling if each == "RECONCILING" else each for each in arguments]
+    arguments = [reconciling if argument == "RECONCILING" else argument for argument in arguments]
     with Path("/dev/full").open("w") as full:
         process = start("assignment_diff", *arguments, stdout=full)
         _, err = process.communicate(timeout=GENEROUS_S)
@@ -147,7 +147,7 @@ def test_a_missing_package_is_named_with_its_extra(start, missing):
 )
 def test_a_package_that_only_one_command_needs(start, scenario, missing, arguments, extra):
     hide = f"import sys; sys.modules[{missing!r}] = None"
-    arguments = [scenario if each == "SCENARIO" else each for each in arguments]
+    arguments = [scenario if argument == "SCENARIO" else argument for argument in arguments]
     code, _, err = finished(start("copartition", *arguments, before=hide))
     assert code == 2
     assert install_command(extra) in err

@@ -109,8 +109,8 @@ def test_a_change_that_cannot_be_is_2(run, scenario, change, fault):
 def test_many_runs_are_medians_and_percentiles(run, scenario):
     report = json.loads(run("simulate", scenario, "--runs", 5, "--seed", 7, "-o", "json").stdout)
     (plan,) = report["scenarios"]
-    assert [each["seed"] for each in plan["summaries"]] == [7, 8, 9, 10, 11]
-    assert plan["median"]["rebalances"] == sorted(each["rebalances"] for each in plan["summaries"])[2]
+    assert [summary["seed"] for summary in plan["summaries"]] == [7, 8, 9, 10, 11]
+    assert plan["median"]["rebalances"] == sorted(summary["rebalances"] for summary in plan["summaries"])[2]
     alone = plans(run("simulate", scenario, "--seed", 9, "-o", "json"))[0]["summary"]
     assert plan["summaries"][2] == alone
 
@@ -174,15 +174,15 @@ def test_a_page_that_cannot_be_written_leaves_no_report_either(run, scenario, tm
 def test_ready_scenarios_are_listed_with_what_they_are(run):
     lines = run("simulate", "--list").stdout.splitlines()
     assert [line for line in lines if not line.startswith(" ")] == list(ready_scenarios())
-    each = ready_scenarios()["restart-once"]
-    told = [f"{kind}: {text}" for kind, text in Scenario.from_file(each.path).purpose.items()]
-    assert [line.strip() for line in lines[lines.index(each.name) + 1 :]] == [each.summary, *told]
+    restart = ready_scenarios()["restart-once"]
+    told = [f"{kind}: {text}" for kind, text in Scenario.from_file(restart.path).purpose.items()]
+    assert [line.strip() for line in lines[lines.index(restart.name) + 1 :]] == [restart.summary, *told]
 
 
 def test_ready_scenarios_are_listed_for_programs(run):
     rows = json.loads(run("simulate", "--list", "-o", "json").stdout)
     assert [(row["name"], row["summary"]) for row in rows] == [
-        each[:2] for each in ready_scenarios().values()
+        ready[:2] for ready in ready_scenarios().values()
     ]
     assert {tuple(row)[2:] for row in rows} == {("question", "source", "conclusion")}
 
@@ -292,7 +292,7 @@ def record(tmp_path):
             (ends, ends - 1, group("Stable", "range", a=[0, 1, 2, 3])),
         ]
         path = tmp_path / "night.ndjson"
-        path.write_text("".join(record_line(Step(*each)) for each in seen))
+        path.write_text("".join(record_line(Step(*look)) for look in seen))
         return path
 
     return write

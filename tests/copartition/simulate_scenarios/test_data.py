@@ -24,7 +24,7 @@ def run_of(result):
 
 def test_a_run_carries_its_outages_by_cause():
     outages = run_of(a_result())["outages"]
-    assert [(each["cause"], each["pause_ms"], each["catch_up_ms"]) for each in outages] == [
+    assert [(outage["cause"], outage["pause_ms"], outage["catch_up_ms"]) for outage in outages] == [
         ("a crashed", 47_000, None),
         ("b was slow", 2_000, None),
     ]
@@ -75,8 +75,14 @@ def test_records_are_told_by_partition():
     records = run_of(a_loaded_result())["records"]
     assert records["lag"] == {"at_ms": [0, 1_000, 48_000, 60_000], "records": [0, 0, 2_450, 1_250]}
     assert [
-        (each["topic"], each["partition"], each["peak"], each["recovery_ms"], list(each["null_because"]))
-        for each in records["partitions"]
+        (
+            partition["topic"],
+            partition["partition"],
+            partition["peak"],
+            partition["recovery_ms"],
+            list(partition["null_because"]),
+        )
+        for partition in records["partitions"]
     ] == [("orders", 0, 2_350, None, ["recovery_ms"]), ("orders", 1, 100, 1_000, [])]
 
 
@@ -89,4 +95,4 @@ def test_many_runs_carry_medians_percentiles_and_each_summary():
     assert (plan["scenario"], plan["median"]["rebalances"], plan["p95"]["rebalances"]) == ("deploy", 9, 18)
     assert (plan["median"]["recovery_ms"], plan["p95"]["recovery_ms"]) == (1_000, None)
     assert list(plan["p95"]["null_because"]) == ["recovery_ms"]
-    assert [each["seed"] for each in plan["summaries"]] == list(range(20))
+    assert [summary["seed"] for summary in plan["summaries"]] == list(range(20))

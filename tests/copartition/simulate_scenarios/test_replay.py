@@ -35,7 +35,7 @@ def left(ends=13):
 def test_an_event_is_told_with_its_owners_and_times(record):
     replay = replay_record(record(*left()))
     [found] = replay.compared
-    assert [(each.kind, each.name) for each in found.causes] == [("left", "b")]
+    assert [(cause.kind, cause.name) for cause in found.causes] == [("left", "b")]
     assert (found.first, found.last, found.partitions, found.differing) == (0, 2, 4, ())
     assert found.recorded == (1000, 3000)
     assert 0 <= found.predicted.least < found.predicted.middle < found.predicted.most <= 3020
@@ -103,7 +103,7 @@ def test_another_assignor_may_be_tried(record):
 def test_whatever_happens_is_replayed(record, before, after, causes):
     [found] = replay_record(record((0, None, before), (11, 10, after))).compared
     if causes is not None:
-        assert [(each.kind, each.name) for each in found.causes] == causes
+        assert [(cause.kind, cause.name) for cause in found.causes] == causes
     assert (found.differing, found.in_time) == ((), found.in_time and True)
 
 
@@ -111,7 +111,7 @@ def test_what_the_record_does_not_explain_is_unknown(record):
     swapped = group("Stable", "range", a=[2, 3], b=[0, 1])
     [found] = replay_record(record((0, None, TWO), (11, 10, swapped))).compared
     assert (found.causes, found.predicted, found.in_time) == ((), None, None)
-    assert sum(len(each.partitions) for each in found.differing) == 4
+    assert sum(len(difference.partitions) for difference in found.differing) == 4
 
 
 @pytest.mark.parametrize(

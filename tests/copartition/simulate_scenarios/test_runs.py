@@ -146,7 +146,7 @@ def boxes(drawn):
     """x, y, width and height of each rectangle."""
     paths = [drawn] if isinstance(drawn, str) else [shape.path for shape in drawn]
     parts = [part for path in paths for part in path.split("z") if part]
-    return np.array([[float(each) for each in re.findall(r"[\d.]+", part)[:4]] for part in parts])
+    return np.array([[float(number) for number in re.findall(r"[\d.]+", part)[:4]] for part in parts])
 
 
 def test_the_area_of_a_phase_is_its_time(crash):
@@ -187,7 +187,7 @@ def test_who_reads_is_told_with_partitions_and_times(crash):
 
 def test_a_consumer_has_the_same_colour_in_every_run():
     runs = [a_run([[(READ, 9_000, 0)]], consumers=names) for names in (("a", "b"), ("b", "a"))]
-    first, second = (next(iter(each.readers.layers)) for each in whole_run(runs).panels)
+    first, second = (next(iter(picture.readers.layers)) for picture in whole_run(runs).panels)
     assert (first, second) == ("c0 shade-0", "c1 shade-0")
 
 
@@ -251,8 +251,8 @@ def test_a_peak_of_lag_within_a_pixel_is_drawn(crash):
 def test_lag_has_one_scale_for_all_runs(crash):
     runs = [with_load(crash, [0, 100_000], [lag, lag]) for lag in (500, 1_000)]
     drawn = whole_run(runs)
-    assert [each.lag.area.split("H")[1] for each in drawn.panels] == ["0V24.0", "0V0.0"]
-    assert {each.most_lag for each in drawn.panels} == {1_000}
+    assert [picture.lag.area.split("H")[1] for picture in drawn.panels] == ["0V24.0", "0V0.0"]
+    assert {picture.most_lag for picture in drawn.panels} == {1_000}
 
 
 def test_a_load_without_records_yet_has_no_curve(crash):
@@ -491,7 +491,7 @@ def test_the_page_tells_pauses_by_cause_and_phase(crash):
     row = re.search(r"<tr><td>a crashed</td>.*?</tr>", page).group()
     cells = re.findall(r'<td class="n">(.*?)</td>', row)
     assert cells == ["2", "1 min 40 s", "1 min 30 s", "5.9 s", "148 ms", "4.0 s"]
-    widths = [float(each) for each in re.findall(r'style="width:([\d.]+)%"', row)]
+    widths = [float(width) for width in re.findall(r'style="width:([\d.]+)%"', row)]
     assert widths == pytest.approx([90, 5.85, 0.15, 4], abs=0.01)
 
 
@@ -591,4 +591,4 @@ def test_what_scrolls_can_be_reached_by_keyboard(crash):
     page = simulation_html([replace(crash, outages=(outage(0, 5.0),), rebalances=(rebalance(0, 1, "x"),))])
     scrolling = re.findall(r'<(?:figure|div class="scroll")[^>]*>', page)
     assert len(scrolling) == 4
-    assert all('tabindex="0"' in each and "aria-label=" in each for each in scrolling)
+    assert all('tabindex="0"' in tag and "aria-label=" in tag for tag in scrolling)

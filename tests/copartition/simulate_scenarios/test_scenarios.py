@@ -72,4 +72,4 @@ from tests.support.results import SCENARIO
     ],
 )
 def test_what_is_taken_for_granted_is_said(change, said):
-    assert any(each.startswith(said) for each in run_assumptions(replace(SCENARIO, **change)))
+    assert any(assumption.startswith(said) for assumption in run_assumptions(replace(SCENARIO, **change)))

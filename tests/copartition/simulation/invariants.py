@@ -28,7 +28,7 @@ def check_timeline(result):
     births = _births(result)
     lived = {partition for partition, born in births.items() if born < end_ms}
     assert set(timeline.partition.tolist()) == lived
-    assert timeline.start[first].tolist() == [births[each] for each in sorted(lived)]
+    assert timeline.start[first].tolist() == [births[partition] for partition in sorted(lived)]
     assert (timeline.end[last] == end_ms).all()
     read = timeline.phase == Phase.CONSUMING
     assert ((timeline.consumer >= 0) == read).all()
@@ -100,32 +100,32 @@ def check_sums(result):
     lasted = timeline.end - timeline.start
     for name, phase in STILL.items():
         assert _close(getattr(summary, name), lasted[timeline.phase == phase].sum()), name
-        assert _close(getattr(summary, name), sum(getattr(each, name) for each in result.outages)), name
+        assert _close(getattr(summary, name), sum(getattr(outage, name) for outage in result.outages)), name
     assert _close(1_000 * summary.partition_seconds, sum(getattr(summary, name) for name in STILL))
     _, start, end = timeline.pauses()
     if summary.longest_pause_ms < math.inf:
         assert _close(summary.longest_pause_ms, np.max(end - start, initial=0))
     still = timeline.cause >= 0
     spent = np.bincount(timeline.cause[still], lasted[still], len(timeline.causes))
-    assert [each.cause for each in result.outages] == [
+    assert [outage.cause for outage in result.outages] == [
         timeline.causes[cause] for cause in np.flatnonzero(spent > 0)
     ]
     touched = [
         len(np.unique(timeline.partition[still & (timeline.cause == cause)]))
         for cause in np.flatnonzero(spent > 0)
     ]
-    for each, partitions in zip(result.outages, touched, strict=True):
-        assert each.partitions >= partitions > 0
+    for outage, partitions in zip(result.outages, touched, strict=True):
+        assert outage.partitions >= partitions > 0
     for name, value in asdict(summary).items():
         assert value is None or value >= 0, name
         assert value is None or name in {"longest_pause_ms", "recovery_ms"} or value < math.inf, name
     assert summary.rebalances == len(result.rebalances)
-    assert summary.moved_partitions == sum(each.moved for each in result.rebalances)
+    assert summary.moved_partitions == sum(rebalance.moved for rebalance in result.rebalances)
     if records is not None:
         assert summary.peak_lag == records.lag.max(initial=0)
         assert summary.duplicates == records.duplicates.sum()
         assert summary.lost == records.lost.sum()
-        caught_up = sum(each.catch_up_ms for each in result.outages)
+        caught_up = sum(outage.catch_up_ms for outage in result.outages)
         assert caught_up <= records.catch_up_ms.sum() * (1 + 1e-9) + 1e-6
         assert _close(records.catch_up_ms.sum(), (records.catch_ups.end - records.catch_ups.start).sum())
 
@@ -145,7 +145,7 @@ def check_records(result):  # noqa: C901 - a fact after the other
             for topic in timeline.topics
         ]
     )
-    came += rates * [(end_ms - births.get(each, end_ms)) / 1000 for each in range(len(rates))]
+    came += rates * [(end_ms - births.get(partition, end_ms)) / 1000 for partition in range(len(rates))]
     slack = 1e-6 + 1e-9 * came.sum()
     assert np.allclose(records.arrived, came, atol=slack)
     assert np.allclose(records.arrived, records.consumed + records.waiting + records.lost, atol=slack)
@@ -166,7 +166,7 @@ def check_records(result):  # noqa: C901 - a fact after the other
         never = np.setdiff1d(np.arange(len(came)), ever)
         assert np.allclose(records.waiting[never], came[never], atol=slack)
     done = (records.consumed + records.duplicates + records.aborted).sum()
-    made = {each.name: each for step in result.steps for each in step.consumers.values()}
+    made = {consumer.name: consumer for step in result.steps for consumer in step.consumers.values()}
     capacities = [result.scenario.capacity_of(made.get(name, Consumer(name))) for name in timeline.consumers]
     if load.capacity < math.inf:
         can = sum(
@@ -204,7 +204,7 @@ def check_rebalances(result):
         assert one.completed_ms <= other.completed_ms
     for step in steps:
         assert step.started_ms <= step.completed_ms <= result.summary.duration_ms
-        given_out = [each for member in step.assignment for each in step.assignment[member]]
+        given_out = [partition for member in step.assignment for partition in step.assignment[member]]
         assert len(given_out) == len(set(given_out))
         assert not set(given_out) & set(step.assignment.transferring)
         assert step.causes
@@ -231,19 +231,19 @@ def check_end(result):
     assert (summary.unassigned_partitions > 0) or summary.longest_pause_ms < math.inf
     if result.scenario.until_ms is not None or not running - refused:
         return
-    consumers = {each.name: each for step in result.steps for each in step.consumers.values()}
+    consumers = {consumer.name: consumer for step in result.steps for consumer in step.consumers.values()}
     last = result.steps[-1] if result.steps else None
     assert last is not None, "nobody was ever assigned anything"
-    present = {each.name for each in last.consumers.values()}
+    present = {consumer.name for consumer in last.consumers.values()}
     what = {entry.what for entry in result.log}
-    if what & {"upgrade", "downgrade"} and any(each.static for each in consumers.values()):
+    if what & {"upgrade", "downgrade"} and any(consumer.static for consumer in consumers.values()):
         return  # a static member that comes back with another protocol amid a rebalance ends it for newcomers
     assert running - refused <= present, f"{running - refused - present} never got in"
     everything = any(
         consumers[name].topics is None and consumers[name].pattern is None for name in running - refused
     )
     early = [timeline.topics.index(topic.name) for topic in result.scenario.topics]
-    if what & {"grow", "create"} and any(each.static for each in consumers.values()):
+    if what & {"grow", "create"} and any(consumer.static for consumer in consumers.values()):
         return  # a static leader that returns overlooks what grew meanwhile (KIP-814)
     if everything and summary.unassigned_partitions:
         topics = np.searchsorted(timeline.first, list(_births(result)), side="right") - 1

@@ -117,7 +117,7 @@ class _Course:
         self.strategies = strategies
         self.people = people
         self.counts = counts
-        self.back_at = {each.name: 0.0 if each in present else None for each in people}
+        self.back_at = {consumer.name: 0.0 if consumer in present else None for consumer in people}
 
     def event(self, kind, at_ms, now):  # noqa: C901, PLR0911 - a kind of event each
         """One event; None where it cannot be."""
@@ -125,7 +125,7 @@ class _Course:
         if kind in {Leave, Crash, SlowPoll, Stall, SlowNetwork, DuplicateInstance, Restart, CrashLoop}:
             return self._by_name(kind, at_ms, now)
         if kind is Join:
-            away = [each for each in self.people if self.back_at[each.name] is None]
+            away = [absent for absent in self.people if self.back_at[absent.name] is None]
             if not away:
                 return None
             consumer = draw(st.sampled_from(away))
@@ -169,11 +169,11 @@ class _Course:
     def _by_name(self, kind, at_ms, now):
         draw = self.draw
         here = [
-            each
-            for each in self.people
-            if (since := self.back_at[each.name]) is not None
+            consumer
+            for consumer in self.people
+            if (since := self.back_at[consumer.name]) is not None
             and since <= now
-            and (each.static or kind is not DuplicateInstance)
+            and (consumer.static or kind is not DuplicateInstance)
         ]
         if not here:
             return None
@@ -224,10 +224,10 @@ def scenarios(draw, *, broker_side=True):
     if draw(st.integers(0, 3)) == 0:
         strategies = st.sampled_from([*lists, *((name,) for name in (*CLASSIC, *BROKER_SIDE))])
     if draw(st.booleans()):
-        people = [Consumer(each.name, each.static, client=each.client) for each in people]
+        people = [Consumer(consumer.name, consumer.static, client=consumer.client) for consumer in people]
     load = draw(loads())
     if load is not None and load.capacity < inf and draw(st.booleans()):
-        people = [replace(each, capacity=draw(st.sampled_from([None, 40, 900]))) for each in people]
+        people = [replace(consumer, capacity=draw(st.sampled_from([None, 40, 900]))) for consumer in people]
     present = people[: draw(st.integers(0, len(people)))]
     topics = (
         Topic("orders", draw(st.integers(1, 7))),

@@ -37,7 +37,8 @@ GROWS = Scenario(TOPICS, (Consumer("a"),), (Grow(60_000, "orders", 6),))
 
 def test_growth_is_noticed_once_whatever_the_phase():
     results = list(simulate_seeds(GROWS, sample(range(500), 25)))
-    assert {(each.summary.rebalances, each.summary.unassigned_partitions) for each in results} == {(1, 0)}
+    figures = {(result.summary.rebalances, result.summary.unassigned_partitions) for result in results}
+    assert figures == {(1, 0)}
 
 
 def test_a_run_lasts_until_the_transaction_that_a_crash_left_open_times_out():
@@ -178,7 +179,7 @@ def test_runs_that_share_decisions_do_not_share_a_leaders_memory():
     seeds = [*seeds, *seeds]
     alone = [simulate(replace(scenario, seed=seed)) for seed in seeds]
     shared = list(simulate_seeds(scenario, seeds))
-    assert len({len(each.rebalances) for each in alone}) > 1
+    assert len({len(result.rebalances) for result in alone}) > 1
     for one, other in zip(shared, alone, strict=True):
         assert [dict(step.assignment) for step in one.steps] == [
             dict(step.assignment) for step in other.steps

@@ -38,7 +38,7 @@ def run(scenario):
 
 def strategies_in(scenario):
     consumers = [event.consumer for event in scenario.events if isinstance(event, Join)]
-    lists = [getattr(each, "assignors", None) for each in (*scenario.consumers, *consumers, *scenario.events)]
+    lists = [getattr(part, "assignors", None) for part in (*scenario.consumers, *consumers, *scenario.events)]
     return {scenario.assignor}.union(*filter(None, lists))
 
 

@@ -17,8 +17,8 @@ from tests.support.tiers import sample
 READY = ready_scenarios()
 COMMANDS = [
     line.removeprefix("#   copartition ")
-    for each in READY.values()
-    for line in each.path.read_text().splitlines()
+    for ready in READY.values()
+    for line in ready.path.read_text().splitlines()
     if line.startswith("#   copartition ")
 ]
 SEEDS = sample(range(9), 5)

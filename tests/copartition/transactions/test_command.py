@@ -49,7 +49,7 @@ def write(producer: Producer, topic: str, records: int, partition: int = 0) -> N
 
 
 def named(told: Report, name: str) -> Report:
-    [own] = [each for each in told["transactions"] if each["id"] == name]
+    [own] = [transaction for transaction in told["transactions"] if transaction["id"] == name]
     return own
 
 
@@ -75,14 +75,14 @@ def test_a_stalled_producer_holds_readers_back(broker: Kafka) -> None:
     # Three records and the marker of the first transaction are stable; five more are not.
     figures = ("committed", "last_stable_offset", "end", "held", "lag", "lag_read_committed")
     assert [place[figure] for figure in figures] == [1, 4, 9, 5, 8, 3]
-    assert [(each["id"], each["first_offset"]) for each in place["held_by"]] == [(name, 4)]
+    assert [(holder["id"], holder["first_offset"]) for holder in place["held_by"]] == [(name, 4)]
     # Other tests' transactions on the same broker may be open, too.
     [finding] = [finding for finding in told["findings"] if finding["id"] == name]
     assert finding["kind"] == "open long"
     assert "wait for 5 offsets behind it" in finding["what"]
     stalled.abort_transaction(60)
     code, told = report(broker.bootstrap_servers, "--only-topic", topic, "--group", group)
-    assert [each["held"] for each in told["partitions"]] == [0]
+    assert [partition["held"] for partition in told["partitions"]] == [0]
     assert named(told, name)["state"] == "CompleteAbort"
 
 
@@ -99,11 +99,11 @@ def test_a_second_producer_with_one_id_fences_the_first(broker: Kafka) -> None:
     producer(servers, name)
     after = look(servers, topic)
     own = [
-        each
-        for each in transaction_faults(before, after, open_ms=60_000, servers=servers, transaction_version=2)
-        if each.id == name
+        fault
+        for fault in transaction_faults(before, after, open_ms=60_000, servers=servers, transaction_version=2)
+        if fault.id == name
     ]
-    assert [each.kind for each in own] == ["fenced"]
+    assert [fault.kind for fault in own] == ["fenced"]
     with pytest.raises(KafkaException):
         first.commit_transaction(60)
 
@@ -148,7 +148,7 @@ def coordinated(nodes: Broker) -> tuple[Transaction, ...]:
 
 
 def state_of(nodes: Broker, name: str) -> str:
-    [own] = [each for each in coordinated(nodes) if each.id == name]
+    [own] = [transaction for transaction in coordinated(nodes) if transaction.id == name]
     return own.state
 
 
@@ -168,7 +168,7 @@ def test_a_decided_transaction_without_a_marker_is_named(nodes: Broker) -> None:
     problems = transaction_faults(
         *looks, open_ms=60_000, servers=nodes.bootstrap_servers, transaction_version=2
     )
-    assert [(each.kind, each.id, each.partitions) for each in problems] == [
+    assert [(problem.kind, problem.id, problem.partitions) for problem in problems] == [
         ("marker missing", "decided", ((topic, 0),))
     ]
     assert "is decided (PrepareCommit)" in problems[0].what
@@ -217,7 +217,7 @@ def test_a_user_without_rights_is_told_what_is_hidden_from_it(secured: Secured) 
     answer = CliRunner().invoke(transactions, [*options, "-o", "json"])
     told = json.loads(answer.stdout)
     assert (answer.exit_code, told["transactions"], told["findings"]) == (2, [], [])
-    by_id, by_topic = (each["remedy"] for each in told["missing"])
+    by_id, by_topic = (missing["remedy"] for missing in told["missing"])
     right = f"kafka-acls.sh --bootstrap-server {secured.servers} --add --allow-principal User:guest"
     assert by_id == f"{right} --operation Describe --transactional-id '*'"
     assert by_topic == f"name the topics with --only-topic, or {right} --operation Describe --topic '*'"

@@ -40,7 +40,7 @@ def findings_of(first: Look, last: Look, version: int | None = 2, **settings: An
 @pytest.mark.parametrize(("at_ms", "kinds"), [(60_000, []), (60_001, ["open long"])])
 def test_a_transaction_is_open_for_too_long_beyond_the_limit(at_ms: float, kinds: list[str]) -> None:
     last = look(ONGOING, at_ms=at_ms, partitions=(HELD,))
-    assert [each.kind for each in findings_of(last, last)] == kinds
+    assert [finding.kind for finding in findings_of(last, last)] == kinds
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_offsets_that_no_look_shows_are_not_counted_as_none(
 @pytest.mark.parametrize("state", ["PrepareCommit", "PrepareAbort", "PrepareEpochFence"])
 def test_a_marker_is_missing_only_where_two_looks_agree(state: str) -> None:
     decided = ONGOING._replace(state=state)
-    assert [each.kind for each in findings_of(look(decided), look(decided, at_ms=2_000))] == [
+    assert [finding.kind for finding in findings_of(look(decided), look(decided, at_ms=2_000))] == [
         "marker missing"
     ]
     assert findings_of(look(ONGOING), look(decided, at_ms=2_000)) == []
@@ -99,7 +99,7 @@ def test_a_marker_is_missing_only_where_two_looks_agree(state: str) -> None:
     ],
 )
 def test_who_is_fenced(earlier: Transaction, later: Transaction, version: int | None, fenced: bool) -> None:
-    kinds = [each.kind for each in findings_of(look(earlier), look(later), version)]
+    kinds = [finding.kind for finding in findings_of(look(earlier), look(later), version)]
     assert kinds == (["fenced"] if fenced else [])
 
 

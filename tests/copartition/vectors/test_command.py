@@ -50,7 +50,7 @@ def group_of(case):
         for about in case["members"]
     ]
     return Group(
-        [Topic(each["name"], each["partitions"], each.get("racks")) for each in case["topics"]], members
+        [Topic(topic["name"], topic["partitions"], topic.get("racks")) for topic in case["topics"]], members
     )
 
 
@@ -65,8 +65,8 @@ def tasks(runs):
 
 def connect_answer(leader, case):
     group = Group(
-        [Topic(*each) for each in case["connectors"].items()],
-        [Member(each["id"], [], owned=tasks(each["owned"])) for each in case["members"]],
+        [Topic(*connector) for connector in case["connectors"].items()],
+        [Member(member["id"], [], owned=tasks(member["owned"])) for member in case["members"]],
         generation=case.get("completed_generation", 0),
     )
     if leader.name == "connect-eager":
@@ -81,24 +81,24 @@ def streams_answer(strategy, case):
 
     members = [
         StreamsMember(
-            each["id"],
-            each["process_id"],
-            active=tasks(each.get("active", ())),
-            standby=tasks(each.get("standby", ())),
-            offsets=offsets(each.get("offsets", ())),
-            tags=each.get("tags", {}),
-            rack=each.get("rack"),
+            member["id"],
+            member["process_id"],
+            active=tasks(member.get("active", ())),
+            standby=tasks(member.get("standby", ())),
+            offsets=offsets(member.get("offsets", ())),
+            tags=member.get("tags", {}),
+            rack=member.get("rack"),
         )
-        for each in case["members"]
+        for member in case["members"]
     ]
     subtopologies = [
         Subtopology(
             **{
                 key: [Topic(**topic) for topic in value] if "topics" in key else value
-                for key, value in each.items()
+                for key, value in subtopology.items()
             }
         )
-        for each in case["subtopologies"]
+        for subtopology in case["subtopologies"]
     ]
     group = StreamsGroup(
         subtopologies,
@@ -238,7 +238,7 @@ def test_the_document_has_the_fields_of_its_schema(run):
         for what in ("topics", "members"):
             fields = groups[what]["items"]
             assert all(
-                set(fields["required"]) <= each.keys() <= fields["properties"].keys() for each in case[what]
+                set(fields["required"]) <= entry.keys() <= fields["properties"].keys() for entry in case[what]
             )
 
 

@@ -47,7 +47,7 @@ def test_the_program_gets_each_question_without_its_answer(program, last_line_br
 def test_each_wrong_answer_stands_beside_its_case_in_their_order(program):
     program(b"\n".join([b'{"error": "a"}', ANSWERS[1], b'{"partition": 0, "more": 1}']))
     wrong = comparison.check_vectors("java", CASES, ["it"])
-    assert [(each.case["case"], each.verdict) for each in wrong] == [(0, "different"), (2, "different")]
+    assert [(answer.case["case"], answer.verdict) for answer in wrong] == [(0, "different"), (2, "different")]
     assert wrong[0].answer == {"error": "a"}
 
 
@@ -104,7 +104,8 @@ def test_a_report_shows_the_first_differences_and_wrong_partitions_before_wrong_
         "other_order": 15,
         "different": 15,
     }
-    assert [each["verdict"] for each in report["differences"]] == ["different"] * 15 + ["other order"] * 5
+    verdicts = [difference["verdict"] for difference in report["differences"]]
+    assert verdicts == ["different"] * 15 + ["other order"] * 5
     assert report["differences"][0] == {"verdict": "different", "case": wrong[1].case, "found": {"n": 1}}
     text = comparison.vectors_report("java", [None] * 40, wrong, "text").splitlines()
     assert text[0] == "java: 10 of 40 cases equal, 15 in another order, 15 different"

@@ -12,7 +12,7 @@ PREPARING, COMPLETING = "PreparingRebalance", "CompletingRebalance"
 
 
 def test_members_without_an_id_have_names():
-    odd = [MemberIdentity(each, client_id="client") for each in ("", "client", "x")]
+    odd = [MemberIdentity(name, client_id="client") for name in ("", "client", "x")]
     assert Names().of(odd) == ["member (2)", "client", "x"]
 
 
@@ -27,9 +27,15 @@ def watched(*seen):
 def moves(changes):
     """Who took which partitions from whom, and how long nobody had them."""
     return [
-        (each.source, each.target, [number for _, number in each.partitions], each.least_s, each.most_s)
-        for each in changes
-        if each.kind is ChangeKind.MOVED
+        (
+            change.source,
+            change.target,
+            [number for _, number in change.partitions],
+            change.least_s,
+            change.most_s,
+        )
+        for change in changes
+        if change.kind is ChangeKind.MOVED
     ]
 
 
@@ -202,7 +208,8 @@ OTHERS = {
 @pytest.mark.parametrize(("seen", "expected"), OTHERS.values(), ids=OTHERS)
 def test_other_changes(seen, expected):
     found = [
-        (each.kind, each.name, each.before, each.after, each.least_s, each.most_s) for each in watched(*seen)
+        (change.kind, change.name, change.before, change.after, change.least_s, change.most_s)
+        for change in watched(*seen)
     ]
     assert found == expected
 

@@ -17,7 +17,7 @@ NO_GROUP = GroupState.without_partitions(name="g", status="Dead")
 
 def report_of(*seen, form="text"):
     report = WatchReport(form)
-    return "".join(report.lines(Step(*each)) for each in seen), report
+    return "".join(report.lines(Step(*look)) for look in seen), report
 
 
 def lines(*seen):

@@ -100,14 +100,16 @@ def test_without_an_assignor_nothing_is_simulated() -> None:
     [group] = json.loads(text)["groups"]
     answers = [cure["simulated"] for cure in group["cures"] if cure["simulated"]]
     assert answers
-    assert all("the logs do not name the group's assignor" in each for each in answers)
+    assert all("the logs do not name the group's assignor" in answer for answer in answers)
 
 
 def test_the_json_names_the_line_of_each_cause() -> None:
     code, text, _ = run(*JAVA, "-o", "json")
     assert code == 1
     (group,) = json.loads(text)["groups"]
-    poll = next(each for each in group["rebalances"] if each["cause"] == "poll interval exceeded")
+    poll = next(
+        rebalance for rebalance in group["rebalances"] if rebalance["cause"] == "poll interval exceeded"
+    )
     assert poll["member"] == "c1"
     assert poll["file"].endswith("broker.log.gz")
     assert "LeaveGroup" in poll["reason"]

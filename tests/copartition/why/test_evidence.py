@@ -207,15 +207,17 @@ def test_lines_without_a_group_are_counted_where_there_are_several(tmp_path: Pat
     other = tmp_path / "b.log"
     other.write_text("Heartbeat session expired\n")
     found = histories(read_evidence([str(path), str(other)]))
-    assert [each.name for each in found] == ["a", "b"]
-    assert all("2 lines without a group's name left out" in each.assumed for each in found)
+    assert [group.name for group in found] == ["a", "b"]
+    assert all("2 lines without a group's name left out" in group.assumed for group in found)
 
 
 def test_a_generation_too_long_to_be_one_is_no_evidence(tmp_path: Path) -> None:
     path = tmp_path / "broker.log"
     words = "Stabilized group billing generation {} with {} members"
     path.write_text("\n".join(words.format(*pair) for pair in (("9" * 5_000, 1), (1, "9" * 5_000), (2, 3))))
-    assert [(each.generation, each.text) for each in read_evidence([str(path)]).statements] == [
+    assert [
+        (statement.generation, statement.text) for statement in read_evidence([str(path)]).statements
+    ] == [
         (1, ""),
         (2, "3"),
     ]

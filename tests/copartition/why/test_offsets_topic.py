@@ -34,7 +34,11 @@ def recorded(protocol: str) -> tuple[str, str, list[TopicRecord]]:
 
 def changes(history: GroupHistory) -> list[tuple[Cause, str | None, tuple[str, ...]]]:
     """The generations in which somebody came or went."""
-    return [(each.cause, each.member, each.names) for each in history.rebalances if each.member]
+    return [
+        (rebalance.cause, rebalance.member, rebalance.names)
+        for rebalance in history.rebalances
+        if rebalance.member
+    ]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -54,15 +58,16 @@ def test_each_generation_has_its_members(protocol: str) -> None:
 def test_a_classic_generation_has_a_leader_and_an_assignor() -> None:
     group, _, records = recorded("classic")
     shown = [
-        (each.generation, each.leader, each.assignor) for each in topic_history(group, records).rebalances
+        (rebalance.generation, rebalance.leader, rebalance.assignor)
+        for rebalance in topic_history(group, records).rebalances
     ]
-    assert [each for each in shown if each[1]] == [(number, "c0", "range") for number in (1, 2, 3)]
+    assert [row for row in shown if row[1]] == [(number, "c0", "range") for number in (1, 2, 3)]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_commits_are_counted_with_steps_back(protocol: str) -> None:
     group, topic, records = recorded(protocol)
-    assert [each.what for each in topic_history(group, records).others] == [
+    assert [other.what for other in topic_history(group, records).others] == [
         f"{topic}-1: 3 commits, first 3, last 4, largest step 7, 1 backward, 0 deleted"
     ]
 
@@ -114,9 +119,9 @@ def test_the_commits_of_a_partition_are_found_where_the_last_one_is() -> None:
 def test_after_its_deletion_a_group_begins_with_nobody(protocol: str) -> None:
     group, _, records = recorded(protocol)
     kinds = {"classic": b"\0\2", "consumer": b"\0\3"}
-    own = [each for each in records if each.key[:2] == kinds[protocol] and group.encode() in each.key]
+    own = [record for record in records if record.key[:2] == kinds[protocol] and group.encode() in record.key]
     deletion = own[0]._replace(value=None, offset=len(records))
-    again = [each._replace(offset=deletion.offset + 1 + number) for number, each in enumerate(records)]
+    again = [record._replace(offset=deletion.offset + 1 + number) for number, record in enumerate(records)]
     history = topic_history(group, [*records, deletion, *again])
     assert "the group was deleted, or changed its protocol" in [other.what for other in history.others]
     assert changes(history)[4:] == changes(topic_history(group, records))
@@ -180,8 +185,12 @@ def test_a_group_that_changed_its_protocol_has_the_new_one() -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_who_joined_before_what_compaction_removed_is_unknown(protocol: str) -> None:
     group, _, records = recorded(protocol)
-    written = [each for each in records if each.key[:2] in {b"\0\2", b"\0\3"} and group.encode() in each.key]
-    history = topic_history(group, [each for each in records if each not in written[:-3] and each.offset])
+    written = [
+        record for record in records if record.key[:2] in {b"\0\2", b"\0\3"} and group.encode() in record.key
+    ]
+    history = topic_history(
+        group, [record for record in records if record not in written[:-3] and record.offset]
+    )
     assert history.rebalances[0].names == ("c0", "c1")
     assert (history.rebalances[0].cause, history.rebalances[0].member) == (Cause.UNKNOWN, None)
 
@@ -196,19 +205,23 @@ def test_a_group_whose_name_begins_alike_is_another_one() -> None:
 def test_a_record_that_is_cut_is_a_typed_error(protocol: str) -> None:
     group, _, records = recorded(protocol)
     values = [
-        each for each in records if each.value and group.encode() in each.key and each.key[1] in {1, 2, 3, 5}
+        record
+        for record in records
+        if record.value and group.encode() in record.key and record.key[1] in {1, 2, 3, 5}
     ]
     assert values
-    for each in values:
+    for record in values:
         with pytest.raises(ProtocolError):
-            topic_history(group, [each._replace(value=(each.value or b"")[:3])])
+            topic_history(group, [record._replace(value=(record.value or b"")[:3])])
 
 
 @pytest.mark.parametrize("kind", [3, 5])
 def test_a_version_of_an_epoch_or_a_member_that_is_not_read_is_a_typed_error(kind: int) -> None:
     group, _, records = recorded("consumer")
     first = next(
-        each for each in records if each.key[1] == kind and group.encode() in each.key and each.value
+        record
+        for record in records
+        if record.key[1] == kind and group.encode() in record.key and record.value
     )
     with pytest.raises(ProtocolError, match="has version 1; up to 0 are read"):
         topic_history(group, [first._replace(value=b"\0\1" + (first.value or b"")[2:])])
@@ -217,7 +230,9 @@ def test_a_version_of_an_epoch_or_a_member_that_is_not_read_is_a_typed_error(kin
 def test_a_version_that_is_not_read_is_a_typed_error() -> None:
     group, _, records = recorded("classic")
     [first, *_] = [
-        each for each in records if each.key[:2] == b"\0\2" and group.encode() in each.key and each.value
+        record
+        for record in records
+        if record.key[:2] == b"\0\2" and group.encode() in record.key and record.value
     ]
     with pytest.raises(ProtocolError, match="has version 4; up to 3 are read"):
         topic_history(group, [first._replace(value=b"\0\4" + (first.value or b"")[2:])])

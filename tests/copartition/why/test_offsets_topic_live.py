@@ -22,7 +22,9 @@ def test_the_topic_says_what_clients_did(broker, protocol):
     assert answer.exit_code == 1, answer.output
     [history] = json.loads(answer.stdout)["groups"]
     changes = [
-        (each["cause"], each["member"], each["names"]) for each in history["rebalances"] if each["member"]
+        (rebalance["cause"], rebalance["member"], rebalance["names"])
+        for rebalance in history["rebalances"]
+        if rebalance["member"]
     ]
     # Where compaction removed records of other groups before, it is unknown who was in the first generation.
     assert changes[-3:] == [
@@ -31,6 +33,6 @@ def test_the_topic_says_what_clients_did(broker, protocol):
         ("left or failed", "c0", []),
     ]
     assert history["protocol"] == protocol
-    assert [each["what"] for each in history["others"]] == [
+    assert [other["what"] for other in history["others"]] == [
         f"{topic}-1: 3 commits, first 3, last 4, largest step 7, 1 backward, 0 deleted"
     ]

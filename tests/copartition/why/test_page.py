@@ -71,8 +71,8 @@ def test_the_picture_is_well_formed_and_has_a_text_alternative(page: str) -> Non
 
 def test_each_member_has_a_lane_and_each_rebalance_a_row(page: str) -> None:
     text = Page(page).text
-    for each in ("c0: in the group", "c1: poll interval exceeded, 02:48:26, generation 7"):
-        assert each in page
+    for label in ("c0: in the group", "c1: poll interval exceeded, 02:48:26, generation 7"):
+        assert label in page
     assert "10 rebalances in 1 min 56 s, 4 because 3 members joined classic, 10 rebalances in" in text
     row = [
         "7",
@@ -128,11 +128,11 @@ def test_what_no_member_caused_has_a_lane_of_its_own() -> None:
 
 def test_a_band_shows_how_long_members_were_waited_for() -> None:
     (picture,) = re.findall(r"<svg.*?</svg>", html(*LIFE), re.DOTALL)
-    bands = [each for each in ET.fromstring(picture).iter(f"{SVG}rect") if "band" in each.get("class", "")]
+    bands = [band for band in ET.fromstring(picture).iter(f"{SVG}rect") if "band" in band.get("class", "")]
     join, sync = bands[:2]
     assert (join.get("class"), sync.get("class")) == ("band barrier", "band handover")
     assert join.findtext(f"{SVG}title") == "generation 10: joined; members joined within 2.0 s"
-    widths = [float(each.get("width", "").rstrip("%")) for each in (join, sync)]
+    widths = [float(band.get("width", "").rstrip("%")) for band in (join, sync)]
     assert widths[0] == pytest.approx(2 * widths[1], rel=0.01)
 
 

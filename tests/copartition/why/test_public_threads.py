@@ -26,7 +26,7 @@ def test_every_thread_has_a_row_and_lines() -> None:
 def test_the_answer_is_that_of_the_table(repository: str, number: str, causes: str) -> None:
     path = FOLDER / f"{repository.rpartition('/')[2].lower()}-{number}.log"
     groups = histories(read_evidence([str(path)]))
-    answered = [f"{each.cause.value}" for group in groups for each in group.rebalances]
+    answered = [f"{rebalance.cause.value}" for group in groups for rebalance in group.rebalances]
     assert ", ".join(answered) == causes
 
 

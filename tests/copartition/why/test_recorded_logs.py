@@ -67,9 +67,9 @@ def causes_named(found: GroupHistory, until: float) -> list[Pair]:
     """The causes that logs show before a time, follow-ups apart."""
     return [
         (cause, None if cause in {Cause.TOPICS, Cause.UNKNOWN} else name)
-        for each in found.rebalances
-        if each.began is not None and each.began < until and each.cause is not Cause.FOLLOW_UP
-        for cause, name in ((each.cause, each.member), *each.also)
+        for rebalance in found.rebalances
+        if rebalance.began is not None and rebalance.began < until and rebalance.cause is not Cause.FOLLOW_UP
+        for cause, name in ((rebalance.cause, rebalance.member), *rebalance.also)
     ]
 
 
@@ -84,23 +84,31 @@ def test_every_cause_is_the_one_that_was_made(group: str) -> None:
 @pytest.mark.parametrize("group", CLASSIC)
 def test_a_brokers_log_alone_shows_the_same_rebalances_and_phases(group: str) -> None:
     alone, together = history(group, "broker").rebalances, history(group).rebalances
-    assert [each.generation for each in alone] == [each.generation for each in together]
-    assert [(each.join_s, each.sync_s) for each in alone] == [(each.join_s, each.sync_s) for each in together]
+    assert [rebalance.generation for rebalance in alone] == [rebalance.generation for rebalance in together]
+    assert [(rebalance.join_s, rebalance.sync_s) for rebalance in alone] == [
+        (rebalance.join_s, rebalance.sync_s) for rebalance in together
+    ]
     vague = {Cause.LEFT, Cause.UNKNOWN}
     assert all(one.cause is two.cause or one.cause in vague for one, two in zip(alone, together, strict=True))
 
 
 def test_a_broker_that_is_given_no_reason_says_unknown() -> None:
     (grown,) = [
-        each for each in history("librdkafka-range", "broker").rebalances if "re-joining" in each.reason
+        rebalance
+        for rebalance in history("librdkafka-range", "broker").rebalances
+        if "re-joining" in rebalance.reason
     ]
     assert grown.cause is Cause.UNKNOWN
 
 
 @pytest.mark.parametrize("group", ["java-range", "java-cooperative"])
 def test_clients_logs_alone_show_the_generations_that_they_joined(group: str) -> None:
-    alone = {each.generation: each for each in history(group, "c*").rebalances if each.generation}
-    broker = {each.generation: each for each in history(group).rebalances if each.members}
+    alone = {
+        rebalance.generation: rebalance
+        for rebalance in history(group, "c*").rebalances
+        if rebalance.generation
+    }
+    broker = {rebalance.generation: rebalance for rebalance in history(group).rebalances if rebalance.members}
     assert alone.keys() == broker.keys()
     told = [number for number in alone if alone[number].cause is not Cause.UNKNOWN]
     assert len(told) >= len(alone) - 2  # nobody of them saw why a killed member's session ended
@@ -111,7 +119,7 @@ def test_clients_logs_alone_show_the_generations_that_they_joined(group: str) ->
 def test_a_static_member_that_is_back_in_time_is_no_rebalance(group: str) -> None:
     found = history(group)
     assert [other.what for other in found.others if other.member == "i-c1"].count(REPLACED) >= 1
-    assert Cause.LEFT not in {each.cause for each in found.rebalances}
+    assert Cause.LEFT not in {rebalance.cause for rebalance in found.rebalances}
 
 
 @pytest.mark.parametrize("group", ["java-range", "librdkafka-range", "aiokafka-range"])
@@ -129,7 +137,7 @@ def test_the_scenario_of_a_log_has_the_rebalances_that_it_shows() -> None:
     run = simulate(logged.scenario)
     apart = {Cause.TOPICS, Cause.FOLLOW_UP}
     # The last one leaves nobody; the first two members join an empty group.
-    expected = sum(each.cause not in apart and bool(each.members) for each in found.rebalances)
+    expected = sum(rebalance.cause not in apart and bool(rebalance.members) for rebalance in found.rebalances)
     assert len(run.rebalances) == pytest.approx(expected, abs=1)
     assert any("topics changed" in text for text in logged.assumed)
 

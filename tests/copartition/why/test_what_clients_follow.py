@@ -39,4 +39,4 @@ def test_a_clients_log_alone(text: str, cause: Cause, member: str | None, tmp_pa
     path = tmp_path / "client.log"
     path.write_text(f"{text}\n")
     (found,) = histories(read_evidence([str(path)]))
-    assert [(each.cause, each.member) for each in found.rebalances] == [(cause, member)]
+    assert [(rebalance.cause, rebalance.member) for rebalance in found.rebalances] == [(cause, member)]

@@ -98,12 +98,12 @@ class MadeUpConsumer:
         """As `where` says: an offset, none where it is not settled, or an error of the whole question."""
         if isinstance(self.where, int):
             raise KafkaException(KafkaError(self.where))
-        at = [(each, self.where.get(each.partition, -1001)) for each in places]
+        at = [(place, self.where.get(place.partition, -1001)) for place in places]
         return [
             SimpleNamespace(
-                topic=each.topic, partition=each.partition, offset=offset, error=offset is None or None
+                topic=place.topic, partition=place.partition, offset=offset, error=offset is None or None
             )
-            for each, offset in at
+            for place, offset in at
         ]
 
     def consumer_group_metadata(self) -> str:
@@ -137,7 +137,7 @@ class MadeUpProducer:
         self.calls.append(record["topic"])
 
     def send_offsets_to_transaction(self, offsets: list[TopicPartition], *_: Any) -> None:
-        self.calls.append([(each.partition, each.offset) for each in offsets])
+        self.calls.append([(place.partition, place.offset) for place in offsets])
 
     def commit_transaction(self, _: float) -> None:
         self.calls.append("commit")
@@ -159,7 +159,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def lost(*partitions: int) -> Any:
     def call(consumer: MadeUpConsumer) -> None:
-        consumer.callbacks["on_lost"](consumer, [TopicPartition("source", each) for each in partitions])
+        consumer.callbacks["on_lost"](consumer, [TopicPartition("source", number) for number in partitions])
 
     return call
 
@@ -335,7 +335,7 @@ def test_a_batch_is_no_longer_than_asked_for_and_waits_no_longer_than_its_time()
 
 def test_what_follows_is_told_of_each_partition_of_each_topic() -> None:
     records: Any = [Record((0, 5)), Record((0, 6)), Record((0, 3), of="other"), Record((1, 0))]
-    found = [(each.topic, each.partition, each.offset) for each in member.following(records)]
+    found = [(place.topic, place.partition, place.offset) for place in member.following(records)]
     assert found == [("source", 0, 7), ("other", 0, 4), ("source", 1, 1)]
 
 

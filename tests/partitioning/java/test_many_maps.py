@@ -15,8 +15,8 @@ from partitioning.java.many_maps import crowded_maps, iteration_order, map_order
 # Multiples of 8 and 128 share bins, the latter those of a table that is long enough for trees.
 number = st.one_of(
     st.integers(0, 100),
-    st.integers(0, 40).map(lambda each: 8 * each),
-    st.integers(0, 40).map(lambda each: 128 * each),
+    st.integers(0, 40).map(lambda factor: 8 * factor),
+    st.integers(0, 40).map(lambda factor: 128 * factor),
     st.integers(-(2**31), 2**31 - 1),
 )
 keys_of_maps = st.lists(st.lists(number, min_size=1, max_size=40, unique=True), min_size=1, max_size=5)

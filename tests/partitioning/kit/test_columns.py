@@ -45,7 +45,7 @@ def test_positions_of_sorted_rows(rows):
 def test_grouping_keeps_the_order_inside_a_member(members):
     rows, starts = group_rows(np.array(members, np.int64), 5)
     groups = [rows[start:end].tolist() for start, end in pairwise(starts)]
-    assert groups == [[row for row, each in enumerate(members) if each == member] for member in range(5)]
+    assert groups == [[row for row, owner in enumerate(members) if owner == member] for member in range(5)]
 
 
 @given(st.lists(st.integers(0, 2), max_size=20))

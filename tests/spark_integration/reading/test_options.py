@@ -102,9 +102,9 @@ def test_what_was_asked_hides_settings() -> None:
 def test_ranges_are_cut_without_loss(wanted: int | None) -> None:
     ranges = [Range("t", 0, 5, 105), Range("t", 1, 0, 0), Range("t", 2, 7, 8)]
     cut = spread(ranges, wanted)
-    offsets = [(each.partition, offset) for each in cut for offset in range(each.start, each.end)]
+    offsets = [(part.partition, offset) for part in cut for offset in range(part.start, part.end)]
     assert offsets == [*((0, offset) for offset in range(5, 105)), (2, 7)]
-    assert all(each.start < each.end for each in cut)
+    assert all(part.start < part.end for part in cut)
     assert len(cut) == {None: 2, 1: 2, 2: 2, 3: 4, 7: 8, 1000: 101}[wanted]
 
 

@@ -130,7 +130,7 @@ def test_nothing_is_lost_and_only_the_unfinished_batch_is_doubled(
     add_batch(tmp_path / "in", 2)
     written = go_on(spark, way, tmp_path, broker, topic)
     copies = written.copies().reshape(3, ROWS)
-    assert {(0, 1), (2, 1)} == {(batch, each) for batch in (0, 2) for each in copies[batch]}
+    assert {(0, 1), (2, 1)} == {(batch, count) for batch in (0, 2) for count in copies[batch]}
     assert set(copies[1]) == {"stopped": {1}, "not committed": {2}, "failed": {1, 2}}[end]
     assert written.misplaced(PARTITIONS) == 0
     assert written.latest_copies().inversions() == 0

@@ -156,7 +156,7 @@ def test_a_hostile_scenario_is_refused_by_name(tmp_path, name, content, fault):
 @pytest.mark.parametrize(("name", "content", "fault"), GROUPS, ids=[name for name, *_ in GROUPS])
 def test_a_hostile_group_is_refused_by_name(tmp_path, name, content, fault):
     path = written(tmp_path, name, content)
-    message = refused(lambda each: read_pair(each, "plan:range"), path)
+    message = refused(lambda source: read_pair(source, "plan:range"), path)
     assert message.startswith(f"{path}: ")
     assert re.search(fault, message)
 

@@ -14,9 +14,9 @@ ROOT = Path(__file__).parents[3]
 GOOD = Mutation("Makefile", "PYTHON ?= python3", "PYTHON ?= python", "tests/conftest.py")
 
 
-@pytest.mark.parametrize("path", sorted({each.path for each in MUTATIONS}))
+@pytest.mark.parametrize("path", sorted({mutation.path for mutation in MUTATIONS}))
 def test_the_rows_of_a_file_are_about_it(path: str) -> None:
-    check_rows([each for each in MUTATIONS if each.path == path], ROOT)
+    check_rows([mutation for mutation in MUTATIONS if mutation.path == path], ROOT)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,6 @@ def test_a_row_that_has_rotted_is_named(change: dict[str, str], fault: str) -> N
 def test_a_sample_is_drawn_from_every_package_with_tests() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
-    assert [each for each in packages if (ROOT / "tests" / each).is_dir()] == PACKAGES
+    assert [package for package in packages if (ROOT / "tests" / package).is_dir()] == PACKAGES
     (loop,) = re.findall(r"for package in (.+); do", (ROOT / "Makefile").read_text(encoding="utf-8"))
     assert loop.split() == PACKAGES

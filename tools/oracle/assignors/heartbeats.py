@@ -68,7 +68,7 @@ class _Life:
         self._steps.append({"at": self._at, "op": op, **more})
 
     def _tell_topics(self) -> None:
-        self._add("topics", topics=[topic(*each) for each in self._topics.items()])
+        self._add("topics", topics=[topic(name, partitions) for name, partitions in self._topics.items()])
 
     def _change_topics(self) -> None:
         name = self._rng.choice(("a", "ab", "b", "bc"))

@@ -51,7 +51,12 @@ class _Coordinator:
     def __init__(self, group: Json, strategy: str) -> None:
         self._group, self._strategy = group, strategy
         self.assignments: SimpleQueue[dict[str, bytes]] = SimpleQueue()
-        racks = {rack for topic in group["topics"] for each in topic.get("racks", ()) for rack in each}
+        racks = {
+            rack
+            for topic in group["topics"]
+            for partition_racks in topic.get("racks", ())
+            for rack in partition_racks
+        }
         self._brokers = {rack: number for number, rack in enumerate([None, *sorted(racks)])}
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
@@ -77,9 +82,9 @@ class _Coordinator:
 
     def _answer(self, key: int, asked: int, request: Reader) -> bytes:
         if key == _API_VERSIONS:
-            keys = b"".join(struct.pack(">hhhB", each, *span, 0) for each, span in _VERSIONS.items())
+            keys = b"".join(struct.pack(">hhhB", api_key, *span, 0) for api_key, span in _VERSIONS.items())
             if asked < 3:
-                keys = b"".join(struct.pack(">hhh", each, *span) for each, span in _VERSIONS.items())
+                keys = b"".join(struct.pack(">hhh", api_key, *span) for api_key, span in _VERSIONS.items())
                 return struct.pack(">hi", 0, len(_VERSIONS)) + keys + (b"\0" * 4 if asked else b"")
             return struct.pack(">hB", 0, len(_VERSIONS) + 1) + keys + b"\0" * 5
         writer = FieldWriter("an answer")
@@ -143,7 +148,9 @@ class _Coordinator:
         for member in members:
             writer.string(member["id"])
             writer.nullable_string(member.get("instance_id"))
-            owned = [TopicPartition(topic, each) for topic, *numbers in member["owned"] for each in numbers]
+            owned = [
+                TopicPartition(topic, number) for topic, *numbers in member["owned"] for number in numbers
+            ]
             about = Subscription(member["topics"], b"", owned, member.get("generation"), member.get("rack"))
             writer.data(encode_subscription(about))
 
@@ -221,7 +228,7 @@ def _claim(rng: Random, group: Json) -> None:
         member["owned"] = [
             [topic["name"], *numbers]
             for topic in sorted(group["topics"], key=lambda topic: topic["name"])
-            if (numbers := [each for each in range(topic["partitions"] + 1) if rng.random() < 0.35])
+            if (numbers := [number for number in range(topic["partitions"] + 1) if rng.random() < 0.35])
         ]
 
 
@@ -264,8 +271,8 @@ def _carry(group: Json, given: dict[str, list[list[Any]]], generation: int) -> N
     """What members got is what they own when they next join, by topic and number."""
     for member in group["members"]:
         numbers: dict[str, list[int]] = {}
-        for topic, *each in given.get(member["id"], ()):
-            numbers.setdefault(topic, []).extend(each)
+        for topic, *partitions in given.get(member["id"], ()):
+            numbers.setdefault(topic, []).extend(partitions)
         member["owned"] = [[topic, *sorted(numbers[topic])] for topic in sorted(numbers)]
         member["generation"] = generation
 

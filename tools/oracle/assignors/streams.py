@@ -42,12 +42,13 @@ def _life(oracle: Oracle, rng: Random) -> Iterator[Json]:
                 members.remove(rng.choice(members))
             elif event == "die":
                 gone = rng.choice(members)["process"]
-                members = [each for each in members if each["process"] != gone] or members
+                members = [member for member in members if member["process"] != gone] or members
             elif event == "standbys":
                 standbys = rng.choice([0, 1, 2])
             elif event == "grow":
                 subtopologies = [
-                    {**each, "tasks": each["tasks"] + rng.choice([0, 1])} for each in subtopologies
+                    {**subtopology, "tasks": subtopology["tasks"] + rng.choice([0, 1])}
+                    for subtopology in subtopologies
                 ]
 
 

@@ -59,16 +59,20 @@ def _anywhere(rng: Random) -> tuple[Json, Json]:
     hashes = [rng.getrandbits(64) for _ in range(rng.choice([2, count, count]))]
     halves = [rng.getrandbits(64) for _ in range(count)]
     ids = [half << 64 | half ^ rng.choice(hashes) for half in halves]
-    state: dict[int, dict[Task, int]] = {each: {} for each in ids}
+    state: dict[int, dict[Task, int]] = {process: {} for process in ids}
     holders = rng.choice([1, 3] if count == 60 else [1, 3, 12, 13, 25])
     for task in ((str(name), number) for name, size in sizes.items() for number in range(size)):
-        for each in rng.sample(ids, min(count, rng.randint(holders // 2, holders))):
-            state[each][task] = _RUNNING if rng.random() < 0.1 / holders else 5
+        for process in rng.sample(ids, min(count, rng.randint(holders // 2, holders))):
+            state[process][task] = _RUNNING if rng.random() < 0.1 / holders else 5
     step = {
         "subtopologies": [{"id": str(name), "tasks": size, "stateful": True} for name, size in sizes.items()],
         "processes": [
-            {"id": str(uuid.UUID(int=each)), "threads": rng.choice([1, 1, 2]), "offsets": _runs(state[each])}
-            for each in ids
+            {
+                "id": str(uuid.UUID(int=process)),
+                "threads": rng.choice([1, 1, 2]),
+                "offsets": _runs(state[process]),
+            }
+            for process in ids
         ],
         "ranks": _ranks(rng),
     }
@@ -89,15 +93,15 @@ def scattered_answers(oracle: Oracle, seeds: Iterable[object]) -> Iterator[Json]
             for _ in range(8)
         ]
         tasks = [("0", number) for number in range(rng.choice([20, 60]))]
-        state: dict[str, dict[Task, int]] = {each["id"]: {} for each in processes}
+        state: dict[str, dict[Task, int]] = {process["id"]: {} for process in processes}
         holders = rng.choice([2, 3, 5])
         for task in tasks:
-            for each in rng.sample(processes, holders):
-                state[each["id"]][task] = rng.choice([_RUNNING, 10**9 - 5, 10**9 - 5, 7])
+            for process in rng.sample(processes, holders):
+                state[process["id"]][task] = rng.choice([_RUNNING, 10**9 - 5, 10**9 - 5, 7])
         step = {
             "subtopologies": [{"id": "0", "tasks": len(tasks), "stateful": True}],
             "ends": _runs(dict.fromkeys(tasks, 10**9)),
-            "processes": [{**each, "offsets": _runs(state[each["id"]])} for each in processes],
+            "processes": [{**process, "offsets": _runs(state[process["id"]])} for process in processes],
         }
         settings = {"standbys": 1, "warmups": rng.choice([1, 2]), "lag": 10_000, "tags": []}
         answer = oracle.ask("streams", settings=settings, **step)
@@ -146,10 +150,12 @@ class _Life:
         for cost in ("traffic_cost", "non_overlap_cost"):
             if rng.random() < 0.9:
                 self.settings[cost] = rng.choice([0, 1, 1, 2, 10, 10, 100])
-        for each in self._subtopologies:
-            each["sources"] = [[] for _ in range(rng.choice([1, 1, 2, 3]))]
-            each["changelogs"] = rng.choice([[[]], [[]], [[], []], [0], [0, []]]) if each["stateful"] else []
-            self._grow_topics(each)
+        for subtopology in self._subtopologies:
+            subtopology["sources"] = [[] for _ in range(rng.choice([1, 1, 2, 3]))]
+            subtopology["changelogs"] = (
+                rng.choice([[[]], [[]], [[], []], [0], [0, []]]) if subtopology["stateful"] else []
+            )
+            self._grow_topics(subtopology)
 
     def _grow_topics(self, subtopology: Json) -> None:
         """The first source topic, and all changelogs, have a partition for each task."""
@@ -210,35 +216,41 @@ class _Life:
 
     def grow(self) -> None:
         """Topics get more partitions."""
-        for each in self._subtopologies:
-            each["tasks"] += self._rng.choice([0, 0, 1])
+        for subtopology in self._subtopologies:
+            subtopology["tasks"] += self._rng.choice([0, 0, 1])
             if self._has_racks:
-                self._grow_topics(each)
+                self._grow_topics(subtopology)
 
     def quiet(self) -> None:
         """Time passes: a probing rebalance."""
 
     def _step(self) -> Json:
         rng = self._rng
-        for each in self._subtopologies:
-            for number in range(each["tasks"] if each["stateful"] else 0):
-                task = (each["id"], number)
+        for subtopology in self._subtopologies:
+            for number in range(subtopology["tasks"] if subtopology["stateful"] else 0):
+                task = (subtopology["id"], number)
                 more = rng.choice([0, 0, 500, 50_000])
                 self._ends[task] = self._ends.get(task, rng.choice([0, 5_000, 50_000, 10**12])) + more
         ends = dict(self._ends)
         if ends and rng.random() < 0.005:
             del ends[rng.choice(list(ends))]
         processes = [
-            {**each, "offsets": _runs(self._state[each["id"]])} if self._state[each["id"]] else each
-            for each in self._processes
+            {**process, "offsets": _runs(self._state[process["id"]])}
+            if self._state[process["id"]]
+            else process
+            for process in self._processes
         ]
         if self._twice:
             processes = [
-                {**each, "second": self._second_report(each["id"])} if each["threads"] > 1 else each
-                for each in processes
+                {**process, "second": self._second_report(process["id"])}
+                if process["threads"] > 1
+                else process
+                for process in processes
             ]
         # Without members the JVM throws, and something else where no task has state.
-        nobody = rng.random() < (0.005 if any(each["stateful"] for each in self._subtopologies) else 0.05)
+        nobody = rng.random() < (
+            0.005 if any(subtopology["stateful"] for subtopology in self._subtopologies) else 0.05
+        )
         return {
             "subtopologies": copy.deepcopy(self._subtopologies),
             "ends": _runs(ends),
@@ -304,8 +316,8 @@ class _StickyLife(_Life):
         del step["ends"]
         active = self._active
         step["processes"] = [
-            {**each, "active": active[each["id"]]} if active.get(each["id"]) else each
-            for each in step["processes"]
+            {**process, "active": active[process["id"]]} if active.get(process["id"]) else process
+            for process in step["processes"]
         ]
         if self._rng.random() < 0.003:
             many: Json = {"id": "0", "tasks": self._rng.choice([46_342, 65_536]), "stateful": False}
@@ -330,6 +342,6 @@ class _StickyLife(_Life):
 def _runs(offsets: dict[Task, int]) -> list[list[Any]]:
     """By subtopology: its id, then task and offset, task and offset."""
     runs: dict[str, list[Any]] = {}
-    for (name, number), offset in sorted(offsets.items(), key=lambda each: (int(each[0][0]), each[0][1])):
+    for (name, number), offset in sorted(offsets.items(), key=lambda pair: (int(pair[0][0]), pair[0][1])):
         runs.setdefault(name, [name]).extend((number, offset))
     return list(runs.values())

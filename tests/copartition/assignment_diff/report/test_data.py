@@ -187,7 +187,7 @@ def test_topics_are_counted(odd):
 
 def test_filters_narrow_what_is_listed_and_nothing_else(grown):
     view = View(member=re.compile("worker-[06]"), topic=re.compile("^ord"))
-    report, whole = (json.loads(diff_json(grown, each)) for each in (view, None))
+    report, whole = (json.loads(diff_json(grown, shown)) for shown in (view, None))
     assert [member["name"] for member in report["members"]] == ["worker-0", "worker-6"]
     assert len(report["changes"]) == 15
     assert {"from": "worker-1", "to": "worker-6", "partitions": 5} in report["flows"]

@@ -88,7 +88,7 @@ def even(count, partitions, unread=0, lag=None, *, static=False):
     """So many members with a partition each in turn, and partitions that nobody reads beside them."""
     names = members(*(f"m{number}" for number in range(count)), static=static, topics=("t", "u"))
     owned = {
-        each.id: [("t", n) for n in range(partitions) if n % count == at] for at, each in enumerate(names)
+        member.id: [("t", n) for n in range(partitions) if n % count == at] for at, member in enumerate(names)
     }
     state = group(names, owned, {"t": partitions, **({"u": unread} if unread else {})})
     return state if lag is None else replace(state, lag=state.partition.astype("int64") * 0 + lag)
@@ -195,5 +195,7 @@ def test_topics_that_only_chance_kept_together_do_not_end():
     owned = {"a-0123": [("t", 0), ("u", 0)], "b-0123": [("t", 1), ("u", 1)]}
     other = {"a-0123": [("t", 0), ("u", 1)], "b-0123": [("t", 1), ("u", 0)]}
     for strategy, ends in (("sticky", False), ("range", True), (None, True)):
-        before, after = (group(names, each, {"t": 2, "u": 2}, strategy=strategy) for each in (owned, other))
+        before, after = (
+            group(names, assigned, {"t": 2, "u": 2}, strategy=strategy) for assigned in (owned, other)
+        )
         assert any("Co-partitioned" in line for line in detail_lines(diff(before, after))) is ends

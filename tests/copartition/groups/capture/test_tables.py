@@ -36,7 +36,7 @@ ORDERS = [(0, 1, 2), (2, 1, 0), (1, 0, 2), (1, 2, 0)]
 @pytest.mark.parametrize("order", ORDERS)
 def test_tables_of_one_group_complete_each_other_in_any_order(release, order):
     parts = tables(release)
-    state, target = parse_capture("".join(parts[each] for each in order))
+    state, target = parse_capture("".join(parts[number] for number in order))
     assert target is None
     assert {member.client_id: member.instance_id for member in state.members} == {
         "worker-0": None,

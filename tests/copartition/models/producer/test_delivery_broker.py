@@ -41,8 +41,8 @@ def kafka(proxy: Proxy) -> Iterator[Kafka]:
 def producers() -> Iterator[dict[str, Java | Librdkafka]]:
     both = {"java": Java(), "librdkafka": Librdkafka()}
     yield both
-    for each in both.values():
-        each.close()
+    for producer in both.values():
+        producer.close()
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_producer_comes_to_what_the_model_says(
 ) -> None:
     cell = Cell(client, settings, fault)  # type: ignore[arg-type]
     predicted, seen = (
-        classes(each) for each in (predict(cell), measure(cell, producers[client], proxy, kafka))
+        classes(outcomes) for outcomes in (predict(cell), measure(cell, producers[client], proxy, kafka))
     )
     assert predicted.keys() == seen.keys() == expected
 

@@ -112,8 +112,8 @@ def test_records_without_key_go_where_time_takes_them() -> None:
     times = np.arange(1_000) * 0.4
     result = simulate_librdkafka(times, 9, -1, leaders=[0] * 12, brokers=[FAST], unkeyed=strategy)
     placed = []
-    for each in times.tolist():
-        expected.advance(each)  # type: ignore[attr-defined]
+    for at_ms in times.tolist():
+        expected.advance(at_ms)  # type: ignore[attr-defined]
         placed.append(expected.partition(None, TopicLayout(12)))
     np.testing.assert_array_equal(result.partition[result.batch], placed)
 
@@ -186,7 +186,8 @@ def test_columns_have_the_sizes_of_single_records() -> None:
     assert payloads.tolist() == [payload_size(-1, 5), payload_size(0, -1), payload_size(70, 9_000)]
     offsets, ages = np.array([0, 64, 9_000]), np.array([0, 3, 70_000])
     assert record_sizes(payloads, offsets, ages).tolist() == [
-        record_size(*each) for each in zip(payloads.tolist(), offsets.tolist(), ages.tolist(), strict=True)
+        record_size(*record)
+        for record in zip(payloads.tolist(), offsets.tolist(), ages.tolist(), strict=True)
     ]
 
 
@@ -218,7 +219,7 @@ def test_a_real_librdkafka_makes_as_many_requests(records: int, size: int, setti
                 "linger.ms": 5_000,
                 "statistics.interval.ms": 100,
                 "stats_cb": lambda text: told.append(
-                    sum(each["req"].get("Produce", 0) for each in json.loads(text)["brokers"].values())
+                    sum(broker["req"].get("Produce", 0) for broker in json.loads(text)["brokers"].values())
                 ),
             }
         )

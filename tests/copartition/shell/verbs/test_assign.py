@@ -85,8 +85,8 @@ def test_a_group_on_its_way_is_assigned_from_its_target(run, reconciling, tmp_pa
     target = tmp_path / "target.json"
     target.write_text(json.dumps(found))
     again = json.loads(run("uniform", "--from", target, "-o", "json").stdout)
-    assert [each["partitions"] for each in again["members"]] == [
-        each["partitions"] for each in found["members"]
+    assert [member["partitions"] for member in again["members"]] == [
+        member["partitions"] for member in found["members"]
     ]
 
 

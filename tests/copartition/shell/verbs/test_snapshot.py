@@ -59,6 +59,6 @@ def test_a_group_becomes_a_scenario_that_runs(run, members, tmp_path):
     ],
 )
 def test_trouble_is_2(run, members, arguments, fault):
-    result = run("snapshot", *(members if each == "MEMBERS" else each for each in arguments))
+    result = run("snapshot", *(members if argument == "MEMBERS" else argument for argument in arguments))
     assert result.exit_code == 2
     assert fault in result.stderr

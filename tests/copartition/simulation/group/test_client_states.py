@@ -20,8 +20,9 @@ from copartition.simulation import (
     simulate,
 )
 from copartition.simulation.group.classic_client import ClassicClient
+from copartition.simulation.group.client import Client
 from copartition.simulation.group.client_states import ClassicClientState, ClientEvent, ConsumerClientState
-from copartition.simulation.group.consumer_client import Client
+from copartition.simulation.group.consumer_client import ConsumerClient
 from copartition.simulation.group.leader import Decisions
 from copartition.simulation.run import Run
 from partitioning.errors import ScenarioError
@@ -227,6 +228,22 @@ SCENARIOS = (
         settings=Settings(max_poll_interval_ms=30_000),
         costs=Costs(poll_ms=Uniform(0, 3_000), revoke_ms=Uniform(0, 9_000), assign_ms=500, network_ms=40),
     ),
+    group(
+        (Consumer("c0"), Consumer("c1")),
+        (Join(1_000, Consumer("c2")), SlowPoll(20_000, "c0", 18_000)),
+        settings=Settings(max_poll_interval_ms=20_000),
+        costs=Costs(revoke_ms=25_000),
+        until_ms=50_000,
+    ),
+    group(
+        (Consumer("c0", static=True, assignors=("cooperative-sticky",)), Consumer("c1")),
+        (SlowPoll(10_000, "c0", 400_000), SlowPoll(330_000, "c0", 60_000)),
+    ),
+    group(
+        (Consumer("c0", assignors=("sticky",)), Consumer("c1", assignors=("sticky",)), Consumer("c2")),
+        (Join(500, Consumer("c3")), SlowPoll(6_000, "c0", 4_000), SlowPoll(6_000, "c1", 4_000)),
+        costs=Costs(revoke_ms=2_000, assign_ms=1_000, network_ms=300),
+    ),
 )
 """Drawn from random ones until each row was taken, then made smaller as long as they take the same rows."""
 BY_CHANCE = "it needs a second request on its way at the moment of the first's answer"
@@ -238,7 +255,12 @@ UNREACHED = {
     (ClassicClientState.UNJOINED, ClientEvent.UNCHANGED): BY_CHANCE,
     (ClassicClientState.PREPARING_REBALANCE, ClientEvent.UNCHANGED): BY_CHANCE,
     (ClassicClientState.COMPLETING_REBALANCE, ClientEvent.FENCED): BY_CHANCE,
-    (ClassicClientState.UNJOINED, ClientEvent.OVERDUE): "a silent static member is busy a second time",
+    (ConsumerClientState.JOINING, ClientEvent.BUSY): "a batch begins while a static member joins again",
+    **{
+        (state, ClientEvent.FENCED_BUSY): "its batch begins between a request and the answer that fences it"
+        for state in (ConsumerClientState.JOINING, ConsumerClientState.RECONCILING, *ClassicClientState)
+    },
+    (ConsumerClientState.FENCED, ClientEvent.FENCED_BUSY): BY_CHANCE,
     **dict.fromkeys(
         (
             (ClassicClientState.UNJOINED, event)
@@ -270,21 +292,21 @@ def rows_taken():
     return rows
 
 
-@pytest.mark.parametrize("client", [Client, ClassicClient])
+@pytest.mark.parametrize("client", [ConsumerClient, ClassicClient])
 def test_each_row_of_a_table_is_taken_by_a_run_or_said_to_be_out_of_reach(client, rows_taken):
     missing = {(state, event) for state, event in client.MOVES if (state, event) not in rows_taken}
     assert missing == {row for row in UNREACHED if row in client.MOVES}
 
 
 def test_a_row_that_is_out_of_reach_is_one_of_a_table():
-    assert UNREACHED.keys() <= Client.MOVES.keys() | ClassicClient.MOVES.keys()
+    assert UNREACHED.keys() <= ConsumerClient.MOVES.keys() | ClassicClient.MOVES.keys()
 
 
 @pytest.mark.parametrize(
     ("state", "event", "to"),
     [
         (state.name, event.name, move.to.name)
-        for (state, event), move in Client.MOVES.items()
+        for (state, event), move in ConsumerClient.MOVES.items()
         if move.to is not state and event is not ClientEvent.FOUND  # Kafka's client knows no time 0
     ],
 )
@@ -295,10 +317,12 @@ def test_a_move_is_one_of_kafkas_client(state, event, to):
     assert state in before
 
 
-@pytest.mark.parametrize("client", [Client, ClassicClient])
+@pytest.mark.parametrize("client", [ConsumerClient, ClassicClient])
 def test_every_state_but_the_first_is_led_to_and_every_event_has_a_row(client):
     assert {move.to for move in client.MOVES.values()} | {client.first_state} == set(type(client.first_state))
-    assert {event for table in (Client, ClassicClient) for _, event in table.MOVES} == set(ClientEvent)
+    assert {event for table in (ConsumerClient, ClassicClient) for _, event in table.MOVES} == set(
+        ClientEvent
+    )
 
 
 def test_an_event_that_a_state_has_no_row_for_ends_the_run_with_an_error():

@@ -85,7 +85,8 @@ def test_two_long_batches_one_after_the_other_are_one_pause():
 
 def test_a_consumer_that_does_not_poll_in_time_leaves_and_comes_back():
     result = run(group(3), SlowPoll(10_000, "c1", 400_000))
-    assert [each.causes for each in result.rebalances] == [("c1 did not poll in time",), ("c1 joined",)]
+    causes = [rebalance.causes for rebalance in result.rebalances]
+    assert causes == [("c1 did not poll in time",), ("c1 joined",)]
     assert result.rebalances[0].started_ms == 310_000
     assert result.rebalances[1].started_ms == 410_000
     assert entries(result, "left", "commit-refused") == [("left", "c1"), ("commit-refused", "c1")]
@@ -114,7 +115,9 @@ def test_an_application_that_dies_of_a_refused_commit_is_back_after_a_restart(as
     joined = simulated.when(result, "join")
     assert joined == [at_ms + 10_000 for at_ms in refused[: len(restarted)]]
     # The process that died has not joined, so the group hears of it when it is back.
-    heard = [each.started_ms for each in result.rebalances if each.causes[0].endswith("joined")]
+    heard = [
+        rebalance.started_ms for rebalance in result.rebalances if rebalance.causes[0].endswith("joined")
+    ]
     assert heard == joined + refused[len(restarted) :]
     assert result.unmet == ()
 
@@ -306,7 +309,8 @@ def test_a_stall_within_the_session_only_delays():
 @pytest.mark.parametrize(("client", "rechecks"), [("java", 100), ("librdkafka", 5)])
 def test_a_process_that_wakes_after_its_session_reads_what_others_have(client, rechecks):
     result = run(group(3, client=client), Stall(10_000, "c1", 60_000), costs=Costs(network_ms=5))
-    assert [each.causes for each in result.rebalances] == [("session of c1 timed out",), ("c1 joined",)]
+    causes = [rebalance.causes for rebalance in result.rebalances]
+    assert causes == [("session of c1 timed out",), ("c1 joined",)]
     zombies = result.timeline.zombies
     assert zombies.start.tolist() == [70_000] * 4
     lasted = rechecks + 5 if client == "java" else rechecks
@@ -389,7 +393,8 @@ def test_two_bounces_lead_from_eager_to_cooperative_in_java():
     assert entries(result, "refused") == []
     assert result.summary.unassigned_partitions == 0
     # The last to be bounced comes into a group that is cooperative: a second round for what it gets.
-    assert [each.causes for each in result.rebalances][-2:] == [("c2 joined",), ("partitions revoked",)]
+    causes = [rebalance.causes for rebalance in result.rebalances]
+    assert causes[-2:] == [("c2 joined",), ("partitions revoked",)]
     # In the middle all members could do both, so all of them still stop for every rebalance.
     assert result.summary.longest_pause_ms < 6_100
 
@@ -409,11 +414,11 @@ def test_a_member_without_a_common_strategy_is_refused_and_stays_out():
 
 def test_the_strategy_is_what_most_members_prefer_of_those_they_all_have():
     lists = (("sticky", "range"), ("range", "sticky"), ("roundrobin", "range", "sticky"))
-    consumers = tuple(Consumer(f"c{number}", assignors=each) for number, each in enumerate(lists))
+    consumers = tuple(Consumer(f"c{number}", assignors=strategies) for number, strategies in enumerate(lists))
     topics = (Topic("a", 4), Topic("b", 4))
     result = simulate(Scenario(topics, consumers, (), "sticky"))
     # Range gives the first member the remainder of each topic.
-    assert [len(each) for each in result.start.assignment.values()] == [4, 2, 2]
+    assert [len(partitions) for partitions in result.start.assignment.values()] == [4, 2, 2]
 
 
 # What clients decide and refuse.

@@ -70,7 +70,7 @@ def test_a_second_loss_does_not_begin_the_delay_anew() -> None:
 def test_new_tasks_wait_for_the_delay_too() -> None:
     settings = replace(LOST.settings, metadata_max_age_ms=10_000)
     result = simulate(replace(LOST, events=(*LOST.events, Grow(100_000, "tasks", 32)), settings=settings))
-    assert [each.causes[0] for each in result.rebalances] == [
+    assert [rebalance.causes[0] for rebalance in result.rebalances] == [
         "session of worker-2 timed out",
         "scheduled.rebalance.max.delay.ms is over",
     ]

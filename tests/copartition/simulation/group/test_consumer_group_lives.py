@@ -84,7 +84,7 @@ def lived(scenario):
         advance(engine)
         group, clients = engine._coordinator.group, engine._coordinator.clients
         for number, member in group.members.items():
-            held = [each for each, holder in enumerate(group.holder) if holder == number]
+            held = [partition for partition, holder in enumerate(group.holder) if holder == number]
             assert set(held) == member.assigned | member.revoking
             # What a client has is its own until the coordinator has heard that it has not.
             assert clients[number].gone or clients[number].owned <= set(held)
@@ -113,7 +113,10 @@ def test_a_group_comes_to_rest_with_every_partition_read_by_the_member_it_is_mea
     world = run.world
     group, now = run.engine._coordinator.group, world.ledger.now
     running = {world.memberships.consumer[member] for member in group.members}
-    assert running == {world.number_of(each.name) for each in world.running if group.members} or not running
+    assert (
+        running == {world.number_of(consumer.name) for consumer in world.running if group.members}
+        or not running
+    )
     there = np.flatnonzero(now.phase)
     if group.members:
         assert group.epoch == group.target_epoch

@@ -73,7 +73,7 @@ def test_an_eager_member_gives_everything_up_and_has_what_it_keeps_back_at_once(
     )
     lasted = sorted(round(end - start) for _, start, end in pauses(result))
     assert lasted[:8] == [100] * 8
-    assert all(each > 1_000 for each in lasted[8:])
+    assert all(pause > 1_000 for pause in lasted[8:])
 
 
 def test_a_static_member_changes_its_protocol_within_its_session_and_nobody_hears_of_it():
@@ -143,7 +143,7 @@ def test_a_classic_member_that_vanished_before_the_upgrade_is_missed_when_its_se
 
 
 def test_a_process_that_ended_busy_before_the_upgrade_reads_nothing_when_it_is_missed():
-    consumers = [replace(each, static=True) for each in group(1_000, 2_000)]
+    consumers = [replace(consumer, static=True) for consumer in group(1_000, 2_000)]
     events = SlowPoll(10_000, "c0", 60_000), Leave(10_500, "c0"), Join(15_000, modern("new"))
     result = run(consumers, *events, session_timeout_ms=20_000)
     assert when(result, "session-expired") == [10_500 + 20_000]  # its last commit
@@ -170,7 +170,7 @@ def test_an_upgrade_amid_a_rebalance_sends_those_that_wait_for_it_to_join_again(
         Leave(10_500, "c0"),
         Join(11_500, modern("new")),  # c1 hears at 14 s, c2 at 11.9 s
     )
-    assert [each.causes for each in result.rebalances][-1][-1] == "new joined"
+    assert [rebalance.causes for rebalance in result.rebalances][-1][-1] == "new joined"
     assert result.summary.unassigned_partitions == 0
 
 

@@ -131,7 +131,7 @@ def test_the_members_end_with_what_the_assignor_gives_them(assignor):
         partition: "new" for partition, _, end in pauses(result) if end == result.summary.duration_ms
     }
     for member, partitions in owned.items():
-        assert {now[each.partition] for each in partitions} == {member.removesuffix("#1")}
+        assert {now[partition.partition] for partition in partitions} == {member.removesuffix("#1")}
 
 
 # What is noticed when.
@@ -150,7 +150,7 @@ def test_ten_consumers_read_nine_hundred_new_partitions_after_one_heartbeat_inte
     consumers = [Consumer(f"c{number}") for number in range(10)]
     scenario = Scenario((Topic("orders", 100),), consumers, (Grow(60_000, "orders", 1_000),), "uniform")
     longest = [run.summary.longest_pause_ms for run in simulate_seeds(scenario, range(20))]
-    assert all(3_000 < each <= EVERY_MS + LATE_MS for each in longest)
+    assert all(3_000 < pause <= EVERY_MS + LATE_MS for pause in longest)
     assert np.mean(longest) == pytest.approx(10 / 11 * EVERY_MS, rel=0.05)
 
 
@@ -196,7 +196,8 @@ def test_nobody_hears_of_a_static_member_that_is_back_within_its_session():
 
 def test_a_static_member_that_comes_too_late_joins_anew():
     result = run(group(1_000, 2_000, static=True), Restart(5_500, "c0", 60_000))
-    assert [each.causes for each in result.rebalances] == [("session of c0 timed out",), ("c0 joined",)]
+    causes = [rebalance.causes for rebalance in result.rebalances]
+    assert causes == [("session of c0 timed out",), ("c0 joined",)]
 
 
 @pytest.mark.parametrize(
@@ -256,7 +257,8 @@ def test_librdkafka_falls_silent_after_the_poll_interval_and_is_missed():
     consumers = group(1_000, 2_000, client="librdkafka")
     result = run(consumers, SlowPoll(5_500, "c0", 100_000), max_poll_interval_ms=20_000)
     assert when(result, "session-expired") == pytest.approx([21_000 + 45_000], abs=6 * LATE_MS)
-    assert [each.causes for each in result.rebalances] == [("session of c0 timed out",), ("c0 joined",)]
+    causes = [rebalance.causes for rebalance in result.rebalances]
+    assert causes == [("session of c0 timed out",), ("c0 joined",)]
 
 
 def test_a_static_java_client_that_did_not_poll_keeps_its_partitions_for_its_session():

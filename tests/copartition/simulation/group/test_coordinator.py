@@ -35,13 +35,13 @@ def test_a_group_without_events_only_consumes():
 
 def test_an_empty_group_waits_for_the_initial_delay():
     result = run((), Join(0, Consumer("c0")))
-    assert [each.completed_ms for each in result.rebalances] == [3_000]
+    assert [rebalance.completed_ms for rebalance in result.rebalances] == [3_000]
 
 
 def test_each_newcomer_extends_the_initial_delay_once_a_window():
     joins = [Join(at_ms, Consumer(f"c{at_ms}")) for at_ms in (0, 1_000, 2_500, 5_000)]
     result = run((), *joins)
-    assert [each.completed_ms for each in result.rebalances] == [9_000]
+    assert [rebalance.completed_ms for rebalance in result.rebalances] == [9_000]
     assert len(result.rebalances[0].assignment) == 4
 
 
@@ -73,7 +73,7 @@ def test_what_a_cooperative_rebalance_takes_away_is_stopped_by_all_that_caused_i
     # The last one joins while the group rebalances once more, for what the first two have taken away.
     events = Join(10_000, Consumer("n0")), Join(10_001, Consumer("n1")), Join(13_000, Consumer("n2"))
     result = run(group(3, beat_ms=0.0), *events)
-    assert [each.causes for each in result.rebalances[:2]] == [
+    assert [rebalance.causes for rebalance in result.rebalances[:2]] == [
         ("n0 joined", "n1 joined"),
         ("partitions revoked", "n2 joined"),
     ]
@@ -111,7 +111,7 @@ def test_eager_stops_everybody_and_cooperative_only_what_moves():
 
 def test_a_join_under_cooperative_takes_a_second_rebalance_for_what_was_revoked():
     result = run(group(3), Join(10_000, Consumer("new")))
-    assert [each.causes for each in result.rebalances] == [("new joined",), ("partitions revoked",)]
+    assert [rebalance.causes for rebalance in result.rebalances] == [("new joined",), ("partitions revoked",)]
     first, second = result.rebalances
     assert len(first.assignment["new#1"]) == 0
     assert second.started_ms == first.completed_ms
@@ -120,20 +120,20 @@ def test_a_join_under_cooperative_takes_a_second_rebalance_for_what_was_revoked(
 
 def test_a_dynamic_member_that_closes_is_replaced_at_once():
     result = run(group(3), Leave(10_000, "c1"))
-    assert [each.causes for each in result.rebalances] == [("c1 left",)]
+    assert [rebalance.causes for rebalance in result.rebalances] == [("c1 left",)]
     assert result.summary.longest_pause_ms < 3_000
 
 
 @pytest.mark.parametrize("event", [Crash(10_000, "c1"), Leave(10_000, "c1")])
 def test_a_static_member_that_goes_is_missed_when_its_session_ends(event):
     result = run(group(3, static=True), event)
-    assert [each.causes for each in result.rebalances] == [("session of c1 timed out",)]
+    assert [rebalance.causes for rebalance in result.rebalances] == [("session of c1 timed out",)]
     assert 52_000 < result.rebalances[0].started_ms <= 55_000
 
 
 def test_a_static_member_that_is_late_leaves_and_joins():
     result = run(group(3, static=True), Restart(10_000, "c1", 60_000))
-    causes = [cause for each in result.rebalances for cause in each.causes]
+    causes = [cause for rebalance in result.rebalances for cause in rebalance.causes]
     assert causes[:2] == ["session of c1 timed out", "c1 joined"]
 
 
@@ -143,7 +143,7 @@ def test_a_static_member_that_is_back_while_the_barrier_is_open_has_nothing_to_r
     result = run(members, Restart(9_500, "c1", 1_500), Leave(10_000, "c2"))
     before, after = result.start.assignment["c1#1"], result.rebalances[0].assignment["c1#1"]
     assert not set(before) <= set(after)
-    assert [each.causes for each in result.rebalances] == [("c2 left",)]
+    assert [rebalance.causes for rebalance in result.rebalances] == [("c2 left",)]
 
 
 def test_a_dead_member_blocks_the_barrier_until_its_session_ends():
@@ -176,7 +176,7 @@ def test_a_static_member_whose_batch_outlasts_the_barrier_has_its_partitions_whe
     slow = (Join(12_000, Consumer("new")), SlowPoll(12_100, "c1", 299_999))
     result = run(group(3, static=True), *slow, assignor="range")
     timeline, barrier_ms, polls_ms = result.timeline, 312_000, 312_099
-    assert [each.completed_ms for each in result.rebalances] == [barrier_ms]
+    assert [rebalance.completed_ms for rebalance in result.rebalances] == [barrier_ms]
     zombies = zip(*(column.tolist() for column in timeline.zombies), strict=True)
     assert sorted(zombies) == [(partition, barrier_ms, polls_ms, 1) for partition in (4, 5, 6, 7)]
     stands = (timeline.phase == Phase.UNNOTICED) & (timeline.end > barrier_ms)
@@ -201,7 +201,7 @@ def test_a_dynamic_member_that_crashes_and_comes_back_haunts_the_group_until_its
 
 def test_a_quick_restart_is_one_rebalance_that_moves_nothing():
     result = run(group(4), Restart(10_000, "c1", 500))
-    assert [each.causes for each in result.rebalances] == [("c1 left", "c1 joined")]
+    assert [rebalance.causes for rebalance in result.rebalances] == [("c1 left", "c1 joined")]
     assert result.summary.moved_partitions == 0
 
 
@@ -223,7 +223,7 @@ def test_a_leader_that_is_away_notices_nothing(event, cause, begins_ms):
 
 def test_a_growth_is_unnoticed_then_assigned():
     result = run(group(3), Grow(10_000, "orders", 15), assignor="sticky")
-    assert [each.causes for each in result.rebalances] == [("partitions added (orders to 15)",)]
+    assert [rebalance.causes for rebalance in result.rebalances] == [("partitions added (orders to 15)",)]
     timeline = result.timeline
     new = timeline.partition >= 12
     assert timeline.phase[new].tolist()[:1] == [Phase.UNNOTICED]
@@ -248,7 +248,7 @@ def test_a_partition_that_is_new_was_not_moved():
 
 def test_a_rebalance_before_the_refresh_hands_out_the_old_partitions_only():
     result = run(group(3), Grow(10_000, "orders", 15), Leave(10_001, "c2"), assignor="sticky", seed=3)
-    assert [sum(map(len, each.assignment.values())) for each in result.rebalances] == [12, 15]
+    assert [sum(map(len, rebalance.assignment.values())) for rebalance in result.rebalances] == [12, 15]
 
 
 def test_a_static_leader_that_returns_overlooks_what_grew_while_it_was_away():
@@ -260,13 +260,14 @@ def test_a_static_leader_that_returns_overlooks_what_grew_while_it_was_away():
 
 def test_a_group_everybody_left_starts_over():
     result = run(group(1), Leave(10_000, "c0"), Join(20_000, Consumer("c0")))
-    assert [(each.generation, each.completed_ms) for each in result.rebalances] == [(2, 23_000)]
+    (rebalance,) = result.rebalances
+    assert (rebalance.generation, rebalance.completed_ms) == (2, 23_000)
     assert result.summary.longest_pause_ms == 13_000
 
 
 def test_generations_count_up():
     result = run(group(4), Join(10_000, Consumer("new")), Leave(90_000, "c1"))
-    assert [each.generation for each in result.steps] == [1, 2, 3, 4]
+    assert [step.generation for step in result.steps] == [1, 2, 3, 4]
 
 
 def test_pauses_of_members_are_those_of_the_protocol():

@@ -74,7 +74,7 @@ def test_a_second_instance_begins_where_the_first_committed(assignor):
 
 def test_a_second_instance_is_the_cause_of_the_time_it_takes_to_open():
     result = run(group(2, static=True), DuplicateInstance(12_000, "c0"), costs=Costs(assign_ms=100))
-    assert [(each.cause, each.pause_ms) for each in result.outages] == [("c0 was started twice", 200)]
+    assert [(outage.cause, outage.pause_ms) for outage in result.outages] == [("c0 was started twice", 200)]
 
 
 @pytest.mark.parametrize("ends", [Leave, Crash])
@@ -98,7 +98,9 @@ def test_a_member_that_the_barrier_did_not_wait_for_comes_back(assignor):
     settings = Settings(max_poll_interval_ms=30_000)
     events = Join(19_000, Consumer("new")), SlowPoll(19_100, "c0", 30_000)
     result = run(group(2), *events, assignor=assignor, settings=settings)
-    expelled = next(each for each in result.rebalances if "c0 did not rejoin in time" in each.causes)
+    expelled = next(
+        rebalance for rebalance in result.rebalances if "c0 did not rejoin in time" in rebalance.causes
+    )
     assert expelled.completed_ms == pytest.approx(49_000)
     assert "c0 joined" in result.rebalances[-1].causes + result.rebalances[-2].causes
 

@@ -36,7 +36,7 @@ def test_a_group_that_has_just_been_formed_is_in_step_but_for_how_late_beats_are
     (rebalance,) = result.rebalances
     least, most = PROFILES[client].late_ms
     heard = [*starts_of_pauses(result, rebalance), rebalance.completed_ms]
-    assert all(12_000 + 4 * least <= each <= 12_000 + 4 * most for each in heard)
+    assert all(12_000 + 4 * least <= at_ms <= 12_000 + 4 * most for at_ms in heard)
     assert len(set(heard)) == 4
 
 
@@ -88,7 +88,7 @@ def test_a_session_that_is_a_multiple_of_the_interval_is_no_tie(seed):
     scenario = Scenario(ORDERS, group(4), (Crash(10_000, "c1"),), "sticky", settled_ms=0, seed=seed)
     (rebalance,) = simulate(scenario).rebalances
     heard = [*starts_of_pauses(simulate(scenario), rebalance), rebalance.completed_ms]
-    assert all(0 < each - rebalance.started_ms < 3_000 for each in heard)
+    assert all(0 < at_ms - rebalance.started_ms < 3_000 for at_ms in heard)
     assert rebalance.started_ms != 10_000 + 45_000
 
 

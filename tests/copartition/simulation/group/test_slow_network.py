@@ -14,7 +14,7 @@ def pauses(result, consumer):
     """How long what a consumer reads at the start was not read, by partition."""
     owned = [partition for member, partition in _owned(result) if member.startswith(consumer)]
     partition, start, end = result.timeline.pauses()
-    return [float((end - start)[partition == each].sum()) for each in owned]
+    return [float((end - start)[partition == number].sum()) for number in owned]
 
 
 def _owned(result):

@@ -62,7 +62,7 @@ def test_it_is_json():
 @pytest.mark.parametrize("name", ["rolling-restart", "deployment", "autoscaler", "crash-loop"])
 def test_an_editor_is_told_what_each_field_means(name):
     events = SCHEMA["properties"]["events"]["items"]["oneOf"]
-    (event,) = [each for each in events if each["properties"]["event"] == {"const": name}]
+    (event,) = [candidate for candidate in events if candidate["properties"]["event"] == {"const": name}]
     assert event["description"]
     assert {key for key, of in event["properties"].items() if "description" not in of} == {"event"}
 

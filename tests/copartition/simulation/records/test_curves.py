@@ -59,13 +59,14 @@ def test_sharing_is_what_it_is_step_by_step(drawn, capacity, elapsed):
     times = drain_times(behind.astype(float), rate.astype(float), group, capacity)
     after = behind_at(np.full(len(behind), elapsed), behind, rate, group, times, capacity)
     speed = speed_at(np.full(len(behind), elapsed), rate, group, times, capacity)
-    for each in np.unique(group):
-        its = group == each
-        expected, _ = step_by_step(behind[its], rate[its], capacity[each])
-        _, left = step_by_step(behind[its], rate[its], capacity[each], elapsed)
+    for consumer in np.unique(group):
+        its = group == consumer
+        expected, _ = step_by_step(behind[its], rate[its], capacity[consumer])
+        _, left = step_by_step(behind[its], rate[its], capacity[consumer], elapsed)
         assert times[its] == pytest.approx(expected, **CLOSE)
         assert after[its] == pytest.approx(left, **CLOSE)
-        assert speed[its].sum() == pytest.approx(capacity[each] if left.any() else rate[its].sum(), **CLOSE)
+        together = capacity[consumer] if left.any() else rate[its].sum()
+        assert speed[its].sum() == pytest.approx(together, **CLOSE)
 
 
 def test_a_partition_falls_to_a_target_when_it_does():
@@ -106,7 +107,10 @@ def test_a_partition_turns_where_it_is_furthest_behind():
         rows, turns, tops = peaks(behind, rate, group, times, capacity)
         moments = np.unique([0.0, *times[np.isfinite(times)]])
         course = np.array(
-            [behind_at(np.full(len(behind), each), behind, rate, group, times, capacity) for each in moments]
+            [
+                behind_at(np.full(len(behind), moment), behind, rate, group, times, capacity)
+                for moment in moments
+            ]
         )
         for row in range(len(behind)):
             highest = course[:, row].max()

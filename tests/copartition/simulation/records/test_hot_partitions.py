@@ -60,7 +60,7 @@ def test_partitions_that_a_topic_gets_later_follow_the_same_law():
 def test_each_consumer_catches_up_at_its_own_speed():
     """After 10 s both are 1,000 behind; with 50 and 200 a second to spare that takes 20 s and 5 s."""
     people = (Consumer("a", capacity=150), Consumer("b", capacity=300))
-    slow = [SlowPoll(10_000, each.name, 10_000) for each in people]
+    slow = [SlowPoll(10_000, consumer.name, 10_000) for consumer in people]
     run = simulate(scenario(Load(100, 1_000), *slow, consumers=people, assignor="range"))
     assert run.records.recovery_ms.tolist() == pytest.approx([30_000, 15_000])
     assert run.records.peak.tolist() == pytest.approx([1_000, 1_000])
@@ -80,7 +80,7 @@ def test_whoever_replaces_a_consumer_is_as_fast():
     people = (Consumer("a", capacity=40), Consumer("b", capacity=200))
     group = scenario(Load(100, 100), Deployment(1_000), consumers=people, assignor="range", until_ms=200_000)
     last = simulate(group).steps[-1].consumers.values()
-    assert {each.name: each.capacity for each in last} == {"a-r2": 40, "b-r2": 200}
+    assert {consumer.name: consumer.capacity for consumer in last} == {"a-r2": 40, "b-r2": 200}
 
 
 HOT = Load({"orders": (300, 100, 100, 100)}, 350)
@@ -109,7 +109,7 @@ def test_an_assignor_that_weighs_knows_what_consumers_can_process(assignor):
     people = (Consumer("a", capacity=330), Consumer("b", capacity=110))
     run = simulate(scenario(Load(100, 1), partitions=4, consumers=people, assignor=assignor))
     (step,) = run.steps
-    assert {step.consumers[each].name: len(parts) for each, parts in step.assignment.items()} == {
+    assert {step.consumers[member].name: len(parts) for member, parts in step.assignment.items()} == {
         "a": 3,
         "b": 1,
     }

@@ -40,7 +40,7 @@ def comings_and_goings(draw):
     """Groups of up to five consumers that come and go, some of them at the same moment."""
     consumers = [Consumer(f"c{number}", draw(st.booleans())) for number in range(5)]
     present = draw(st.integers(0, 5))
-    back_at = {each.name: 0.0 if index < present else None for index, each in enumerate(consumers)}
+    back_at = {member.name: 0.0 if index < present else None for index, member in enumerate(consumers)}
     events = []
     now = 0.0
     for _ in range(draw(st.integers(0, 6))):
@@ -131,7 +131,7 @@ def test_a_crash_at_once_repeats_half_an_interval_of_a_group_that_has_read_for_l
     assignor, settled_ms, duplicates
 ):
     readers = tuple(Consumer(f"c{number}") for number in range(200))
-    events = tuple(Crash(0.0, each.name) for each in readers[:100])
+    events = tuple(Crash(0.0, reader.name) for reader in readers[:100])
     scenario = Scenario(
         (Topic("orders", 200),), readers, events, assignor, load=Load(1), settled_ms=settled_ms
     )

@@ -48,47 +48,53 @@ class History:
         self._born += 1
 
     def reads(self):
-        awake = [each for each, until in self._haunts.items() if until <= self.now]
-        awake = [each for each in awake if each not in self._standing.values()]
+        awake = [reader for reader, until in self._haunts.items() if until <= self.now]
+        awake = [reader for reader in awake if reader not in self._standing.values()]
         if awake:
             consumer = self._draw(st.sampled_from(awake))
-            which = self._some([each for each in range(self._born) if each not in self._reader])
-            self._lost |= {(self._standing.pop(each), each) for each in which if each in self._standing}
+            which = self._some(
+                [partition for partition in range(self._born) if partition not in self._reader]
+            )
+            self._lost |= {
+                (self._standing.pop(partition), partition)
+                for partition in which
+                if partition in self._standing
+            }
             self._take(consumer, which)
 
     def goes_on(self):
         consumer = self._draw(st.sampled_from(sorted(set(self._standing.values()))))
-        which = [each for each in self._standing if self._standing[each] == consumer]
-        for each in which:
-            del self._standing[each]
+        which = [partition for partition in self._standing if self._standing[partition] == consumer]
+        for partition in which:
+            del self._standing[partition]
         self._take(consumer, which)
 
     def gives_up(self):
         which = self._some(self._of_one(self._reader))
-        for each in which:
-            del self._reader[each]
+        for partition in which:
+            del self._reader[partition]
         self._tell("stops", which, True)
 
     def crashes(self):
         which = self._of_one(self._reader)
-        self._lost |= {(self._reader.pop(each), each) for each in which}
+        self._lost |= {(self._reader.pop(partition), partition) for partition in which}
         self._tell("stops", which, False)
 
     def stalls(self):
         which = self._of_one(self._reader)
-        self._standing |= {each: self._reader.pop(each) for each in which}
+        self._standing |= {partition: self._reader.pop(partition) for partition in which}
         self._tell("stalls", which)
 
     def is_expelled(self):
         which = self._of_one(self._standing)
-        self._lost |= {(self._standing.pop(each), each) for each in which}
+        self._lost |= {(self._standing.pop(partition), partition) for partition in which}
         self._tell("stops", which, self._draw(st.booleans()))
 
     def zombie(self):
         consumer = self._draw(st.sampled_from(sorted({consumer for consumer, _ in self._lost})))
         if self._haunts[consumer] <= self.now and consumer not in self._reader.values():
-            which = sorted(each for owner, each in self._lost if owner == consumer)
-            self._lost -= {(consumer, each) for each in which}
+            which = sorted(partition for owner, partition in self._lost if owner == consumer)
+            self._lost -= {(consumer, partition) for partition in which}
             seconds = self._draw(st.integers(1, 9))
             self._haunts[consumer] = self.now + seconds
             self._tell("zombie", consumer, which, seconds)
@@ -101,13 +107,13 @@ class History:
             self._tell("zombie", consumer, which, 3)
 
     def _take(self, consumer, which):
-        self._lost -= {(consumer, each) for each in which}
+        self._lost -= {(consumer, partition) for partition in which}
         self._reader |= dict.fromkeys(which, consumer)
         self._tell("reads", consumer, which)
 
     def _of_one(self, owners):
         consumer = self._draw(st.sampled_from(sorted(set(owners.values()))))
-        return [each for each in owners if owners[each] == consumer]
+        return [partition for partition in owners if owners[partition] == consumer]
 
     def _some(self, partitions):
         return self._draw(st.lists(st.sampled_from(partitions), min_size=1, unique=True))
@@ -212,7 +218,11 @@ def test_a_flow_is_what_whole_records_are(history, rates, capacities, on_revoke,
         assert result.waiting[partition] == pytest.approx((counts == 0).sum(), **ROUNDING)
         assert result.lost[partition] == 0
         times, behind = result.curves.of(partition)
-        lags = {second: each[partition] for second, each in enumerate(slow.lags, 1) if partition in each}
+        lags = {
+            second: by_partition[partition]
+            for second, by_partition in enumerate(slow.lags, 1)
+            if partition in by_partition
+        }
         assert at_seconds(times, behind, list(lags)) == pytest.approx(list(lags.values()), **ROUNDING)
         assert result.peak[partition] == pytest.approx(behind.max())
     sums = [sum(lags.values()) for lags in slow.lags]

@@ -43,8 +43,8 @@ class WholeRecords:
         mine = self._reading.setdefault(consumer, {})
         held = self._standing.get(consumer, {})
         alive = not held or self._in_time(consumer)
-        goes_on = [each for each in partitions if each in held and alive]
-        taken = [each for each in partitions if each not in goes_on]
+        goes_on = [partition for partition in partitions if partition in held and alive]
+        taken = [partition for partition in partitions if partition not in goes_on]
         busy = bool(mine or goes_on)
         for partition in goes_on:
             mine[partition] = held.pop(partition)
@@ -64,7 +64,7 @@ class WholeRecords:
         for partition in partitions:
             if self._dispossess(partition):
                 continue
-            consumer = next(each for each, mine in self._reading.items() if partition in mine)
+            consumer = next(reader for reader, mine in self._reading.items() if partition in mine)
             if committed and self.commit_on_revoke:
                 self._commit(consumer)
                 self._clock[consumer] = self.now
@@ -75,7 +75,7 @@ class WholeRecords:
 
     def stalls(self, partitions):
         for partition in partitions:
-            consumer = next(each for each, mine in self._reading.items() if partition in mine)
+            consumer = next(reader for reader, mine in self._reading.items() if partition in mine)
             position = self._reading[consumer].pop(partition)
             self._leave_open(consumer, partition, position)
             self._standing.setdefault(consumer, {})[partition] = position
@@ -90,7 +90,7 @@ class WholeRecords:
                 mine[partition] = self._committed[partition]
                 self._clock[consumer] = self.now
                 self._end_transactions(consumer, self.now)
-        held = {each: self._left[each, consumer] for each in partitions}
+        held = {partition: self._left[partition, consumer] for partition in partitions}
         self._zombies.append((consumer, self.now + seconds, held))
         self._end_transactions(consumer, self.now + seconds)
 
@@ -114,8 +114,8 @@ class WholeRecords:
 
     def _end_transactions(self, consumer, at):
         self._open = [
-            (each, partition, min(until, at) if each == consumer else until)
-            for each, partition, until in self._open
+            (owner, partition, min(until, at) if owner == consumer else until)
+            for owner, partition, until in self._open
         ]
 
     def _in_time(self, consumer):
@@ -164,7 +164,12 @@ class WholeRecords:
         """One record after the other, each of the partition that has had the fewest in this second."""
         got = dict.fromkeys(held, 0)
         for _ in range(capacity):
-            behind = [each for each in held if held[each] + got[each] < len(self.log[each])]
+            behind = [
+                partition for partition in held if held[partition] + got[partition] < len(self.log[partition])
+            ]
             if behind:
-                got[min(behind, key=lambda each: (got[each], (each + self.now) % len(self.rates)))] += 1
+                fewest = min(
+                    behind, key=lambda waiting: (got[waiting], (waiting + self.now) % len(self.rates))
+                )
+                got[fewest] += 1
         return got

@@ -23,7 +23,7 @@ class Clients:
         self.entries: list[Entry | None] = []
 
     def send_offsets_to_transaction(self, offsets: list[Any], *_: object) -> None:
-        self.entries += [Entry.parse(each.offset, each.metadata) for each in offsets]
+        self.entries += [Entry.parse(place.offset, place.metadata) for place in offsets]
 
     def get_watermark_offsets(self, *_: object) -> tuple[int, int]:
         return 0, 0
@@ -49,4 +49,4 @@ def test_each_transaction_says_how_many_records_it_added(monkeypatch: pytest.Mon
         content.add(batch)
         attempt.produce(batch)
     attempt.commit(done=True)
-    assert [(each.records, each.added) for each in clients.entries if each] == [(2, 2), (4, 2), (5, 1)]
+    assert [(entry.records, entry.added) for entry in clients.entries if entry] == [(2, 2), (4, 2), (5, 1)]
