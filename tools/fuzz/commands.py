@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from click.testing import CliRunner
 
 from copartition.shell.main import copartition
+from tools.fuzz.clusters import unseen
 from tools.fuzz.mutation import NUMBERS, mutate
 from tools.fuzz.scenarios import JSON, TOML, YAML
-from tools.fuzz.sources import CAPTURES, SNAPSHOT
+from tools.fuzz.sources import CAPTURES, SNAPSHOT, fewer_draws
 
 if TYPE_CHECKING:
     from random import Random
@@ -101,6 +102,7 @@ def make(rng: Random) -> tuple[list[str], dict[str, bytes]]:
     return ["diff", *sides, *what_if, *shown, *limits, *rest, *shape], files
 
 
+@fewer_draws
 def check(case: tuple[list[str], dict[str, bytes]]) -> None:
     arguments, files = case
     for name, content in files.items():
@@ -114,6 +116,7 @@ def check(case: tuple[list[str], dict[str, bytes]]) -> None:
     assert "this is a bug" not in result.stderr, result.stderr
     assert result.exit_code != 2 or result.stderr
     assert "secret" not in result.stderr
+    assert not unseen(result.stderr)
 
 
 def _place(argument: str, names: set[str]) -> str:

@@ -205,12 +205,11 @@ def members_that_help(group: ShareGroup) -> list[ShareResult]:
         # Members that die or fall silent would hide how much one more member adds.
         group = replace(group, members=members, records=records, killed={}, stopped={})
         result = simulate_share(group)
-        if results and result.per_second - results[-1].per_second < _WORTH * results[0].per_second:
-            break
-        # If one member gets no record accepted, neither do more members, so no number of members is the last
-        # to help.
-        if results and not results[0].accepted:
-            break
+        if results:
+            gain = result.per_second - results[-1].per_second
+            # If records take no time, or none is accepted, all rates are 0, and half of the first is no gain.
+            if gain <= 0 or gain < _WORTH * results[0].per_second:
+                break
         results.append(result)
     return results
 
