@@ -108,7 +108,7 @@ class Copy:
 
     @property
     def slowness(self) -> float:
-        """Return how many times as long a command takes here, besides its records, as where that was measured.
+        """Return how many times as long a command takes, besides its records, as where that was measured.
 
         It is 2 at most: a copy may also be slow because its records are large, and starts no later then.
         """
