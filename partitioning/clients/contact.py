@@ -97,8 +97,11 @@ def quiet_client(kind: Callable[[Any], Any], config: Mapping[str, Any], errors: 
         ) from None
 
 
-_HARMLESS = re.compile(r"[\w.,-]{0,40}")
-"""Values that may be shown: choices, numbers and names. Two lines joined by mistake have other signs, too."""
+_HARMLESS = re.compile(r"[\w.,-]{0,24}")
+"""Values that may be shown: choices, numbers and short names.
+
+Two lines that were joined by mistake have other characters, too, or are longer.
+"""
 _NAME = re.compile(r"[a-z_]+(?:[.-][a-z_]+)*")
 """Names that may be shown: names of settings have only small letters, unlike most parts of passwords."""
 
