@@ -140,10 +140,11 @@ def _arrow(places: Places, pair: tuple[Enum | None, Enum], events: list[str], *,
     ends = _to_border(right_x, right_y, -along_x, -along_y)
     begin_x, begin_y = round(x + right_x + begins * along_x), round(y + right_y + begins * along_y)
     end_x, end_y = round(to_x + right_x - ends * along_x), round(to_y + right_y - ends * along_y)
-    text_x = round(begin_x + ALONG * (end_x - begin_x))
-    text_y = round(begin_y + ALONG * (end_y - begin_y)) + 4
-    # Lines of text would reach an arrow that lies beside a level one.
-    lines = [", ".join(events)] if abs(along_x) > LEVEL else events
+    # Several lines of text would reach an arrow that lies beside a level one. Its middle has room for one.
+    level = abs(along_x) > LEVEL
+    lines, along = ([", ".join(events)], 0.5) if level else (events, ALONG)
+    text_x = round(begin_x + along * (end_x - begin_x))
+    text_y = round(begin_y + along * (end_y - begin_y)) + 4
     return _label(f"M{begin_x} {begin_y}L{end_x} {end_y}", text_x, text_y, lines)
 
 

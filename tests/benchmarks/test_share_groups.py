@@ -29,7 +29,7 @@ def test_the_page_is_what_the_comparison_says() -> None:
     assert PAGE.read_text() == page(read_saved())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.jvm
 def test_a_group_that_is_run_now_redelivers_what_is_predicted() -> None:
     """Polls outlast the lock until the broker delivers half as many records."""

@@ -30,7 +30,7 @@ ADDRESS = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
 @pytest.mark.spark
 @pytest.mark.needs("data sources")
 @pytest.mark.needs("time")
-@pytest.mark.parametrize("mode", ["classic", "connect"])
+@pytest.mark.parametrize("mode", ["classic", pytest.param("connect", marks=pytest.mark.nightly)])
 def test_the_main_things_work_on_a_cluster_without_the_package(mode: str, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(HIDING)
     python, warm, events = tmp_path / "python", tmp_path / "warm", tmp_path / "events"

@@ -91,7 +91,7 @@ def walk(spark: SparkSession, broker: Kafka, tmp_path_factory: pytest.TempPathFa
         yield own
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # tests/docs/test_reshape.py walks through the page in `make slow`
 def test_the_walk(walk: Walk, broker: Kafka) -> None:
     # The plan: all is kept, and it knows both groups.
     code, told = walk.json()
