@@ -14,7 +14,7 @@ from spark_integration.columns import PARTITIONS
 from spark_integration.sinks.cluster import Topics
 from spark_integration.sinks.options import SinkOptions
 from tests.support.broker import Kafka
-from tests.support.waiting import GENEROUS_S
+from tests.support.waiting import GENEROUS_S, wait_until
 
 pytestmark = pytest.mark.needs("data sources")
 
@@ -93,6 +93,8 @@ def test_a_topic_that_was_created_anew_while_it_was_written_is_no_success(
     commit()
     topics = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     topics.delete_topics([topic])[topic].result(GENEROUS_S)
+    # The controller has deleted it; the broker that answers still names it for a moment.
+    wait_until(lambda: topic not in topics.list_topics(timeout=GENEROUS_S).topics)
     with pytest.raises(TopicChangedError, match=f"topic '{topic}' was deleted while this write ran"):
         commit()
     broker.create_topic(2, name=topic)
