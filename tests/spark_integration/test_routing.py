@@ -126,7 +126,7 @@ FEW = (1, 2, 31, 1000)
 COUNTS = [
     *FEW,
     *(
-        pytest.param(count, marks=pytest.mark.nightly if count % 8 else pytest.mark.slow)
+        pytest.param(count, marks=pytest.mark.nightly if count % 40 else pytest.mark.slow)
         for count in range(1, 201)
         if count not in FEW
     ),
@@ -391,8 +391,8 @@ def random_chain(df: DataFrame, random: Random, length: int) -> DataFrame:
 
 CHAINS = [
     *((seed, 6) for seed in (0, 2, 3, 11)),
-    *(pytest.param(seed, 20, marks=pytest.mark.slow) for seed in range(25)),
-    *(pytest.param(seed, 20, marks=pytest.mark.nightly) for seed in range(25, 100)),
+    *(pytest.param(seed, 20, marks=pytest.mark.slow) for seed in range(5)),
+    *(pytest.param(seed, 20, marks=pytest.mark.nightly) for seed in range(5, 100)),
 ]
 
 
