@@ -100,7 +100,7 @@ class External:
 
 
 BLOCKS_KIB = (128, 256, 512, 1024, 2048, 4096)
-"""Sizes of blocks that are tried in place of the one that hashes take."""
+"""Sizes of blocks, in KiB, that are measured beside `words.BLOCK_BYTES`."""
 
 ENOUGH = {"8": 1.0, "16": 1.0, "36": 1.0, "64": 0.8}
 """What share of the JVM's speed a column of NumPy is to have."""

@@ -359,7 +359,7 @@ def _unknown_weights(
     """
     if assignor not in _WEIGHED:
         # Built-in strategies count partitions, as the help of --weights says. A plug-in may weigh them, by a
-        # setting with a name of its own: unless told, its user takes the weights for heard.
+        # setting with a name of its own. Without this sentence its user would believe that the weights count.
         unheard = f"the weights do not reach {assignor}: a plug-in weighs by settings of its own, if at all"
         return [unheard] if plug_in and weights is not None else []
     lag = "" if state.lag is None else ", whatever its lag"

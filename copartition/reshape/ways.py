@@ -157,7 +157,7 @@ class Copy:
         if self.is_assumed:
             yield (
                 f"the copy makes {self.rate:,.0f} records a second, which nobody measured; the first round "
-                "of --copy prints what it made, if it has a million records or more, and --copy-rate takes it"
+                "of --copy prints the rate if it has a million records or more, and --copy-rate takes this"
             )
         fixed = (self.slowness * seconds for seconds in (START_S, self._round_s, SEARCH_S, PROOF_S))
         start, last, search, proof = (f"{seconds:.1f} s" for seconds in fixed)

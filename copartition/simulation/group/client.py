@@ -65,7 +65,7 @@ class Client(ABC):
         self._settings = world.scenario.settings
         self.every_ms, self.session_ms = self._intervals(world.random)
         self.state = self.first_state
-        # The partitions that it has, and those that the coordinator has assigned to it.
+        # The partitions that the client has, and those that the coordinator has assigned to the client.
         self.owned = self.assigned = NOTHING
         # The time since which the client waits for its first partitions; None: it does not wait.
         self.stands_ms: float | None = None
@@ -129,7 +129,7 @@ class Client(ABC):
         """End the process; if it closes cleanly, it tells the coordinator once its callbacks are done.
 
         A process that is no longer a member only ends. Its requests that are on their way are dropped when
-        they arrive, except the one that says that it leaves.
+        they arrive, except the request that says that the client leaves.
         """
         coordinator, ledger = self._coordinator, self._world.ledger
         self.gone = True
