@@ -24,6 +24,7 @@ from copartition.reshape.refusals import why_refused
 from copartition.reshape.ways import ASSUMED_RATE, Copy, Target, Way, in_place_way, new_topic_way
 from copartition.simulation import Join, Leave
 from partitioning.errors import AssignorError, ScenarioError, SourceError, UnknownStrategyError
+from partitioning.kit.packages import read_toml
 from partitioning.placement import coordinator_partition
 from partitioning.profiles import PROFILES
 
@@ -55,6 +56,24 @@ class Reason:
     weight: Weight
     text: str
     ground: Ground
+
+
+_REASONS = read_toml(__package__, "reasons.toml")
+
+
+def _reason(case: str, ground: Ground, **facts: object) -> Reason:
+    """Return the reason that `reasons.toml` has for a case.
+
+    Args:
+        case: the name of its row. If the row has a remedy, the reason stands on what is missing.
+        ground: what was read; it is the evidence of the other rows.
+        facts: what the row's texts name in braces.
+    """
+    about = _REASONS[case]
+    text = about["text"].format(**facts)
+    if "remedy" in about:
+        ground = Missing(text, about["remedy"].format(**facts))
+    return Reason(about.get("code", case), about["weight"], text, ground)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,11 +164,7 @@ def plan_reshape(
     reasons = [*_about_topic(topic, target, partitions, ground), *_about_groups(topic, target, ground)]
     reasons += [Reason("unseen", "open", missing.what, missing) for missing in topic.missing]
     if chosen is None:
-        missing = Missing(
-            f"by which rule {topic.name} is written: {_why_no_rule(topic)}",
-            "name the rule that the writers will have with --profile; copartition profiles lists them",
-        )
-        reasons.append(Reason("writers", "open", missing.what, missing))
+        reasons.append(_reason("unknown-rule", ground, topic=topic.name, why=_why_no_rule(topic)))
         return ReshapePlan(topic, topic.name, None, _by_weight(reasons), None, None, {}, (), ground)
     moves = topic.sample.moves(topic.partitions, partitions, chosen)
     reasons += _about_writers(summary, chosen, partitions, ground)
@@ -242,29 +257,17 @@ def _about_topic(topic: ObservedTopic, target: str, partitions: int, ground: Evi
         ground: what was read.
     """
     if topic.target_partitions not in {None, partitions}:
-        text = (
-            f"{target} exists with {count(topic.target_partitions or 0, 'partition')}, not "
-            f"{partitions:,}; name another topic with --to, or delete it"
-        )
-        yield Reason("target", "lost", text, ground)
+        found = count(topic.target_partitions or 0, "partition")
+        yield _reason("target", ground, target=target, found=found, wanted=partitions)
     yield from _about_transactions(topic, ground)
     yield from _about_keys(topic, ground)
     settings = topic.settings
     # The copy reads a tombstone like any record, provided that the cleaner has not removed it before.
     if topic.compacted:
         keep = settings.get("delete.retention.ms", "86400000")
-        text = (
-            "it is compacted: the last value of each key stays the last, as order by key is kept. Do not "
-            f"let the copy rest for longer than {duration(float(keep))} (delete.retention.ms): after that "
-            "a tombstone may be gone that the copy has not read, and an old value would live on"
-        )
-        yield Reason("compaction", "told", text, ground)
+        yield _reason("compaction", ground, keep=duration(float(keep)))
     if settings.get("message.timestamp.type") == "LogAppendTime":
-        text = (
-            f"brokers set its timestamps (LogAppendTime): make {target} with CreateTime, else every copied "
-            "record gets the time of the copy, and retention begins anew"
-        )
-        yield Reason("timestamps", "told", text, ground)
+        yield _reason("timestamps", ground, target=target)
 
 
 def _about_transactions(topic: ObservedTopic, ground: Evidence) -> Iterator[Reason]:
@@ -279,52 +282,28 @@ def _about_transactions(topic: ObservedTopic, ground: Evidence) -> Iterator[Reas
     across = [transaction for transaction in inside if {*transaction.topics} - {topic.name, OFFSETS_TOPIC}]
     for transaction in across[:1]:
         others = list_names([name for name in transaction.topics if name != topic.name], _NAMED)
-        text = (
-            f"the transaction {transaction.id} writes {topic.name} together with {others}: a reader of "
-            "the new topic would see one part of a transaction without the other"
-        )
-        yield Reason("transactions", "lost", text, ground)
+        yield _reason("transactions-across", ground, id=transaction.id, topic=topic.name, others=others)
     if across or topic.compacted or not (topic.sample.gaps or inside):
         return
-    seen = (
-        f"{count(topic.sample.gaps, 'offset')} between records that were read hold no record, as markers do"
-    )
     if inside:
         names = list_names(sorted({transaction.id for transaction in inside}), _NAMED)
-        text = (
-            f"transactions write it ({names}), and no other topic at two looks; aborted records and "
-            "markers are not copied"
-        )
-        yield Reason("transactions", "told", text, ground)
+        yield _reason("transactions", ground, names=names)
     else:
-        missing = Missing(
-            f"whether the transactions that write {topic.name} write other topics, too: {seen}, and none "
-            "was open at two looks",
-            "run it again while the writers write; a coordinator knows the topics of a transaction only "
-            "while it is open",
-        )
-        yield Reason("transactions", "open", missing.what, missing)
+        gaps = count(topic.sample.gaps, "offset")
+        yield _reason("transactions-unseen", ground, topic=topic.name, gaps=gaps)
 
 
 def _about_keys(topic: ObservedTopic, ground: Evidence) -> Iterator[Reason]:
     """Yield how many keys lie in several partitions, so that they have no order that could be kept."""
     proof = topic.scattered
     # Only this one topic was compared, so each list has one element.
-    (scattered,), (keys,) = proof.scattered, proof.keys
+    (scattered,), (number,) = proof.scattered, proof.keys
+    keys = count(number, "key")
     if scattered:
         least = "" if proof.complete else "at least "
-        text = (
-            f"{least}{scattered:,} of {count(keys, 'key')} lie in several partitions of {topic.name}, so "
-            "their records have no order to keep: the copy puts them by timestamp within a round"
-        )
-        yield Reason("scattered-keys", "lost", text, ground)
+        yield _reason("scattered-keys", ground, least=least, scattered=scattered, keys=keys, topic=topic.name)
     elif not proof.complete:
-        missing = Missing(
-            f"whether some key lies in several partitions of {topic.name}: none of {count(keys, 'key')} "
-            "that were read does, and not all records were read",
-            "read every record with --full",
-        )
-        yield Reason("scattered-keys", "open", missing.what, missing)
+        yield _reason("keys-unread", ground, topic=topic.name, keys=keys)
 
 
 def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterator[Reason]:
@@ -338,56 +317,35 @@ def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterat
     for group in topic.groups:
         state = group.state
         if group.kind == "streams" or (state is not None and state.strategy == "stream"):
-            text = (
-                f"group {group.name} is a Kafka Streams application: its tasks and the changelogs of its "
-                "stores have a partition each of the topics it reads. It has to be reset with the new "
-                "topic as input (kafka-streams-application-reset.sh), and reads from where that says"
-            )
-            yield Reason("streams-group", "lost", text, ground)
+            yield _reason("streams-group", ground, group=group.name)
         elif group.kind == "share":
-            whom = shlex.quote(group.name)
+            quoted = shlex.quote(group.name)
             left = "" if group.lag is None else f" ({group.lag:,} records are not done)"
-            missing = Missing(
-                f"where share group {group.name} would go on: it acknowledges single records, so what it "
-                f"has done is no position{left}",
-                "let it read the old topic to its end before it moves; its start on the new one can be "
-                "set to the earliest record, the latest, or a time while it has no members: "
-                f"kafka-share-groups.sh --bootstrap-server HOST:PORT --reset-offsets --group {whom} "
-                f"--topic {target} --to-earliest (or --to-latest, --to-datetime) --execute. The earliest "
-                "loses nothing and reads everything again",
-            )
-            yield Reason("share-group", "open", missing.what, missing)
+            yield _reason("share-group", ground, group=group.name, left=left, quoted=quoted, target=target)
         elif group.lag is None:
-            missing = Missing(
-                f"where group {group.name} would go on: it has not committed every partition that has "
-                "records, and auto.offset.reset, which decides there, is known to its members only",
-                "let it commit, or set it by kafka-consumer-groups.sh --reset-offsets",
-            )
-            yield Reason("no-commit", "open", missing.what, missing)
+            yield _reason("no-commit", ground, group=group.name)
         if state is None:
             continue
         # Before the switch no group has a reason to read the new topic, unless its pattern matches the new
         # name.
         if target in state.topics:
-            text = (
-                f"group {group.name} reads {target} already; if it subscribes by a pattern, choose a name "
-                "that the pattern does not match (--to), or it reads every record twice"
-            )
-            yield Reason("new-topic-read", "lost", text, ground)
+            yield _reason("new-topic-read", ground, group=group.name, target=target)
         # A join by partition needs topics of equal counts; if no other topic has this count, no join can
         # break.
         joined = [
             other for other in state.topics if topic.others.get(other) == topic.partitions and other != target
         ]
         if joined and state.strategy in _KEEPS_TOGETHER:
-            missing = Missing(
-                f"whether group {group.name} joins {topic.name} with {list_names(joined, _NAMED)} by "
-                f"partition: they have {topic.partitions:,} partitions each, and {state.strategy} gives "
-                "equal numbers to one member",
-                "ask its owners; if it does, reshape all of them to one count and one rule, and see with "
-                f"copartition check {topic.name} {joined[0]} that they fit now",
+            yield _reason(
+                "joined",
+                ground,
+                group=group.name,
+                topic=topic.name,
+                others=list_names(joined, _NAMED),
+                other=joined[0],
+                partitions=topic.partitions,
+                strategy=state.strategy,
             )
-            yield Reason("joined", "open", missing.what, missing)
         # Many groups commit to one partition of the offsets topic, so this may be another group's
         # transaction.
         commits_in = [
@@ -397,12 +355,8 @@ def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterat
             in transaction.offsets_partitions
         ]
         if commits_in:
-            text = (
-                f"a transaction of {list_names(commits_in, _NAMED)} may commit the offsets of group "
-                f"{group.name} (they are in the same partition of {OFFSETS_TOPIC}): stop it by its "
-                "own shutdown, so that no offset is left in an open transaction"
-            )
-            yield Reason("transactional-reader", "told", text, ground)
+            ids = list_names(commits_in, _NAMED)
+            yield _reason("transactional-reader", ground, ids=ids, group=group.name)
 
 
 def _about_writers(
@@ -423,18 +377,12 @@ def _about_writers(
         # now.
         if writer.num_partitions != summary.count or wanted is None or profile in writer.same_rule:
             continue
-        settings = _settings_of(writer.same_rule, wanted)
-        text = (
-            f"{share.rows:,} of the records that were read are placed by the rule of {writer.profile}; set "
-            f"their writers to {rule_name(wanted)} before they write the new topic: {settings}"
+        rule, settings = rule_name(wanted), _settings_of(writer.same_rule, wanted)
+        yield _reason(
+            "writers", ground, records=share.rows, profile=writer.profile, rule=rule, settings=settings
         )
-        yield Reason("writers", "told", text, ground)
     if summary.keyless:
-        text = (
-            f"{summary.keyless:,} of the records that were read have no key, or an empty one: they are "
-            "spread over the new partitions, and their order among each other is not kept"
-        )
-        yield Reason("writers", "told", text, ground)
+        yield _reason("keyless", ground, records=summary.keyless)
 
 
 def _placement(profile: str, partitions: int) -> Placement | None:
@@ -454,21 +402,13 @@ def _settings_of(profiles: Sequence[str], wanted: Placement) -> str:
 def _about_copy(topic: ObservedTopic, copy: Copy, ground: Evidence) -> Iterator[Reason]:
     """Yield whether the copy ends, and whether retention deletes records before they are copied."""
     if copy.seconds is None:  # a copy without an end is fault enough, so retention is not looked at
-        text = (
-            f"writers add {copy.written_per_s:,.0f} records a second and the copy makes {copy.rate:,.0f}: "
-            "it never catches up; copy on more executors, or let the writers pause"
-        )
-        yield Reason("copy-too-slow", "lost", text, ground)
+        yield _reason("copy-too-slow", ground, written=copy.written_per_s, rate=copy.rate)
         return
     # In Kafka, -1 means that records are kept without a limit of time.
     limit_ms = float(topic.settings.get("retention.ms", "-1"))
     if "delete" in topic.settings.get("cleanup.policy", "delete") and 0 <= limit_ms < 1_000 * copy.seconds:
-        text = (
-            f"records live for {duration(limit_ms)} (retention.ms), less than the copy takes "
-            f"({duration(1_000 * copy.seconds)}): some are deleted before they are copied, as they would "
-            "be without it; groups that have not read them lose them"
-        )
-        yield Reason("retention", "told", text, ground)
+        takes = duration(1_000 * copy.seconds)
+        yield _reason("retention", ground, limit=duration(limit_ms), copy=takes)
 
 
 def _switch_stops(state: GroupState, pace: Pace) -> Stops | Missing:

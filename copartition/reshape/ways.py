@@ -21,6 +21,7 @@ from copartition.kit.evidence import Missing
 from copartition.kit.words import duration
 from copartition.reshape.observed import Moves, ObservedTopic, ReadingGroup
 from copartition.simulation.growth import CURE, find_discoveries
+from partitioning.kit.packages import read_toml
 
 ASSUMED_RATE = 20_000.0
 """The assumed rate of a copy, in records a second, if the user gives none; `--copy` prints the real one."""
@@ -50,6 +51,9 @@ PROOF_SHARE = 1.05
 """The time for a record in the proof, as a multiple of the time for a record in the copy."""
 LOOK_S = 5.0
 """Seconds between the two looks that show whether the writers have stopped."""
+_WORDS = read_toml(__package__, "ways.toml")
+_ASSUMED: dict[str, str] = _WORDS["assumed"]
+_PRICES: dict[str, str] = _WORDS["prices"]
 
 
 class Step(NamedTuple):
@@ -155,28 +159,16 @@ class Copy:
         """Yield the assumptions behind these times, as sentences."""
         # All these times depend on the rate of the copy, so the reader must see if nobody measured it.
         if self.is_assumed:
-            yield (
-                f"the copy makes {self.rate:,.0f} records a second, which nobody measured; the first round "
-                "of --copy prints the rate if it has a million records or more, and --copy-rate takes this"
-            )
+            yield _ASSUMED["rate"].format(copy=self)
         fixed = (self.slowness * seconds for seconds in (START_S, self._round_s, SEARCH_S, PROOF_S))
         start, last, search, proof = (f"{seconds:.1f} s" for seconds in fixed)
-        yield (
-            f"a command takes {start} until Spark runs; besides their records the last round of the copy "
-            f"takes {last}, the search for positions {search} and the proof {proof}; and a record takes "
-            f"{PROOF_SHARE:.0%} of the time in the proof that it takes in the copy"
+        yield _ASSUMED["seconds"].format(
+            start=start, last=last, search=search, proof=proof, share=PROOF_SHARE
         )
         if self.slowness > 1:
-            yield (
-                f"these seconds are {self.slowness:.1f} times those of a machine that copies "
-                f"{USUAL_RATE:,.0f} records a second"
-            )
+            yield _ASSUMED["slowness"].format(copy=self, usual=USUAL_RATE)
         if SEARCH_SHARE * self.searched >= self.rate:  # a time of less than a second changes no figure
-            yield (
-                f"a group is {self.unread:,} records behind when it moves, as now; the search for its "
-                f"position reads {self.searched:,}, each in {SEARCH_SHARE:.0%} of the time that it takes in "
-                "the copy"
-            )
+            yield _ASSUMED["search"].format(copy=self, share=SEARCH_SHARE)
 
 
 def rate_of_copy(records: int, seconds: float) -> float:
@@ -292,29 +284,15 @@ def new_topic_way(
         )
     )
     prices = [
-        (
-            f"{copy.records:,} records are written a second time, and both topics take their space until "
-            f"the old one is deleted; kafka-log-dirs.sh --bootstrap-server {target.servers} --describe "
-            f"--topic-list {topic.name} shows the bytes of each replica"
-        ),
-        (
-            "no record is lost or doubled, and each key's records stay in order; a group that has read the "
-            "old topic to its end reads none twice"
-        ),
-        *(
-            f"group {group.name} has {group.lag:,} records to read; if it moves before that, some are read "
-            "twice, and --switch says how many before it writes"
-            for group in topic.groups
-            if group.lag
-        ),
+        _PRICES["twice"].format(copy=copy, target=target, topic=topic),
+        _PRICES["order"],
+        *(_PRICES["behind"].format(group=group) for group in topic.groups if group.lag),
     ]
     # Partitions are uneven under any rule if there are fewer keys than partitions, or if one key is hot.
     even = moves.keyed / target.partitions
     if moves.keyed and moves.largest > 1.5 * even:
-        prices.append(
-            f"the fullest new partition gets {moves.largest / moves.keyed:.1%} of the keyed records, "
-            f"{moves.largest / even:.1f} times an even share"
-        )
+        part, times = moves.largest / moves.keyed, moves.largest / even
+        prices.append(_PRICES["fullest"].format(part=part, times=times))
     return Way("a new topic and a switch", None, tuple(steps), tuple(prices), keeps_order=True)
 
 
@@ -367,35 +345,20 @@ def _in_place_prices(topic: ObservedTopic, moves: Moves, pace: Pace) -> Iterator
     comes while members do not know of new partitions.
     """
     if not moves.moved:
-        yield f"none of {moves.keyed:,} keyed records that were read moves"
+        yield _PRICES["none_moves"].format(moves=moves)
         return
-    behind = round(moves.share * topic.records)
-    yield (
-        f"{moves.share:.1%} of the keyed records move: about {behind:,} of those there are stay in their "
-        "old partitions, while new ones of the same keys go to others. Who reads from the beginning has "
-        "them out of order"
-    )
+    yield _PRICES["stay"].format(moves=moves, behind=round(moves.share * topic.records))
     for group in topic.groups:
         if group.lag:
-            yield (
-                f"group {group.name} has {group.lag:,} records to read, about "
-                f"{round(moves.share * group.lag):,} of keys that move: it may read later ones before them"
-            )
+            yield _PRICES["out_of_order"].format(group=group, moved=round(moves.share * group.lag))
     if moves.added:
         for found in find_discoveries(_one_protocol(topic.groups), pace.settings):
             # Records written a second, times the share that goes to new partitions, times the seconds until
             # discovery.
             skipped = topic.written_per_s * moves.added_share * found.at_most_ms / 1_000
-            yield (
-                f"under auto.offset.reset=latest, the default, a group of the {found.protocol} protocol "
-                f"skips up to {skipped:,.0f} records: those that come into new partitions within {found}. "
-                f"To lose none, {CURE}"
-            )
+            yield _PRICES["skipped"].format(found=found, records=skipped, cure=CURE)
     if topic.compacted:
-        yield (
-            "compaction does not reach across partitions: the last value of each key that moves lives on "
-            "in its old partition beside the newer ones"
-        )
+        yield _PRICES["compaction"]
 
 
 def _one_protocol(groups: Sequence[ReadingGroup]) -> str | None:
