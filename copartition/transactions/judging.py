@@ -10,6 +10,7 @@ from typing import NamedTuple
 from copartition.kit.evidence import Evidence, Missing
 from copartition.kit.words import count, duration
 from copartition.transactions.looks import Look, OpenProducer, Partition, PartitionLook, Transaction
+from partitioning.kit.packages import read_toml
 
 MOST_TIMEOUT_MS = 900_000
 """The broker's default of `transaction.max.timeout.ms`: how long a transaction may stay open."""
@@ -17,6 +18,8 @@ _EPOCH_PER_TRANSACTION = 2
 """The level of transaction.version from which each transaction raises the epoch (KIP-890)."""
 _ABORTED = frozenset({"PrepareAbort", "PrepareEpochFence", "CompleteAbort"})
 """States of a transaction that was aborted, or whose abort is decided."""
+_FAULTS = read_toml(__package__, "faults.toml")
+"""Kind of a fault -> its texts `what` and `action`, with facts in braces."""
 _CLOCK = "ages are by the clock of this machine"
 _NO_DENIAL = "no ACL denies this user a transactional id or a topic by name"
 
@@ -108,9 +111,10 @@ def transaction_faults(
             and earlier[:4] == transaction[:4]
             and earlier.started_ms == transaction.started_ms
         ):
-            problems.append(_marker_missing(transaction, last.at_ms - first.at_ms))
+            apart = duration(last.at_ms - first.at_ms)
+            problems.append(_of(transaction, "marker missing", apart=apart))
         if earlier is not None and _is_fenced(earlier, transaction, transaction_version):
-            problems.append(_fencing_fault(earlier, transaction))
+            problems.append(_of(transaction, "fenced", earlier=earlier))
     problems += _without_coordinator(first, last, servers)
     return problems
 
@@ -151,19 +155,26 @@ def _is_fenced(earlier: Transaction, transaction: Transaction, transaction_versi
     )
 
 
-def _of(transaction: Transaction, kind: str, what: str, action: str, *, looks: int = 2) -> TransactionFault:
-    """Return a finding about a transaction that its coordinator showed in two looks, or only in the last."""
-    times = "two looks" if looks == 2 else "the last look"
-    ground = Evidence((f"its coordinator, broker {transaction.coordinator}, in {times}",), (_CLOCK,))
-    return TransactionFault(
-        kind,
-        transaction.id,
-        transaction.producer,
-        tuple(sorted(transaction.partitions)),
-        what,
-        action,
-        ground,
+def _of(
+    transaction: Transaction, kind: str, *, looks: str = "two looks", **facts: object
+) -> TransactionFault:
+    """Return a finding about a transaction that its coordinator showed.
+
+    Args:
+        transaction: the transaction at the last look.
+        kind: the kind of the finding, a name in `faults.toml`.
+        looks: which looks showed it.
+        facts: what the kind's texts name beside the transaction and the number of its partitions.
+    """
+    partitions = count(len(transaction.partitions), "partition")
+    about = _FAULTS[kind]
+    what, action = (
+        about[text].format(transaction=transaction, partitions=partitions, **facts)
+        for text in ("what", "action")
     )
+    ground = Evidence((f"its coordinator, broker {transaction.coordinator}, in {looks}",), (_CLOCK,))
+    places = tuple(sorted(transaction.partitions))
+    return TransactionFault(kind, transaction.id, transaction.producer, places, what, action, ground)
 
 
 def _open_long(transaction: Transaction, look: Look, servers: str) -> TransactionFault:
@@ -181,7 +192,6 @@ def _open_long(transaction: Transaction, look: Look, servers: str) -> Transactio
     # `left_ms` is negative once the timeout is over; then the coordinator aborts the transaction in its next
     # round.
     left_ms = transaction.timeout_ms - age_ms
-    partitions = count(len(transaction.partitions), "partition")
     ends = (
         f"broker {transaction.coordinator} aborts it in {duration(left_ms)} (transaction.timeout.ms "
         f"{transaction.timeout_ms:,})"
@@ -193,42 +203,11 @@ def _open_long(transaction: Transaction, look: Look, servers: str) -> Transactio
     return _of(
         transaction,
         "open long",
-        f"{transaction.id} has been open for {duration(age_ms)} in {partitions}; "
-        f"read_committed readers wait for {least}{count(sum(filter(None, held)), 'offset')} behind it",
-        f"{ends}. Sooner: restart its producer, whose init_transactions aborts it, or "
-        f"kafka-transactions.sh --bootstrap-server {servers} forceTerminateTransaction "
-        f"--transactionalId {transaction.id}",
-        looks=1,
-    )
-
-
-def _marker_missing(transaction: Transaction, between_ms: float) -> TransactionFault:
-    """Return the finding of a decided transaction that lacks the marker of a partition in both looks.
-
-    `between_ms` is the time between the looks.
-    """
-    partitions = count(len(transaction.partitions), "partition")
-    return _of(
-        transaction,
-        "marker missing",
-        f"{transaction.id} is decided ({transaction.state}), but {partitions} had no marker "
-        f"in two looks {duration(between_ms)} apart",
-        f"broker {transaction.coordinator} writes markers as soon as the leaders answer: see whether the "
-        f"partitions have a leader; if they have, restart broker {transaction.coordinator}, whose successor "
-        "writes them again",
-    )
-
-
-def _fencing_fault(earlier: Transaction, transaction: Transaction) -> TransactionFault:
-    """Return the finding of a transaction that was aborted between the looks."""
-    return _of(
-        transaction,
-        "fenced",
-        f"a transaction of {transaction.id} was aborted: it went from producer {earlier.producer} epoch "
-        f"{earlier.epoch} to producer {transaction.producer} epoch {transaction.epoch}. "
-        "A second process uses this id, its process was started again, or it aborted by itself",
-        "see whether two processes have this id: they fence each other, and each needs an id of its own; a "
-        "restart needs nothing",
+        looks="the last look",
+        age=duration(age_ms),
+        held=f"{least}{count(sum(filter(None, held)), 'offset')}",
+        ends=ends,
+        servers=servers,
     )
 
 
@@ -266,35 +245,27 @@ def _without_transaction(
     # This look may have missed the owner: its coordinator was not reached, or its id is hidden.
     hanging = age_ms > MOST_TIMEOUT_MS and not look.missing_ids
     assumed = [_CLOCK]
-    name = f"{place.topic}-{place.partition}"
-    what = (
-        f"producer {producer.producer} (epoch {producer.epoch}) has a transaction open in {name} from offset "
-        f"{producer.first_offset:,} that no coordinator knows; it wrote last {duration(age_ms)} ago"
-    )
     if hanging:
-        kind = "hanging"
-        what += (
-            f", and a coordinator would have ended it after {duration(MOST_TIMEOUT_MS)} "
-            "(transaction.max.timeout.ms): nothing ends it"
-        )
         assumed.append(f"transaction.max.timeout.ms is its default, {MOST_TIMEOUT_MS:,}")
-        action = (
-            f"kafka-transactions.sh --bootstrap-server {servers} abort --topic {place.topic} "
-            f"--partition {place.partition} --start-offset {producer.first_offset}"
+    # Only an unknown owner's texts name what may be the case instead, and the way to know it.
+    again = f"run it again in {duration(max(MOST_TIMEOUT_MS - age_ms, 0))}: then it hangs for certain"
+    hidden, remedy = "its markers are on their way", again
+    if look.missing_ids:
+        hidden, remedy = f"this look did not show {look.missing_ids[0].what}", look.missing_ids[0].remedy
+    kind, name = "hanging" if hanging else "unknown owner", f"{place.topic}-{place.partition}"
+    what, action = (
+        _FAULTS[kind][text].format(
+            producer=producer,
+            place=place,
+            name=name,
+            age=duration(age_ms),
+            longest=duration(MOST_TIMEOUT_MS),
+            servers=servers,
+            hidden=hidden,
+            remedy=remedy,
         )
-    else:
-        kind = "unknown owner"
-        hidden = (
-            f"this look did not show {look.missing_ids[0].what}"
-            if look.missing_ids
-            else "its markers are on their way"
-        )
-        what += f": it hangs, or {hidden}"
-        action = (
-            look.missing_ids[0].remedy
-            if look.missing_ids
-            else f"run it again in {duration(max(MOST_TIMEOUT_MS - age_ms, 0))}: then it hangs for certain"
-        )
+        for text in ("what", "action")
+    )
     leader = f"the producers at the leader of {name} in two looks"
     ground = Evidence((leader, *look.sources[:1]), tuple(assumed))
     return TransactionFault(kind, None, producer.producer, (place.place,), what, action, ground)
