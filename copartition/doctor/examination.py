@@ -14,7 +14,7 @@ import numpy as np
 from assignors.state import GroupState, MemberIdentity
 from copartition.doctor.kind_examination import KindExamination
 from copartition.groups.kinds import OTHER_KINDS
-from copartition.groups.kinds.live import most_lagging, read_other_group, waiting_times
+from copartition.groups.kinds.live import read_other_group, waiting_times
 from copartition.groups.kinds.model import OtherGroup
 from copartition.groups.live.cluster import Cluster, connect, connect_to_all, right_command
 from copartition.groups.live.members import LiveGroup, describe_group, with_subscriptions
@@ -300,7 +300,8 @@ def _examine(
     names = {*last.group.topics, *(topic for topic, _ in last.offsets.committed)}
     topics = read_topics(cluster, names, with_racks=last.group.has_racks)
     coordinator = None if coordinators is None else coordinators.find(name)
-    own = _own_settings(cluster, name) if last.group.protocol == "consumer" else None
+    # The same settings of share and Streams groups have prefixes of their own.
+    own = cluster.settings("GROUP", name, "consumer.") if last.group.protocol == "consumer" else None
     limits = None if coordinators is None or coordinator is None else coordinators.settings[coordinator.id]
     committed, lags = last.offsets.committed, last.offsets.lags
     return Examination(
@@ -313,7 +314,7 @@ def _examine(
         coordinator,
         {**_timeouts(own or {}), **settings},
         own,
-        waiting_times(cluster, {place: committed[place] for place in most_lagging(lags)}),
+        waiting_times(cluster, committed, lags),
         limits,
         _find_hidden(last.group.topics - topics.counts.keys(), cluster.config),
     )
@@ -384,16 +385,8 @@ def _find_coordinators(cluster: Cluster, groups: Collection[str]) -> _Coordinato
     leading = {name: leaders[coordinator_partition(name, len(leaders))] for name in names}
     of_group = {name: None if leader is None else leader.id for name, leader in leading.items()}
     own = {broker for name in groups if (broker := of_group[name]) is not None}
-    settings = {broker: _broker_settings(cluster, broker) for broker in own}
+    settings = {broker: cluster.settings("BROKER", str(broker)) for broker in own}
     return _Coordinators(of_group, Counter(of_group.values()), settings, len(cluster.brokers))
-
-
-def _broker_settings(cluster: Cluster, broker: int) -> Mapping[str, str] | None:
-    """Return a broker's settings by name; None if it does not show them to this user."""
-    try:
-        return cluster.broker_settings(broker)
-    except SourceError:
-        return None
 
 
 def _retention_ms(settings: Mapping[str, str] | None) -> int | None:
@@ -405,16 +398,6 @@ def _retention_ms(settings: Mapping[str, str] | None) -> int | None:
         return 60_000 * int((settings or {})["offsets.retention.minutes"])
     except (KeyError, ValueError):
         return None
-
-
-def _own_settings(cluster: Cluster, group: str) -> dict[str, str] | None:
-    """Return a consumer-protocol group's settings (KIP-848); None if they are hidden from this user."""
-    try:
-        shown = cluster.group_settings(group)
-    except SourceError:
-        return None
-    # The same settings of share and Streams groups have prefixes of their own.
-    return {name: shown[name] for name in sorted(shown) if name.startswith("consumer.")}
 
 
 def _timeouts(own: Mapping[str, str]) -> dict[str, str]:

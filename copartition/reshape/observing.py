@@ -165,8 +165,7 @@ def _consumer_group(
     # The second state is the group's next assignment (KIP-848), which has no influence on who reads which
     # topic.
     state, _ = read_group(cluster, name)
-    committed = cluster.committed_offsets(name)
-    commits = {number: offset for (read, number), offset in committed.items() if read == topic}
+    commits = cluster.commits_in(name, topic)
     if not commits and topic not in state.topics:
         return None
     return ReadingGroup(name, kind, state, commits, waiting_records(bounds, commits))

@@ -81,12 +81,7 @@ def committed_groups(cluster: Cluster, topic: str, only: Collection[str] = ()) -
         # not positions of a reader.
         if name.startswith(PREFIX):
             continue
-        commits = {
-            place: offset
-            for (read, place), offset in cluster.committed_offsets(name).items()
-            if read == topic
-        }
-        if commits:
+        if commits := cluster.commits_in(name, topic):
             found[name] = commits
     return found
 
@@ -107,29 +102,22 @@ def group_switches(
         commits: group -> old partition -> offset.
         positions: a `spark_integration.MappedPosition` for each group and partition of the new topic.
     """
-    mapped: dict[str, list[Any]] = {name: [] for name in commits}
-    for position in positions:
-        mapped[position.group].append(position)
     switches = []
     for name, old in commits.items():
         try:
             members = len(cluster.describe_group(name).members)
         except GroupNotFoundError:
             members = 0  # a group's commits remain for a while after the group is gone
-        now = {
-            place: offset
-            for (read, place), offset in cluster.committed_offsets(name).items()
-            if read == target
-        }
+        own = [position for position in positions if position.group == name]
         # Both topics' commits are read now, and not taken from an earlier run: they may have changed since.
         switches.append(
             GroupSwitch(
                 name,
                 members,
                 dict(old),
-                now,
-                {position.partition: position.offset for position in mapped[name]},
-                sum(position.repeats for position in mapped[name]),
+                cluster.commits_in(name, target),
+                {position.partition: position.offset for position in own},
+                sum(position.repeats for position in own),
                 waiting_records(ends.bounds, old) or 0,
             )
         )

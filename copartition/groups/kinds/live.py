@@ -1,8 +1,7 @@
 """Read a share group or a Streams group of a cluster, with all that checks need; nothing is written."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -11,7 +10,7 @@ from copartition.groups.kinds.model import ShareGroup, StreamsGroup
 from copartition.groups.kinds.wire import ask_share_group, ask_streams_group
 from copartition.groups.live.cluster import Cluster, connect
 from copartition.kit.places import Place, by_place, by_topic
-from partitioning.errors import GroupNotFoundError, SourceError
+from partitioning.errors import GroupNotFoundError
 
 MOST_READ = 200
 """The most partitions of which a record is read for its time: those with the longest lags."""
@@ -50,7 +49,7 @@ def _read_share(cluster: Cluster, group: str) -> ShareGroup:
         described,
         positions=by_topic(offsets.starts),
         lag=None if lags is None else by_topic(lags),
-        waiting_ms=_waiting_ms(cluster, _first_waiting(facts, lags or {}), lags or {}),
+        waiting_ms=by_topic(waiting_times(cluster, _first_waiting(facts, lags or {}), lags or {})),
         **facts,
         **_settings(cluster, group, "share"),
     )
@@ -72,7 +71,7 @@ def _read_streams(cluster: Cluster, group: str) -> StreamsGroup:
         described,
         positions=by_topic(committed),
         lag=by_topic(lags),
-        waiting_ms=_waiting_ms(cluster, committed, lags),
+        waiting_ms=by_topic(waiting_times(cluster, committed, lags)),
         **facts,
         **_settings(cluster, group, "streams"),
     )
@@ -125,30 +124,19 @@ def _first_waiting(facts: Mapping[str, Any], lags: Mapping[Place, int]) -> dict[
     return {place: ends[place] - lag for place, lag in lags.items() if place in ends}
 
 
-def _waiting_ms(cluster: Cluster, positions: Mapping[Place, int], lags: Mapping[Place, int]) -> Any:
-    """Return how long the record at each position has waited in ms, for partitions with the longest lags."""
-    return by_topic(
-        waiting_times(
-            cluster, {place: positions[place] for place in most_lagging(lags) if place in positions}
-        )
-    )
+def waiting_times(
+    cluster: Cluster, positions: Mapping[Place, int], lags: Mapping[Place, int]
+) -> dict[Place, int]:
+    """Return how long the first record at or after each position has waited in ms.
 
-
-def waiting_times(cluster: Cluster, offsets: Mapping[Place, int]) -> dict[Place, int]:
-    """Return how long the first record at or after each offset has waited, in ms.
-
-    0 if the record's timestamp is in the future. Partitions whose record could not be read are missing.
+    Only the `MOST_READ` partitions with the longest lags are read. The time is 0 if the record's timestamp is
+    in the future. Partitions whose record could not be read are missing.
     """
-    now_ms = 1000 * datetime.now(UTC).timestamp()
-    return {
-        place: max(round(now_ms - written_ms), 0) for place, written_ms in cluster.written_ms(offsets).items()
-    }
-
-
-def most_lagging(lags: Mapping[Place, int]) -> Iterable[Place]:
-    """Return the `MOST_READ` partitions with the longest lags, longest first; none has a lag of 0."""
     waiting = [place for place, lag in lags.items() if lag > 0]
-    return sorted(waiting, key=lambda place: (-lags[place], place))[:MOST_READ]
+    longest = sorted(waiting, key=lambda place: (-lags[place], place))[:MOST_READ]
+    now_ms = 1000 * datetime.now(UTC).timestamp()
+    written_ms = cluster.written_ms({place: positions[place] for place in longest if place in positions})
+    return {place: max(round(now_ms - at_ms), 0) for place, at_ms in written_ms.items()}
 
 
 def _settings(cluster: Cluster, group: str, kind: str) -> dict[str, Any]:
@@ -156,15 +144,6 @@ def _settings(cluster: Cluster, group: str, kind: str) -> dict[str, Any]:
     # The limits are those of one broker, the one with the lowest id.
     broker = min(cluster.brokers, default=0)
     return {
-        "settings": _settings_of(partial(cluster.group_settings, group), f"{kind}."),
-        "limits": _settings_of(partial(cluster.broker_settings, broker), f"group.{kind}."),
+        "settings": cluster.settings("GROUP", group, f"{kind}."),
+        "limits": cluster.settings("BROKER", str(broker), f"group.{kind}."),
     }
-
-
-def _settings_of(ask: Any, prefix: str) -> dict[str, str] | None:
-    """Return name -> value of the settings with a prefix, sorted; None if this user may not see them."""
-    try:
-        shown: Mapping[str, str] = ask()
-    except SourceError:
-        return None
-    return {name: shown[name] for name in sorted(shown) if name.startswith(prefix)}

@@ -283,15 +283,21 @@ class Cluster:
         """Return the names of consumer groups that this user may see."""
         return list(self._answer("groups"))
 
-    def broker_settings(self, broker: int) -> dict[str, str]:
-        """Return a broker's settings by name; that needs DESCRIBE_CONFIGS on the cluster."""
-        settings: dict[str, str] = self._answer("settings", "BROKER", str(broker))
-        return settings
+    def settings(self, kind: str, name: str, prefix: str = "") -> dict[str, str] | None:
+        """Return the settings of a broker or a group, sorted by name; None if this user may not see them.
 
-    def group_settings(self, group: str) -> dict[str, str]:
-        """Return a group's settings by name (KIP-848); that needs DESCRIBE_CONFIGS on the group."""
-        settings: dict[str, str] = self._answer("settings", "GROUP", group)
-        return settings
+        A broker's need DESCRIBE_CONFIGS on the cluster, a group's (KIP-848) on the group.
+
+        Args:
+            kind: "BROKER" or "GROUP".
+            name: the broker's id, or the group's name.
+            prefix: how the names of the wanted settings begin.
+        """
+        try:
+            shown: dict[str, str] = self._answer("settings", kind, name)
+        except SourceError:
+            return None
+        return {setting: shown[setting] for setting in sorted(shown) if setting.startswith(prefix)}
 
     def topic_shape(self, topic: str) -> TopicShape:
         """Return the replicas and settings of a topic; that needs DESCRIBE_CONFIGS on the topic."""
@@ -319,6 +325,11 @@ class Cluster:
         """Return (topic, partition) -> committed offset, for topics that this user may see."""
         commits = self._commits(group)
         return {(commit.topic, commit.partition): commit.offset for commit in commits if commit.offset >= 0}
+
+    def commits_in(self, group: str, topic: str) -> dict[int, int]:
+        """Return partition -> committed offset of a group in one topic."""
+        committed = self.committed_offsets(group)
+        return {number: offset for (name, number), offset in committed.items() if name == topic}
 
     def _commits(self, group: str) -> list[Commit]:
         """Return all commits of a group; an offset below 0 means that the partition has none."""
