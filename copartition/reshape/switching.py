@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from copartition.audit.topic_state import TopicState
 from copartition.groups.live.cluster import Cluster
-from copartition.groups.live.wire import check_error, connect_to, failures
+from copartition.groups.live.wire import check_error, connect_to, failures, short_text
 from copartition.reshape.observed import waiting_records
 from copartition.reshape.switch import HEADER, EndLook, GroupSwitch
 from partitioning.clients.contact import quiet_client
@@ -130,12 +130,11 @@ def remove_commits(cluster: Cluster, group: str, topic: str, partitions: Collect
     Raises:
         SourceError: the coordinator refuses, because the group has members or this user lacks DELETE on it.
     """
-    name, wanted = topic.encode(), sorted(partitions)
     # Version 0 of the request has no compact types: a text has its length in 16 bits in front, an array in
     # 32.
-    body = struct.pack(">h", len(group.encode())) + group.encode() + struct.pack(">ih", 1, len(name)) + name
-    body += struct.pack(">i", len(wanted)) + b"".join(struct.pack(">i", number) for number in wanted)
-    # Any broker can name the group's coordinator, but only the coordinator answers this request.
+    numbers = b"".join(struct.pack(">i", number) for number in sorted(partitions))
+    body = short_text(group) + struct.pack(">i", 1) + short_text(topic)
+    body += struct.pack(">i", len(partitions)) + numbers
     with failures():
         first = next(iter(cluster.brokers.values()))
         with connect_to(first.host, first.port, cluster.config) as connection:

@@ -32,8 +32,6 @@ from partitioning.errors import SourceError
 Partition = tuple[str, int]
 """A topic and the number of one of its partitions."""
 
-# The numbers of these requests in Kafka's protocol (KIP-664). All are asked in version 0.
-_DESCRIBE_PRODUCERS, _DESCRIBE_TRANSACTIONS, _LIST_TRANSACTIONS = 61, 65, 66
 _NOT_FOUND = 105  # TRANSACTIONAL_ID_NOT_FOUND
 _HIDDEN = 53  # TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 _UNREADABLE = 29  # TOPIC_AUTHORIZATION_FAILED
@@ -214,18 +212,9 @@ def transactions_of(broker: Broker, config: Mapping[str, str]) -> list[Transacti
     """
     with failures(), connect_to(broker.host, broker.port, config) as connection:
         # The two empty lists are filters by state and by producer id. Empty ones select all transactions.
-        answer = connection.ask(_LIST_TRANSACTIONS, 0, b"\1\1" + NO_TAGS)
-        answer.int32()  # how long the broker throttled us
-        error = answer.int16()
-        check_error(error, _RIGHTS.get(error))
-        for _ in answer.items():
-            answer.text()  # a state of the filter that the broker does not know; the filter was empty
-        ids = []
-        for _ in answer.items():
-            ids.append(answer.text())
-            answer.skip(8)  # the producer id
-            answer.text()  # the state, which may be another when the id is described
-            answer.tags()
+        answer = connection.request("ListTransactions", b"\1\1" + NO_TAGS)
+        check_error(answer["error"], _RIGHTS.get(answer["error"]))
+        ids = [transaction["id"] for transaction in answer["transactions"]]
         return _describe(connection, ids, broker.id) if ids else []
 
 
@@ -238,9 +227,8 @@ def _may_see_every_id(broker: Broker, config: Mapping[str, str]) -> bool:
     try:
         with failures(), connect_to(broker.host, broker.port, config) as connection:
             name = compact_text(f"copartition-{uuid.uuid4().hex}")
-            answer = connection.ask(_DESCRIBE_TRANSACTIONS, 0, compact_array([name]) + NO_TAGS)
-            answer.int32()  # how long the broker throttled us
-            return [answer.int16() for _ in answer.items()] != [_HIDDEN]
+            answer = connection.request("DescribeTransactions", compact_array([name]) + NO_TAGS)
+            return [transaction["error"] for transaction in answer["transactions"]] != [_HIDDEN]
     except SourceError:
         return False
 
@@ -256,27 +244,26 @@ def _describe(connection: Connection, ids: Sequence[str], coordinator: int) -> l
     Raises:
         SourceError: the coordinator refuses an id, because a right is missing or the id has moved.
     """
-    answer = connection.ask(
-        _DESCRIBE_TRANSACTIONS, 0, compact_array([compact_text(name) for name in ids]) + NO_TAGS
-    )
-    answer.int32()
+    body = compact_array([compact_text(name) for name in ids]) + NO_TAGS
     transactions = []
-    for _ in answer.items():
-        error = answer.int16()
-        name, state, timeout_ms, started_ms = answer.text(), answer.text(), answer.int32(), answer.int64()
-        producer, epoch = answer.int64(), answer.int16()
-        partitions = set()
-        for _ in answer.items():
-            topic = answer.text()
-            partitions |= {(topic, answer.int32()) for _ in answer.items()}
-            answer.tags()
-        answer.tags()
+    for described in connection.request("DescribeTransactions", body)["transactions"]:
+        error, state, started_ms = described["error"], described["state"], described["started_ms"]
         if error == _NOT_FOUND:
             continue  # the id has expired since it was listed
         check_error(error, _RIGHTS.get(error))
-        since = started_ms if started_ms >= 0 and state in OPEN_STATES else None
         transactions.append(
-            Transaction(name, producer, epoch, state, timeout_ms, since, coordinator, frozenset(partitions))
+            Transaction(
+                described["id"],
+                described["producer"],
+                described["epoch"],
+                state,
+                described["timeout_ms"],
+                started_ms if started_ms >= 0 and state in OPEN_STATES else None,
+                coordinator,
+                frozenset(
+                    (topic["name"], number) for topic in described["topics"] for number in topic["partitions"]
+                ),
+            )
         )
     return transactions
 
@@ -335,31 +322,23 @@ def _producers_of(
     ]
     producers = {}
     with failures(), connect_to(broker.host, broker.port, config) as connection:
-        answer = connection.ask(_DESCRIBE_PRODUCERS, 0, compact_array(topics) + NO_TAGS)
-        answer.int32()
-        for _ in answer.items():
-            topic = answer.text()
-            for _ in answer.items():
-                number, error, message = answer.int32(), answer.int16(), answer.compact()
-                active = []
-                for _ in answer.items():
-                    producer, epoch = answer.int64(), answer.int32()
-                    answer.skip(4)  # the producer's last sequence number
-                    wrote_ms = answer.int64()
-                    answer.skip(4)  # the coordinator's epoch
-                    active.append(OpenProducer(producer, epoch, answer.int64(), wrote_ms))
-                    answer.tags()
-                answer.tags()
-                if error:
-                    reason = _RIGHTS.get(error) or message or f"error {error}"
-                    right = right_command(config, "Read", f"--topic {topic}")
-                    remedy = right if error == _UNREADABLE else "run it again when its leader answers"
-                    missing.append(Missing(f"the producers of {topic}-{number}: {reason}", remedy))
-                else:
-                    # A leader also reports producers whose transactions have ended; their first offset is
-                    # negative.
-                    producers[topic, number] = tuple(one for one in active if one.first_offset >= 0)
-            answer.tags()
+        answer = connection.request("DescribeProducers", compact_array(topics) + NO_TAGS)
+    for topic in answer["topics"]:
+        for partition in topic["partitions"]:
+            place, error = (topic["name"], partition["number"]), partition["error"]
+            if error:
+                reason = _RIGHTS.get(error) or partition["message"] or f"error {error}"
+                right = right_command(config, "Read", f"--topic {topic['name']}")
+                remedy = right if error == _UNREADABLE else "run it again when its leader answers"
+                missing.append(Missing(f"the producers of {place[0]}-{place[1]}: {reason}", remedy))
+            else:
+                # A leader also reports producers whose transactions have ended; their first offset is
+                # negative.
+                producers[place] = tuple(
+                    OpenProducer(active["id"], active["epoch"], active["first_offset"], active["wrote_ms"])
+                    for active in partition["producers"]
+                    if active["first_offset"] >= 0
+                )
     return producers
 
 

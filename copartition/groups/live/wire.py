@@ -1,8 +1,8 @@
 """Ask brokers what confluent-kafka does not pass on, over a connection of our own.
 
 `ConsumerGroupDescribe` (KIP-848) tells what each member subscribes to, and `ApiVersions` which features the
-cluster has. Settings are librdkafka's; TLS and users with PLAIN or SCRAM are spoken. The layouts are those of
-Kafka's own message definitions (`clients/src/main/resources/common/message`).
+cluster has. Settings are librdkafka's; TLS and users with PLAIN or SCRAM are spoken. What answers look like
+stands in `messages.toml`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from assignors.protocol import Reader
 from partitioning.errors import ProtocolError, SourceError
+from partitioning.kit.packages import read_toml
 
 T = TypeVar("T")
 
@@ -36,12 +37,13 @@ _MOVES_S = 10.0
 _MOVES = {14, 15, 16}
 """COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR."""
 
-_SASL_HANDSHAKE, _API_VERSIONS, _FIND_COORDINATOR, _LIST_GROUPS = 17, 18, 10, 16
+_MESSAGES: Mapping[str, Mapping[str, Any]] = read_toml(__package__, "messages.toml")
+_SASL_HANDSHAKE, _SASL_AUTHENTICATE = 17, 36
 _WITH_TYPES = 5
 """The version of ListGroups from which on brokers tell the type of each group (Kafka 3.8, KIP-848)."""
-_SASL_AUTHENTICATE, _CONSUMER_GROUP_DESCRIBE = 36, 69
 _MEMBER_TYPES = {0: "classic", 1: "consumer"}
 """A member's type (KIP-1099), as version 1 of ConsumerGroupDescribe has it."""
+_PRESENT = 1
 NO_TAGS = b"\0"
 """The bytes of an empty list of tagged fields (KIP-482)."""
 
@@ -69,16 +71,14 @@ def read_subscriptions(group: str, config: Mapping[str, str]) -> dict[str, Membe
     return ask_coordinator(
         group,
         config,
-        lambda connection, versions: connection.subscriptions(
-            group, min(versions.get(_CONSUMER_GROUP_DESCRIBE, 0), 1)
+        lambda connection: connection.subscriptions(
+            group, connection.choose_version("ConsumerGroupDescribe")
         ),
     )
 
 
-def ask_coordinator(
-    group: str, config: Mapping[str, str], ask: Callable[[Connection, Mapping[int, int]], T]
-) -> T:
-    """Return what `ask` returns for a connection to a group's coordinator and the versions that it knows.
+def ask_coordinator(group: str, config: Mapping[str, str], ask: Callable[[Connection], T]) -> T:
+    """Return what `ask` returns for a connection to a group's coordinator.
 
     It is asked again, the coordinator looked up anew, for up to `_MOVES_S` seconds while the coordinator
     moves, as after a broker was restarted.
@@ -86,8 +86,7 @@ def ask_coordinator(
     Args:
         group: group id.
         config: librdkafka settings.
-        ask: called with the connection, and the highest version of each API key: a broker hangs up on a
-            version that it does not know.
+        ask: called with the connection.
 
     Raises:
         SourceError: no broker answers, one refuses, or the settings ask for something that is not spoken
@@ -98,7 +97,7 @@ def ask_coordinator(
         while True:
             try:
                 with connect_to(*find_coordinator(group, config), config) as connection:
-                    return ask(connection, connection.features()[0])
+                    return ask(connection)
             except CoordinatorMovesError:
                 if time.monotonic() > deadline:
                     raise
@@ -121,7 +120,7 @@ def read_features(config: Mapping[str, str]) -> dict[str, int]:
     """
     with failures(), _bootstrap(config) as connection:
         keys, levels = connection.features()
-    return levels if _CONSUMER_GROUP_DESCRIBE in keys else {**levels, "group.version": 0}
+    return levels if _MESSAGES["ConsumerGroupDescribe"]["key"] in keys else {**levels, "group.version": 0}
 
 
 def read_group_types(brokers: Iterable[tuple[str, int]], config: Mapping[str, str]) -> dict[str, str]:
@@ -142,7 +141,7 @@ def read_group_types(brokers: Iterable[tuple[str, int]], config: Mapping[str, st
         for host, port in brokers:
             with connect_to(host, port, config) as connection:
                 versions, _ = connection.features()
-                if versions.get(_LIST_GROUPS, 0) >= _WITH_TYPES:
+                if versions.get(_MESSAGES["ListGroups"]["key"], 0) >= _WITH_TYPES:
                     types |= connection.group_types()
     return types
 
@@ -198,13 +197,21 @@ class AnswerReader(Reader):
         """Return a text; null is empty."""
         return self.compact() or ""
 
+    def numbers(self) -> list[int]:
+        """Return a compact array of signed 32-bit numbers; null is empty."""
+        size = max(self.uvarint() - 1, 0)
+        return list(struct.unpack(f">{size}i", self._take(4 * size)))
+
     def items(self) -> range:
-        """Return one turn for each element of a compact array; null has none.
+        """Return one turn for each element of a compact array; null has none."""
+        return self._turns(self.uvarint() - 1)
+
+    def _turns(self, size: int) -> range:
+        """Return one turn for each of `size` elements; a size below 0 has none.
 
         Each element takes at least one byte, so a size beyond the rest of the answer is refused before any
         loop.
         """
-        size = max(self.uvarint() - 1, 0)
         if size > self.left:
             raise self._fault(f"an array says it has {size} elements where {self.left} bytes are left")
         return range(size)
@@ -215,6 +222,44 @@ class AnswerReader(Reader):
         for _ in range(self.uvarint()):
             tag, size = self.uvarint(), self.uvarint()
             fields[tag] = AnswerReader(bytes(self._take(size)), self._what)
+        return fields
+
+    _READ: ClassVar[Mapping[str, Callable[[AnswerReader], Any]]] = {
+        "int8": int8,
+        "int16": Reader.int16,
+        "int32": Reader.int32,
+        "int64": int64,
+        "uuid": lambda self: self.skip(16),
+        "text": text,
+        "text?": compact,
+        "numbers": numbers,
+    }
+
+    def read_value(self, message: str, kind: str, version: int = 0) -> Any:
+        """Return a value of a type that `messages.toml` explains; a struct is a dict of its fields.
+
+        Args:
+            message: the message whose structs the type may name.
+            kind: the type.
+            version: of the answer.
+        """
+        if read := self._READ.get(kind):
+            return read(self)
+        if kind.startswith("["):
+            element, _, may_be_null = kind[1:].partition("]")
+            size = self.uvarint() - 1
+            if may_be_null and size < 0:
+                return None
+            return [self.read_value(message, element, version) for _ in self._turns(size)]
+        # A struct that may be null has a byte before it: 1 if it follows, below 0 for null.
+        if kind.startswith("?") and self.int8() != _PRESENT:
+            return None
+        fields = {}
+        for field in _MESSAGES[message][kind.removeprefix("?")]:
+            name, field_kind, *since = field.split()
+            if version or not since:
+                fields[name] = self.read_value(message, field_kind, version)
+        self.tags()
         return fields
 
 
@@ -248,7 +293,7 @@ class Connection:
         """
         self._number += 1
         self._deadline = time.monotonic() + _TIMEOUT_S
-        header = struct.pack(">hhi", key, version, self._number) + _short("copartition")
+        header = struct.pack(">hhi", key, version, self._number) + short_text("copartition")
         message = header + (NO_TAGS if flexible else b"") + body
         self._stream.sendall(struct.pack(">i", len(message)) + message)
         (size,) = struct.unpack(">i", self._receive(4))
@@ -260,15 +305,27 @@ class Connection:
             answer.tags()
         return answer
 
+    def request(self, message: str, body: bytes, version: int = 0) -> dict[str, Any]:
+        """Return the answer to a request of a flexible version, by the names of `messages.toml`.
+
+        Args:
+            message: the request's name there.
+            body: the request behind its header.
+            version: of the request and its answer.
+        """
+        answer = self.ask(_MESSAGES[message]["key"], version, body)
+        fields: dict[str, Any] = answer.read_value(message, "answer", version)
+        return fields
+
+    def choose_version(self, message: str) -> int:
+        """Return the version of a request to send, 0 or 1: a broker hangs up on one that it does not know."""
+        return min(self.features()[0].get(_MESSAGES[message]["key"], 0), 1)
+
     def coordinator(self, group: str) -> tuple[str, int]:
         """Return (host, port) of the broker that coordinates a group."""
-        answer = self.ask(_FIND_COORDINATOR, 3, compact_text(group) + b"\0" + NO_TAGS)
-        answer.int32()
-        error, message = answer.int16(), answer.compact()
-        answer.int32()
-        host, port = answer.text(), answer.int32()
-        check_error(error, message)
-        return host, port
+        answer = self.request("FindCoordinator", compact_text(group) + b"\0" + NO_TAGS, 3)
+        check_error(answer["error"], answer["message"])
+        return answer["host"], answer["port"]
 
     def subscriptions(self, group: str, version: int) -> dict[str, MemberSubscription]:
         """Return the subscriptions of a group of the consumer protocol, by member id.
@@ -281,28 +338,16 @@ class Connection:
             ProtocolError: the broker refuses the request.
         """
         body = b"\x02" + compact_text(group) + b"\0" + NO_TAGS
-        answer = self.ask(_CONSUMER_GROUP_DESCRIBE, version, body)
-        answer.int32()
         subscriptions = {}
-        for _ in answer.items():
-            error, message = answer.int16(), answer.compact()
-            check_error(error, message)
-            answer.text(), answer.text()  # the group's id and state
-            answer.skip(8)  # its epochs
-            answer.text()  # its assignor
-            for _ in answer.items():
-                member, _, rack = answer.text(), answer.compact(), answer.compact()
-                answer.skip(4)  # its epoch
-                answer.text(), answer.text()  # its client id and host
-                topics = tuple(answer.text() for _ in answer.items())
-                pattern = answer.compact()
-                for _ in range(2):  # what it has, and what it is to have
-                    _skip_assignment(answer)
-                protocol = _MEMBER_TYPES.get(answer.int8()) if version else None
-                answer.tags()
-                subscriptions[member] = MemberSubscription(topics, pattern or None, rack or None, protocol)
-            answer.int32()
-            answer.tags()
+        for described in self.request("ConsumerGroupDescribe", body, version)["groups"]:
+            check_error(described["error"], described["message"])
+            for member in described["members"]:
+                subscriptions[member["id"]] = MemberSubscription(
+                    tuple(member["topics"]),
+                    member["pattern"] or None,
+                    member["rack"] or None,
+                    _MEMBER_TYPES.get(member.get("type")),
+                )
         return subscriptions
 
     def group_types(self) -> dict[str, str]:
@@ -312,16 +357,9 @@ class Connection:
             ProtocolError: the broker refuses the request.
         """
         # No filter of states, no filter of types: two empty arrays.
-        answer = self.ask(_LIST_GROUPS, _WITH_TYPES, b"\x01\x01" + NO_TAGS)
-        answer.int32()
-        check_error(answer.int16(), None)
-        types = {}
-        for _ in answer.items():
-            group = answer.text()
-            answer.text(), answer.text()  # its protocol type and its state
-            types[group] = answer.text().lower()
-            answer.tags()
-        return types
+        answer = self.request("ListGroups", b"\x01\x01" + NO_TAGS, _WITH_TYPES)
+        check_error(answer["error"], None)
+        return {group["id"]: group["type"].lower() for group in answer["groups"]}
 
     def features(self) -> tuple[dict[int, int], dict[str, int]]:
         """Return the highest version of each API key of a broker, and its cluster's levels of features.
@@ -329,25 +367,18 @@ class Connection:
         Both are empty for a broker before Kafka 2.4.
         """
         body = compact_text("copartition") + compact_text("0") + NO_TAGS
-        answer = self.ask(_API_VERSIONS, 3, body, tagged=False)
+        message = "ApiVersions"
+        answer = self.ask(_MESSAGES[message]["key"], 3, body, tagged=False)
         if answer.int16():  # 35: a broker before 2.4, which answers in a layout of its own
             return {}, {}
-        keys = {}
-        for _ in answer.items():
-            key = answer.int16()
-            answer.skip(2)  # the lowest version
-            keys[key] = answer.int16()
-            answer.tags()
-        answer.int32()
-        levels: dict[str, int] = {}
+        versions = answer.read_value(message, "[version]")
+        answer.int32()  # for how long the broker throttled us
         finalized = answer.tags().get(2)
-        if finalized is not None:
-            for _ in finalized.items():
-                name = finalized.text()
-                levels[name] = finalized.int16()  # the highest level
-                finalized.skip(2)
-                finalized.tags()
-        return keys, levels
+        levels = [] if finalized is None else finalized.read_value(message, "[feature]")
+        return (
+            {version["key"]: version["most"] for version in versions},
+            {feature["name"]: feature["most"] for feature in levels},
+        )
 
     def log_in(self, config: Mapping[str, str]) -> None:
         """Authenticate by SASL with PLAIN or SCRAM.
@@ -358,7 +389,7 @@ class Connection:
         """
         mechanism = config.get("sasl.mechanism", config.get("sasl.mechanisms", "")).upper()
         user, password = config.get("sasl.username", ""), config.get("sasl.password", "")
-        answer = self.ask(_SASL_HANDSHAKE, 1, _short(mechanism), flexible=False)
+        answer = self.ask(_SASL_HANDSHAKE, 1, short_text(mechanism), flexible=False)
         check_error(answer.int16(), f"the broker knows no {mechanism}")
         if mechanism == "PLAIN":
             self._authenticate(f"\0{user}\0{password}".encode())
@@ -423,17 +454,6 @@ class Connection:
             parts.append(part)
             size -= len(part)
         return b"".join(parts)
-
-
-def _skip_assignment(answer: AnswerReader) -> None:
-    """Pass over an assignment of ConsumerGroupDescribe: topics with ids, names and partitions."""
-    for _ in answer.items():
-        answer.skip(16)  # the topic's id
-        answer.text()
-        # Numbers of partitions, 32 bits each.
-        answer.skip(4 * len(answer.items()))
-        answer.tags()
-    answer.tags()
 
 
 @contextmanager
@@ -511,7 +531,7 @@ def check_error(error: int, message: str | None) -> None:
         raise kind(f"error {error}{f': {message}' if message else ''}")
 
 
-def _short(text: str) -> bytes:
+def short_text(text: str) -> bytes:
     """Return a text with its length in 16 bits before it, as versions that are not flexible have it."""
     data = text.encode()
     return struct.pack(">h", len(data)) + data
