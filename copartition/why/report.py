@@ -163,7 +163,8 @@ PROTOCOLS = {
     "streams": "Streams group (KIP-1071)",
 }
 """The kinds of groups, in words."""
-_BECAUSE: dict[str, str] = read_toml(__package__, "words.toml")["because"]
+_WORDS = read_toml(__package__, "words.toml")
+_BECAUSE: dict[str, str] = _WORDS["because"]
 """Causes in words, with the members' names for {who}; a missing cause is one that is not known."""
 
 GOES = {Cause.LEFT, Cause.GONE, Cause.EXPIRED, Cause.POLL, Cause.LATE}
@@ -337,33 +338,10 @@ def rebalance_row(rebalance: Rebalance) -> tuple[str, ...]:
 
 def notes_of(history: GroupHistory) -> list[str]:
     """Return sentences on what the answer is based on: assumptions, late polls, and what "unknown" means."""
-    notes = [f"assumed: {text}" for text in history.assumed]
-    if late := _count_waits(history):
-        notes.append(
-            f"{count(late, 'rebalance')} waited for members longer than {DEFAULT_HEARTBEAT_S:g} s, the "
-            "default of heartbeat.interval.ms, within which a member that polls joins again: a member polled "
-            "late, or its heartbeats are rarer"
-        )
+    late = _count_waits(history)
     # A cause may be unknown for three reasons. Each has its own note, because the user can find the cause in
     # another way.
     unknown = [rebalance for rebalance in history.rebalances if rebalance.cause is Cause.UNKNOWN]
-    if any(rebalance.reason == CUT_OFF for rebalance in unknown):
-        notes.append(
-            "unknown: the logs have only the end of that rebalance; its cause stands in earlier lines"
-        )
-    if any(follows(rebalance.reason) for rebalance in unknown):
-        notes.append(
-            "unknown: these members followed a rebalance that others began; the broker's log, or that of the "
-            "other members, names the cause"
-        )
-    if any(
-        not rebalance.names and rebalance.reason != CUT_OFF and not follows(rebalance.reason)
-        for rebalance in unknown
-    ):
-        notes.append(
-            "unknown: the member joined again and its client gave no reason (KIP-800; Java does); that "
-            "client's own log may tell"
-        )
     # A default name that joined and left looks like a member that restarted. But several members may have it,
     # so the note says that this is unknown.
     came, went = (
@@ -376,20 +354,25 @@ def notes_of(history: GroupHistory) -> list[str]:
         for causes in ({Cause.JOINED}, GOES)
     )
     shared = sorted(member for member in came & went if member and is_default_name(member))
-    if shared:
-        notes.append(
-            f"{', '.join(map(visible, shared[:3]))}: the name that a client library gives members without "
-            "one, so that members may share it; which process came back is unknown: give each a client.id"
-        )
-    if history.protocol == "share":
-        notes.append(
-            "partitions of a share group have many readers by design: a new assignment stops none of them"
-        )
-    if history.protocol == "streams":
-        notes.append(
-            "a Streams group assigns tasks, and no member waits for others to join: a new epoch moves tasks"
-        )
-    return notes
+    holds = {
+        "waited": late,
+        "cut_off": any(rebalance.reason == CUT_OFF for rebalance in unknown),
+        "followed": any(follows(rebalance.reason) for rebalance in unknown),
+        "no_reason": any(
+            not rebalance.names and rebalance.reason != CUT_OFF and not follows(rebalance.reason)
+            for rebalance in unknown
+        ),
+        "shared_name": shared,
+        "share": history.protocol == "share",
+        "streams": history.protocol == "streams",
+    }
+    facts = {
+        "late": count(late, "rebalance"),
+        "heartbeat_s": DEFAULT_HEARTBEAT_S,
+        "names": ", ".join(map(visible, shared[:3])),
+    }
+    notes = (text.format(**facts) for note, text in _WORDS["notes"].items() if holds[note])
+    return [*(f"assumed: {text}" for text in history.assumed), *notes]
 
 
 def events_of(rebalance: Rebalance) -> tuple[tuple[Cause, str | None], ...]:
