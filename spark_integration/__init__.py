@@ -11,9 +11,9 @@ and `value`. `records` is what Spark's Kafka source reads after the Java produce
 of 12 partitions. `config` leads to a cluster with such a topic "orders" and an empty topic "orders-18" of 18
 partitions. `folder` is an empty folder. In `scenario` one of two consumers crashes after a minute.
 
-`_NAMES` lists the public names by the module that has them. A module, but for the errors, is loaded when one of
-its names is first used. So `import spark_integration` needs no PySpark, a driver that only computes a column
-loads no Kafka client, and the error about a missing package tells which name needs it.
+`_NAMES` lists the public names by the module that has them. A module, but for the errors, is loaded when one
+of its names is first used. So `import spark_integration` needs no PySpark, a driver that only computes a
+column loads no Kafka client, and the error about a missing package tells which name needs it.
 """
 
 from __future__ import annotations
