@@ -18,8 +18,10 @@ from copartition.check.verdict import (
     JoinVerdict,
     KeyProof,
     Remedy,
+    Weight,
     answer_of,
     checked_topics,
+    reason_of,
 )
 from copartition.check.writers import Placement, clients_of, placement, rule_name, seniority, setting_for
 from copartition.kit.words import count, key_text, list_names
@@ -44,34 +46,21 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
     yield from _respelled_reasons(audits)
     ids = sorted({number for audit in audits for form in audit.forms for number in form.schema_ids})
     if len(ids) > 1:
-        text = (
-            f"keys of {list_names(names)} carry the schema ids {list_names([str(id_) for id_ in ids])}; "
-            "a key under two ids has other bytes, and so another partition"
-        )
-        yield JoinReason("forms", names, text, "open")
+        yield reason_of("schema-ids", names, ids=list_names([str(id_) for id_ in ids]))
     in_headers = tuple(audit.topic for audit in audits if audit.header_schemas)
     if in_headers and ids:
         framed = tuple(audit.topic for audit in audits if any(form.schema_ids for form in audit.forms))
-        text = (
-            f"keys of {list_names(framed)} begin with a schema id, and of {list_names(in_headers)} it is in "
-            "a header; the same key has other bytes in each, and so another partition"
-        )
-        yield JoinReason("forms", names, text, "open")
+        yield reason_of("ids-in-headers", names, framed=list_names(framed), in_headers=list_names(in_headers))
     forms = [{form.name for form in audit.forms} for audit in audits]
     for number_, (name, mine) in enumerate(zip(names, forms, strict=True)):
         for other, its in zip(names[number_ + 1 :], forms[number_ + 1 :], strict=True):
             if mine and its and _differ(mine, its):
-                text = (
-                    f"keys of {name} are {list_names(sorted(mine))}, "
-                    f"those of {other} {list_names(sorted(its))}"
-                )
                 # Other forms alone prove nothing, because two topics may hold different things. But if no key
                 # of all keys is in both, that is a proof.
                 proved = not mine & its and proof is not None and proof.complete and not proof.common
-                because = (
-                    "; no two are the same bytes" if proved else "; the same value in both has other bytes"
-                )
-                yield JoinReason("forms", (name, other), text + because, "against" if proved else "open")
+                facts = {"mine": list_names(sorted(mine)), "its": list_names(sorted(its))}
+                case = "other-bytes" if proved else "other-forms"
+                yield reason_of(case, (name, other), name=name, other=other, **facts)
 
 
 def _respelled_reasons(audits: Sequence[TopicAudit]) -> Iterator[JoinReason]:
@@ -190,8 +179,7 @@ def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVe
         *_keyless(topics, proof),
     ]
     if not (compared or explained) and not any(reason.weight != "for" for reason in reasons):
-        text = "neither the rules nor the keys that are in both show that the topics agree"
-        reasons.append(JoinReason("unproved", names, text, "open"))
+        reasons.append(reason_of("unproved", names))
     # The sort is stable, so reasons of one weight stay in the order in which they were found.
     reasons.sort(key=lambda reason: WEIGHTS.index(reason.weight))
     answer = answer_of(reasons)
@@ -249,10 +237,10 @@ def _counts(topics: Sequence[AuditSummary]) -> Iterator[JoinReason]:
     names = tuple(topic.name for topic in topics)
     counts = [topic.count for topic in topics]
     if len({*counts}) == 1:
-        yield JoinReason("counts", names, f"each has {count(counts[0], 'partition')}")
-        return
-    text = list_names([f"{topic.name} has {count(topic.count, 'partition')}" for topic in topics])
-    yield JoinReason("counts", names, f"{text}; a join by partition needs as many in each", "against")
+        yield reason_of("counts", names, count=count(counts[0], "partition"))
+    else:
+        shown = [f"{topic.name} has {count(topic.count, 'partition')}" for topic in topics]
+        yield reason_of("other-counts", names, counts=list_names(shown))
 
 
 def _rules(topics: Sequence[AuditSummary], *, convinced: bool) -> Iterator[JoinReason]:
@@ -272,7 +260,7 @@ def _rules(topics: Sequence[AuditSummary], *, convinced: bool) -> Iterator[JoinR
         return
     rules = {rule for topic in sure for rule in topic.today}
     if len(rules) == 1:
-        yield JoinReason("rules", names, f"keys of {list_names(names)} are placed by {rule_name(*rules)}")
+        yield reason_of("rules", names, rule=rule_name(*rules))
         return
     by_rules: dict[frozenset[Placement], list[str]] = {}
     for topic in sure:
@@ -284,10 +272,9 @@ def _rules(topics: Sequence[AuditSummary], *, convinced: bool) -> Iterator[JoinR
     # rules show that the rules differ.
     apart = any(not one.possible & other.possible for one in sure for other in sure)
     if apart and not convinced:
-        share = f"of keys under different rules one in {sure[0].count} is at the same partition number"
-        yield JoinReason("rules", names, f"{text}; {share}, by chance", "against")
+        yield reason_of("other-rules", names, rules=text, count=sure[0].count)
     elif all(len(topic.today) == 1 for topic in sure):
-        yield JoinReason("rules", names, f"{text}; what was read does not tell whether they differ", "open")
+        yield reason_of("rules-unsure", names, rules=text)
 
 
 def _keys(topics: Sequence[AuditSummary], proof: KeyProof | None, *, explained: bool) -> Iterator[JoinReason]:
@@ -304,42 +291,29 @@ def _keys(topics: Sequence[AuditSummary], proof: KeyProof | None, *, explained: 
     names = tuple(topic.name for topic in topics)
     keys = count(proof.common, "key")
     if proof.apart:
-        text = f"{proof.apart:,} of {keys} that are in more than one topic are at different partition numbers"
+        example = ""
         if proof.examples:
-            example = proof.examples[0]
+            key, its = proof.examples[0]
             places = [
-                f"in {name}-{place}"
-                for name, place in zip(names, example.places, strict=True)
-                if place is not None
+                f"in {name}-{place}" for name, place in zip(names, its, strict=True) if place is not None
             ]
-            text += f", such as {key_text(example.key)}, {list_names(places)}"
-        yield JoinReason("keys-apart", names, text, "against")
+            example = f", such as {key_text(key)}, {list_names(places)}"
+        yield reason_of("keys-apart", names, proof=proof, keys=keys, example=example)
     # This shows nothing: if no key is in both topics, no key can be apart.
     elif not proof.common:
-        text = (
-            "no key is in more than one topic, so nothing meets in a join"
-            if proof.complete
-            else "of the keys that were read none is in more than one topic, which says nothing of the others"
-        )
-        yield JoinReason("no-common-key", names, text, "open")
+        yield reason_of("no-common-key" if proof.complete else "none-read-in-common", names)
     else:
-        text = f"{keys} that were read in more than one topic are each at one partition number"
-        yield JoinReason("keys", names, text)
+        yield reason_of("keys", names, keys=keys)
     if proof.common and proof.everywhere == 0:
-        yield JoinReason("no-common-key", names, "no key that was read is in every topic", "open")
+        yield reason_of("none-everywhere", names)
     for name, scattered in zip(names, proof.scattered, strict=True):
         # A key that is apart says more, so this reason is left out then.
         if scattered and not proof.apart:
-            text = f"{count(scattered, 'key')} of {name} are in several partitions of {name} itself"
-            yield JoinReason("scattered", (name,), f"{text}; a record with such a key misses some", "open")
+            yield reason_of("scattered", (name,), keys=count(scattered, "key"))
     full = all(topic.full for topic in topics)
     if full and not proof.complete and not proof.apart and not (explained and proof.share < 1):
-        text = (
-            "not all keys were compared" if proof.share == 1 else f"{proof.share:.2%} of keys were compared"
-        )
-        yield JoinReason(
-            "sample", names, f"{text}; one that was not may be at different partition numbers", "open"
-        )
+        compared = "not all keys were" if proof.share == 1 else f"{proof.share:.2%} of keys were"
+        yield reason_of("keys-unread", names, compared=compared)
 
 
 def _writers(topic: AuditSummary, alone: int | None, *, convinced: bool) -> Iterator[JoinReason]:
@@ -352,28 +326,24 @@ def _writers(topic: AuditSummary, alone: int | None, *, convinced: bool) -> Iter
     """
     name = (topic.name,)
     if not topic.rows:
-        yield JoinReason("no-records", name, f"nothing was read of {topic.name}", "open")
+        yield reason_of("no-records", name)
         return
     if not topic.keyed:
-        text = f"none of {count(topic.rows, 'record')} of {topic.name} has a key to join by"
-        yield JoinReason("keyless", name, text, "against" if topic.full else "open")
+        weight: Weight = "against" if topic.full else "open"
+        yield reason_of("no-keys", name, weight, records=count(topic.rows, "record"))
         return
     certainty = topic.audit.certainty
     if certainty == "mixed":
         share = 1 - topic.missed / topic.keyed
-        text = (
-            f"the best rules explain {share:.1%} of the records of {topic.name}: several clients write it at "
-            "the same time, or one with a partitioner of its own"
-        )
+        more = ""
         if convinced and alone:
-            text += f"; {count(alone, 'key')} of it are not in every topic, so nothing shows who places them"
-        yield JoinReason("mixed", name, text, "for" if convinced and alone == 0 else "open")
+            more = f"; {count(alone, 'key')} of it are not in every topic, so nothing shows who places them"
+        weight = "for" if convinced and alone == 0 else "open"
+        yield reason_of("mixed", name, weight, share=share, alone=more)
     elif certainty == "none":
-        text = f"no known rule explains where the records of {topic.name} are"
-        yield JoinReason("unexplained", name, text, "for" if convinced else "open")
+        yield reason_of("unexplained", name, "for" if convinced else "open")
     elif certainty == "unknown":
-        text = f"{topic.name} has too few keys to tell by which rule they are placed"
-        yield JoinReason("too-few-keys", name, text, "for" if convinced else "open")
+        yield reason_of("too-few-keys", name, "for" if convinced else "open")
     else:
         yield from _trusted_reasons(topic, settled=convinced and alone == 0)
 
@@ -388,28 +358,20 @@ def _trusted_reasons(topic: AuditSummary, *, settled: bool) -> Iterator[JoinReas
     name = (topic.name,)
     if topic.old_counts:
         counts = list_names([str(count) for count in topic.old_counts])
-        text = (
-            f"{topic.name} has grown: {count(topic.old_rows, 'keyed record')} were placed over {counts} "
-            f"partitions, not {topic.count}, and stay where they are"
-        )
-        yield JoinReason("epochs", name, text, "open")
+        records = count(topic.old_rows, "keyed record")
+        yield reason_of("epochs", name, records=records, counts=counts, topic=topic)
     if len(topic.today) > 1:
-        text = f"{topic.name} was written by one rule after another: {_all(topic.today)}"
-        yield JoinReason("changed-rule", name, text, "open")
+        yield reason_of("changed-rule", name, rules=_all(topic.today))
     if topic.missed:
-        text = f"{count(topic.missed, 'keyed record')} of {topic.name} are where no known rule puts them"
-        yield JoinReason("strays", name, text, "for" if settled else "open")
+        records = count(topic.missed, "keyed record")
+        yield reason_of("strays", name, "for" if settled else "open", records=records)
 
 
 def _coverage(topics: Sequence[AuditSummary]) -> Iterator[JoinReason]:
     """Yield a reason for each topic that was not read completely: other records may be placed otherwise."""
     for topic in topics:
         if not topic.full:
-            read = f"of {topic.name} {topic.audit.coverage.text} were read"
-            text = (
-                f"{read}, {topic.audit.coverage.read:,} of at most {topic.audit.coverage.present:,} records"
-            )
-            yield JoinReason("sample", (topic.name,), f"{text}; others may be placed otherwise", "open")
+            yield reason_of("sample", (topic.name,), coverage=topic.audit.coverage)
 
 
 def _keyless(topics: Sequence[AuditSummary], proof: KeyProof | None) -> Iterator[JoinReason]:
@@ -419,13 +381,10 @@ def _keyless(topics: Sequence[AuditSummary], proof: KeyProof | None) -> Iterator
     """
     having = [topic for topic in topics if topic.keyless and topic.keyed]
     for topic in having:
-        text = (
-            f"{topic.keyless:,} of {count(topic.rows, 'record')} of {topic.name} have no key or an empty one"
-        )
         # If all keys were compared, empty keys were, too.
         unsure = len(having) > 1 and (proof is None or not proof.complete)
-        weight = "; an empty key in both may be at different partition numbers" if unsure else ""
-        yield JoinReason("keyless", (topic.name,), text + weight, "open" if unsure else "for")
+        case, records = "keyless-unsure" if unsure else "keyless", count(topic.rows, "record")
+        yield reason_of(case, (topic.name,), topic=topic, records=records)
 
 
 def _all(rules: frozenset[Placement]) -> str:

@@ -3,11 +3,15 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from copartition.audit.topic_audit import Span, TopicAudit
 from copartition.check.writers import Placement, placement_of
+from copartition.kit.words import list_names
 from partitioning.errors import InvalidConfigError
+from partitioning.kit.packages import read_toml
+
+Weight: TypeAlias = Literal["against", "open", "for"]
 
 
 class KeyApart(NamedTuple):
@@ -81,7 +85,26 @@ class JoinReason:
     code: str
     topics: tuple[str, ...]
     text: str
-    weight: Literal["against", "open", "for"] = "for"
+    weight: Weight = "for"
+
+
+_REASONS = read_toml(__package__, "reasons.toml")
+
+
+def reason_of(
+    case: str, topics: tuple[str, ...], weight: Weight | None = None, **facts: object
+) -> JoinReason:
+    """Return the reason that `reasons.toml` has for a case.
+
+    Args:
+        case: the name of its row.
+        topics: the topics that it concerns, which its text may name, too.
+        weight: the weight, if it is not the row's.
+        facts: what its text names in braces besides.
+    """
+    about = _REASONS[case]
+    text = about["text"].format(topics=list_names(topics), **facts)
+    return JoinReason(about.get("code", case), topics, text, weight or about["weight"])
 
 
 @dataclass(frozen=True)
@@ -99,7 +122,7 @@ class Remedy:
     command: str | None
 
 
-_ANSWERS: dict[Literal["against", "open", "for"], Literal["yes", "no", "unknown"]] = {
+_ANSWERS: dict[Weight, Literal["yes", "no", "unknown"]] = {
     "against": "no",
     "open": "unknown",
     "for": "yes",
