@@ -103,7 +103,7 @@ def doctor(
 
     from copartition.doctor.checks import doctor_exit_code, findings  # noqa: PLC0415
     from copartition.doctor.examination import Examination, examine_all, examine_live  # noqa: PLC0415
-    from copartition.doctor.kind_examination import KindExamination, examine_kind_live  # noqa: PLC0415
+    from copartition.doctor.kind_examination import KindExamination  # noqa: PLC0415
     from copartition.doctor.observing import Limits  # noqa: PLC0415
     from copartition.doctor.report import (  # noqa: PLC0415
         doctor_html,
@@ -111,7 +111,6 @@ def doctor(
         doctor_metrics,
         print_doctor,
     )
-    from partitioning.errors import OtherGroupKindError  # noqa: PLC0415
 
     limits = Limits(lag=lag, hot=hot, joined=joined, waiting_ms=waiting)
     wait = partial(time.sleep, interval / 1000)
@@ -128,11 +127,7 @@ def doctor(
     if source.startswith("live:") or (
         config and source != "-" and not Path(source.partition("#")[0]).is_file()
     ):
-        name = source.removeprefix("live:")
-        try:
-            examination: Examined = examine_live(name, config, wait, changes)
-        except OtherGroupKindError as error:
-            examination = examine_kind_live(name, config, error.kind, wait)
+        examination = examine_live(source.removeprefix("live:"), config, wait, changes)
     else:
         from copartition.groups import OtherSource, read_any_source  # noqa: PLC0415 - a cluster does without
 

@@ -15,14 +15,14 @@ from assignors.state import GroupState, MemberIdentity
 from copartition.doctor.kind_examination import KindExamination
 from copartition.groups.kinds import OTHER_KINDS
 from copartition.groups.kinds.live import read_other_group, waiting_times
-from copartition.groups.kinds.model import OtherGroup
+from copartition.groups.kinds.model import ShareGroup, StreamsGroup
 from copartition.groups.live.cluster import Cluster, connect, connect_to_all, right_command
 from copartition.groups.live.members import LiveGroup, describe_group, with_subscriptions
 from copartition.groups.live.reader import read_topics, states
 from copartition.kit.evidence import Missing
 from copartition.kit.places import Place
 from copartition.kit.words import list_names
-from partitioning.errors import SourceError
+from partitioning.errors import OtherGroupKindError, SourceError
 from partitioning.placement import coordinator_partition
 
 T = TypeVar("T")
@@ -198,7 +198,7 @@ class Examination:
 
 def examine_live(
     group: str, config: Mapping[str, str], between: Callable[[], object], settings: Mapping[str, str]
-) -> Examination:
+) -> Examination | KindExamination[Any]:
     """Look at a group of a cluster, call `between`, and look again; it is read and never written.
 
     Args:
@@ -215,9 +215,13 @@ def examine_live(
         SourceError: see `read_live`.
     """
     cluster = connect(group, config)
-    first = _look(cluster, group)
+    try:
+        first: _Look | ShareGroup | StreamsGroup = _look(cluster, group)
+    except OtherGroupKindError as error:
+        first = read_other_group(cluster, group, error.kind)
     between()
-    return _examine(cluster, first, _find_coordinators(cluster, [group]), settings)
+    coordinators = _find_coordinators(cluster, [group]) if isinstance(first, _Look) else None
+    return _look_again(cluster, group, first, coordinators, settings)
 
 
 def examine_all(
@@ -241,7 +245,7 @@ def examine_all(
     # Both lists are needed: librdkafka lists only groups of consumers, and brokers before 3.8 do not tell the
     # types of groups.
     kinds = {group: kind for group, kind in cluster.group_types().items() if kind in OTHER_KINDS}
-    looks: dict[str, _Look | OtherGroup | SourceError] = {
+    looks: dict[str, _Look | ShareGroup | StreamsGroup | SourceError] = {
         group: _answer_or_error(
             partial(read_other_group, cluster, group, kinds[group])
             if group in kinds
@@ -254,18 +258,30 @@ def examine_all(
     return {
         group: look
         if isinstance(look, SourceError)
-        else _answer_or_error(
-            partial(_examine, cluster, look, coordinators, settings)
-            if isinstance(look, _Look)
-            else partial(_look_again, cluster, group, kinds[group], look)
-        )
+        else _answer_or_error(partial(_look_again, cluster, group, look, coordinators, settings))
         for group, look in looks.items()
     }
 
 
-def _look_again(cluster: Cluster, group: str, kind: str, first: OtherGroup) -> KindExamination[Any]:
-    """Look at a share group or a Streams group for the second time."""
-    return KindExamination(read_other_group(cluster, group, kind), first)
+def _look_again(
+    cluster: Cluster,
+    group: str,
+    first: _Look | ShareGroup | StreamsGroup,
+    coordinators: _Coordinators | None,
+    settings: Mapping[str, str],
+) -> Examination | KindExamination[Any]:
+    """Look at a group for the second time, and return what both looks show.
+
+    Args:
+        cluster: the cluster.
+        group: the group's name.
+        first: the first look; its type tells the group's kind.
+        coordinators: of groups of consumers.
+        settings: see `examine_live`.
+    """
+    if isinstance(first, _Look):
+        return _examine(cluster, first, coordinators, settings)
+    return KindExamination(read_other_group(cluster, group, first.protocol), first)
 
 
 def _answer_or_error(ask: Callable[[], T]) -> T | SourceError:

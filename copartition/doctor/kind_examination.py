@@ -1,13 +1,11 @@
 """Examine a share group or a Streams group: two looks at a cluster, or one or two looks in a file."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from copartition.groups.kinds.live import read_other_group
 from copartition.groups.kinds.model import ShareGroup, StreamsGroup
-from copartition.groups.live.cluster import connect
 from copartition.groups.names import Names
 from copartition.kit.places import Place, by_place
 
@@ -78,23 +76,3 @@ def _load(member: Any) -> int:
     """Return how many partitions a member of a share group has, or how many active tasks one of Streams."""
     held: Mapping[str, list[int]] = getattr(member, "active", None) or getattr(member, "partitions", {})
     return sum(map(len, held.values()))
-
-
-def examine_kind_live(
-    group: str, config: Mapping[str, str], kind: str, between: Callable[[], object]
-) -> KindExamination[Any]:
-    """Look at a share group or a Streams group of a cluster, call `between`, and look again.
-
-    Args:
-        group: the group's name.
-        config: librdkafka settings of the cluster, `bootstrap.servers` at least.
-        kind: "share" or "streams".
-        between: called between the looks, to wait.
-
-    Raises:
-        SourceError: the cluster gives no answer, or refuses this user.
-    """
-    cluster = connect(group, config)
-    first = read_other_group(cluster, group, kind)
-    between()
-    return KindExamination(read_other_group(cluster, group, kind), first)

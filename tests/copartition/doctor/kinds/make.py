@@ -16,7 +16,8 @@ import traceback
 from pathlib import Path
 
 from copartition.doctor.checks import findings
-from copartition.doctor.kind_examination import examine_kind_live
+from copartition.doctor.kind_examination import KindExamination
+from copartition.groups.kinds.live import read_other_live
 from copartition.groups.kinds.model import other_group_bytes
 from tests.copartition.doctor.kinds.cases import CASES, Case
 from tests.copartition.doctor.kinds.limits import LIMITS
@@ -33,7 +34,10 @@ def record(broker: Broker, case: Case) -> None:
     try:
         between = case.plant(site)
         config = {"bootstrap.servers": site.servers}
-        seen = examine_kind_live(group, config, case.kind, between or (lambda: None))
+        first = read_other_live(group, config, case.kind)
+        if between is not None:
+            between()
+        seen = KindExamination(read_other_live(group, config, case.kind), first)
     finally:
         site.close()
     assert seen.first is not None
