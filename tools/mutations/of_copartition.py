@@ -299,8 +299,8 @@ ROWS = [
     ("copartition/groups/capture/group.py", "if code != row:", "if False:", CAPTURE),
     (
         "copartition/groups/capture/group.py",
-        "members_complete = roster is not None or about.members == members",
-        "members_complete = roster is not None",
+        "members_complete = held.members_complete or about.members == members",
+        "members_complete = held.members_complete",
         CAPTURE,
     ),
     (

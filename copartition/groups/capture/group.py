@@ -31,22 +31,6 @@ _LISTS = re.compile(r"(?<=\)), ?")
 """The comma between the lists of two topics. A comma within a list is preceded by a digit."""
 
 
-class AssignedPartitions(NamedTuple):
-    """Holds the partitions of members as columns of equal length, one row for each partition.
-
-    Attributes:
-        topics: names of topics; "" if the tool does not name the topic.
-        member: number of the owner of each row's partition; -1 for none.
-        topic: index of each row's topic in `topics`.
-        partition: each row's partition number.
-    """
-
-    topics: tuple[str, ...]
-    member: NDArray[np.int32]
-    topic: NDArray[np.int32]
-    partition: NDArray[np.int32]
-
-
 class Roster(NamedTuple):
     """Holds the content of a table "members", with members in its order.
 
@@ -54,16 +38,17 @@ class Roster(NamedTuple):
         table: the table, with a row for each member.
         identities: the members.
         counts: number of partitions of each member; -1 if the row does not tell it.
-        current: the members' partitions; None if the table does not list them.
-        target: the members' target assignment; None unless the group is a KIP-848 group.
+        current: the members with their partitions, whose topic is "" if the tool does not name topics; None
+            if the table does not list partitions.
+        target: likewise, their target assignment; None unless the group is a KIP-848 group.
         protocol: "classic" or "consumer"; None if the table does not show it.
     """
 
     table: Table
     identities: tuple[MemberIdentity, ...]
     counts: NDArray[np.int64]
-    current: AssignedPartitions | None
-    target: AssignedPartitions | None
+    current: GroupState | None
+    target: GroupState | None
     protocol: str | None
 
 
@@ -126,7 +111,7 @@ def read_members(table: Table) -> Roster:
     counts = table.integers("#PARTITIONS", 0, MAX_PARTITIONS, -1)
     # Kafka 4 calls the column CURRENT-ASSIGNMENT; 3.8 and 3.9 call it ASSIGNMENT.
     named = next((name for name in ("CURRENT-ASSIGNMENT", "ASSIGNMENT") if name in table.columns), None)
-    current = named and _assigned_partitions(table, named)
+    current = named and _assigned_partitions(table, named, members)
     if current:
         listed = np.bincount(current.member, minlength=len(counts))
         # The tool prints the number of partitions beside the list. If it differs, the list was cut off.
@@ -137,7 +122,7 @@ def read_members(table: Table) -> Roster:
                 f"the capture is cut off, take it again",
             )
     epochs = table.texts("TARGET-EPOCH").values
-    target = _assigned_partitions(table, "TARGET-ASSIGNMENT") if epochs else None
+    target = _assigned_partitions(table, "TARGET-ASSIGNMENT", members) if epochs else None
     protocol = (
         "consumer" if epochs else "classic" if "TARGET-EPOCH" in table.columns and len(counts) else None
     )
@@ -184,8 +169,8 @@ def _check_last_row(table: Table) -> None:
         raise table.fault(row, f"the file ends within {last}, or lacks its last newline; {AGAIN}")
 
 
-def _assigned_partitions(table: Table, column: str) -> AssignedPartitions:
-    """Return the partitions that the cells of a column list, in the order of rows."""
+def _assigned_partitions(table: Table, column: str, identities: tuple[MemberIdentity, ...]) -> GroupState:
+    """Return the members of a table with the partitions that the cells of a column list, in their order."""
     texts = table.texts(column)
     topics: dict[str, int] = {}
     members: list[int] = []
@@ -197,7 +182,7 @@ def _assigned_partitions(table: Table, column: str) -> AssignedPartitions:
             of_topic += [topics.setdefault(topic, len(topics))] * len(partitions)
             numbers += partitions
     arrays = (np.array(column, np.int32) for column in (members, of_topic, numbers))
-    return AssignedPartitions(tuple(topics), *arrays)
+    return GroupState(identities, tuple(topics), *arrays)
 
 
 def _parse(table: Table, row: int, column: str, text: str) -> list[tuple[str, list[int]]]:
@@ -254,24 +239,6 @@ class _About(NamedTuple):
     members: int | None
 
 
-class _Holdings(NamedTuple):
-    """Holds the members that the tables show, with their partitions and lags.
-
-    Attributes:
-        members: the members, in the order of the table that lists them.
-        columns: the partitions, with and without an owner.
-        lag: number of records that wait in each partition, in the same order; None if no lag is known.
-        warnings: sentences for the reader of a report.
-        with_idle: whether the table of offsets shows members without partitions, too.
-    """
-
-    members: tuple[MemberIdentity, ...]
-    columns: AssignedPartitions
-    lag: NDArray[np.int64] | None = None
-    warnings: tuple[str, ...] = ()
-    with_idle: bool = False
-
-
 def describe(scanned: GroupTables, name: str | None) -> tuple[GroupState, GroupState | None]:
     """Return the group of these tables, and its target assignment if they hold one (KIP-848).
 
@@ -287,13 +254,14 @@ def describe(scanned: GroupTables, name: str | None) -> tuple[GroupState, GroupS
     roster = read_members(scanned.tables["members"]) if "members" in scanned.tables else None
     offsets = scanned.tables.get("offsets")
     if offsets is not None:
-        held = _from_offsets(offsets) if roster is None else _with_roster(_from_offsets(offsets), roster)
+        held = _from_offsets(offsets)
+        held = held if roster is None else _with_roster(held, roster)
     elif roster is not None:
         held = _from_roster(roster)
     else:
         raise SourceError("the capture shows only the state of the group; describe its partitions, too")
     members = len(held.members)
-    members_complete = roster is not None or about.members == members or held.with_idle
+    members_complete = held.members_complete or about.members == members
     # The table of offsets shows only members with partitions. If it shows fewer than the table of the state
     # counts, the others are idle.
     idle_hidden = not members_complete and about.members is not None and members < about.members
@@ -304,13 +272,8 @@ def describe(scanned: GroupTables, name: str | None) -> tuple[GroupState, GroupS
             "were not captured at the same time; capture them again together"
         )
     protocol = about.protocol or (roster and roster.protocol)
-    current = GroupState(
-        held.members,
-        held.columns.topics,
-        held.columns.member,
-        held.columns.topic,
-        held.columns.partition,
-        held.lag,
+    current = replace(
+        held,
         members_complete=members_complete,
         unlisted=about.members - members if idle_hidden and about.members is not None else 0,
         name=name,
@@ -353,27 +316,27 @@ def _about(scanned: GroupTables) -> _About:
     return _About(status, strategy, protocol, None if table.unfinished or members < 0 else members)
 
 
-def _warn_of_hidden(held: _Holdings, described: bool, members_complete: bool) -> tuple[str, ...]:
+def _warn_of_hidden(held: GroupState, described: bool, members_complete: bool) -> tuple[str, ...]:
     """Return the warnings about members and partitions that `--describe` does not show."""
     if not described:
         return ()
-    if not (held.columns.member >= 0).any():
+    if not (held.member >= 0).any():
         return ("no partition has an owner: the group had no active members or was rebalancing",)
-    gaps = _gaps(held.columns)
+    gaps = _gaps(held)
     if members_complete:
         return (*gaps, "--describe does not show partitions without an owner and a commit")
     return (*gaps, "--describe shows neither idle members nor partitions without an owner and a commit")
 
 
-def _gaps(columns: AssignedPartitions) -> tuple[str, ...]:
+def _gaps(held: GroupState) -> tuple[str, ...]:
     """Return a warning if partitions below the highest one of a topic have no row; () if none is missing.
 
     Either no member reads them and nothing is committed there, or the capture is an excerpt. The capture does
     not show which.
     """
     missing = 0
-    for topic in range(len(columns.topics)):
-        numbers = np.unique(columns.partition[columns.topic == topic])
+    for topic in range(len(held.topics)):
+        numbers = np.unique(held.partition[held.topic == topic])
         missing += int(numbers[-1]) + 1 - len(numbers) if len(numbers) else 0
     if not missing:
         return ()
@@ -397,8 +360,8 @@ def _notes(scanned: GroupTables, about: _About) -> list[str]:
     return notes
 
 
-def _from_roster(roster: Roster) -> _Holdings:
-    """Return the holdings by the table of members alone.
+def _from_roster(roster: Roster) -> GroupState:
+    """Return the group by the table of members alone.
 
     Raises:
         SourceError: that table lists no partitions, or lists them without their topics.
@@ -416,11 +379,11 @@ def _from_roster(roster: Roster) -> _Holdings:
             f"{text!r} does not name its topics (Kafka 3.8 and 3.9 print it so); capture --describe without "
             "--members instead, or append that to this file",
         )
-    return _Holdings(roster.identities, roster.current)
+    return replace(roster.current, members=roster.identities)
 
 
-def _from_offsets(table: Table) -> _Holdings:
-    """Return the holdings by the table of offsets alone.
+def _from_offsets(table: Table) -> GroupState:
+    """Return the group by the table of offsets alone.
 
     Raises:
         SourceError: a row lacks its topic or partition, or may be cut off.
@@ -444,11 +407,19 @@ def _from_offsets(table: Table) -> _Holdings:
     if len(beyond):
         row = int(beyond[0])
         warnings += (beyond_end(f"{topics.of_row(row)}-{partition[row]}", int(lag[row]), len(beyond)),)
-    owned = AssignedPartitions(topics.values, consumers[rows], topics.codes[rows], partition[rows])
     # kafka-consumer-groups of Kafka 0.10.2 to 1.0 prints a row of dashes for each member without partitions
     # (KAFKA-3144): one such row shows that no member is missing.
     with_idle = bool(((consumers >= 0) & ~rows).any())
-    return _Holdings(members, owned, lag[rows] if with_lag[rows].any() else None, warnings, with_idle)
+    return GroupState(
+        members,
+        topics.values,
+        consumers[rows],
+        topics.codes[rows],
+        partition[rows],
+        lag[rows] if with_lag[rows].any() else None,
+        members_complete=with_idle,
+        warnings=warnings,
+    )
 
 
 def _check_end(
@@ -482,17 +453,16 @@ def _check_end(
     return (f"line {table.numbers[-1]} has no newline, its CLIENT-ID {member.client_id!r} may be cut off",)
 
 
-def _with_roster(held: _Holdings, roster: Roster) -> _Holdings:
-    """Return the holdings with every member of the roster, which must list the same partitions of each.
+def _with_roster(held: GroupState, roster: Roster) -> GroupState:
+    """Return the group with every member of the roster, which must list the same partitions of each.
 
     Raises:
         SourceError: the two tables were captured at different times.
     """
     number = {member.id: index for index, member in enumerate(roster.identities)}
     of_roster = np.array([number.get(member.id, -1) for member in held.members] or [-1], np.int32)
-    columns = held.columns
-    member = np.where(columns.member >= 0, of_roster[columns.member], -1).astype(np.int32)
-    owned = columns.member >= 0
+    owned = held.member >= 0
+    member = np.where(owned, of_roster[held.member], -1).astype(np.int32)
     if (member[owned] < 0).any():
         stranger = next(member.id for member in held.members if member.id not in number)
         raise _disagree(stranger)
@@ -500,16 +470,16 @@ def _with_roster(held: _Holdings, roster: Roster) -> _Holdings:
     if listed is None:
         wrong = roster.counts != np.bincount(member[owned], minlength=len(number))
     else:
-        topics = {name: index for index, name in enumerate(columns.topics)}
+        topics = {name: index for index, name in enumerate(held.topics)}
         # If the roster does not name topics, only partition numbers can be compared: all topics become 0.
         unnamed = "" in listed.topics
         of_topic = np.array([topics.get(name, -1) for name in listed.topics] or [-1], np.int32)
-        ours = member[owned], columns.topic[owned] * (not unnamed), columns.partition[owned]
+        ours = member[owned], held.topic[owned] * (not unnamed), held.partition[owned]
         theirs = listed.member, of_topic[listed.topic] * (not unnamed), listed.partition
         wrong = _differing(ours, theirs, len(number))
     for row in np.flatnonzero(wrong)[:1].tolist():
         raise _disagree(roster.identities[row].id)
-    return held._replace(members=roster.identities, columns=columns._replace(member=member))
+    return replace(held, members=roster.identities, member=member, members_complete=True)
 
 
 def _differing(
@@ -541,7 +511,7 @@ def _disagree(member: str) -> SourceError:
     )
 
 
-def _target(current: GroupState, target: AssignedPartitions, described: bool) -> GroupState:
+def _target(current: GroupState, target: GroupState, described: bool) -> GroupState:
     """Return the group with its target assignment.
 
     Partitions of the current state that the target does not list have no owner. Lags are those of the current
