@@ -341,7 +341,7 @@ def _offsets(cluster: Cluster, group: LiveGroup) -> Offsets:
     committed = cluster.committed_offsets(group.name)
     # Partitions without an owner are included, because records may wait in new partitions.
     read = {(topic, number) for topic in group.topics for number in range(cluster.counts.get(topic, 0))}
-    owned = {(place.topic, place.partition) for member in group.members for place in member.owned}
+    owned = {place for member in group.members for place in member.owned}
     return Offsets(committed, cluster.ends(read | owned | committed.keys()))
 
 

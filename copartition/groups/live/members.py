@@ -21,8 +21,8 @@ from assignors.state import MemberIdentity
 from copartition.groups.live.cluster import Cluster
 from copartition.groups.live.wire import read_subscriptions
 from copartition.groups.rows import strategy_name
+from copartition.kit.places import Place
 from partitioning.errors import ProtocolError, SourceError
-from partitioning.topic_partition import TopicPartition
 
 _GENERATION = 4
 """Bytes of a generation, which is all that Java's "cooperative-sticky" says as user data."""
@@ -110,8 +110,8 @@ class LiveMember(NamedTuple):
     """A member with its partitions, and those that it is to have if the coordinator tells them (KIP-848)."""
 
     identity: MemberIdentity
-    owned: Sequence[TopicPartition]
-    target: Sequence[TopicPartition] = ()
+    owned: Sequence[Place]
+    target: Sequence[Place] = ()
 
 
 class LiveGroup(NamedTuple):
@@ -132,9 +132,7 @@ class LiveGroup(NamedTuple):
     def topics(self) -> set[str]:
         """The topics that members subscribe to, have, or are to have."""
         named = {topic for member in self.members for topic in member.identity.topics or ()}
-        return named | {
-            partition.topic for member in self.members for partition in (*member.owned, *member.target)
-        }
+        return named | {topic for member in self.members for topic, _ in (*member.owned, *member.target)}
 
     @property
     def has_racks(self) -> bool:
@@ -157,8 +155,8 @@ def describe_group(cluster: Cluster, group: str) -> LiveGroup:
     members = [
         LiveMember(
             MemberIdentity(member.id, member.instance_id, member.client_id, member.host),
-            _partitions(member.owned),
-            _partitions(member.target or ()),
+            member.owned,
+            member.target or (),
         )
         for member in described.members
     ]
@@ -254,8 +252,3 @@ def _read_joins(
         [member.metadata for member in members], [member.assignment for member in members], strategy
     )
     return subscriptions, tuple(unreadable), clients
-
-
-def _partitions(places: Iterable[tuple[str, int]]) -> list[TopicPartition]:
-    """Return (topic, number) pairs as partitions."""
-    return [TopicPartition(*place) for place in places]

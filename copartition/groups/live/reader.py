@@ -13,9 +13,8 @@ from copartition.groups.capture.table import beyond_end
 from copartition.groups.live.cluster import Cluster, connect
 from copartition.groups.live.members import LiveGroup, describe_group, with_subscriptions
 from copartition.groups.rows import Rows
-from copartition.kit.places import by_topic
+from copartition.kit.places import Place, by_topic
 from partitioning.errors import GroupNotFoundError
-from partitioning.topic_partition import TopicPartition
 
 
 def states(
@@ -33,7 +32,7 @@ def states(
         warnings: sentences for the reader, after those of the group.
     """
 
-    def state(lists: Sequence[Sequence[TopicPartition]]) -> GroupState:
+    def state(lists: Sequence[Sequence[Place]]) -> GroupState:
         rows = Rows()
         free = {(topic, number) for topic, count in topics.counts.items() for number in range(count)}
         for member, owned in zip(group.members, lists, strict=True):
