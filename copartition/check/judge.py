@@ -58,9 +58,14 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
                 # Other forms alone prove nothing, because two topics may hold different things. But if no key
                 # of all keys is in both, that is a proof.
                 proved = not mine & its and proof is not None and proof.complete and not proof.common
-                facts = {"mine": list_names(sorted(mine)), "its": list_names(sorted(its))}
-                case = "other-bytes" if proved else "other-forms"
-                yield reason_of(case, (name, other), name=name, other=other, **facts)
+                yield reason_of(
+                    "other-bytes" if proved else "other-forms",
+                    (name, other),
+                    name=name,
+                    mine=list_names(sorted(mine)),
+                    other=other,
+                    its=list_names(sorted(its)),
+                )
 
 
 def _respelled_reasons(audits: Sequence[TopicAudit]) -> Iterator[JoinReason]:

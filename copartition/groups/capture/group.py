@@ -181,8 +181,8 @@ def _assigned_partitions(table: Table, column: str, identities: tuple[MemberIden
             members += [row] * len(partitions)
             of_topic += [topics.setdefault(topic, len(topics))] * len(partitions)
             numbers += partitions
-    arrays = (np.array(column, np.int32) for column in (members, of_topic, numbers))
-    return GroupState(identities, tuple(topics), *arrays)
+    owner, topic_of, number = (np.array(values, np.int32) for values in (members, of_topic, numbers))
+    return GroupState(identities, tuple(topics), owner, topic_of, number)
 
 
 def _parse(table: Table, row: int, column: str, text: str) -> list[tuple[str, list[int]]]:

@@ -258,7 +258,7 @@ def test_every_group_is_looked_at_twice_and_one_that_cannot_be_read_hides_no_oth
         looks.append((group, kind, len(waits)))
         if (group, len(waits)) == ("z", 1):
             raise SourceError("it is gone")
-        return f"look {len(waits)}"
+        return SimpleNamespace(protocol=kind, look=len(waits))
 
     def between() -> None:
         waits.append(1)
@@ -276,7 +276,8 @@ def test_every_group_is_looked_at_twice_and_one_that_cannot_be_read_hides_no_oth
     assert (group.first.committed["t", 0], group.lags) == (40, {("t", 0): 10})
     assert group.settings == {"session.timeout.ms": "1000"}
     assert group.coordinator == Coordinator(2, groups=2, others=0, brokers=2)
-    assert seen["s"] == KindExamination("look 1", "look 0")  # type: ignore[arg-type]
+    last, first = (SimpleNamespace(protocol="share", look=look) for look in (1, 0))
+    assert seen["s"] == KindExamination(last, first)  # type: ignore[arg-type]
     assert [str(seen[name]).rpartition(": ")[2] for name in ("k", "z")] == [
         "Cluster authorization failed.; this user needs DESCRIBE on the cluster",
         "it is gone",
