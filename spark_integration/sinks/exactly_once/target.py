@@ -14,7 +14,6 @@ from partitioning.clients.delivery import time_setting
 from partitioning.clients.ledger import FORMAT, Entry
 from partitioning.errors import InvalidConfigError, TopicChangedError
 from partitioning.keys import key_column
-from partitioning.kit.packages import read_toml
 from spark_integration.errors import (
     HalfWrittenError,
     LedgerAheadError,
@@ -139,14 +138,6 @@ class Target:
         return f"version {self.version} of {self.app_id!r} in topic {self.topic!r}"
 
 
-_REFUSALS: dict[str, str] = read_toml(__package__, "refusals.toml")
-
-
-def say(case: str, **facts: object) -> str:
-    """Return the text that `refusals.toml` has for a case, with these facts for the names in braces."""
-    return _REFUSALS[case].format(**facts)
-
-
 def target_of(
     options: SinkOptions,
     placed_for: int | None,
@@ -169,11 +160,17 @@ def target_of(
     """
     once = options.once
     if once is None or once.stream != stream:
-        raise InvalidConfigError(say("not_of_this_kind"))
+        raise InvalidConfigError(
+            "a stream's versions are its micro-batches: give 'exactlyOnce' for writeStream, and 'txnAppId' "
+            "with 'txnVersion' for df.write and in foreachBatch"
+        )
     if options.topic is None:
-        raise InvalidConfigError(say("no_topic"))
+        raise InvalidConfigError("an exactly-once write goes to one topic: give the option 'topic'")
     if placed_for is None:
-        raise InvalidConfigError(say("no_count"))
+        raise InvalidConfigError(
+            "an exactly-once write needs to know for how many partitions its rows were placed: compute "
+            "column 'partition' with kafka_partition(), which notes it, or give the option 'partitions'"
+        )
     return Target(
         config=options.config,
         topic=options.topic,
@@ -245,7 +242,13 @@ def check_begins(target: Target, partition: int, holds_records: Callable[[], boo
             not named this version as the first one.
     """
     if target.version != target.first_version and holds_records():
-        raise LedgerMissingError(say("has_records", target=target, partition=partition))
+        raise LedgerMissingError(
+            f"{target}: partition {partition} has records, or had some, of which the ledger says nothing. "
+            "They are somebody else's; or they are this version's, and its ledger was forgotten, or expired "
+            "after offsets.retention.minutes without a new version (7 days unless set). Read the partition "
+            "with isolation.level=read_committed to find out. If no record of this version is there, say so "
+            f"for this one write with the option txnFirstVersion={target.version}"
+        )
 
 
 def _check_follows(target: Target, partition: int, entry: Entry) -> None:
@@ -256,21 +259,39 @@ def _check_follows(target: Target, partition: int, entry: Entry) -> None:
         partition: the partition whose entry it is.
         entry: the entry, which may be of the same version or of another topic with the same name.
     """
-    facts = {"target": target, "partition": partition, "entry": entry}
+    where = f"partition {partition}"
     if entry.topic_id != target.topic_id:
-        raise TopicChangedError(say("other_topic", **facts))
+        raise TopicChangedError(
+            f"{target}: the ledger is of a deleted topic of this name; {where} held version "
+            f"{entry.version} of it. Forget it with 'copartition ledger forget', or give another txnAppId"
+        )
     if entry.version > target.version:
-        raise LedgerAheadError(say("ahead", **facts))
+        raise LedgerAheadError(
+            f"{target}: {where} holds version {entry.version} already, so this one would be skipped. A "
+            "checkpoint that was lost, an id in use elsewhere, or a number that went back? Go on with "
+            f"version {entry.version} or higher; a stream without its old checkpoint begins anew, behind "
+            "what it has written, with another txnAppId and the option txnFirstVersion=0"
+        )
     if entry.version < target.version and not entry.done:
-        raise HalfWrittenError(say("half_written", **facts))
+        raise HalfWrittenError(
+            f"{target}: {where} holds only {entry.records} records of version {entry.version}, which was not "
+            f"finished. Write version {entry.version} again first, with the same rows: it goes on there"
+        )
     if entry.version == target.version and entry.format != FORMAT:
-        raise HalfWrittenError(say("other_format", **facts, format=FORMAT))
+        raise HalfWrittenError(
+            f"{target}: {where} holds {entry.records} records of it, noted in format {entry.format} by "
+            f"another release of this package, and this one compares format {FORMAT}: finish this version "
+            "with that release, and go on with the next"
+        )
 
 
 def _check_count(target: Target) -> None:
     """Raise PartitionCountError if a new version's rows were placed for another count than the topic has."""
     if target.partitions != target.actual:
-        raise PartitionCountError(say("other_count", target=target))
+        raise PartitionCountError(
+            f"{target}: rows were placed for {target.partitions} partitions, and the topic has "
+            f"{target.actual}: compute column 'partition' with kafka_partition(key, {target.actual})"
+        )
 
 
 def _check_count_again(target: Target, begun: Entry, *, done: bool) -> None:
@@ -284,9 +305,21 @@ def _check_count_again(target: Target, begun: Entry, *, done: bool) -> None:
         begun: an entry of this version.
         done: whether the partition has all of the version's records.
     """
-    if begun.partitions != target.partitions:
-        case = "done_for_other_count" if done else "begun_for_other_count"
-        raise TopicChangedError(say(case, target=target, begun=begun))
+    if begun.partitions == target.partitions:
+        return
+    what = f"{target}: {'all' if done else 'a part'} of it is in, placed for {begun.partitions} partitions"
+    if done:
+        raise TopicChangedError(
+            f"{what}, and now its rows are placed for {target.partitions}. Place them for {begun.partitions} "
+            "once more, to have them compared, or go on with the next version"
+        )
+    raise TopicChangedError(
+        f"{what}; now its rows are placed for {target.partitions}, and the topic has {target.actual}: the "
+        "rest of a key's records would lie elsewhere than the first. Finish it on the "
+        f"{begun.partitions} that it began with, by kafka_partition(key, {begun.partitions}), as "
+        "write_exactly_once() does by itself; the next version goes to all partitions. Or begin anew: write "
+        "all of it to a new topic"
+    )
 
 
 def _before(target: Target, partition: int, anchor: Entry | None) -> int:
@@ -302,8 +335,13 @@ def _before(target: Target, partition: int, anchor: Entry | None) -> int:
         if partition >= before:
             return before
     rest = "" if anchor is None else "forget the rest of it with 'copartition ledger forget', and "
-    first = target.first_version or 0
-    raise LedgerMissingError(say("no_entry", target=target, partition=partition, first=first, rest=rest))
+    raise LedgerMissingError(
+        f"{target}: the ledger says nothing of partition {partition}, and only version "
+        f"{target.first_version or 0} begins one. The broker forgets it after offsets.retention.minutes "
+        "without a new version (7 days unless set) and when the topic is deleted. Read the topic: if the "
+        f"version before is in and this one is not, {rest}begin a new ledger with the option "
+        f"txnFirstVersion={target.version}"
+    )
 
 
 def check_same(target: Target, partition: int, held: Entry, content: Content) -> None:
@@ -321,7 +359,8 @@ def check_same(target: Target, partition: int, held: Entry, content: Content) ->
         what = f"now it has {content.records}{' or more' if content.records > held.records else ''}"
     else:
         what = "now as many come first, but others, or in another order"
-    share = "all" if held.done else "the first"
     raise RerunDiffersError(
-        say("differs", target=target, partition=partition, held=held, share=share, what=what)
+        f"{target}: {'all' if held.done else 'the first'} {held.records} records of partition {partition} "
+        f"are in, and {what}. A version must be the same each time it is computed: sort by a total order "
+        "after route(), and leave out rand(), current_timestamp() and sources that change"
     )

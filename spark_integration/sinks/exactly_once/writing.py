@@ -49,7 +49,6 @@ from spark_integration.sinks.exactly_once.target import (
     check_begins,
     check_same,
     none_of,
-    say,
     standing,
 )
 from spark_integration.sinks.records import HELD_BYTES, records
@@ -478,7 +477,10 @@ class _Attempt:
 def _check_task(target: Target, task: int) -> None:
     """Raise RoutingError if rows reach a Spark partition to which no Kafka partition is assigned."""
     if task >= target.tasks:
-        raise RoutingError(say("no_task", target=target, task=task))
+        raise RoutingError(
+            f"{target}: task {task} has no partition, as rows were placed for {target.partitions}, in "
+            f"{target.tasks} tasks: call route(df, {target.partitions}) last before the write, without lanes"
+        )
 
 
 def _of_partition(
@@ -490,7 +492,11 @@ def _of_partition(
         others = set(column.unique().to_pylist()) - {partition}
         if others:
             some = ", ".join(sorted(map(str, others))[:3])
-            raise RoutingError(say("rows_of_others", target=target, task=partition, others=some))
+            raise RoutingError(
+                f"{target}: task {partition} holds rows of partition {some}; each task writes the partition "
+                f"of its own number. Call route(df, {target.partitions}) last before the write: coalesce, "
+                "repartition, orderBy, limit, union and joins destroy its layout"
+            )
         yield batch
 
 
@@ -511,11 +517,18 @@ def _runs(
         for first, end in pairwise([0, *edges.tolist(), len(column)] if len(column) else []):
             partition = int(column[first])
             if not 0 <= partition < target.partitions or partition % target.tasks != task:
-                shown = partition if partition >= 0 else "null"
-                raise RoutingError(say("row_of_another", target=target, task=task, partition=shown))
+                raise RoutingError(
+                    f"{target}: task {task} of {target.tasks} holds a row of partition "
+                    f"{partition if partition >= 0 else 'null'}, which is not one of its own. Call "
+                    f"route(df, {target.partitions}, tasks={target.tasks}) last before the write: coalesce, "
+                    "repartition, orderBy, limit, union and joins destroy its layout"
+                )
             if partition < last:
                 raise RoutingError(
-                    say("out_of_turn", target=target, task=task, partition=partition, last=last)
+                    f"{target}: task {task} of {target.tasks} gets rows of partition {partition} after those "
+                    f"of partition {last}. A task that has several writes one after another: follow "
+                    "route() with sortWithinPartitions('partition', ...), or, where nothing sorts, as in "
+                    "writeStream, call route() without tasks"
                 )
             last = partition
             yield partition, batch.slice(first, end - first)
