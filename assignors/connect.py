@@ -84,43 +84,6 @@ class ConnectMemory:
     successive_revoking_rebalances: int = 0
 
 
-def assign_connect_eager(group: Group) -> Assignment:
-    """Return the assignment of "connect-eager" (`EagerAssignor.performTaskAssignment`).
-
-    All connectors and tasks stop and start again. Connectors go to the workers in a circle; then tasks
-    continue in the same circle.
-    """
-    configured = _configured_tasks(group)
-    workers = cycle(sorted((member.id for member in group.members), key=utf16_key))
-    loads: dict[str, list[TaskId]] = {member.id: [] for member in group.members}
-    connectors = [unit for unit in configured if unit.number == INSTANCE]
-    tasks = [unit for unit in configured if unit.number != INSTANCE]
-    if loads:
-        for unit in (*connectors, *tasks):
-            loads[next(workers)].append(unit)
-    return _assignment(group, {worker: _as_sent(held) for worker, held in loads.items()})
-
-
-def assign_connect_incremental(
-    group: Group, memory: ConnectMemory, now_ms: int, max_delay_ms: int, generation: int
-) -> tuple[ConnectRound, ConnectMemory]:
-    """Decide one round of `IncrementalCooperativeAssignor.performTaskAssignment` (KIP-415).
-
-    Args:
-        group: the cluster. Its generation is the last one that the leader completed.
-        memory: what the leader remembers.
-        now_ms: the leader's clock.
-        max_delay_ms: `scheduled.rebalance.max.delay.ms`.
-        generation: the generation of this round.
-
-    Returns:
-        The answer, and what the leader remembers after it.
-    """
-    if not group.members:
-        return ConnectRound(_assignment(group, {}), {}, 0), replace(memory, previous_generation=generation)
-    return _Round(group, memory, now_ms, max_delay_ms, generation).run()
-
-
 @dataclass(slots=True)
 class _Worker:
     """A worker with the connectors and tasks that it runs so far (`WorkerLoad`)."""
@@ -466,6 +429,8 @@ def _assignment(group: Group, lists: Mapping[str, Iterable[TaskId]]) -> Assignme
 class ConnectEagerAssignor:
     """Kafka Connect's `connect.protocol=eager`: connectors, then tasks, in one circle over the workers.
 
+    All of them stop and start again (`EagerAssignor.performTaskAssignment`).
+
     A connector is represented by a topic, and a task by a partition of it. The connector itself is
     represented by partition 0 of a topic whose name is "connector:" and its name. `Member.topics` is ignored.
     """
@@ -478,7 +443,12 @@ class ConnectEagerAssignor:
 
         Raises InvalidGroupError if a topic "connector:..." represents no connector.
         """
-        return assign_connect_eager(group)
+        loads: dict[str, list[TaskId]] = {member.id: [] for member in group.members}
+        # Without workers the circle is empty, and nothing is assigned.
+        circle = cycle(sorted(loads, key=utf16_key))
+        for unit, worker in zip(_configured_tasks(group), circle, strict=False):
+            loads[worker].append(unit)
+        return _assignment(group, {worker: _as_sent(held) for worker, held in loads.items()})
 
 
 class ConnectIncrementalAssignor:
@@ -513,7 +483,7 @@ class ConnectIncrementalAssignor:
         return self.assign_at(group, self._now_ms + self._memory.delay_ms).assignment
 
     def assign_at(self, group: Group, now_ms: int, generation: int | None = None) -> ConnectRound:
-        """Return the leader's answer in a round at this time.
+        """Return the leader's answer in a round at this time (`performTaskAssignment`).
 
         Args:
             group: the cluster. Its generation is the last one that the leader completed, as `Group.next` sets
@@ -526,7 +496,8 @@ class ConnectIncrementalAssignor:
         """
         generation = group.generation + 1 if generation is None else generation
         self._now_ms = now_ms
-        answer, self._memory = assign_connect_incremental(
-            group, self._memory, now_ms, self._max_delay_ms, generation
-        )
+        if not group.members:
+            self._memory = replace(self._memory, previous_generation=generation)
+            return ConnectRound(_assignment(group, {}), {}, 0)
+        answer, self._memory = _Round(group, self._memory, now_ms, self._max_delay_ms, generation).run()
         return answer

@@ -87,29 +87,20 @@ class SimpleAssignor:
     name: ClassVar[str] = "simple"
 
     def assign(self, group: Group) -> ShareAssignment:
-        """Return the partitions of each member.
+        """Return the partitions of each member, each list in the order of its map of topic ids.
 
         Raises:
             AssignorError: the JVM throws an exception for this group.
         """
-        return ShareAssignment(group, assign_simple(group))
+        spec = GroupSpec(group)
+        if not spec.member_ids:
+            return ShareAssignment(group, {})
+        targets = Targets(spec)
+        decide = _assign_homogeneous if spec.is_homogeneous else _assign_heterogeneous
+        return ShareAssignment(group, spec.partition_lists(decide(spec, targets)))
 
 
 K = TypeVar("K", bound=int | TopicIdPartition)
-
-
-def assign_simple(group: Group) -> dict[str, list[TopicPartition]]:
-    """Return the partitions of each member, each list in the order of its map of topic ids.
-
-    A member's `owned` is its last target assignment. Raises AssignorError if the JVM throws.
-    """
-    spec = GroupSpec(group)
-    if not spec.member_ids:
-        return {}
-    targets = Targets(spec)
-    if spec.is_homogeneous:
-        return spec.partition_lists(_assign_homogeneous(spec, targets))
-    return spec.partition_lists(_assign_heterogeneous(spec, targets))
 
 
 class _Pool(Generic[K]):

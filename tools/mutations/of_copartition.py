@@ -114,7 +114,7 @@ ROWS = [
     ),
     (
         "copartition/simulation/group/client.py",
-        "self._plans.append(self._timers.at(self._world.now_ms, self.join))",
+        "self._plans.at(self._world.now_ms, self.join)",
         "self.join()",
         "tests/copartition/simulation/group/test_clients.py",
     ),

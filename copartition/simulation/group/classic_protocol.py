@@ -25,7 +25,7 @@ from copartition.simulation.group.leader import (
 )
 from copartition.simulation.group.members import Members, RebalanceNotifier
 from copartition.simulation.group.memberships import Handover, Process, Reason
-from copartition.simulation.group.timers import Timer, Timers, first_after
+from copartition.simulation.group.timers import Plans, Timers, first_after
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.durations import draw
 from copartition.simulation.inputs.events import REFUSED, Consumer
@@ -62,7 +62,7 @@ class ClassicProtocol:
         self._settings = world.scenario.settings
         self._costs = world.scenario.costs
         self._member: dict[int, int] = {}  # the last membership of each consumer
-        self._plans: dict[int, list[Timer]] = {}  # what a consumer's process will do by itself
+        self._plans: dict[int, Plans] = {}  # what a consumer's process will do by itself
 
     @property
     def members(self) -> int:
@@ -145,7 +145,8 @@ class ClassicProtocol:
         session is longer, the coordinator never notices, and the process goes on reading where it was.
         Everything that the process would do by itself is put off.
         """
-        self._postpone_plans(consumer, until_ms)
+        if consumer in self._plans:
+            self._plans[consumer].postpone(until_ms)
         member = self._member_of(consumer)
         if member is None or not self._members.alive[member]:
             return
@@ -243,14 +244,11 @@ class ClassicProtocol:
         self.settle(now_ms)
         owner = ledger.now.owner
         ledger.read(members.staying(owner, owner, now_ms), now_ms, JOINING)
-        plans = {
-            consumer: [timer.at_ms for timer in timers if timer.action is not None]
-            for consumer, timers in self._plans.items()
-        }
+        planned_ms = {consumer: plans.times_ms() for consumer, plans in self._plans.items()}
         processes = []
         for member in members.rows.tolist():
             consumer = int(self._world.memberships.consumer[member])
-            planned = plans.pop(consumer, ())
+            planned = planned_ms.pop(consumer, ())
             silence = self._group.silence_of(member)
             if silence is None and not members.alive[member]:
                 continue  # the consumer has sent LeaveGroup
@@ -269,7 +267,7 @@ class ClassicProtocol:
                     self._group.client_state(member) in REBALANCING,
                 )
             )
-        joining = [(consumer, min(planned)) for consumer, planned in plans.items() if planned]
+        joining = [(consumer, min(planned)) for consumer, planned in planned_ms.items() if planned]
         return Handover(self._group.leader.generation, processes, joining, self._group.down_ms)
 
     def adopt(self, handover: Handover, reason: Reason | None) -> None:
@@ -357,30 +355,22 @@ class ClassicProtocol:
         member = self._member.get(consumer)
         return member if member is not None and member in self._members else None
 
-    def _plan(self, consumer: int, at_ms: float, action: Callable[[], None]) -> None:
-        """Let a process do this at `at_ms`, or at once if that time is past, unless the process ends before.
+    def _plans_of(self, consumer: int) -> Plans:
+        """Return what a consumer's process will do by itself, to add to it."""
+        return self._plans.setdefault(consumer, Plans(self._timers))
 
-        The timer is kept even if it acts at once; `_forget_plans` and `_postpone_plans` skip timers that are
-        done.
-        """
-        timer = self._timers.soon(at_ms, self._world.now_ms, action)
-        self._plans.setdefault(consumer, []).append(timer)
+    def _plan(self, consumer: int, at_ms: float, action: Callable[[], None]) -> None:
+        """Let a process do this at `at_ms`, unless it ends before; at once if that time is past."""
+        self._plans_of(consumer).soon(at_ms, self._world.now_ms, action)
 
     def _forget_plans(self, consumer: int) -> None:
-        """Cancel everything that a process would do by itself."""
-        for timer in self._plans.pop(consumer, ()):
-            timer.cancel()
+        """Cancel everything that a process would do by itself.
 
-    def _postpone_plans(self, consumer: int, until_ms: float) -> None:
-        """Put off to `until_ms` what a process would have done before that time.
-
-        Replaced timers stay in the list, cancelled. The loop also reaches the new timers; these are due at
-        `until_ms`, so it leaves them alone.
+        The consumer is dropped from `_plans`, whose order is that in which `hand_over` lists the processes
+        that are about to join.
         """
-        for timer in self._plans.get(consumer, ()):
-            if timer.action is not None and timer.at_ms < until_ms:
-                self._plan(consumer, until_ms, timer.action)
-                timer.cancel()
+        if consumer in self._plans:
+            self._plans.pop(consumer).forget()
 
     def _arrive(self, consumer: int, since_ms: float) -> None:
         """Handle the JoinGroup of a process that has been ready since `since_ms`.
@@ -499,9 +489,7 @@ class ClassicProtocol:
             return False
         # The present batch may have begun long ago, so its time may be over already.
         leaves_ms = max(leaves_ms, self._world.now_ms)
-        self._plans.setdefault(consumer, []).append(
-            self._timers.at(leaves_ms, lambda: self._give_up(consumer, member, polls_ms))
-        )
+        self._plans_of(consumer).at(leaves_ms, lambda: self._give_up(consumer, member, polls_ms))
         return True
 
     def _give_up(self, consumer: int, member: int, polls_ms: float) -> None:
@@ -554,9 +542,7 @@ class ClassicProtocol:
             self._world.note(REFUSED, self._world.consumers[consumer].name, error="UNKNOWN_MEMBER_ID")
         # This is a timer for the present time, not a call, so that an event that waits for the refused commit
         # comes first.
-        self._plans.setdefault(consumer, []).append(
-            self._timers.at(now_ms, lambda: self._arrive(consumer, now_ms))
-        )
+        self._plans_of(consumer).at(now_ms, lambda: self._arrive(consumer, now_ms))
 
     def _wake(self, consumer: int, member: int, had: NDArray[np.int32], cause: int) -> None:
         """Let a process that stood still continue; its next request shows whether it is still a member."""

@@ -23,7 +23,7 @@ from copartition.simulation.group.client_states import ClientEvent, ClientMoves
 from copartition.simulation.group.clients import PROFILES, draw_batches
 from copartition.simulation.group.consumer_group import NOTHING, Answer, Error
 from copartition.simulation.group.group_coordinator import GroupCoordinator
-from copartition.simulation.group.timers import DONE, Timer, Timers
+from copartition.simulation.group.timers import DONE, Plans, Timers
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.durations import draw
 from copartition.simulation.inputs.events import REFUSED
@@ -81,7 +81,7 @@ class Client(ABC):
         # The time since which the process stands still, or stood still last; infinite: it never did.
         self._slept_ms = math.inf
         self._beat = DONE  # a heartbeat that is simulated
-        self._plans: list[Timer] = []  # timers of what the process will do by itself
+        self._plans = Plans(timers)  # what the process will do by itself
         self._poll = DONE  # the poll that the client waits for
         self._callbacks = DONE  # the end of the callbacks that run
         # `_had` is kept apart from `owned`: the process goes on with these partitions, while for the group
@@ -170,7 +170,7 @@ class Client(ABC):
         ledger = self._world.ledger
         if not self._is_member or self._asleep:
             return
-        self._forget()
+        self._plans.forget()
         cause = ledger.cause(f"{self.configured.name} was busy")
         ledger.halt_member(self.member, now_ms, Phase.UNNOTICED, cause, committed=None)
         self.busy_ms = until_ms
@@ -191,7 +191,7 @@ class Client(ABC):
             return
         self._slept_ms, self.wakes_ms = now_ms, until_ms
         if not self._is_member or not coordinator.beats.speaks(self.member):
-            self._postpone_plans(until_ms)
+            self._plans.postpone(until_ms)
             return
         if not (self._poll.is_done and self._callbacks.is_done):
             self._on(ClientEvent.FROZEN)
@@ -346,7 +346,7 @@ class Client(ABC):
     def await_return(self) -> None:
         """Join again when the slow batch is done, and do nothing else before that."""
         self._forget_assignment()
-        self._forget()
+        self._plans.forget()
         self._plan(self.busy_ms, partial(self._on, ClientEvent.RETURNED))
 
     def await_poll(self) -> None:
@@ -393,7 +393,7 @@ class Client(ABC):
         self.stands_ms = self._world.now_ms
         # This is a timer, so that an event that waits for the refused commit can end the process before it
         # joins.
-        self._plans.append(self._timers.at(self._world.now_ms, self.join))
+        self._plans.at(self._world.now_ms, self.join)
 
     def _polls_ms(self) -> float:
         """Return the time of the application's next poll, which is when its present batch is done.
@@ -577,32 +577,15 @@ class Client(ABC):
 
     def _plan(self, at_ms: float, action: Callable[[], None]) -> None:
         """Let the process do this at `at_ms`, unless it ends before; at once if that time is past."""
-        self._plans.append(self._timers.soon(at_ms, self._world.now_ms, action))
-
-    def _postpone_plans(self, until_ms: float) -> None:
-        """Let the process do nothing before `until_ms`; what it planned for earlier happens at that time.
-
-        A plan for a later time keeps it. Timers that are done or cancelled are dropped from the list.
-        """
-        plans, self._plans = self._plans, []
-        for timer in plans:
-            if timer.action is not None:
-                self._plan(max(timer.at_ms, until_ms), timer.action)
-                timer.cancel()
+        self._plans.soon(at_ms, self._world.now_ms, action)
 
     def _forget_plans(self) -> None:
         """Cancel everything that the process would do by itself."""
         self._beat.cancel()
         self._forget_assignment()
-        self._forget()
+        self._plans.forget()
 
     def _forget_assignment(self) -> None:
         """Wait for no poll any more; callbacks under way end without effect."""
         self._poll.cancel()
         self._callbacks.cancel()
-
-    def _forget(self) -> None:
-        """Cancel everything planned except the heartbeat, the poll and the callbacks."""
-        for timer in self._plans:
-            timer.cancel()
-        self._plans.clear()

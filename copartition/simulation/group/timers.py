@@ -1,4 +1,4 @@
-"""Keep timers, times that recur, and the heartbeats of a consumer group (KIP-848).
+"""Keep timers, the plans of a process, times that recur, and the heartbeats of a consumer group (KIP-848).
 
 A recurring time is `phase_ms + k * every_ms` for a whole number k. It is always computed in this way before
 it is compared, so that the first time after a moment and the last time up to it agree exactly. Remainders of
@@ -86,6 +86,47 @@ class Timers:
         action, timer.action = timer.action, None
         if action is not None:
             action()
+
+
+class Plans:
+    """The timers of what one process will do by itself, to be postponed or cancelled together.
+
+    Timers that are done stay in the list until `forget`; nothing here happens to them any more. Requests and
+    answers on their way are no plans, because a message arrives whatever happens to its sender.
+    """
+
+    def __init__(self, timers: Timers) -> None:
+        self._timers = timers
+        self._planned: list[Timer] = []
+
+    def at(self, at_ms: float, action: Callable[[], None]) -> None:
+        """Let the process do this at `at_ms`, which may be the present time, but not a past one."""
+        self._planned.append(self._timers.at(at_ms, action))
+
+    def soon(self, at_ms: float, now_ms: float, action: Callable[[], None]) -> None:
+        """Let the process do this at `at_ms`; at once if that time is past."""
+        self._planned.append(self._timers.soon(at_ms, now_ms, action))
+
+    def times_ms(self) -> list[float]:
+        """Return the times of all that the process will still do."""
+        return [timer.at_ms for timer in self._planned if timer.action is not None]
+
+    def postpone(self, until_ms: float) -> None:
+        """Let the process do nothing before `until_ms`; what it planned for earlier happens at that time.
+
+        A plan for a later time keeps it. The loop also reaches the new timers; these are due at `until_ms`,
+        so it leaves them alone.
+        """
+        for timer in self._planned:
+            if timer.action is not None and timer.at_ms < until_ms:
+                self.at(until_ms, timer.action)
+                timer.cancel()
+
+    def forget(self) -> None:
+        """Cancel everything that the process would do by itself."""
+        for timer in self._planned:
+            timer.cancel()
+        self._planned.clear()
 
 
 def last_until(phase_ms: float, every_ms: float, at_ms: float) -> float:
