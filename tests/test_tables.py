@@ -64,7 +64,6 @@ TABLES = [
         place=1,
     ),
     Table("copartition.transactions", "faults.toml", ("judging",), "_FAULTS"),
-    Table("spark_integration.sinks.exactly_once", "refusals.toml", ("target", "writing"), "say"),
 ]
 
 
