@@ -107,7 +107,7 @@ def test_a_range_is_written_from_its_least_to_its_most(least, most, digits, whol
     assert (found.digits, found.whole, found.time) == (digits, whole, time)
 
 
-@pytest.mark.all_runs
+@pytest.mark.usefixtures("all_runs")
 def test_ranges_are_the_least_and_the_most_of_as_many_seeds():
     captured = scenario_of(STATE, parse_happening(STATE, "rolling"))
     found = stops_of(captured, "rolling")
@@ -129,7 +129,7 @@ def test_runs_share_what_the_assignor_answered_unless_its_time_is_measured(monke
     assert len(groups) == asked
 
 
-@pytest.mark.all_runs
+@pytest.mark.usefixtures("all_runs")
 def test_a_time_that_differs_from_member_to_member_gives_a_static_roll_a_range(run, tmp_path):
     members = tuple(member._replace(instance_id=member.client_id) for member in MEMBERS)
     (group := tmp_path / "group.json").write_bytes(snapshot_bytes(replace(STATE, members=members), None))
@@ -180,7 +180,7 @@ def test_a_member_without_a_successor_leaves_partitions_unread_without_end():
     assert measure(simulate(scenario)).longest_pause_ms == inf
 
 
-@pytest.mark.all_runs
+@pytest.mark.usefixtures("all_runs")
 @pytest.mark.parametrize(
     ("members", "partitions", "event", "strategy", "runs"),
     [

@@ -10,7 +10,7 @@ from copartition.migrate.command import migrate
 from tests.support.commands import invoker
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def run():
     return invoker(migrate)
 
