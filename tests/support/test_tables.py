@@ -1,15 +1,11 @@
 """Rows of a table run in turn as one test, and a failure names those that fail."""
 
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests.support.tables import MOST_ROWS, WIDTH, run_in_turn
-
-ROOT = Path(__file__).parents[2]
+from tests.support.test_tiers import pytest_run
 
 
 def failure_of(test, **fixtures):
@@ -129,22 +125,8 @@ def test_property(number, nothing):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "counted"),
-    [
-        ((), "1 failed, 14 passed, 1 skipped"),
-        (("--rows-apart",), "1 failed, 22 passed, 1 skipped"),
-    ],
+    [((), "1 failed, 14 passed, 1 skipped"), (("--rows-apart",), "1 failed, 22 passed, 1 skipped")],
 )
 def test_rows_that_need_something_of_their_own_stay_apart(tmp_path, options, counted):
-    path = tmp_path / "test_it.py"
-    path.write_text(TESTS)
-    (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_addoption, pytest_configure\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", ROOT / "pyproject.toml"]
-    done = subprocess.run(
-        [*command, "--tier", "ci", *options, path],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert counted in done.stdout, done.stdout + done.stderr
+    _, output = pytest_run(tmp_path, "--tier", "ci", *options, tests=TESTS)
+    assert counted in output, output

@@ -16,14 +16,7 @@ from copartition.deploys.scenario import Happening, parse_happening, scenario_of
 from copartition.deploys.stops import RUNS, affordable_runs, measure, run_phases, stops_of, stops_of_group
 from copartition.groups import snapshot_bytes
 from copartition.kit.evidence import Missing
-from copartition.simulation import (
-    Consumer,
-    Deployment,
-    Leave,
-    RollingRestart,
-    Scenario,
-    simulate,
-)
+from copartition.simulation import Consumer, Deployment, Leave, RollingRestart, Scenario, simulate
 from copartition.simulation.group import leader
 from partitioning.errors import ScenarioError
 from tests.copartition.assignment_diff.states import group
@@ -142,8 +135,7 @@ def test_a_time_that_differs_from_member_to_member_gives_a_static_roll_a_range(r
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
-    [("5s..3s", "'5s..3s' ends before it begins"), ("3..5s", "'3' is no time such as 30s")],
+    ("text", "fault"), [("5s..3s", "'5s..3s' ends before it begins"), ("3..5s", "'3' is no time such as 30s")]
 )
 def test_a_range_of_times_that_cannot_be_is_refused(run, tmp_path, text, fault):
     (capture := tmp_path / "billing.txt").write_text(BILLING.format(strategy="range"))
