@@ -61,10 +61,9 @@ def test_a_capture_has_a_headline_of_one_sentence_whatever_is_asked_of_it(path):
     assert asked or path.stem.startswith(("groups", "state", "unknown", *WITHOUT_TOPICS))
 
 
-@pytest.mark.parametrize("name", stories())
-def test_a_step_of_a_story_has_a_headline_of_one_sentence(name):
-    rebalances = stories()[name].rebalances
-    states = [GroupState.of(rebalance.assignment) for rebalance in rebalances]
+@pytest.mark.parametrize(("name", "story"), stories().items())
+def test_a_step_of_a_story_has_a_headline_of_one_sentence(name, story):
+    states = [GroupState.of(rebalance.assignment) for rebalance in story.rebalances]
     steps = [diff(*pair, match="member-id") for pair in itertools.pairwise(states)]
     alone = [replace(diff(state, state, match="member-id"), alone=True) for state in states]
     assert len([sentence_of(change) for change in (*steps, *alone)]) == 2 * len(states) - 1 > 0
