@@ -30,10 +30,7 @@ THROUGH_OTHERS: dict[str, list[str]] = {
         "assignors/weighted/problem.py",
     ],
     "tests/copartition/why/test_reports.py": ["copartition/why/report.py"],
-    "tests/copartition/shell": [
-        "copartition/audit/options.py",
-        "copartition/shell/options.py",
-    ],
+    "tests/copartition/shell": ["copartition/audit/options.py", "copartition/shell/options.py"],
     "tests/copartition/models/test_command_batching.py": ["copartition/models/producer/report.py"],
     "tests/copartition/models/test_command_share.py": [
         "copartition/models/record_stream.py",

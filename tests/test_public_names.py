@@ -13,6 +13,8 @@ from partitioning import errors
 from partitioning.kit.packages import public_names
 from tests.support.docstrings import all_examples, assert_shown, docstrings, examples, modules_with_examples
 
+pytestmark = pytest.mark.rows_share
+
 PACKAGES = ("partitioning", "assignors", "copartition")
 ROOMS = ("assignment_diff", "groups", "models", "simulate_scenarios", "simulation")
 NAMES = [
@@ -43,21 +45,27 @@ STARTING_SERVERS = {"partitioning.clients.confluent", "partitioning.testing.mock
 """Modules whose examples start a mock cluster."""
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.live if name in STARTING_SERVERS else ())
-        for package in PACKAGES
-        for name in modules_with_examples(package)
-    ],
-)
-def test_examples_of_names_that_are_not_public_run_too(name, registries):
+def assert_all_examples_run(name):
     packages = map(importlib.import_module, PACKAGES)
     public = {
         public_name: getattr(package, public_name) for package in packages for public_name in package.__all__
     }
     for text in all_examples(name):
         assert_shown(text, {**public, **vars(importlib.import_module(name))})
+
+
+MODULES = [name for package in PACKAGES for name in modules_with_examples(package)]
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name not in STARTING_SERVERS])
+def test_examples_of_names_that_are_not_public_run_too(name, registries):
+    assert_all_examples_run(name)
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("name", [name for name in MODULES if name in STARTING_SERVERS])
+def test_examples_that_start_a_mock_cluster_run_too(name, registries):
+    assert_all_examples_run(name)
 
 
 # tests/spark_integration/test_docstrings.py runs them.

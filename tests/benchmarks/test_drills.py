@@ -8,16 +8,7 @@ import pytest
 
 from benchmarks.drills.__main__ import DRILLS, MEASURED
 from benchmarks.drills.drill import Drill, Outcome
-from benchmarks.drills.judging import (
-    Answer,
-    figure,
-    judge,
-    never,
-    no_ok,
-    no_stop,
-    same_balance,
-    says,
-)
+from benchmarks.drills.judging import Answer, figure, judge, never, no_ok, no_stop, same_balance, says
 from benchmarks.drills.page import faults, page
 from benchmarks.measured import read_runs
 

@@ -43,20 +43,30 @@ __all__ = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def few_runs(request, monkeypatch):
+ALL_RUNS = stops.RUNS
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_runs():
     """What a deploy stops comes from two runs: a range has the same words for thirty, which take long.
 
-    A test of the figures themselves is marked `all_runs`.
+    A test of the figures themselves uses `all_runs`.
     """
-    if "all_runs" not in request.keywords:
+    with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(stops, "RUNS", 2)
+        yield
+
+
+@pytest.fixture
+def all_runs(monkeypatch):
+    """What a deploy stops comes from as many runs as a user's command makes."""
+    monkeypatch.setattr(stops, "RUNS", ALL_RUNS)
 
 
 CAPTURES = Path(__file__).parent / "groups" / "captures"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run():
     """Run `copartition ARGUMENTS` in this process."""
     return invoker(copartition)
@@ -88,25 +98,25 @@ def start(tmp_path):
         process.wait()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def members():
     """A capture of a group of five, one of them idle."""
     return CAPTURES / "members-4.4.0.txt"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def offsets():
     """A capture with committed offsets and lags."""
     return CAPTURES / "offsets-4.4.0.txt"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def reconciling():
     """A capture that holds a current and a target assignment."""
     return CAPTURES / "reconciling-4.4.0.txt"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def without_topics():
     """A capture that cannot be read."""
     return CAPTURES / "members-3.9.1.txt"

@@ -45,11 +45,7 @@ def plan_of(df: DataFrame, capsys: pytest.CaptureFixture[str]) -> str:
 @pytest.mark.every_spark
 @pytest.mark.parametrize(("setting", "exchanges"), [("false", 0), ("true", 2)])
 def test_tables_in_buckets_of_their_partitions_join_without_an_exchange(
-    spark: SparkSession,
-    bucketed: DataFrame,
-    capsys: pytest.CaptureFixture[str],
-    setting: str,
-    exchanges: int,
+    spark: SparkSession, bucketed: DataFrame, capsys: pytest.CaptureFixture[str], setting: str, exchanges: int
 ) -> None:
     spark.conf.set(SETTING, setting)
     plan = plan_of(bucketed, capsys)

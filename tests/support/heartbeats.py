@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assignors.group import Member, Topic
-from copartition.simulation.group.consumer_group import (
-    AWAY,
-    Answer,
-    ConsumerGroup,
-    Error,
-    GroupMember,
-)
+from copartition.simulation.group.consumer_group import AWAY, Answer, ConsumerGroup, Error, GroupMember
 from copartition.simulation.group.leader import Decisions
 from copartition.simulation.group.targets import Targets
 from partitioning.java import TimelineKeys, string_hash

@@ -9,14 +9,7 @@ import pytest
 
 from assignors import get_assignor
 from assignors.assignment import Assignment
-from tests.support.agreement import (
-    WIDTH,
-    Difference,
-    assert_agree,
-    differing,
-    first_difference,
-    reads_alike,
-)
+from tests.support.agreement import WIDTH, Difference, assert_agree, differing, first_difference, reads_alike
 from tests.support.golden import ASSIGNORS, golden_files, golden_lines, recorded
 
 if TYPE_CHECKING:

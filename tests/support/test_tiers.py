@@ -58,10 +58,10 @@ def test_fails_the_first_time(number):
 """
 
 
-def pytest_run(tmp_path: Path, *options: str, **environment: str) -> tuple[int, str]:
-    """Exit code and output of a run of pytest over `TESTS`, with the plug-ins of our conftest."""
+def pytest_run(tmp_path: Path, *options: str, tests: str = TESTS, **environment: str) -> tuple[int, str]:
+    """Exit code and output of a run of pytest over these tests, with the plug-ins of our conftest."""
     path = tmp_path / "test_it.py"
-    path.write_text(TESTS)
+    path.write_text(tests)
     (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_addoption, pytest_configure\n")
     kept = {name: value for name, value in os.environ.items() if name != "COPARTITION_SECOND_TRIES"}
     done = subprocess.run(

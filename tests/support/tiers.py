@@ -102,11 +102,9 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)  # before pytest looks for the markers of -m
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what is live, and leave out what this tier does not run."""
-    left_out = {
-        "quick": {"live", "heavy", "slow", "nightly"},
-        "test": {"slow", "nightly"},
-        "ci": set[str](),
-    }[_tier]
+    left_out = {"quick": {"live", "heavy", "slow", "nightly"}, "test": {"slow", "nightly"}, "ci": set[str]()}[
+        _tier
+    ]
     kept, dropped = [], []
     for item in items:
         fixtures = LIVE_FIXTURES.intersection(getattr(item, "fixturenames", ()))

@@ -9,9 +9,7 @@ from assignors.columnar.uniform_heterogeneous import fill_up
 
 
 @given(
-    sizes=st.lists(st.integers(0, 6), min_size=1, max_size=6),
-    partitions=st.integers(0, 30),
-    data=st.data(),
+    sizes=st.lists(st.integers(0, 6), min_size=1, max_size=6), partitions=st.integers(0, 30), data=st.data()
 )
 def test_each_partition_goes_to_the_lightest_member_then(sizes, partitions, data):
     members = sorted(data.draw(st.sets(st.integers(0, len(sizes) - 1), min_size=1)))

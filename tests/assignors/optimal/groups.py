@@ -61,12 +61,7 @@ def owning(member, topics, partitions, generation=1, **more):
     """A member that has these partitions, whatever the protocol."""
     had = PartitionList.of(partitions)
     return Member(
-        member,
-        topics,
-        owned=had,
-        generation=generation,
-        user_data=StickyUserData(had, generation),
-        **more,
+        member, topics, owned=had, generation=generation, user_data=StickyUserData(had, generation), **more
     )
 
 

@@ -263,12 +263,7 @@ def test_a_topic_is_spread_over_members_with_equal_subscriptions():
         (
             [("a", ["t"], [0], 5), ("b", ["t"], [0, 1], 5)],
             0,
-            [
-                (Reason.CONTESTED, "a"),
-                (Reason.CONTESTED, "b"),
-                (Reason.BEST, "a"),
-                (Reason.HELD_BACK, "a"),
-            ],
+            [(Reason.CONTESTED, "a"), (Reason.CONTESTED, "b"), (Reason.BEST, "a"), (Reason.HELD_BACK, "a")],
         ),
     ],
     ids=["outdated", "unsubscribed", "given up", "contested"],

@@ -127,9 +127,7 @@ def with_a_stale_claim(partitions: int) -> Group:
 
 
 @pytest.mark.parametrize("name", [NAME, "kafka-python-cooperative-sticky"])
-def test_a_stale_claim_crashes_a_leader_where_something_has_to_move(
-    name: str,
-) -> None:
+def test_a_stale_claim_crashes_a_leader_where_something_has_to_move(name: str) -> None:
     with pytest.raises(AssignorError, match="'stale' takes no part in balancing, but t-0"):
         get_assignor(name).assign(with_a_stale_claim(4))
 

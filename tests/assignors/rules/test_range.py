@@ -107,11 +107,7 @@ def test_topics_with_the_same_count_and_members_are_cut_alike():
 
 
 def test_static_members_come_first_by_instance_id():
-    members = [
-        Member("a", ["t"]),
-        Member("z", ["t"], instance_id="1"),
-        Member("b", ["t"], instance_id="2"),
-    ]
+    members = [Member("a", ["t"]), Member("z", ["t"], instance_id="1"), Member("b", ["t"], instance_id="2")]
     assert assign([Topic("t", 3)], members) == {"z": [("t", 0)], "b": [("t", 1)], "a": [("t", 2)]}
 
 

@@ -203,10 +203,7 @@ def test_members_that_keep_all_six_partitions_keep_them() -> None:
 
 
 def test_two_members_that_have_the_same_partition_both_keep_it_where_subscriptions_differ() -> None:
-    members = [
-        Member("a", ["t"], owned=[("t", 0)]),
-        Member("b", ["t", "u"], owned=[("t", 0)]),
-    ]
+    members = [Member("a", ["t"], owned=[("t", 0)]), Member("b", ["t", "u"], owned=[("t", 0)])]
     decision = decide(assign_uniform, Group([Topic("t", 1)], members))
     assert sorted(decision.steps) == [(("t", 0), Reason.KEPT, "a"), (("t", 0), Reason.KEPT, "b")]
     assert decision.answer == {"a": [("t", 0)], "b": [("t", 0)]}

@@ -9,6 +9,8 @@ from assignors.optimal.reading import read_group
 from assignors.weighted.weights import Capacities, Weights, read_weights
 from partitioning.errors import InvalidConfigError
 
+pytestmark = pytest.mark.rows_share
+
 CLIENT = "billing-0f9a1b2c-1111-2222-3333-444455556666"
 
 

@@ -52,7 +52,7 @@ _THREE = (
 )
 
 
-@pytest.mark.all_runs
+@pytest.mark.usefixtures("all_runs")
 def test_a_restart_that_ends_where_it_began_still_stops_consumption(run, tmp_path):
     (before := tmp_path / "before.txt").write_text(_THREE)
     result = run("diff", before, "plan:range", "--deploy", "rolling", "--width", "300")

@@ -272,8 +272,7 @@ def test_stops_are_lanes_over_one_axis_from_least_to_most(grown):
 
 def test_stops_are_told_in_numbers(grown):
     found = stopping(
-        grown,
-        made_stops("add 3", seconds=(3_000.0, 3_480.0), longest_ms=(2_100.0, 2_900.0), at_once=1_200.0),
+        grown, made_stops("add 3", seconds=(3_000.0, 3_480.0), longest_ms=(2_100.0, 2_900.0), at_once=1_200.0)
     )
     page = Page(diff_html(found))
     told = page.cells("What happens and what that stops")[1]

@@ -38,12 +38,7 @@ def test_without_weights_there_is_none():
 
 
 @pytest.mark.parametrize(
-    "unknown",
-    [
-        {"members_complete": False},
-        {"complete": False},
-    ],
-    ids=["members", "partitions"],
+    "unknown", [{"members_complete": False}, {"complete": False}], ids=["members", "partitions"]
 )
 def test_it_is_unknown_where_the_state_does_not_tell(unknown):
     assert summary(**unknown).peak is None

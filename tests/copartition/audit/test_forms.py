@@ -171,10 +171,7 @@ SPELLED = {
         [b'{"b":1,"a":%d}' % number for number in NUMBERS],
     ),
     "frame and text": (FRAMES, TEXTS),
-    "Avro's text and text": (
-        [b"\0\0\0\0\7" + bytes([2 * len(text)]) + text for text in TEXTS],
-        TEXTS,
-    ),
+    "Avro's text and text": ([b"\0\0\0\0\7" + bytes([2 * len(text)]) + text for text in TEXTS], TEXTS),
     "two schema ids": (FRAMES, [b"\0\0\0\0\x09" + frame[5:] for frame in FRAMES]),
 }
 

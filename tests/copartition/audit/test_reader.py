@@ -4,14 +4,7 @@ from concurrent.futures import Future
 
 import numpy as np
 import pytest
-from confluent_kafka import (
-    OFFSET_END,
-    KafkaError,
-    KafkaException,
-    Producer,
-    TopicCollection,
-    TopicPartition,
-)
+from confluent_kafka import OFFSET_END, KafkaError, KafkaException, Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from copartition.audit import reader, topic_state

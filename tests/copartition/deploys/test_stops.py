@@ -16,14 +16,7 @@ from copartition.deploys.scenario import Happening, parse_happening, scenario_of
 from copartition.deploys.stops import RUNS, affordable_runs, measure, run_phases, stops_of, stops_of_group
 from copartition.groups import snapshot_bytes
 from copartition.kit.evidence import Missing
-from copartition.simulation import (
-    Consumer,
-    Deployment,
-    Leave,
-    RollingRestart,
-    Scenario,
-    simulate,
-)
+from copartition.simulation import Consumer, Deployment, Leave, RollingRestart, Scenario, simulate
 from copartition.simulation.group import leader
 from partitioning.errors import ScenarioError
 from tests.copartition.assignment_diff.states import group
@@ -107,7 +100,7 @@ def test_a_range_is_written_from_its_least_to_its_most(least, most, digits, whol
     assert (found.digits, found.whole, found.time) == (digits, whole, time)
 
 
-@pytest.mark.all_runs
+@pytest.mark.usefixtures("all_runs")
 def test_ranges_are_the_least_and_the_most_of_as_many_seeds():
     captured = scenario_of(STATE, parse_happening(STATE, "rolling"))
     found = stops_of(captured, "rolling")
@@ -129,7 +122,7 @@ def test_runs_share_what_the_assignor_answered_unless_its_time_is_measured(monke
     assert len(groups) == asked
 
 
-@pytest.mark.all_runs
+@pytest.mark.usefixtures("all_runs")
 def test_a_time_that_differs_from_member_to_member_gives_a_static_roll_a_range(run, tmp_path):
     members = tuple(member._replace(instance_id=member.client_id) for member in MEMBERS)
     (group := tmp_path / "group.json").write_bytes(snapshot_bytes(replace(STATE, members=members), None))
@@ -142,8 +135,7 @@ def test_a_time_that_differs_from_member_to_member_gives_a_static_roll_a_range(r
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
-    [("5s..3s", "'5s..3s' ends before it begins"), ("3..5s", "'3' is no time such as 30s")],
+    ("text", "fault"), [("5s..3s", "'5s..3s' ends before it begins"), ("3..5s", "'3' is no time such as 30s")]
 )
 def test_a_range_of_times_that_cannot_be_is_refused(run, tmp_path, text, fault):
     (capture := tmp_path / "billing.txt").write_text(BILLING.format(strategy="range"))
@@ -180,7 +172,7 @@ def test_a_member_without_a_successor_leaves_partitions_unread_without_end():
     assert measure(simulate(scenario)).longest_pause_ms == inf
 
 
-@pytest.mark.all_runs
+@pytest.mark.usefixtures("all_runs")
 @pytest.mark.parametrize(
     ("members", "partitions", "event", "strategy", "runs"),
     [

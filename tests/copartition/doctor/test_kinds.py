@@ -163,9 +163,7 @@ OTHERS = [
     ),
     (
         changed(
-            "streams",
-            "healthy-standby",
-            members=_members(STATEFUL, standby=STATEFUL.state.members[0].active),
+            "streams", "healthy-standby", members=_members(STATEFUL, standby=STATEFUL.state.members[0].active)
         ),
         "doubled",
         "is on the instance that runs it",

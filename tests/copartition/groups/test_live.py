@@ -77,11 +77,7 @@ JAVAS_RACKS = "racks count as for Java's 'range'; for librdkafka they do otherwi
 
 @pytest.mark.parametrize(
     ("strategy", "notes"),
-    [
-        ("range", ((), (JAVAS_RACKS,))),
-        ("roundrobin", ((), ())),
-        ("cooperative-sticky", ((OWN_RULE,), ())),
-    ],
+    [("range", ((), (JAVAS_RACKS,))), ("roundrobin", ((), ())), ("cooperative-sticky", ((OWN_RULE,), ()))],
 )
 def test_a_classic_group_tells_what_its_members_asked_for(broker, workers, strategy, notes):
     topics, group = [broker.create_topic(4) for _ in range(2)], f"live-{uuid.uuid4()}"

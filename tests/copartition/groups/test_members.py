@@ -81,10 +81,7 @@ def test_members_keep_their_order_and_names() -> None:
     assert [
         (group_member.identity.id, group_member.identity.instance_id, group_member.identity.client_id)
         for group_member in group.members
-    ] == [
-        ("b-1234", "i", "b"),
-        ("a-1234", None, "a"),
-    ]
+    ] == [("b-1234", "i", "b"), ("a-1234", None, "a")]
     assert [[*group_member.owned] for group_member in group.members] == [[TWO], [ONE]]
     assert (group.protocol, group.strategy, group.topics, group.has_racks) == (
         "classic",

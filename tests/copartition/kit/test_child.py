@@ -158,10 +158,7 @@ def test_no_list_of_processes_shows_a_password(child):
 
 @pytest.mark.parametrize(
     ("config", "error"),
-    [
-        ({"no.such": "x"}, InvalidConfigError),
-        ({"bootstrap.servers": "127.0.0.1:1"}, BrokerUnreachableError),
-    ],
+    [({"no.such": "x"}, InvalidConfigError), ({"bootstrap.servers": "127.0.0.1:1"}, BrokerUnreachableError)],
 )
 def test_settings_that_librdkafka_refuses_and_brokers_that_are_away_keep_their_errors(config, error):
     made = Child(config, 10)

@@ -10,7 +10,7 @@ from copartition.migrate.command import migrate
 from tests.support.commands import invoker
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def run():
     return invoker(migrate)
 
@@ -298,12 +298,7 @@ def test_a_tool_leads_to_its_client(run, name):
     assert run("range", "cooperative-sticky", "--client", name).stdout == told
 
 
-@pytest.mark.parametrize(
-    ("arguments", "hint"),
-    [
-        (["range", "consumer"], "did you mean uniform"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "hint"), [(["range", "consumer"], "did you mean uniform")])
 def test_names_that_people_use_lead_to_the_right_one(run, arguments, hint):
     result = run(*arguments)
     assert result.exit_code == 2

@@ -259,11 +259,7 @@ def test_the_policy_concerns_conversions_only():
             "range roundrobin",
             "roundrobin",
             "java",
-            [
-                {
-                    "partition.assignment.strategy": "org.apache.kafka.clients.consumer.RoundRobinAssignor",
-                }
-            ],
+            [{"partition.assignment.strategy": "org.apache.kafka.clients.consumer.RoundRobinAssignor"}],
         ),
     ],
 )

@@ -57,12 +57,7 @@ def observed(topic: Topic | None = None, **changes: Any) -> ObservedTopic:
 
 
 def group(
-    name: str = "billing",
-    *,
-    lag: int | None = 0,
-    kind: str = "classic",
-    running: bool = False,
-    **state: Any,
+    name: str = "billing", *, lag: int | None = 0, kind: str = "classic", running: bool = False, **state: Any
 ) -> ReadingGroup:
     """A group that reads the topic, of two members if it is running: then the simulator runs its switch."""
     members = {

@@ -10,7 +10,7 @@ from tests.support.commands import invoker
 NOBODY = ("-b", "127.0.0.1:1")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def run():
     return invoker(reshape)
 

@@ -10,6 +10,8 @@ from copartition.shell.main import copartition
 from partitioning.clients.contact import quiet_client
 from partitioning.errors import InvalidConfigError
 
+pytestmark = pytest.mark.rows_share
+
 SECRET = "hunter2"
 
 

@@ -44,10 +44,7 @@ HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallback
                 "sasl.oauthbearer.token.endpoint.url": "https://t",
             },
         ),
-        (
-            {"ssl.truststore.type": "pem", "ssl.truststore.location": "ca.pem"},
-            {"ssl.ca.location": "ca.pem"},
-        ),
+        ({"ssl.truststore.type": "pem", "ssl.truststore.location": "ca.pem"}, {"ssl.ca.location": "ca.pem"}),
         ({"ssl.truststore.certificates": "PEM"}, {"ssl.ca.pem": "PEM"}),
         (
             {
@@ -66,10 +63,7 @@ HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallback
             {"ssl.keystore.type": "PKCS12", "ssl.keystore.location": "a", "ssl.keystore.password": "p"},
             {"ssl.keystore.location": "a", "ssl.keystore.password": "p"},
         ),
-        (
-            {"ssl.endpoint.identification.algorithm": ""},
-            {"ssl.endpoint.identification.algorithm": "none"},
-        ),
+        ({"ssl.endpoint.identification.algorithm": ""}, {"ssl.endpoint.identification.algorithm": "none"}),
         ({"key.deserializer": "x.Y", "max.block.ms": "1", "acks": "1"}, {"acks": "1"}),
     ],
 )

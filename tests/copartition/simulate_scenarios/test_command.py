@@ -9,6 +9,8 @@ from copartition.simulation import Scenario
 from copartition.simulation.inputs.file import ready_scenarios
 from tests.copartition.watch.groups import group
 
+pytestmark = pytest.mark.rows_share
+
 
 def plans(result):
     """The runs in a JSON report."""
@@ -242,13 +244,7 @@ def test_a_log_that_is_none_is_2(run, scenario):
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        [],
-        ["deploy", "--list"],
-        ["--replay", "-", "--list"],
-        ["--runs", "1", "x"],
-    ],
+    "arguments", [[], ["deploy", "--list"], ["--replay", "-", "--list"], ["--runs", "1", "x"]]
 )
 def test_what_makes_no_sense_together_is_2(run, arguments):
     result = run("simulate", *arguments)

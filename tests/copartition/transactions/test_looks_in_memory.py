@@ -14,6 +14,8 @@ from copartition.transactions import looks
 from copartition.transactions.looks import Look, OpenProducer, PartitionLook, Transaction, look_at
 from tests.copartition.groups.served import Brokers
 
+pytestmark = pytest.mark.rows_share
+
 DESCRIBE_PRODUCERS, DESCRIBE_TRANSACTIONS, LIST_TRANSACTIONS = 61, 65, 66
 ONE, TWO = ("b1", 9092), ("b2", 9092)
 SERVERS = {"bootstrap.servers": "b1:9092", "sasl.username": "ada"}
@@ -170,9 +172,7 @@ def test_a_time_of_beginning_is_that_of_an_open_transaction(
     assert [(one.state, one.started_ms) for one in look().transactions] == [(state, since)]
 
 
-def test_an_id_that_has_expired_is_left_out_and_those_behind_it_are_not(
-    serve: Any,
-) -> None:
+def test_an_id_that_has_expired_is_left_out_and_those_behind_it_are_not(serve: Any) -> None:
     known = description(transaction("gone", error=NOT_FOUND), transaction("b", places={"orders": (0,)}))
     serve({ONE: {DESCRIBE_TRANSACTIONS: [known, description(transaction("", error=NOT_FOUND))]}})
     seen = look()
@@ -182,10 +182,7 @@ def test_an_id_that_has_expired_is_left_out_and_those_behind_it_are_not(
 @pytest.mark.parametrize(
     ("answers", "reason"),
     [
-        (
-            {LIST_TRANSACTIONS: listing(error=31)},
-            "error 31: this user needs DESCRIBE on the cluster",
-        ),
+        ({LIST_TRANSACTIONS: listing(error=31)}, "error 31: this user needs DESCRIBE on the cluster"),
         (
             {DESCRIBE_TRANSACTIONS: description(transaction("a", error=HIDDEN))},
             "error 53: this user needs DESCRIBE on the transactional id",
@@ -310,11 +307,7 @@ def test_a_partition_without_a_leader_has_unknown_producers(
             "of orders-0: not the leader",
             "run it again when its leader answers",
         ),
-        (
-            producers("orders", 0, error=6),
-            "of orders-0: error 6",
-            "run it again when its leader answers",
-        ),
+        (producers("orders", 0, error=6), "of orders-0: error 6", "run it again when its leader answers"),
     ],
 )
 def test_producers_that_a_leader_does_not_tell_are_unknown(

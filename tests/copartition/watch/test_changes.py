@@ -71,11 +71,7 @@ MOVES = {
         [("a", "b", [2, 3], None, 7)],
     ),
     "a member leaves, and nobody has its partitions until the rebalance ends": (
-        [
-            (0, None, stable(a=[0, 1], b=[2, 3])),
-            (11, 10, hidden("a")),
-            (15, 14, stable(a=[0, 1, 2, 3])),
-        ],
+        [(0, None, stable(a=[0, 1], b=[2, 3])), (11, 10, hidden("a")), (15, 14, stable(a=[0, 1, 2, 3]))],
         [("b", None, [2, 3], None, None), ("b", "a", [2, 3], 3, 5)],
     ),
     "a member leaves late in the rebalance, and may have stopped when it began": (
@@ -152,10 +148,7 @@ OTHERS = {
     ),
     "left": (
         [(0, None, stable(a=[0], b10=[], b9=[])), (2, 1, stable(a=[0]))],
-        [
-            (ChangeKind.LEFT, "b9", None, None, None, None),
-            (ChangeKind.LEFT, "b10", None, None, None, None),
-        ],
+        [(ChangeKind.LEFT, "b9", None, None, None, None), (ChangeKind.LEFT, "b10", None, None, None, None)],
     ),
     "restarted": (
         [(0, None, stable(a_1=[0])), (2, 1, stable(a_2=[0]))],
@@ -170,10 +163,7 @@ OTHERS = {
         [(0, None, stable(a=[0])), (2, 1, group("Stable", "range", a=[0]))],
         [(ChangeKind.STRATEGY, None, "cooperative-sticky", "range", None, None)],
     ),
-    "no assignor while there is nobody": (
-        [(0, None, stable()), (2, 1, group("Stable", None))],
-        [],
-    ),
+    "no assignor while there is nobody": ([(0, None, stable()), (2, 1, group("Stable", None))], []),
     "the length of a rebalance of several states": (
         [
             (0, None, stable(a=[0])),

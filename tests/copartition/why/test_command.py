@@ -162,8 +162,7 @@ def test_a_scenario_of_a_log_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
-    [(BROKERS, "name it with --group"), (JAVA, "partition counts; give --topic")],
+    ("arguments", "said"), [(BROKERS, "name it with --group"), (JAVA, "partition counts; give --topic")]
 )
 def test_a_scenario_is_of_one_group_whose_partitions_are_known(arguments: list[str], said: str) -> None:
     code, _, error = run(*arguments, "--as-scenario")

@@ -19,6 +19,8 @@ from partitioning.errors import SourceError
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.rows_share
+
 MAXPOLL = "Application maximum poll interval (9ms) exceeded by 3ms: leaving group"
 AT = 1_714_557_600.0  # 2024-05-01T10:00:00Z
 PREPARING = (
@@ -119,12 +121,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
             Kind.LEFT,
             "c-1",
         ),
-        (
-            f"librdkafka: MAXPOLL [thrd:main]: {MAXPOLL}",
-            None,
-            Kind.POLL,
-            None,
-        ),
+        (f"librdkafka: MAXPOLL [thrd:main]: {MAXPOLL}", None, Kind.POLL, None),
         (
             'Debug | [thrd:main]: Group "g" is rebalancing (EAGER) in state up with 3 partition(s): x',
             "g",
@@ -217,10 +214,7 @@ def test_a_generation_too_long_to_be_one_is_no_evidence(tmp_path: Path) -> None:
     path.write_text("\n".join(words.format(*pair) for pair in (("9" * 5_000, 1), (1, "9" * 5_000), (2, 3))))
     assert [
         (statement.generation, statement.text) for statement in read_evidence([str(path)]).statements
-    ] == [
-        (1, ""),
-        (2, "3"),
-    ]
+    ] == [(1, ""), (2, "3")]
 
 
 def test_a_scenario_says_which_causes_it_leaves_out(tmp_path: Path) -> None:

@@ -174,11 +174,7 @@ def test_words_of_other_programs_are_no_message(program: str, text: str) -> None
         (
             "classic",
             f"{OPENING} (reason: {REASON}) (kafka.x.Y) host=b",
-            {
-                "group": "my group",
-                "generation": "3",
-                "text": REASON,
-            },
+            {"group": "my group", "generation": "3", "text": REASON},
         ),
         (
             "classic",
@@ -187,11 +183,7 @@ def test_words_of_other_programs_are_no_message(program: str, text: str) -> None
         ),
         ("classic", "Stabilized group g generation 14 (x)", {"group": "g", "generation": "14", "text": None}),
         ("python", "(Re-)joining group g, base-ensure_active_group-267", {"group": "g"}),
-        (
-            "streams",
-            f"{EPOCH} 3.",
-            {"group": "g", "generation": "4", "text": "-5"},
-        ),
+        ("streams", f"{EPOCH} 3.", {"group": "g", "generation": "4", "text": "-5"}),
     ],
 )
 def test_the_fields_of_a_message(program: str, text: str, fields: dict[str, str | None]) -> None:

@@ -9,11 +9,7 @@ import pytest
 from confluent_kafka import Producer
 
 from partitioning.clients.confluent import PartitioningProducer
-from partitioning.errors import (
-    InvalidConfigError,
-    MisplacedRecordError,
-    UnknownStrategyError,
-)
+from partitioning.errors import InvalidConfigError, MisplacedRecordError, UnknownStrategyError
 from tests.partitioning.clients.clusters import Cluster
 from tests.partitioning.clients.producers import producer_for
 from tests.partitioning.clients.strategies import CountsBytes, InTurn, Strategy, by_first_byte, last
@@ -26,11 +22,7 @@ KEYS = [SOURCE.randbytes(length) for length in range(4, 41) for _ in range(10)]
 
 @pytest.mark.parametrize(
     ("profile", "partitioner"),
-    [
-        ("java", "murmur2_random"),
-        ("librdkafka", "consistent_random"),
-        ("sarama", "fnv1a_random"),
-    ],
+    [("java", "murmur2_random"), ("librdkafka", "consistent_random"), ("sarama", "fnv1a_random")],
 )
 def test_a_profile_places_keys_where_its_client_does(
     cluster: Cluster, profile: str, partitioner: str

@@ -6,9 +6,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from partitioning.clients.confluent import PartitioningProducer
-from partitioning.errors import (
-    DeliveryError,
-)
+from partitioning.errors import DeliveryError
 from partitioning.testing.mock_cluster import MockCluster
 from tests.partitioning.clients.clusters import Cluster
 from tests.partitioning.clients.producers import producer_for, unwatched_producer

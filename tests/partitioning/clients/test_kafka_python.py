@@ -9,12 +9,7 @@ from kafka import KafkaProducer
 from kafka.partitioner import DefaultPartitioner
 
 from partitioning.clients.kafka_python import KafkaPython2Partitioner, KafkaPythonPartitioner
-from partitioning.errors import (
-    BrokenPluginError,
-    InvalidLayoutError,
-    MisplacedRecordError,
-    UnknownTopicError,
-)
+from partitioning.errors import BrokenPluginError, InvalidLayoutError, MisplacedRecordError, UnknownTopicError
 from tests.partitioning.clients.clusters import Cluster
 from tests.partitioning.clients.strategies import CountsBytes, InTurn, Strategy, by_first_byte, last
 from tests.support.records import partition_of_each_key, produce_by_librdkafka

@@ -242,11 +242,7 @@ def test_a_user_with_the_rights_that_the_page_lists_gets_through(encrypted: Encr
     ("missing", "error", "told"),
     [
         ("READ on the source", TopicAccessError, "topic '{0.source}': this user needs READ on it"),
-        (
-            "WRITE on the target",
-            UnknownTopicError,
-            "topic '{0.target}' .*needs Describe on the topic",
-        ),
+        ("WRITE on the target", UnknownTopicError, "topic '{0.target}' .*needs Describe on the topic"),
         ("READ on the group", AccessError, "group '{0.id}': this user needs READ on it"),
         (
             "WRITE on the transactional id",

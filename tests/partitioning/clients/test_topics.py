@@ -8,12 +8,7 @@ from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from partitioning.clients.confluent import PartitioningProducer
-from partitioning.errors import (
-    BrokerUnreachableError,
-    DeliveryError,
-    InvalidConfigError,
-    UnknownTopicError,
-)
+from partitioning.errors import BrokerUnreachableError, DeliveryError, InvalidConfigError, UnknownTopicError
 from partitioning.testing.mock_cluster import MockCluster
 from tests.partitioning.clients.clusters import Cluster
 from tests.partitioning.clients.producers import producer_for

@@ -233,9 +233,7 @@ def test_a_strategy_that_hangs_is_named_with_the_place(monkeypatch: pytest.Monke
         (SharesTopics, "another topic or instance changes the answer"),
         (SharesTheClass, "two new instances disagree"),
         pytest.param(
-            SharesAmongThreads,
-            "another thread with another topic changes the answer",
-            marks=pytest.mark.live,
+            SharesAmongThreads, "another thread with another topic changes the answer", marks=pytest.mark.live
         ),
         (RemembersItsSize, "another number of partitions before, and has 1 now"),
         (OnlyLists, "(cannot take|answers otherwise for) an Arrow array"),

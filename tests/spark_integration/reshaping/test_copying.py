@@ -25,11 +25,7 @@ def test_a_task_may_read_several_partitions_one_after_the_other() -> None:
 
 @pytest.mark.parametrize(
     "batches",
-    [
-        [[(3, 5, 1), (3, 4, 2)]],
-        [[(3, 5, 1)], [(3, 5, 2)]],
-        [[(3, 5, 1), (2, 6, 2), (3, 4, 1)]],
-    ],
+    [[[(3, 5, 1), (3, 4, 2)]], [[(3, 5, 1)], [(3, 5, 2)]], [[(3, 5, 1), (2, 6, 2), (3, 4, 1)]]],
     ids=["backwards", "twice", "backwards after another partition"],
 )
 def test_rows_in_another_order_than_the_topic_s_are_refused(

@@ -19,9 +19,7 @@ ROOT = Path(__file__).parents[3]
     [
         ("pyspark.sql.datasource", "needs Spark 4.0 or newer"),
         pytest.param(
-            "confluent_kafka",
-            "pip install '.*\\[kafka\\]'",
-            marks=pytest.mark.needs("data sources"),
+            "confluent_kafka", "pip install '.*\\[kafka\\]'", marks=pytest.mark.needs("data sources")
         ),
     ],
 )

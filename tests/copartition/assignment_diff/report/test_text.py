@@ -104,8 +104,8 @@ def test_members_keep_to_the_narrowest_width(grown):
 @pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize("by", ["member", "topic", "partition"])
 @pytest.mark.parametrize("group", ["grown", 3, 12, 60])
-def test_everything_keeps_to_the_width(request, group, by, width):
-    shown = request.getfixturevalue(group) if group == "grown" else a_crowd(group)
+def test_everything_keeps_to_the_width(grown, group, by, width):
+    shown = grown if group == "grown" else a_crowd(group)
     assert max(map(len, drawn(print_diff, shown, view=View(by=by), width=width))) <= width
 
 

@@ -413,10 +413,7 @@ def _streams_healthy_static(site: Site) -> None:
 
 
 def _streams_healthy_two_parts(site: Site) -> None:
-    topology = {
-        "0": ([site.topic(2)], [_store(site)]),
-        "1": ([site.topic(3, "clicks")], []),
-    }
+    topology = {"0": ([site.topic(2)], [_store(site)]), "1": ([site.topic(3, "clicks")], [])}
     site.steady(*(site.streamer(topology, f"words-{number}", settled=not number) for number in range(2)))
 
 

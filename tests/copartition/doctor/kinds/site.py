@@ -9,13 +9,7 @@ from typing import Any
 
 import confluent_kafka
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import (
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    OffsetSpec,
-)
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, OffsetSpec
 
 from tests.copartition.groups.kinds.members import ShareMember, StreamsMember, Subtopology
 from tests.support.broker import Broker, Kafka

@@ -191,10 +191,7 @@ def test_a_table_is_the_same_group_however_it_was_pasted(how):
         (f"{CLEAN}billing something else\n", "line 6"),
         (f"{CLEAN}what is this\n{table(head=HEADER, rows=ROWS[:1]).splitlines()[1]}\n", "line 6: the row"),
         (bars("").replace(" | app-1\n", "\n"), "line 3: the row has 8 cells, the header 9"),
-        (
-            wrapped(123).replace("app-2-bbbb", "app-2-bbb", 1),
-            "the table is wrapped, and this row",
-        ),
+        (wrapped(123).replace("app-2-bbbb", "app-2-bbb", 1), "the table is wrapped, and this row"),
     ],
 )
 def test_what_may_be_a_row_is_never_left_out(text, fault):

@@ -115,10 +115,7 @@ def test_one_of_several_groups_is_asked_for():
 
 @pytest.mark.parametrize(
     ("kind", "said", "status"),
-    [
-        ("share", "has no active members.", "Empty"),
-        ("share", "is rebalancing.", "Reconciling"),
-    ],
+    [("share", "has no active members.", "Empty"), ("share", "is rebalancing.", "Reconciling")],
 )
 def test_a_notice_tells_the_state(kind, said, status):
     group = parse_other_capture(f"Share group 'shared' {said}\n", kind)

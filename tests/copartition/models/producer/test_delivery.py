@@ -254,10 +254,7 @@ def test_a_paused_leader_writes_what_was_given_up() -> None:
         (Faults(leader_changes=[64]), (0, 1, 2, 3, 4, 5, 6, 6, 7, 8, 9)),
         (Faults(leader_changes=[61.5]), (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)),
         (Faults(leader_changes=[85], followers_gone_ms=64), (0, 1, 2, 3, 4, 5, 6, 6, 7, 8, 9)),
-        (
-            Faults(leader_changes=[85], followers_gone_ms=55, replica_lag_time_max_ms=0),
-            (0, 1, 2, 3, 4, 5, 9),
-        ),
+        (Faults(leader_changes=[85], followers_gone_ms=55, replica_lag_time_max_ms=0), (0, 1, 2, 3, 4, 5, 9)),
         (
             Faults(leader_changes=[17, 85], followers_gone_ms=55, replica_lag_time_max_ms=0),
             (0, 1, 2, 3, 4, 5, 9),

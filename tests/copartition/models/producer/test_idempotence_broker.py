@@ -20,10 +20,7 @@ if TYPE_CHECKING:
     from tests.support.broker import Kafka
 
 LARGEST = 2**31 - 1
-ERRORS = {
-    45: Verdict.OUT_OF_ORDER_SEQUENCE_NUMBER,
-    47: Verdict.INVALID_PRODUCER_EPOCH,
-}
+ERRORS = {45: Verdict.OUT_OF_ORDER_SEQUENCE_NUMBER, 47: Verdict.INVALID_PRODUCER_EPOCH}
 
 
 def batches(*numbers: int, epoch: int = 0) -> list[SequencedBatch]:

@@ -12,7 +12,7 @@ from tests.support.commands import invoker
 TWO = ("--topic", "pay=3", "--topic", "orders=4", "--member", "a@orders", "--member", "b")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def run():
     return invoker(assign)
 

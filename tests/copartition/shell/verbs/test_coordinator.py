@@ -9,7 +9,7 @@ from copartition.shell.verbs.coordinator import coordinator
 from tests.support.commands import invoker
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def run():
     return invoker(coordinator)
 

@@ -11,11 +11,7 @@ EVENTS = {
     "a restart": (Restart(1_000, "a", 60_000),),
     "the leader stands still while it assigns": (Join(1_000, Consumer("b")), Stall(5_000, "a", 4_000)),
     "somebody joins while the leader assigns": (Join(1_000, Consumer("b")), Join(6_000, Consumer("c"))),
-    "all leave while the leader assigns": (
-        Join(1_000, Consumer("b")),
-        Leave(5_000, "a"),
-        Leave(5_001, "b"),
-    ),
+    "all leave while the leader assigns": (Join(1_000, Consumer("b")), Leave(5_000, "a"), Leave(5_001, "b")),
     "all leave before the barrier opens": (Join(1_000, Consumer("b")), Leave(1_100, "b"), Leave(1_200, "a")),
     "a crash": (Join(1_000, Consumer("b")), Crash(70_000, "a")),
 }

@@ -61,10 +61,7 @@ def test_librdkafka_looks_twice_a_second_since_its_assignment_whether_the_applic
     assert (left_ms - assigned_ms) % 501 == 0
 
 
-@pytest.mark.parametrize(
-    ("assignor", "noticed_ms"),
-    [("cooperative-sticky", 20_300), ("range", 30_000)],
-)
+@pytest.mark.parametrize(("assignor", "noticed_ms"), [("cooperative-sticky", 20_300), ("range", 30_000)])
 def test_only_the_leader_of_an_eager_group_brings_a_rebalance_about_for_new_partitions(assignor, noticed_ms):
     grown = Grow(20_100, "t", 9)
     result = started_one_by_one(grown, assignor=assignor, metadata_max_age_ms=10_000, **AT_ONCE)

@@ -106,9 +106,7 @@ def test_a_worker_without_tasks_is_not_waited_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ids", "delayed"),
-    [("cab", True), ("cba", False)],
-    ids=["worker-1 leads next", "worker-2 leads next"],
+    ("ids", "delayed"), [("cab", True), ("cba", False)], ids=["worker-1 leads next", "worker-2 leads next"]
 )
 def test_member_ids_decide_who_leads_next(ids: str, delayed: bool) -> None:
     """A leader takes the delay with it, so whether a second worker's tasks wait depends on who leads then."""

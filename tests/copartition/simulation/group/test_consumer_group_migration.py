@@ -5,17 +5,7 @@ from functools import partial
 
 import pytest
 
-from copartition.simulation import (
-    Consumer,
-    Costs,
-    Crash,
-    Join,
-    Leave,
-    Phase,
-    Restart,
-    SlowPoll,
-    Stall,
-)
+from copartition.simulation import Consumer, Costs, Crash, Join, Leave, Phase, Restart, SlowPoll, Stall
 from tests.support import simulated
 from tests.support.simulated import beating as group
 from tests.support.simulated import entries, when

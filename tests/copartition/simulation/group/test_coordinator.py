@@ -53,11 +53,7 @@ def test_the_initial_delay_ends_with_the_poll_interval_at_the_latest():
 
 @pytest.mark.parametrize(
     ("joining", "causes"),
-    [
-        (0, "c0 left"),
-        (1, "c0 left, n0 joined"),
-        (5, "c0 left, n0 joined, n1 joined and 3 more"),
-    ],
+    [(0, "c0 left"), (1, "c0 left, n0 joined"), (5, "c0 left, n0 joined, n1 joined and 3 more")],
 )
 def test_what_a_rebalance_stops_is_stopped_by_all_that_caused_it(joining, causes):
     joins = [Join(10_001 + number, Consumer(f"n{number}")) for number in range(joining)]

@@ -42,10 +42,7 @@ from tools.fuzz.scenarios import JSON, TOML, YAML
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "rolling-restart.yaml"
 EVERYTHING = Scenario(
-    topics=(
-        Topic("orders", 12),
-        Topic("pay", 2, racks=(("a", "b"), ("c",)), id=uuid.UUID(int=7)),
-    ),
+    topics=(Topic("orders", 12), Topic("pay", 2, racks=(("a", "b"), ("c",)), id=uuid.UUID(int=7))),
     consumers=(
         *(Consumer(f"worker-{number}", static=True) for number in range(3)),
         Consumer("other", topics=("pay",), rack="a", client="librdkafka", beat_ms=1_500),

@@ -78,12 +78,7 @@ def test_a_micro_batch_is_placed_routed_sorted_and_written_once(
         rows = batch.withColumn("number", sf.col("value").cast("int"))
         for shuffled in (rows, rows.orderBy(sf.rand())):
             write_exactly_once(
-                shuffled,
-                batch_id,
-                topic=topic,
-                app_id=app_id,
-                config=config,
-                order_by=["number"],
+                shuffled, batch_id, topic=topic, app_id=app_id, config=config, order_by=["number"]
             )
 
     for first in (0, ROWS):
