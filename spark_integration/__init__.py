@@ -11,9 +11,9 @@ and `value`. `records` is what Spark's Kafka source reads after the Java produce
 of 12 partitions. `config` leads to a cluster with such a topic "orders" and an empty topic "orders-18" of 18
 partitions. `folder` is an empty folder. In `scenario` one of two consumers crashes after a minute.
 
-`_NAMES` lists the public names by the module that has them. A module, but for the errors, is loaded when one
-of its names is first used. So `import spark_integration` needs no PySpark, a driver that only computes a
-column loads no Kafka client, and the error about a missing package tells which name needs it.
+`_NAMES` lists the public names by the module that has them. A module is loaded when one of its names is first
+used. So `import spark_integration` needs no PySpark, a driver that only computes a column loads no Kafka
+client, and the error about a missing package tells which name needs it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 
 from partitioning.errors import MissingDependencyError
 from partitioning.kit.packages import install_command, version
-from spark_integration import errors
 
 if TYPE_CHECKING:
     from spark_integration.auditing.plan import audit as audit
@@ -67,7 +66,23 @@ _NAMES = {
     "reshaping.proof": ("prove", "Proof"),
     "profile": ("partition_profile", "PartitionProfile"),
     "simulation": ("simulate_rebalances", "simulate_grid"),
-    "errors": tuple(kind.__name__ for kind in errors.walk_kinds(errors.SparkIntegrationError)),
+    "errors": (
+        "SparkIntegrationError",
+        "ColumnError",
+        "ConnectorError",
+        "DataLossError",
+        "ExactlyOnceError",
+        "HalfWrittenError",
+        "LedgerAheadError",
+        "LedgerInUseError",
+        "LedgerMissingError",
+        "NotCoPartitionedError",
+        "PartitionCountError",
+        "ReadError",
+        "RecordError",
+        "RerunDiffersError",
+        "RoutingError",
+    ),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 

@@ -1,17 +1,12 @@
 """Errors between Spark and Kafka; docs/errors.md draws the tree."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from pyspark.sql import Row
+
+from copartition.check.verdict import JoinVerdict
 from partitioning.errors import CopartitionError, InvalidConfigError
-
-if TYPE_CHECKING:
-    from pyspark.sql import Row
-
-    from copartition.check.verdict import JoinVerdict
 
 _RAISED = re.compile(r"\b(?:partitioning|assignors|copartition|spark_integration)\.(?:\w+\.)*(\w+): (.+)")
 _IN_A_COLUMN = re.compile(r"(?:\[USER_RAISED_EXCEPTION\] |RuntimeException: )copartition (\w+): (.+)")
@@ -176,7 +171,7 @@ def _meaning(text: str) -> CopartitionError | None:
     """Return the error of this project that the message of one of Spark's exceptions names; None for none."""
     # From the end: if an exception was raised while another one was handled, the traceback has it last.
     for name, message in (*reversed(_RAISED.findall(text)), *_IN_A_COLUMN.findall(text)):
-        kind = next((kind for kind in walk_kinds(CopartitionError) if kind.__name__ == name), None)
+        kind = next((kind for kind in _kinds(CopartitionError) if kind.__name__ == name), None)
         if kind is not None:
             return kind(_SQLSTATE.sub("", message.rstrip()))
     if _NOT_REGISTERED.search(text):
@@ -207,8 +202,8 @@ def _of_a_type(text: str) -> ColumnError | None:
     return None
 
 
-def walk_kinds(base: type[CopartitionError]) -> Iterator[type[CopartitionError]]:
+def _kinds(base: type[CopartitionError]) -> Iterator[type[CopartitionError]]:
     """Yield a class and all classes below it, each before its own subclasses."""
     yield base
     for kind in base.__subclasses__():
-        yield from walk_kinds(kind)
+        yield from _kinds(kind)
