@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from partitioning.testing.mock_cluster import MockCluster
-from tests.support import prerequisites, schedule, second_tries, tables, tiers
+from tests.support import prerequisites, schedule, second_tries, tiers
 from tests.support.servers import OneOfEach
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     tiers.add_options(parser)
-    tables.add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -34,7 +33,6 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     starts = {"broker": own_broker, "secured": _secured_broker, "encrypted": _encrypted_broker}
     config.pluginmanager.register(tiers, "tiers")
-    config.pluginmanager.register(tables, "tables")
     config.pluginmanager.register(prerequisites, "prerequisites")
     config.pluginmanager.register(second_tries, "second tries")
     config.pluginmanager.register(schedule, "schedule")

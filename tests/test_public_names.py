@@ -13,8 +13,6 @@ from partitioning import errors
 from partitioning.kit.packages import public_names
 from tests.support.docstrings import all_examples, assert_shown, docstrings, examples, modules_with_examples
 
-pytestmark = pytest.mark.rows_share
-
 PACKAGES = ("partitioning", "assignors", "copartition")
 ROOMS = ("assignment_diff", "groups", "models", "simulate_scenarios", "simulation")
 NAMES = [

@@ -15,8 +15,6 @@ from tools.oracle.clients.keys import hash_edges
 confluent_kafka = pytest.importorskip("confluent_kafka")
 pa = pytest.importorskip("pyarrow")
 
-pytestmark = pytest.mark.rows_share
-
 
 @pytest.fixture(params=["confluent-kafka", "pure"])
 def twin(request, monkeypatch):

@@ -9,8 +9,6 @@ from assignors.optimal.reading import read_group
 from assignors.weighted.weights import Capacities, Weights, read_weights
 from partitioning.errors import InvalidConfigError
 
-pytestmark = pytest.mark.rows_share
-
 CLIENT = "billing-0f9a1b2c-1111-2222-3333-444455556666"
 
 

@@ -12,8 +12,6 @@ from copartition.check.report import JoinNumbers
 from copartition.kit.number_checks import read_check
 from tests.copartition.check.invented import Topic
 
-pytestmark = pytest.mark.rows_share
-
 USERS = tuple(b"user-%d" % number for number in range(300))
 TOPICS = {
     "orders": Topic("orders", (("java", 12, USERS),), 12),

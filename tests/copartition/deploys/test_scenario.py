@@ -20,8 +20,6 @@ from partitioning.errors import SourceError
 from tests.copartition.assignment_diff.states import group
 from tests.copartition.watch.groups import group as watched
 
-pytestmark = pytest.mark.rows_share
-
 MEMBERS = [
     MemberIdentity("pod-0-1", None, "pod-0", topics=("orders",)),
     MemberIdentity("pod-1-1", "static-1", "pod-1", topics=("orders", "clicks"), rack="r1"),

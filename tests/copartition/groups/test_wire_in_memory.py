@@ -35,8 +35,6 @@ from tests.copartition.groups.served import (
     versions,
 )
 
-pytestmark = pytest.mark.rows_share
-
 FIRST, SECOND = ("b1", 9092), ("b2", 9093)
 CONFIG = {"bootstrap.servers": "b1:9092"}
 LEVELS = {"group.version": 1, "transaction.version": 2}

@@ -5,8 +5,6 @@ import pytest
 from copartition.models.command import batching
 from tests.support.commands import invoker, json_of
 
-pytestmark = pytest.mark.rows_share
-
 RATE = ["--rate", "2000", "--value-bytes", "512", "--partitions", "12", "--limit", "20"]
 HEAD = "time_ms,value_bytes,key\n"
 invoke = invoker(batching)

@@ -10,8 +10,6 @@ from copartition.shell.main import copartition
 from partitioning.clients.contact import quiet_client
 from partitioning.errors import InvalidConfigError
 
-pytestmark = pytest.mark.rows_share
-
 SECRET = "hunter2"
 
 

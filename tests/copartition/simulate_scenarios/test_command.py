@@ -9,8 +9,6 @@ from copartition.simulation import Scenario
 from copartition.simulation.inputs.file import ready_scenarios
 from tests.copartition.watch.groups import group
 
-pytestmark = pytest.mark.rows_share
-
 
 def plans(result):
     """The runs in a JSON report."""

@@ -9,8 +9,6 @@ from copartition.simulate_scenarios.replay import replay_record
 from partitioning.errors import ScenarioError, SourceError, UnknownStrategyError
 from tests.copartition.watch.groups import group
 
-pytestmark = pytest.mark.rows_share
-
 PREPARING = "PreparingRebalance"
 TWO = group("Stable", "range", a=[0, 1], b=[2, 3])
 ONE = group("Stable", "range", a=[0, 1, 2, 3])

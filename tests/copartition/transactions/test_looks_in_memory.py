@@ -14,8 +14,6 @@ from copartition.transactions import looks
 from copartition.transactions.looks import Look, OpenProducer, PartitionLook, Transaction, look_at
 from tests.copartition.groups.served import Brokers
 
-pytestmark = pytest.mark.rows_share
-
 DESCRIBE_PRODUCERS, DESCRIBE_TRANSACTIONS, LIST_TRANSACTIONS = 61, 65, 66
 ONE, TWO = ("b1", 9092), ("b2", 9092)
 SERVERS = {"bootstrap.servers": "b1:9092", "sasl.username": "ada"}

@@ -11,8 +11,6 @@ import pytest
 from copartition.vectors import comparison
 from partitioning.errors import SourceError
 
-pytestmark = pytest.mark.rows_share
-
 
 @pytest.fixture
 def program(monkeypatch):

@@ -19,8 +19,6 @@ from partitioning.errors import SourceError
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.rows_share
-
 MAXPOLL = "Application maximum poll interval (9ms) exceeded by 3ms: leaving group"
 AT = 1_714_557_600.0  # 2024-05-01T10:00:00Z
 PREPARING = (

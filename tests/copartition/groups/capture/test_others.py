@@ -7,8 +7,6 @@ import pytest
 from copartition.groups import parse_capture, read_source
 from partitioning.errors import SourceError
 
-pytestmark = pytest.mark.rows_share
-
 KAFKA_UI = {
     "groupId": "billing",
     "members": 3,

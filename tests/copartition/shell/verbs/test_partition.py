@@ -7,8 +7,6 @@ import pytest
 from partitioning import partition_for_key, serialize_key
 from tests.support.key_bytes import GOLDEN
 
-pytestmark = pytest.mark.rows_share
-
 
 def places(result):
     assert result.exit_code == 0, result.stderr
