@@ -1,10 +1,15 @@
 """Learn from a record how long a rebalance takes besides waiting, so that the user need not give it.
 
-A record shows for how long moved partitions had no owner. A simulation without costs shows how much of it is
-waiting: for heartbeats, for the barrier, for sessions. The rest is the work of members before they rejoin:
-they finish the present batch and run the revoke callback. A record does not show these two separately, and it
-does not show at all what members do after the assignment. Only classic groups are used, because in a KIP-848
-group heartbeats decide how long a rebalance takes, even if a revoke takes long.
+A member works before it rejoins: it finishes the present batch and runs the revoke callback. A record does
+not show these two separately, and it does not show at all what members do after the assignment. Together they
+show in two ways, by the protocol of a classic group:
+
+- In an eager group a rebalance takes longer by that work. A simulation of it without costs shows how much is
+  waiting, for heartbeats and for the barrier. The rest is the work.
+- In a cooperative group members give partitions up between two rebalances: the first one tells them to, and
+  the second one begins when they have. The time between the two is the work.
+
+In a KIP-848 group heartbeats decide how long a rebalance takes, even if a revoke takes long.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,12 +18,12 @@ from math import sqrt
 from os import PathLike
 from statistics import fmean, stdev
 
-from assignors.registry import get_assignor
+from assignors.registry import protocol_of
 from copartition.deploys.pace import Pace, full_names
 from copartition.groups.snapshot import read_record
 from copartition.kit.words import count, duration
-from copartition.simulate_scenarios.replay import Episode, episodes, see, whole_bounds
-from copartition.simulation import simulate
+from copartition.simulate_scenarios.replay import Bounds, Episode, NamedStep, episodes, see, whole_bounds
+from copartition.simulation import SimulationResult, simulate
 from copartition.simulation.inputs.file import with_settings
 
 LEAST = 3
@@ -49,23 +54,30 @@ def learn_costs(path: str | PathLike[str], pace: Pace) -> tuple[Pace, tuple[str,
         return pace, ()
     steps = read_record(path)
     strategies = {step.state.strategy for step in steps} - {None}
-    taught = [(episode, bounds) for episode in episodes(see(steps)) if (bounds := whole_bounds(episode))][
-        -MOST:
-    ]
     why = None
     strategy = str(strategies.pop()) if len(strategies) == 1 else ""
+    protocol = protocol_of(strategy) if strategy else ""
+    show = _handover if protocol == "cooperative" else _rebalance
+    taught = [
+        (episode, bounds)
+        for episode in episodes(see(steps))
+        if whole_bounds(episode) and (bounds := show(episode.steps))
+    ][-MOST:]
     if not strategy:
         why = "the record does not name one assignor"
     # In a group of the consumer protocol the next owner learns at its own heartbeat, every 5 s, that a revoke
     # has ended. So a record does not show whether that took 1 s or 4 s.
-    elif not get_assignor(strategy).protocols:
+    elif protocol == "consumer":
         why = "in a group of the consumer protocol the next heartbeat hides what a revoke takes"
     elif len(taught) < LEAST:
         why = f"the record shows {count(len(taught), 'rebalance')} whose length it bounds"
     if why is not None:
         return pace, (f"{why}, so what a rebalance takes is not learned from it (--set revoke_ms=500)",)
     measured = [(bounds.least + (bounds.most or 0.0)) / 2 for _, bounds in taught]
-    learned_ms, errors = _fit([episode for episode, _ in taught], strategy, pace.changes, measured)
+    if protocol == "cooperative":
+        learned_ms, errors = fmean(measured), measured
+    else:
+        learned_ms, errors = _fit([episode for episode, _ in taught], strategy, pace.changes, measured)
     # A cost within twice the standard error of the mean may be chance. Also, if looks are a second apart, the
     # length of each rebalance is known only to a second, and the mean may be wrong by as much.
     looks_ms = fmean((bounds.most or 0.0) - bounds.least for _, bounds in taught) / 2
@@ -77,6 +89,37 @@ def learn_costs(path: str | PathLike[str], pace: Pace) -> tuple[Pace, tuple[str,
     revoke_ms = round(learned_ms, -1)
     text = f"the batch in hand and the revoke callback take {duration(revoke_ms)} together, {of}; {after}"
     return replace(pace, changes={"revoke_ms": f"{revoke_ms:.0f}", **pace.changes}), (text,)
+
+
+def _rebalance(steps: Sequence[NamedStep]) -> Bounds:
+    """Return bounds of the time from the beginning of the steps' first rebalance to the end of their last.
+
+    Args:
+        steps: those of an episode, from one settled step to the next.
+    """
+    return _between(steps[1], steps[-1])
+
+
+def _handover(steps: Sequence[NamedStep]) -> Bounds | None:
+    """Return bounds of the time from a rebalance that takes partitions away to the one that gives them away.
+
+    Between the two the group is stable, and some partitions have no owner. It is None if the steps, which are
+    those of an episode, do not show that.
+    """
+    for number, step in enumerate(steps[1:], 1):
+        if step.step.state.status == "Stable" and not step.settled:
+            # The first rebalance has ended, so the next step at which the group is not stable is the second.
+            after = [later for later in steps[number:] if later.step.state.status != "Stable"]
+            return _between(step, after[0]) if after else None
+    return None
+
+
+def _between(begin: NamedStep, end: NamedStep) -> Bounds:
+    """Return bounds of the time between two changes, which these steps were the first to show."""
+    begun, ended = begin.step, end.step
+    # Only the first step of a record has no look before it, and no episode has a change in that one.
+    last_before, last_during = begun.since or begun.at, ended.since or ended.at
+    return Bounds(1_000 * max(last_during - begun.at, 0.0), 1_000 * (ended.at - last_before))
 
 
 def _fit(
@@ -102,7 +145,7 @@ def _fit(
         given = full_names({**changes, "revoke_ms": f"{revoke_ms:.3f}"})
         return [
             fmean(
-                episode.unnamed_ms(simulate(with_settings(episode.scenario(strategy, seed), given)))
+                _rebalancing_ms(simulate(with_settings(episode.scenario(strategy, seed, revoke_ms), given)))
                 for seed in SEEDS
             )
             for episode in taught
@@ -121,3 +164,9 @@ def _fit(
         # slope is bounded.
         cost = max(cost + (goal - fmean(said)) / max(slope, 0.5), 0.0)
     return cost, [was - model for was, model in zip(measured, said, strict=True)]
+
+
+def _rebalancing_ms(result: SimulationResult) -> float:
+    """Return the time from the beginning of a run's first rebalance to the end of its last one, in ms."""
+    rebalances = result.rebalances
+    return rebalances[-1].completed_ms - rebalances[0].started_ms if rebalances else 0.0

@@ -1,0 +1,34 @@
+"""What records of deploys teach, and what other deploys say of that: `python -m benchmarks.learning`.
+
+Runs the cells one after the other, each on a broker of its own, which needs Java 17 and Maven. With
+`--compare` nothing is run, and `benchmarks/learning.md` is written from `measured.json` and `records/`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from itertools import product
+from pathlib import Path
+
+from benchmarks.learning.cells import KINDS, ROLES
+from benchmarks.learning.page import MEASURED, PAGE, RECORDS, page, verdicts
+from benchmarks.learning.running import measure
+from benchmarks.measured import replace_runs
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(prog="python -m benchmarks.learning", description=__doc__)
+    options.add_argument("--only", action="append", choices=KINDS, help="a kind; several are allowed")
+    options.add_argument("--role", action="append", choices=ROLES, help="the groups that teach, or judge")
+    options.add_argument("--compare", action="store_true", help="only judge and write the page again")
+    chosen = options.parse_args()
+    order = [KINDS[kind].cell(role).name for kind, role in product(KINDS, ROLES)]
+    for kind, role in () if chosen.compare else product(chosen.only or KINDS, chosen.role or ROLES):
+        run = measure(kind, role, RECORDS)
+        print(run["cell"], run["partition_seconds"], run["longest"], run["peak_lag"], flush=True)
+        replace_runs(MEASURED, "runs", [run], "cell", order)
+    Path(PAGE).write_text(page(verdicts()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""Runs a cell on a broker of its own while `copartition watch --record` looks at its group."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.learning.cells import KINDS
+from benchmarks.rebalances.broker_log import read_log, recording_broker
+from benchmarks.rebalances.cell import run
+from benchmarks.rebalances.measure import GROUP_APIS
+from benchmarks.rebalances.producer import SteadyProducer
+from benchmarks.rebalances.record import record
+from benchmarks.rebalances.scenarios import RECORDS_PER_SECOND
+from tests.support.broker import Kafka
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from benchmarks.rebalances.measure import Event
+
+LOOKS = "100ms"
+"""From one look to the next."""
+CALM_S = 5.0
+"""The time before a deploy in which the group's usual lag is measured, in seconds."""
+UNUSED = ("outages", "beats", "commits", "decisions", "heartbeat_interval_ms", "pattern", "config")
+"""What `record` says of a run and no page needs."""
+
+
+def measure(kind: str, role: str, records: Path) -> dict[str, Any]:
+    """Run the cell of a kind and return what it showed; the record of a group that teaches is kept.
+
+    Args:
+        kind: its name.
+        role: "teaches" or "judges".
+        records: the folder for the record.
+    """
+    cell = KINDS[kind].cell(role)
+    with (
+        tempfile.TemporaryDirectory(prefix="learning-") as folder,
+        recording_broker() as broker,
+        SteadyProducer(broker.bootstrap_servers) as producer,
+    ):
+        kafka = Kafka(broker.bootstrap_servers)
+        kafka.create_coordinators(1)
+        seen = records if role == "teaches" else Path(folder)
+        with watched(cell.name, broker.bootstrap_servers, seen / f"{kind}.ndjson"):
+            ran = run(cell, kafka, producer, Path(folder))
+        log = list(read_log(broker.logs[0], GROUP_APIS))
+    told = record(cell, ran, log)
+    begins = ran.began + cell.scenario.begins
+    lag = waiting(ran.members, cell.scenario.partitions, begins, ran.began + cell.scenario.ends)
+    kept = {key: value for key, value in told.items() if key not in UNUSED}
+    return {
+        "cell": cell.name,
+        "kind": kind,
+        "role": role,
+        "load": round(os.getloadavg()[1], 1),
+        **kept,
+        **lag,
+    }
+
+
+@contextmanager
+def watched(group: str, bootstrap_servers: str, path: Path) -> Iterator[None]:
+    """Keep a record of a group for as long as this lasts."""
+    command = [str(Path(sys.executable).with_name("copartition")), "watch", group, "-b", bootstrap_servers]
+    watch = subprocess.Popen(
+        [*command, "--interval", LOOKS, "--record", str(path)], stdout=subprocess.DEVNULL
+    )
+    try:
+        yield
+    finally:
+        watch.send_signal(signal.SIGINT)
+        watch.wait(30)
+
+
+def waiting(
+    members: Mapping[str, Iterable[Event]], partitions: int, begins: float, until: float
+) -> dict[str, float]:
+    """Return how far behind a group was in a deploy, beyond what it is before one.
+
+    Each partition gets records at an even rate. So what waits grows evenly, and falls when a consumer has
+    read. When the first record came does not matter, as only the difference to the time before counts.
+
+    Args:
+        members: what each process said.
+        partitions: their number.
+        begins: when the deploy began.
+        until: when the run ended.
+
+    Returns:
+        `peak_lag`, the most records that waited at one time beyond the usual lag, and `record_seconds`, how
+        long records waited beyond that, summed over records.
+    """
+    reads = sorted(
+        (event["t"], int(partition), last + 1)
+        for events in members.values()
+        for event in events
+        if event["event"] == "read"
+        for partition, (_, last) in event["offsets"].items()
+    )
+    rate = RECORDS_PER_SECOND * partitions
+    offsets = dict.fromkeys(range(partitions), 0)
+    done = 0
+    # How many records were read from each time on; a record that is read again counts once.
+    steps = [(begins - CALM_S, 0)]
+    for at, partition, offset in reads:
+        done += max(offset - offsets[partition], 0)
+        offsets[partition] = max(offset, offsets[partition])
+        steps = [(max(at, begins - CALM_S), done)] if at < begins - CALM_S else [*steps, (at, done)]
+    spans = [(start, min(end, until), read) for (start, read), (end, _) in pairwise([*steps, (until, done)])]
+    calm, deploy = [], []
+    for start, end, read in spans:
+        if start < begins:
+            calm.append((start, min(end, begins), read))
+        if end > begins:
+            deploy.append((max(start, begins), end, read))
+
+    def behind(spans: list[tuple[float, float, int]]) -> float:
+        """The integral of what waits, in record-seconds, counted from an unknown first record on."""
+        return sum((end - start) * (rate * ((start + end) / 2 - begins) - read) for start, end, read in spans)
+
+    usual = behind(calm) / CALM_S
+    return {
+        "peak_lag": round(max(rate * (end - begins) - read for _, end, read in deploy) - usual, 1),
+        "record_seconds": round(behind(deploy) - usual * (until - begins), 1),
+    }
