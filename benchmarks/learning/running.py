@@ -1,4 +1,4 @@
-"""Runs a cell on a broker of its own while `copartition watch --record` looks at its group."""
+"""Runs cells on a broker of their own while `copartition watch --record` looks at their groups."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +23,7 @@ from benchmarks.rebalances.scenarios import RECORDS_PER_SECOND
 from tests.support.broker import Kafka
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from benchmarks.rebalances.measure import Event
 
@@ -34,38 +35,42 @@ UNUSED = ("outages", "beats", "commits", "decisions", "heartbeat_interval_ms", "
 """What `record` says of a run and no page needs."""
 
 
-def measure(kind: str, role: str, records: Path) -> dict[str, Any]:
-    """Run the cell of a kind and return what it showed; the record of a group that teaches is kept.
+def measure_all(cells: Sequence[tuple[str, str]], at_a_time: int, records: Path) -> Iterator[dict[str, Any]]:
+    """Run cells on a broker of their own; yield what each showed, as soon as it is over.
 
     Args:
-        kind: its name.
-        role: "teaches" or "judges".
-        records: the folder for the record.
+        cells: the name of each kind, and "teaches" or "judges".
+        at_a_time: how many run side by side.
+        records: the folder for the records of groups that teach.
     """
-    cell = KINDS[kind].cell(role)
     with (
         tempfile.TemporaryDirectory(prefix="learning-") as folder,
         recording_broker() as broker,
         SteadyProducer(broker.bootstrap_servers) as producer,
+        ThreadPoolExecutor(at_a_time) as side_by_side,
     ):
         kafka = Kafka(broker.bootstrap_servers)
         kafka.create_coordinators(1)
-        seen = records if role == "teaches" else Path(folder)
-        with watched(cell.name, broker.bootstrap_servers, seen / f"{kind}.ndjson"):
-            ran = run(cell, kafka, producer, Path(folder))
-        log = list(read_log(broker.logs[0], GROUP_APIS))
-    told = record(cell, ran, log)
-    begins = ran.began + cell.scenario.begins
-    lag = waiting(ran.members, cell.scenario.partitions, begins, ran.began + cell.scenario.ends)
-    kept = {key: value for key, value in told.items() if key not in UNUSED}
-    return {
-        "cell": cell.name,
-        "kind": kind,
-        "role": role,
-        "load": round(os.getloadavg()[1], 1),
-        **kept,
-        **lag,
-    }
+
+        def measure(kind: str, role: str) -> dict[str, Any]:
+            cell = KINDS[kind].cell(role)
+            seen = records if role == "teaches" else Path(folder)
+            with watched(cell.name, broker.bootstrap_servers, seen / f"{kind}.ndjson"):
+                ran = run(cell, kafka, producer, Path(folder))
+            told = record(cell, ran, list(read_log(broker.logs[0], GROUP_APIS)))
+            begins, ends = (ran.began + second for second in (cell.scenario.begins, cell.scenario.ends))
+            return {
+                "cell": cell.name,
+                "kind": kind,
+                "role": role,
+                "load": round(os.getloadavg()[1], 1),
+                **{key: value for key, value in told.items() if key not in UNUSED},
+                **waiting(ran.members, cell.scenario.partitions, begins, ends),
+            }
+
+        running = [side_by_side.submit(measure, *cell) for cell in cells]
+        for one in as_completed(running):
+            yield one.result()
 
 
 @contextmanager
@@ -104,7 +109,7 @@ def waiting(
         (event["t"], int(partition), last + 1)
         for events in members.values()
         for event in events
-        if event["event"] == "read"
+        if event["event"] == "read" and event["t"] < until
         for partition, (_, last) in event["offsets"].items()
     )
     rate = RECORDS_PER_SECOND * partitions

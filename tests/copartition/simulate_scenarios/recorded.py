@@ -17,6 +17,7 @@ def record_of(result, interval_s=1.0):
     """
     scenario = result.scenario
     classic = scenario.assignor not in BROKER_SIDE
+    partitions = int(result.timeline.first[-1])
     present = [consumer.name for consumer in scenario.consumers]
     closing_ms = {"leave": scenario.costs.revoke_ms}
     log = sorted(
@@ -33,7 +34,9 @@ def record_of(result, interval_s=1.0):
             rebalance.started_ms <= 1_000 * at < rebalance.completed_ms for rebalance in result.rebalances
         )
         owned = {name: [] if hidden else _owned(result, name, 1_000 * at) for name in present}
-        state = group("PreparingRebalance" if hidden else "Stable", scenario.assignor, **owned)
+        state = group(
+            "PreparingRebalance" if hidden else "Stable", scenario.assignor, count=partitions, **owned
+        )
         if (hidden, owned) != before:
             lines.append(record_line(Step(at, since, state)))
         before, since = (hidden, owned), at
