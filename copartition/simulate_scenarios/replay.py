@@ -33,6 +33,7 @@ from copartition.simulation import (
     SimulationResult,
     simulate,
 )
+from copartition.simulation.inputs.events import SimulatedClient
 from copartition.simulation.inputs.file import with_settings
 from copartition.simulation.inputs.settings import QUIET_MS
 from copartition.simulation.outcome.timeline import Phase
@@ -133,7 +134,9 @@ class Episode:
         rebalancing = replace(state, member=np.array(member, np.int32), status="PreparingRebalance")
         return plan(rebalancing, assignor)
 
-    def scenario(self, assignor: str, seed: int, closing_ms: float = 0) -> Scenario:
+    def scenario(
+        self, assignor: str, seed: int, closing_ms: float = 0, client: SimulatedClient = "java"
+    ) -> Scenario:
         """Return a scenario with the causes as events, each at a random time between two looks.
 
         Before the record the group was quiet for about an hour; later, since its last settled step.
@@ -143,6 +146,7 @@ class Episode:
             seed: decides the times that no look shows.
             closing_ms: how long a member that closes is at work before it tells the coordinator, which is
                 when a look can show it.
+            client: the client of all members, which no record shows.
 
         Returns:
             A scenario whose first event comes at 0 ms, or `closing_ms` later if no member closes then.
@@ -156,7 +160,7 @@ class Episode:
         zero_ms = at_ms[causes[0].step]
         # Heartbeats of members drift apart while a group is quiet, so a random time spreads them.
         long_ms = QUIET_MS + random.uniform(0, HEARTBEATS_MS)
-        consumers = self._consumers()
+        consumers = self._consumers(client)
         return Scenario(
             topics=tuple(Topic(name, count) for name, count in self._counts().items()),
             consumers=tuple(consumers[name] for name in self.steps[0].names),
@@ -208,7 +212,7 @@ class Episode:
         # Counts before take precedence, because growth comes as an event.
         return after.counts_by_topic | before.counts_by_topic
 
-    def _consumers(self) -> dict[str, Consumer]:
+    def _consumers(self, client: SimulatedClient) -> dict[str, Consumer]:
         """Return each member as a consumer, by name; if a member is in several steps, the first step counts.
 
         A static member that left counts as dynamic here. The coordinator has just dropped it, and a static
@@ -222,6 +226,7 @@ class Episode:
                 static=member.instance_id is not None and name not in left,
                 topics=tuple(topic for topic in member.topics or () if topic in topics) or None,
                 rack=member.rack,
+                client=client,
             )
             # The steps are visited backwards, so that the first step with a member is written last and stays.
             for named in reversed(self.steps)
