@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from assignors import Topic
 from assignors.state import GroupState, MemberIdentity
 from benchmarks.learning.cells import KINDS, Kind
@@ -49,13 +47,11 @@ class Figures(NamedTuple):
         partition_seconds: for how long nobody read a partition, summed over partitions.
         longest: the longest time that nobody read one, in seconds.
         peak_lag: the most records that waited at one time.
-        record_seconds: for how long records waited, summed over records.
     """
 
     partition_seconds: float
     longest: float
     peak_lag: float
-    record_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +157,7 @@ def measured_figures(run: Run) -> Figures:
         read = without_joining(read, run["requests"], run["ends"])
     partitions = KINDS[run["kind"]].deploy(run["role"]).partitions
     unread = outages(read, dict.fromkeys(range(partitions), 0.0), run["ends"])
-    return Figures(unread.partition_seconds, unread.longest, run["peak_lag"], run["record_seconds"])
+    return Figures(unread.partition_seconds, unread.longest, run["peak_lag"])
 
 
 def predicted_figures(run: Run, changes: Mapping[str, str]) -> Figures:
@@ -209,9 +205,5 @@ def _figures(scenario: Scenario, begins_ms: float) -> Figures:
     _, start, end = result.timeline.pauses()
     lengths = (end - start.clip(begins_ms)).clip(0) / 1000
     assert result.records is not None
-    after = result.records.lag_ms >= begins_ms
-    at, lag = result.records.lag_ms[after] / 1000, result.records.lag[after]
-    waits = (np.diff(at) * (lag[1:] + lag[:-1]) / 2).sum()
-    return Figures(
-        float(lengths.sum()), float(lengths.max(initial=0)), float(lag.max(initial=0)), float(waits)
-    )
+    lag = result.records.lag[result.records.lag_ms >= begins_ms]
+    return Figures(float(lengths.sum()), float(lengths.max(initial=0)), float(lag.max(initial=0)))

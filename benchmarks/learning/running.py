@@ -64,7 +64,7 @@ def measure_all(cells: Sequence[tuple[str, str]], at_a_time: int, records: Path)
                 "role": role,
                 "load": round(os.getloadavg()[1], 1),
                 **{key: value for key, value in told.items() if key not in UNUSED},
-                **waiting(ran.members, cell.scenario.partitions, begins, ends),
+                "peak_lag": peak_lag(ran.members, cell.scenario.partitions, begins, ends),
             }
 
         running = [side_by_side.submit(measure, *cell) for cell in cells]
@@ -86,10 +86,8 @@ def watched(group: str, bootstrap_servers: str, path: Path) -> Iterator[None]:
         watch.wait(30)
 
 
-def waiting(
-    members: Mapping[str, Iterable[Event]], partitions: int, begins: float, until: float
-) -> dict[str, float]:
-    """Return how far behind a group was in a deploy, beyond what it is before one.
+def peak_lag(members: Mapping[str, Iterable[Event]], partitions: int, begins: float, until: float) -> float:
+    """Return the most records that waited at one time in a deploy, beyond what waits before it.
 
     Each partition gets records at an even rate. So what waits grows evenly, and falls when a consumer has
     read. When the first record came does not matter, as only the difference to the time before counts.
@@ -99,10 +97,6 @@ def waiting(
         partitions: their number.
         begins: when the deploy began.
         until: when the run ended.
-
-    Returns:
-        `peak_lag`, the most records that waited at one time beyond the usual lag, and `record_seconds`, how
-        long records waited beyond that, summed over records.
     """
     reads = sorted(
         (event["t"], int(partition), last + 1)
@@ -120,20 +114,12 @@ def waiting(
         done += max(offset - offsets[partition], 0)
         offsets[partition] = max(offset, offsets[partition])
         steps = [(max(at, begins - CALM_S), done)] if at < begins - CALM_S else [*steps, (at, done)]
-    spans = [(start, min(end, until), read) for (start, read), (end, _) in pairwise([*steps, (until, done)])]
-    calm, deploy = [], []
-    for start, end, read in spans:
+    usual = peak = 0.0
+    for (start, read), (end, _) in pairwise([*steps, (until, done)]):
         if start < begins:
-            calm.append((start, min(end, begins), read))
+            calm = min(end, begins)
+            usual += (calm - start) * (rate * ((start + calm) / 2 - begins) - read) / CALM_S
         if end > begins:
-            deploy.append((max(start, begins), end, read))
-
-    def behind(spans: list[tuple[float, float, int]]) -> float:
-        """The integral of what waits, in record-seconds, counted from an unknown first record on."""
-        return sum((end - start) * (rate * ((start + end) / 2 - begins) - read) for start, end, read in spans)
-
-    usual = behind(calm) / CALM_S
-    return {
-        "peak_lag": round(max(rate * (end - begins) - read for _, end, read in deploy) - usual, 1),
-        "record_seconds": round(behind(deploy) - usual * (until - begins), 1),
-    }
+            # What waits is at its most just before the next records are read.
+            peak = max(peak, rate * (end - begins) - read - usual)
+    return round(peak, 1)
