@@ -86,8 +86,10 @@ heartbeat hides a revoke; their rows are predicted with the costs as they are, a
 ## What the command says
 
 It does not know when in a heartbeat interval a deploy begins, so it gives a range: `simulate GROUP
---deploy` with `revoke_ms` as learned, in partition-seconds, the least and the most of 30 runs. **What was
-measured is inside in {inside} of {rows} rows.**
+--deploy rolling` with `revoke_ms` as learned, in partition-seconds, the least and the most of 30 runs. Of
+{asked} rolls **what was measured is inside in {inside}, and inside or within {near:.0%} of the nearer end in
+{nearly}**. Surges are not asked, since one of the command starts the next member as soon as the one before
+has closed.
 
 | group | the deploy that judges | the command | measured | inside |
 |---|---|--:|--:|---|
@@ -116,6 +118,7 @@ def page(found: Sequence[Verdict]) -> str:
     outside = [misses(row.measured, row.predicted) for row in found]
     blank = [misses(row.measured, row.blank) for row in found]
     learned = [names for row, names in zip(found, outside, strict=True) if row.learned is not None]
+    asked = [row for row in found if row.asked is not None]
     loads = [run["load"] for run in read_runs(MEASURED, "runs")]
     parts = [
         HEAD.format(
@@ -138,12 +141,17 @@ def page(found: Sequence[Verdict]) -> str:
             lags_blank=_near_lags(blank),
         ),
         *(_row(row, names) for row, names in zip(found, outside, strict=True)),
-        RANGES.format(inside=sum(row.holds for row in found), rows=len(found)),
+        RANGES.format(
+            near=NEAR,
+            asked=len(asked),
+            inside=sum(row.holds() for row in asked),
+            nearly=sum(row.holds(NEAR) for row in asked),
+        ),
     ]
-    for row in found:
-        held = "yes" if row.holds else "no"
+    for row in asked:
+        held = "yes" if row.holds() else "near" if row.holds(NEAR) else "no"
         parts.append(
-            f"| {_group(row)} | {row.kind.deploy('judges').words} | {row.least:.1f} to {row.most:.1f} "
+            f"| {_group(row)} | {row.kind.deploy('judges').words} | {_words(row.asked)} "
             f"| {row.measured.partition_seconds:.1f} | {held} |\n"
         )
     parts.append(LEARNED)
@@ -164,6 +172,10 @@ def _near_lags(outside: Iterable[Sequence[str]]) -> int:
 
 def _group(row: Verdict) -> str:
     return f"{row.kind.client.name}, {row.kind.protocol}"
+
+
+def _words(ends: tuple[float, float] | None) -> str:
+    return "" if ends is None else f"{ends[0]:.1f} to {ends[1]:.1f}"
 
 
 def _row(row: Verdict, outside: Sequence[str]) -> str:
