@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from benchmarks.measured import read_runs, replace_runs
 from benchmarks.reshape.page import page
@@ -45,23 +46,22 @@ WAYS_BACK = [Scenario(f"the way back, struck {run}", 6, 12, "java", (), 24, ("ba
 
 
 def main() -> None:
+    names = [scenario.name for scenario in SCENARIOS]
     options = argparse.ArgumentParser(prog="python -m benchmarks.reshape", description=__doc__)
     options.add_argument("--records", type=int, default=200_000, help="records before the copy begins")
     options.add_argument("--rate", type=int, default=20, help="records a second while it copies")
     options.add_argument("--only", default="", help="only scenarios whose name has this in it")
     options.add_argument("--kills", type=int, help="so many of them; 0 for none")
-    rate = "records a second of the copy, as another run has shown: by it the steps are predicted"
-    options.add_argument("--copy-rate", type=float, help=rate)
+    options.add_argument("--rate-from", choices=names, help="the run whose rate predicts these runs' copies")
     options.add_argument("--compare", action="store_true", help="only write the page again")
     chosen = options.parse_args()
-    names = [scenario.name for scenario in SCENARIOS]
     asked = [scenario for scenario in SCENARIOS if chosen.only in scenario.name and not chosen.compare]
     more = {} if chosen.kills is None else {"kills": chosen.kills}
     if asked:
         with Place() as place:
             for scenario in asked:
                 measured = run(place, replace(scenario, **more), chosen.records, chosen.rate)
-                measured["rate"] = chosen.copy_rate
+                measured["rate_from"] = _first_round(chosen.rate_from)
                 replace_runs(MEASURED, "runs", [measured], "name", names)
     for scenario in WAYS_BACK:
         if chosen.only in scenario.name and not chosen.compare:
@@ -69,6 +69,12 @@ def main() -> None:
                 struck = run_back(place, replace(scenario, **more), 1_000)
             replace_runs(BACK, "runs", [struck], "name", [scenario.name for scenario in WAYS_BACK])
     PAGE.write_text(page(read_runs(MEASURED, "runs"), read_runs(BACK, "runs")))
+
+
+def _first_round(name: str | None) -> dict[str, Any] | None:
+    """Return the first round of the copy in the measured run of this name; None without a name."""
+    rounds = {run["name"]: run["rounds"] for run in read_runs(MEASURED, "runs")}
+    return rounds[name][0] if name else None
 
 
 if __name__ == "__main__":

@@ -20,9 +20,9 @@ consumer protocol (KIP-848), and a classic one that lags. Then the writers are e
 the groups are stopped wherever they are, the rest is copied, and the groups' positions are found and moved.
 
 Two judges look at the result: `prove`, and a plain consumer that compares every record with the one at the
-place that the copy's header names. Broker, writers, readers and Spark share two cores, and shared them with
-other programs when this was measured. Where the load is not shown, seconds are many times those of an idle
-machine; elsewhere the other programs had a lower priority, but where a note below the times says otherwise.
+place that the copy's header names. Broker, writers, readers and Spark share two cores. Runs whose load is
+shown below had these cores nearly to themselves; other programs took most of them in the other runs, whose
+seconds are many times those of an idle machine.
 CPU seconds are those of Spark's driver, its JVM and its Python workers.
 
 ## Lost, doubled, out of order
@@ -98,11 +98,11 @@ def page(runs: list[dict[str, Any]], ways_back: list[dict[str, Any]]) -> str:
             "",
             *table(PREDICTED, rows),
             "",
-            "Predicted is what `copartition reshape --copy-rate` says, with the rate that `--copy` prints",
-            "after a first round: that of another run of the same hours, or of the run itself, whose copy",
-            f"then is not predicted. Below {USUAL_RATE:,.0f} a second, a command takes longer besides its",
-            "records, too. One Spark did all steps: what a command takes to start it is left out of switch",
-            "and proof.",
+            "Predicted is what `copartition reshape --copy-rate` says: the copy by the rate of another run",
+            "of the same hour, switch and proof by the rate that `--copy` printed after the run's own first",
+            "round, which is known before anybody stops. If the copy makes fewer than",
+            f"{USUAL_RATE:,.0f} records a second, a command takes longer besides its records, too. One Spark",
+            "did all steps: what a command takes to start it is left out of switch and proof.",
             "",
             _within(rows),
             "*Load* is how many processes wanted one of the two cores, on the average of the last minute.",
@@ -191,21 +191,27 @@ def _times(run: dict[str, Any]) -> list[Any]:
 def _predicted_rows(run: dict[str, Any]) -> Iterable[list[Any]]:
     """A row a step: what the plan says with a rate that was measured, and what was.
 
-    The rate is that of another run, or of this run's first round, which then is not predicted.
+    The copy is predicted by the rate of another run, so without such a rate it has no row. Switch and proof
+    come after the first round of the run itself, whose rate is known by then.
     """
-    first = run["rounds"][0]
-    rate = run["rate"] or rate_of_copy(first["copied"], first["s"])
+    first, other_first = run["rounds"][0], run["rate_from"]
     unread = max((group["lag"] for group in run["groups"].values()), default=None)
-    copy = Copy(first["copied"], rate, False, first["behind"] / first["s"], unread)
+
+    def copy_at_rate_of(done: dict[str, Any]) -> Copy:
+        rate = rate_of_copy(done["copied"], done["s"])
+        return Copy(first["copied"], rate, False, first["behind"] / first["s"], unread)
+
+    own = copy_at_rate_of(first)
     # Only the copy meets a Spark that has just started.
-    said = {"switch": copy.rest_s - copy.start_s, "prove": copy.proof_s - copy.start_s}
-    measured = {"copy": first["s"], **{step: run["times"][step]["s"] for step in ("switch", "prove")}}
-    if run["rate"]:
-        said = {"copy": copy.seconds or inf, **said}
-    for step, seconds in said.items():
+    said = {"switch": (own, own.rest_s - own.start_s), "prove": (own, own.proof_s - own.start_s)}
+    measured = {"copy": first["s"], **{step: run["times"][step]["s"] for step in said}}
+    if other_first:
+        other = copy_at_rate_of(other_first)
+        said = {"copy": (other, other.seconds or inf), **said}
+    for step, (copy, seconds) in said.items():
         off = f"{measured[step] / seconds - 1:+.0%}"
         load = f"{run['times'][step]['load']:.0f}"
-        yield [run["name"], step, round(rate), f"{seconds:.0f} s", f"{measured[step]:.0f} s", off, load]
+        yield [run["name"], step, round(copy.rate), f"{seconds:.0f} s", f"{measured[step]:.0f} s", off, load]
 
 
 def _fitted_sentence(runs: list[dict[str, Any]]) -> Iterable[str]:

@@ -24,15 +24,20 @@ from copartition.simulation.growth import CURE, find_discoveries
 
 ASSUMED_RATE = 20_000.0
 """The assumed rate of a copy, in records a second, if the user gives none; `--copy` prints the real one."""
-USUAL_RATE = 100_000.0
+USUAL_RATE = 145_000.0
 """The rate of the copy where it takes the seconds that are named here, in records a second.
 
-That is on two cores of which other programs took little. Where they take more, the copy is slower and all
-else as well, and `Copy.slowness` says how much. The figures are fitted to runs on both, of 0.2, 1 and 10
-million records; benchmarks/reshape.md compares them with other runs.
+That is on two cores of which other programs took little. Where the copy is slower, all else is slower as
+well, and `Copy.slowness` says how much. The figures are fitted to four runs of 0.2, 1 and 10 million records;
+benchmarks/reshape.md says to which, and compares the figures with other runs.
+"""
+MOST_SLOWNESS = 2.0
+"""How many times as long a command takes at most, besides its records, if the copy is slow.
+
+A copy may also be slow because its records are large, and starts no later then.
 """
 START_S = 14.0
-"""The assumed seconds that a command needs until Spark runs and has planned what it reads (12 to 16)."""
+"""The assumed seconds that a command needs until Spark runs and has planned what it reads."""
 ROUND_S = 3.5
 """The assumed seconds of the last round of the copy besides its records, in which Spark commits the round."""
 IDLE_ROUND_S = 1.0
@@ -45,8 +50,8 @@ Spark runs two jobs for all groups, and one more if the unread records are count
 SEARCH_SHARE = 0.64
 """The time for a record that the search reads, as a multiple of the time for a record in the copy."""
 PROOF_S = 9.0
-"""The assumed seconds of the proof besides the records that it reads (7 to 11)."""
-PROOF_SHARE = 1.05
+"""The assumed seconds of the proof besides the records that it reads."""
+PROOF_SHARE = 1.53
 """The time for a record in the proof, as a multiple of the time for a record in the copy."""
 LOOK_S = 5.0
 """Seconds between the two looks that show whether the writers have stopped."""
@@ -110,9 +115,9 @@ class Copy:
     def slowness(self) -> float:
         """Return how many times as long a command takes, besides its records, as where that was measured.
 
-        It is 2 at most: a copy may also be slow because its records are large, and starts no later then.
+        It is below 1 on a faster machine, and `MOST_SLOWNESS` at most.
         """
-        return 1.0 if self.is_assumed else _slowness(self.rate)
+        return 1.0 if self.is_assumed else min(USUAL_RATE / self.rate, MOST_SLOWNESS)
 
     @property
     def seconds(self) -> float | None:
@@ -157,7 +162,7 @@ class Copy:
         if self.is_assumed:
             yield (
                 f"the copy makes {self.rate:,.0f} records a second, which nobody measured; the first round "
-                "of --copy prints the rate if it has a million records or more, and --copy-rate takes this"
+                "of --copy prints the rate if it has 100,000 records or more, and --copy-rate takes this"
             )
         fixed = (self.slowness * seconds for seconds in (START_S, self._round_s, SEARCH_S, PROOF_S))
         start, last, search, proof = (f"{seconds:.1f} s" for seconds in fixed)
@@ -166,7 +171,7 @@ class Copy:
             f"takes {last}, the search for positions {search} and the proof {proof}; and a record takes "
             f"{PROOF_SHARE:.0%} of the time in the proof that it takes in the copy"
         )
-        if self.slowness > 1:
+        if self.slowness != 1:
             yield (
                 f"these seconds are {self.slowness:.1f} times those of a machine that copies "
                 f"{USUAL_RATE:,.0f} records a second"
@@ -182,18 +187,15 @@ class Copy:
 def rate_of_copy(records: int, seconds: float) -> float:
     """Return the rate of a copy as `Copy` takes it, from a first round: without what it takes to start.
 
-    A command may start sooner than is assumed. So at most half of the time is taken off.
+    The start is as slow as the copy, but at most `MOST_SLOWNESS` times as slow as usual.
 
-    >>> rate_of_copy(10_000_000, 114.0)
-    100000.0
+    >>> round(rate_of_copy(10_000_000, 83.0))
+    144940
     """
-    as_slow = (records + START_S * USUAL_RATE) / seconds  # the rate if the start is as slow as the copy
-    return records / max(seconds - _slowness(as_slow) * START_S, seconds / 2)
-
-
-def _slowness(rate: float) -> float:
-    """Return `Copy.slowness` of a copy whose rate was measured."""
-    return min(max(USUAL_RATE / rate, 1.0), 2.0)
+    as_slow = (records + START_S * USUAL_RATE) / seconds
+    if as_slow * MOST_SLOWNESS >= USUAL_RATE:
+        return as_slow
+    return records / (seconds - MOST_SLOWNESS * START_S)
 
 
 @dataclass(frozen=True, slots=True)

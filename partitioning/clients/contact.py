@@ -97,10 +97,11 @@ def quiet_client(kind: Callable[[Any], Any], config: Mapping[str, Any], errors: 
         ) from None
 
 
-_HARMLESS = re.compile(r"[\w.,-]{0,24}")
-"""Values that may be shown: choices, numbers and short names.
+_HARMLESS = re.compile(r"[a-z_.,-]{0,24}|[A-Z0-9_.,-]{0,24}")
+"""Values that may be shown: short choices and numbers, whose letters are all small or all capital.
 
-Two lines that were joined by mistake have other characters, too, or are longer.
+Most parts of passwords have both kinds, or small letters and digits. Two lines that were joined by mistake
+have other characters, too, or are longer.
 """
 _NAME = re.compile(r"[a-z_]+(?:[.-][a-z_]+)*")
 """Names that may be shown: names of settings have only small letters, unlike most parts of passwords."""

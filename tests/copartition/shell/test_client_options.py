@@ -171,6 +171,7 @@ def test_a_value_that_goes_on_in_the_next_line_is_not_shown(clusters: Path, line
         "sasl.mechanism=PLAIN\x07ssl.key.password: hunter2",
         "client.dns.lookup=hunter2!",
         "security.protocol=SASL_PLAINTEXT.Word9.hunter2",
+        "security.protocol=SASL_PLAINTEXhunter2",
         'sasl.jaas.config=a.hunter2 required username="u" password="x";',
         "ssl.truststore.location=a\nssl.truststore.type=hunter2",
     ],
