@@ -65,13 +65,18 @@ A prediction knows when each process was told to start and to close, its client,
 the record taught. A request takes {network_ms:g} ms, and the first record comes {first_fetch_ms:g} ms
 after the assign callback, as on [the page of rebalances](rebalances.md). The median of {draws} draws
 counts. *Peak lag* is the most records that waited at one time, beyond what waits in the 5 s before the
-deploy. Other work kept the machine's two cores busy: its load was {least_load:g} to {most_load:g} while
-groups judged.
+deploy.
+
+Other work kept the machine's two cores busy: its load was {least_load:g} to {most_load:g} while groups
+judged, two at a time. The judging groups are a second set: of a first one, which ran at a lower priority,
+members lost their sessions. How the record of an eager group is read was changed after the teaching records
+were seen, and before these groups judged.
 
 A figure is near if it is within {near:.0%} of the measured one. **Of rows that learned something, both
 figures of pauses are near in {pauses_learned} of {learned}, and the peak lag in {lags_learned}**; of all
 {rows} rows, pauses in {pauses} and the lag in {lags}. If no cost is known, pauses are near in
-{pauses_blank} of {rows} rows, and the lag in {lags_blank}.
+{pauses_blank} of {rows} rows, and the lag in {lags_blank}. Of the rows that learned something,
+{all_learned} have all three figures near.
 
 | group | the deploy that judges | revoke + batch | learned | partition-s | predicted | longest | predicted \
 | peak lag | predicted | outside |
@@ -135,6 +140,7 @@ def page(found: Sequence[Verdict]) -> str:
             learned=len(learned),
             pauses_learned=_near_pauses(learned),
             lags_learned=_near_lags(learned),
+            all_learned=sum(not names for names in learned),
             pauses=_near_pauses(outside),
             lags=_near_lags(outside),
             pauses_blank=_near_pauses(blank),
