@@ -28,6 +28,21 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 public final class Consumer implements ConsumerRebalanceListener {
     private static final ObjectMapper JSON = new ObjectMapper();
 
+    /** How long the application works on a revocation. */
+    private final double revokeSeconds;
+
+    private Consumer(double revokeSeconds) {
+        this.revokeSeconds = revokeSeconds;
+    }
+
+    private static void work(double seconds) {
+        try {
+            Thread.sleep((long) (seconds * 1000));
+        } catch (InterruptedException interrupted) {
+            throw new IllegalStateException(interrupted);
+        }
+    }
+
     private static synchronized void say(String event, String more) {
         System.out.println(String.format("{\"t\": %.4f, \"event\": \"%s\"%s}", System.nanoTime() / 1e9, event, more));
     }
@@ -45,6 +60,7 @@ public final class Consumer implements ConsumerRebalanceListener {
     @Override
     public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
         say("revoke", numbers(partitions));
+        work(revokeSeconds);
     }
 
     @Override
@@ -62,7 +78,7 @@ public final class Consumer implements ConsumerRebalanceListener {
             JSON.writeValueAsString(group.memberId()), group.generationId(), JSON.writeValueAsString(owned)));
     }
 
-    private static void read(KafkaConsumer<byte[], byte[]> consumer) {
+    private static void read(KafkaConsumer<byte[], byte[]> consumer, double batchSeconds) {
         Map<Integer, long[]> offsets = new TreeMap<>();
         for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(100))) {
             long offset = record.offset();
@@ -72,6 +88,7 @@ public final class Consumer implements ConsumerRebalanceListener {
             say("read", offsets.entrySet().stream()
                 .map(entry -> "\"" + entry.getKey() + "\": [" + entry.getValue()[0] + ", " + entry.getValue()[1] + "]")
                 .collect(Collectors.joining(", ", ", \"offsets\": {", "}")));
+            work(batchSeconds);
         }
     }
 
@@ -96,11 +113,12 @@ public final class Consumer implements ConsumerRebalanceListener {
         say(lines.take(), "");
         List<String> topics = new ArrayList<>();
         settings.get("topics").forEach(topic -> topics.add(topic.asText()));
-        consumer.subscribe(topics, new Consumer());
+        double batchSeconds = settings.path("batch").asDouble(0);
+        consumer.subscribe(topics, new Consumer(settings.path("revoke").asDouble(0)));
         while (true) {
             String line = lines.poll();
             if (line == null) {
-                read(consumer);
+                read(consumer, batchSeconds);
                 continue;
             }
             String[] command = line.split(" ");
@@ -116,7 +134,7 @@ public final class Consumer implements ConsumerRebalanceListener {
                 say("closed", "");
                 return;
             }
-            Thread.sleep((long) (Double.parseDouble(command[1]) * 1000));
+            work(Double.parseDouble(command[1]));
             say("free", "");
         }
     }

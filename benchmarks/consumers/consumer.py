@@ -2,9 +2,10 @@
 
 `python consumer.py '{"topics": [...], "config": {...}}'` waits for commands on stdin: `start`, `busy SECONDS`
 (the application does not poll for so long), `unsubscribe`, `subscribe` and `close`. Partitions of a topic in
-`"first"`, which is optional, are numbered from the number that stands there. Times are `time.monotonic()`,
-which all processes of a Linux machine share. Nothing is imported that is not needed, as many of these start
-at once.
+`"first"`, which is optional, are numbered from the number that stands there. `"batch"` and `"revoke"`, which
+are optional, are the seconds that the application works on what a poll gave, and on a revocation. Times are
+`time.monotonic()`, which all processes of a Linux machine share. Nothing is imported that is not needed, as
+many of these start at once.
 """
 
 from __future__ import annotations
@@ -37,12 +38,13 @@ def commands() -> SimpleQueue[str]:
     return lines
 
 
-def reporter(event: str, first: dict[str, int]) -> Any:
-    """A rebalance callback that says which partitions it was called with."""
+def reporter(event: str, first: dict[str, int], seconds: float = 0) -> Any:
+    """A rebalance callback that says which partitions it was called with, and works for some seconds."""
 
     def callback(_: Consumer, partitions: list[TopicPartition]) -> None:
         numbers = (partition.partition + first.get(partition.topic, 0) for partition in partitions)
         say(event, partitions=sorted(numbers))
+        time.sleep(seconds)
 
     return callback
 
@@ -51,8 +53,8 @@ def note_commit(error: KafkaError | None, _: list[TopicPartition]) -> None:
     say("commit", error=error.name() if error else None)
 
 
-def read(consumer: Consumer, numbers_from: dict[str, int]) -> None:
-    """Take what there is, and say which offsets they were."""
+def read(consumer: Consumer, numbers_from: dict[str, int], seconds: float = 0) -> None:
+    """Take what there is, say which offsets they were, and work on them for some seconds."""
     first = consumer.poll(0.1)
     if first is None:
         return
@@ -68,6 +70,7 @@ def read(consumer: Consumer, numbers_from: dict[str, int]) -> None:
             offsets.setdefault(partition + numbers_from.get(topic, 0), [offset, offset])[1] = offset
     if offsets:
         say("read", offsets=offsets)
+        time.sleep(seconds)
 
 
 def main() -> None:
@@ -81,15 +84,19 @@ def main() -> None:
     first = settings.get("first", {})
 
     def subscribe() -> None:
-        callbacks = {f"on_{event}": reporter(event, first) for event in ("assign", "revoke", "lost")}
-        consumer.subscribe(settings["topics"], **callbacks)
+        consumer.subscribe(
+            settings["topics"],
+            on_assign=reporter("assign", first),
+            on_revoke=reporter("revoke", first, settings.get("revoke", 0)),
+            on_lost=reporter("lost", first),
+        )
 
     subscribe()
     while True:
         try:
             command, _, argument = lines.get_nowait().partition(" ")
         except Empty:
-            read(consumer, first)
+            read(consumer, first, settings.get("batch", 0))
             continue
         say(command)
         match command:

@@ -38,23 +38,28 @@ OWN = {
 
 
 class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
-    """Says which partitions each callback was called with."""
+    """Says which partitions each callback was called with, and works on a revocation for some seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
 
     def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
         say("assign", partitions=sorted(partition.partition for partition in assigned))
 
     def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
         say("revoke", partitions=sorted(partition.partition for partition in revoked))
+        time.sleep(self._seconds)
 
     def on_partitions_lost(self, lost: Iterable[Any]) -> None:
         say("lost", partitions=sorted(partition.partition for partition in lost))
 
 
-def say_read(records: Mapping[Any, Any]) -> None:
-    """Say which offsets of which partitions a poll gave."""
+def say_read(records: Mapping[Any, Any]) -> bool:
+    """Say which offsets of which partitions a poll gave; whether it gave any."""
     offsets = {of.partition: [some[0].offset, some[-1].offset] for of, some in records.items() if some}
     if offsets:
         say("read", offsets=offsets)
+    return bool(offsets)
 
 
 def choose_assignors(names: str, ours: Callable[..., Sequence[Any]], own: Mapping[str, Any]) -> list[Any]:
@@ -75,12 +80,13 @@ def main() -> None:
         return
     say("start")
     consumer = KafkaConsumer(**config)
-    consumer.subscribe(settings["topics"], listener=Listener())
+    consumer.subscribe(settings["topics"], listener=Listener(settings.get("revoke", 0)))
     while True:
         try:
             command, _, argument = lines.get_nowait().partition(" ")
         except Empty:
-            say_read(consumer.poll(timeout_ms=100))
+            if say_read(consumer.poll(timeout_ms=100)):
+                time.sleep(settings.get("batch", 0))
             finish_rejoin(consumer)
             continue
         say(command)

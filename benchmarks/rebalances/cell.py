@@ -172,7 +172,7 @@ def _processes(cell: Cell, topic: str, bootstrap_servers: str, folder: Path) -> 
             **({"heartbeat.interval.ms": cell.scenario.beats[name]} if _has_beats(cell, name) else {}),
             **own,
         }
-        settings = {"topics": [topic], "config": client.own_names(config)}
+        settings = {"topics": [topic], "config": client.own_names(config), **cell.scenario.work}
         if cell.scenario.pattern:
             settings |= {"topics": [f"^{topic}.*"], "first": {beside(topic): cell.scenario.partitions}}
         members.append(Member(name, settings, folder, client.command()))

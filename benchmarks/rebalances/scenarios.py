@@ -65,6 +65,7 @@ class Scenario:
         pattern: whether they subscribe to a regular expression, which a topic that is created matches.
         config: settings of the client beyond its protocol's.
         beats: heartbeat.interval.ms of each consumer where they differ (classic groups only).
+        work: seconds that the application works on a "batch" and on a "revoke".
         partitions: of the topic.
         grown: how many it has after `grow`, or both topics after `create`.
     """
@@ -77,6 +78,7 @@ class Scenario:
     pattern: bool = False
     config: dict[str, str | int] = field(default_factory=dict)
     beats: dict[str, int] = field(default_factory=dict)
+    work: dict[str, float] = field(default_factory=dict)
     partitions: int = PARTITIONS
     grown: int = GROWN
 

@@ -1,32 +1,47 @@
 """Learn from a record how long a rebalance takes besides waiting, so that the user need not give it.
 
-A record shows for how long moved partitions had no owner. A simulation without costs shows how much of it is
-waiting: for heartbeats, for the barrier, for sessions. The rest is the work of members before they rejoin:
-they finish the present batch and run the revoke callback. A record does not show these two separately, and it
-does not show at all what members do after the assignment. Only classic groups are used, because in a KIP-848
-group heartbeats decide how long a rebalance takes, even if a revoke takes long.
+A member works before it rejoins: it finishes the present batch and runs the revoke callback. A record does
+not show these two separately, and it does not show at all what members do after the assignment. Together they
+show in two ways, by the protocol of a classic group:
+
+- In an eager group a rebalance takes longer by that work. A simulation of it without costs shows how much is
+  waiting, for heartbeats and for the barrier. The rest is the work.
+- In a cooperative group members give partitions up between two rebalances: the first one tells them to, and
+  the second one begins when they have. The time between the two is the work.
+
+In a KIP-848 group heartbeats decide how long a rebalance takes, even if a revoke takes long.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import sqrt
 from os import PathLike
-from statistics import fmean, stdev
+from statistics import fmean, median
 
-from assignors.registry import get_assignor
+from assignors.registry import protocol_of
 from copartition.deploys.pace import Pace, full_names
 from copartition.groups.snapshot import read_record
 from copartition.kit.words import count, duration
-from copartition.simulate_scenarios.replay import Episode, episodes, see, whole_bounds
-from copartition.simulation import simulate
+from copartition.simulate_scenarios.replay import Bounds, Episode, NamedStep, episodes, see, whole_bounds
+from copartition.simulation import SimulationResult, simulate
+from copartition.simulation.inputs.events import SimulatedClient
 from copartition.simulation.inputs.file import with_settings
 
 LEAST = 3
 """The fewest rebalances from which a cost is learned; of only two, each would decide half of the result."""
 MOST = 12
 """The most rebalances that are used, the last ones of a record, so that a long record takes only seconds."""
-SEEDS = range(5)
-"""The seeds with which each rebalance is simulated. Each seed begins at another moment of heartbeats."""
+SEEDS = range(2)
+"""The seeds with which rebalances are simulated. Each seed begins at another moment of heartbeats."""
+STEPS = 12
+"""The number of costs that are tried, up to the length of the shortest rebalance."""
+LEAST_STEP_MS = 100.0
+"""The shortest distance from one cost that is tried to the next, in milliseconds."""
+CLIENTS: tuple[SimulatedClient, ...] = ("java", "librdkafka")
+"""The clients that are tried, because a record does not show which one the members are.
+
+After a rebalance Java's heartbeats begin anew, as those of all others do; librdkafka's go on as before it.
+"""
 HIDDEN = "assign_ms, first_fetch_ms and partition_ms"
 """The costs of what members do after the assignment, which a record does not show."""
 
@@ -49,27 +64,36 @@ def learn_costs(path: str | PathLike[str], pace: Pace) -> tuple[Pace, tuple[str,
         return pace, ()
     steps = read_record(path)
     strategies = {step.state.strategy for step in steps} - {None}
-    taught = [(episode, bounds) for episode in episodes(see(steps)) if (bounds := whole_bounds(episode))][
-        -MOST:
-    ]
     why = None
     strategy = str(strategies.pop()) if len(strategies) == 1 else ""
+    protocol = protocol_of(strategy) if strategy else ""
+    show = _handover if protocol == "cooperative" else _rebalance
+    seen = see(steps)
+    taught = [
+        (episode, bounds)
+        for episode in episodes(seen)
+        if whole_bounds(episode) and (bounds := show(episode.steps))
+    ][-MOST:]
     if not strategy:
         why = "the record does not name one assignor"
     # In a group of the consumer protocol the next owner learns at its own heartbeat, every 5 s, that a revoke
     # has ended. So a record does not show whether that took 1 s or 4 s.
-    elif not get_assignor(strategy).protocols:
+    elif protocol == "consumer":
         why = "in a group of the consumer protocol the next heartbeat hides what a revoke takes"
     elif len(taught) < LEAST:
         why = f"the record shows {count(len(taught), 'rebalance')} whose length it bounds"
     if why is not None:
         return pace, (f"{why}, so what a rebalance takes is not learned from it (--set revoke_ms=500)",)
     measured = [(bounds.least + (bounds.most or 0.0)) / 2 for _, bounds in taught]
-    learned_ms, errors = _fit([episode for episode, _ in taught], strategy, pace.changes, measured)
-    # A cost within twice the standard error of the mean may be chance. Also, if looks are a second apart, the
-    # length of each rebalance is known only to a second, and the mean may be wrong by as much.
+    if protocol == "cooperative":
+        learned_ms = median(measured)
+        errors = [was - learned_ms for was in measured]
+    else:
+        learned_ms, errors = _fit([episode for episode, _ in taught], seen, strategy, pace.changes, measured)
+    # A cost within twice the standard error of the median may be chance. Also, if looks are a second apart,
+    # the length of each rebalance is known only to a second, and the median may be wrong by as much.
     looks_ms = fmean((bounds.most or 0.0) - bounds.least for _, bounds in taught) / 2
-    doubt_ms = max(2 * stdev(errors) / sqrt(len(errors)), looks_ms)
+    doubt_ms = max(2 * _standard_error(errors), looks_ms)
     of = f"learned from {count(len(taught), 'rebalance')} of the record, within {duration(doubt_ms)}"
     after = f"{HIDDEN} are not shown by a record"
     if learned_ms <= doubt_ms:
@@ -79,13 +103,66 @@ def learn_costs(path: str | PathLike[str], pace: Pace) -> tuple[Pace, tuple[str,
     return replace(pace, changes={"revoke_ms": f"{revoke_ms:.0f}", **pace.changes}), (text,)
 
 
+def _rebalance(steps: Sequence[NamedStep]) -> Bounds:
+    """Return bounds of the time from the beginning of the steps' first rebalance to the end of their last.
+
+    Args:
+        steps: those of an episode, from one settled step to the next.
+    """
+    return _between(steps[1], steps[-1])
+
+
+def _handover(steps: Sequence[NamedStep]) -> Bounds | None:
+    """Return bounds of the time from a rebalance that takes partitions away to the one that gives them away.
+
+    Between the two the group is stable, and some partitions have no owner. It is None if the steps, which are
+    those of an episode and so end with a settled one, do not show that.
+    """
+    for number, step in enumerate(steps[1:], 1):
+        if step.step.state.status == "Stable" and not step.settled:
+            # The first rebalance has ended. The second one may be over before a look shows it.
+            after = (
+                later for later in steps[number:] if later.settled or later.step.state.status != "Stable"
+            )
+            return _between(step, next(after))
+    return None
+
+
+def _between(begin: NamedStep, end: NamedStep) -> Bounds:
+    """Return bounds of the time between two changes, which these steps were the first to show."""
+    begun, ended = begin.step, end.step
+    # Only the first step of a record has no look before it, and no episode has a change in that one.
+    last_before, last_during = begun.since or begun.at, ended.since or ended.at
+    return Bounds(1_000 * max(last_during - begun.at, 0.0), 1_000 * (ended.at - last_before))
+
+
+def _standard_error(errors: Sequence[float]) -> float:
+    """Return the standard error of the median of values with these errors, from their median size.
+
+    A few large errors hardly change it: a simulated member that hears of a rebalance one heartbeat too late
+    is a whole interval off.
+    """
+    # Of normal errors the median size is 0.67 of their deviation, and a median varies 1.25 times as much as a
+    # mean.
+    return 1.25 * median(map(abs, errors)) / 0.67 / sqrt(len(errors))
+
+
 def _fit(
-    taught: Sequence[Episode], strategy: str, changes: Mapping[str, str], measured: Sequence[float]
+    taught: Sequence[Episode],
+    seen: Sequence[NamedStep],
+    strategy: str,
+    changes: Mapping[str, str],
+    measured: Sequence[float],
 ) -> tuple[float, list[float]]:
-    """Return the cost with which simulated rebalances take as long as recorded ones on average.
+    """Return the cost with which simulated rebalances take as long as recorded ones.
+
+    How long a rebalance waits for heartbeats depends on when the rebalance before it ended, and on what the
+    client does with its heartbeats while it works. So each is simulated after the one before it, and of the
+    clients the one counts that fits best.
 
     Args:
         taught: the rebalances.
+        seen: the steps of the record.
         strategy: the strategy of the group.
         changes: settings and costs of the simulation.
         measured: how long each rebalance took by the record, in ms.
@@ -93,31 +170,54 @@ def _fit(
     Returns:
         The cost in ms, 0 or more; and for each rebalance the recorded length minus the simulated one, in ms.
     """
-    # The length of a rebalance grows nearly linearly with the cost, so three steps of the secant method are
-    # enough.
-    goal = fmean(measured)
+    before = [taught[0], *taught]
+    windows = [
+        Episode(first.first, seen[first.first : last.last + 1])
+        for first, last in zip(before, taught, strict=False)
+    ]
 
-    def lengths(revoke_ms: float) -> list[float]:
-        """Return the mean length of each rebalance by the model with this cost."""
+    def errors(client: SimulatedClient, revoke_ms: float, seeds: range = SEEDS) -> list[float]:
+        """Return for each rebalance how much longer it is than in the model with this client and cost."""
         given = full_names({**changes, "revoke_ms": f"{revoke_ms:.3f}"})
         return [
-            fmean(
-                episode.unnamed_ms(simulate(with_settings(episode.scenario(strategy, seed), given)))
-                for seed in SEEDS
+            was
+            - fmean(
+                _last_ms(
+                    episode,
+                    window,
+                    simulate(with_settings(window.scenario(strategy, seed, revoke_ms, client), given)),
+                    revoke_ms,
+                )
+                for seed in seeds
             )
-            for episode in taught
+            for was, window, episode in zip(measured, windows, taught, strict=True)
         ]
 
-    low, said = 0.0, lengths(0.0)
-    cost = goal - fmean(said)
-    # If no cost is left, the model's waiting alone explains the recorded length.
-    if cost <= 0:
-        return 0.0, [was - model for was, model in zip(measured, said, strict=True)]
-    for _ in range(2):
-        before, low_mean = low, fmean(said)
-        said, low = lengths(cost), cost
-        slope = (fmean(said) - low_mean) / (cost - before) if cost != before else 1.0
-        # If no member waits for a revoke, the slope is near 0, and the next cost would be far away. So the
-        # slope is bounded.
-        cost = max(cost + (goal - fmean(said)) / max(slope, 0.5), 0.0)
-    return cost, [was - model for was, model in zip(measured, said, strict=True)]
+    def size(cost: tuple[SimulatedClient, float]) -> float:
+        """Return how wrong a client with a cost is on average; one seed is enough to tell which is best."""
+        return fmean(map(abs, errors(*cost, SEEDS[:1])))
+
+    # A rebalance is never shorter than the cost. Near the best of these costs, lengths grow as the cost does.
+    step_ms = max(min(measured) / STEPS, LEAST_STEP_MS)
+    tried = [number * step_ms for number in range(int(min(measured) / step_ms) + 1)]
+    client, cost = min(((client, cost) for client in CLIENTS for cost in tried), key=size)
+    nearer = max(cost + median(errors(client, cost)), 0.0)
+    cost = min((cost, nearer), key=lambda ms: size((client, ms)))
+    return cost, errors(client, cost)
+
+
+def _last_ms(episode: Episode, window: Episode, result: SimulationResult, closing_ms: float) -> float:
+    """Return how long the last rebalance of a window takes in a run, in ms; 0 if the run does not have it.
+
+    Args:
+        episode: that rebalance.
+        window: the steps that the run has.
+        result: the run.
+        closing_ms: how long a member that closes is at work before it tells the coordinator.
+    """
+    # The run begins when a look first showed a change, or up to a look before. The last rebalance begins
+    # after the last look that did not show it.
+    first, last = window.steps[1].step, episode.steps[1].step
+    begins_ms = closing_ms + 1_000 * ((last.since or last.at) - first.at)
+    found = [rebalance for rebalance in result.rebalances if rebalance.started_ms >= begins_ms]
+    return found[-1].completed_ms - found[0].started_ms if found else 0.0

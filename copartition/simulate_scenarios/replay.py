@@ -33,6 +33,7 @@ from copartition.simulation import (
     SimulationResult,
     simulate,
 )
+from copartition.simulation.inputs.events import SimulatedClient
 from copartition.simulation.inputs.file import with_settings
 from copartition.simulation.inputs.settings import QUIET_MS
 from copartition.simulation.outcome.timeline import Phase
@@ -133,7 +134,9 @@ class Episode:
         rebalancing = replace(state, member=np.array(member, np.int32), status="PreparingRebalance")
         return plan(rebalancing, assignor)
 
-    def scenario(self, assignor: str, seed: int) -> Scenario:
+    def scenario(
+        self, assignor: str, seed: int, closing_ms: float = 0, client: SimulatedClient = "java"
+    ) -> Scenario:
         """Return a scenario with the causes as events, each at a random time between two looks.
 
         Before the record the group was quiet for about an hour; later, since its last settled step.
@@ -141,9 +144,12 @@ class Episode:
         Args:
             assignor: the strategy that the group runs.
             seed: decides the times that no look shows.
+            closing_ms: how long a member that closes is at work before it tells the coordinator, which is
+                when a look can show it.
+            client: the client of all members, which no record shows.
 
         Returns:
-            A scenario whose first event comes at 0 ms.
+            A scenario whose first event comes at 0 ms, or `closing_ms` later if no member closes then.
         """
         random = np.random.default_rng(seed)
         # Looks take some time, so times drawn for two looks may be in the wrong order. The order of looks is
@@ -154,13 +160,17 @@ class Episode:
         zero_ms = at_ms[causes[0].step]
         # Heartbeats of members drift apart while a group is quiet, so a random time spreads them.
         long_ms = QUIET_MS + random.uniform(0, HEARTBEATS_MS)
-        consumers = self._consumers()
+        consumers = self._consumers(client)
         return Scenario(
             topics=tuple(Topic(name, count) for name, count in self._counts().items()),
             consumers=tuple(consumers[name] for name in self.steps[0].names),
             events=tuple(
                 _event(
-                    cause, at_ms[cause.step] - zero_ms, consumers, self.steps[cause.step - self.first].step
+                    cause,
+                    at_ms[cause.step] - zero_ms,
+                    consumers,
+                    self.steps[cause.step - self.first].step,
+                    closing_ms,
                 )
                 for cause in causes
             ),
@@ -168,7 +178,7 @@ class Episode:
             seed=seed,
             name="record",
             # How long the group was quiet is unknown only if the episode begins with the record's first step.
-            settled_ms=long_ms if self.first == 0 else zero_ms - at_ms[self.first],
+            settled_ms=long_ms if self.first == 0 else max(zero_ms - at_ms[self.first] - closing_ms, 0.0),
         )
 
     def unnamed_ms(self, result: SimulationResult) -> float:
@@ -202,7 +212,7 @@ class Episode:
         # Counts before take precedence, because growth comes as an event.
         return after.counts_by_topic | before.counts_by_topic
 
-    def _consumers(self) -> dict[str, Consumer]:
+    def _consumers(self, client: SimulatedClient) -> dict[str, Consumer]:
         """Return each member as a consumer, by name; if a member is in several steps, the first step counts.
 
         A static member that left counts as dynamic here. The coordinator has just dropped it, and a static
@@ -216,6 +226,7 @@ class Episode:
                 static=member.instance_id is not None and name not in left,
                 topics=tuple(topic for topic in member.topics or () if topic in topics) or None,
                 rack=member.rack,
+                client=client,
             )
             # The steps are visited backwards, so that the first step with a member is written last and stays.
             for named in reversed(self.steps)
@@ -233,28 +244,33 @@ def _drawn_ms(step: Step, random: np.random.Generator) -> float:
     return 1000 * random.uniform(step.at if step.since is None else step.since, step.at)
 
 
-def _event(cause: GroupChange, at_ms: float, consumers: dict[str, Consumer], step: Step) -> Event:
+def _event(
+    cause: GroupChange, at_ms: float, consumers: dict[str, Consumer], step: Step, closing_ms: float
+) -> Event:
     """Return the scenario's event for a cause.
 
-    A member that restarted is away for half of the time between two looks.
+    A member that restarted is away for half of the time between two looks. Members begin to close
+    `closing_ms` before the other events, because the coordinator hears of it that much later.
 
     Args:
         cause: the change that a look showed.
         at_ms: the time of the event, milliseconds from the first one on.
         consumers: the members by name.
         step: the look that showed it, for the time since the look before.
+        closing_ms: how long a member that closes is at work before the coordinator hears of it.
     """
     name = str(cause.name)
     match cause.kind:
         case ChangeKind.JOINED:
-            return Join(at_ms, consumers[name])
+            return Join(at_ms + closing_ms, consumers[name])
         case ChangeKind.LEFT:
             return Leave(at_ms, name)
         case ChangeKind.GREW:
-            return Grow(at_ms, name, int(cause.after or 0))
+            return Grow(at_ms + closing_ms, name, int(cause.after or 0))
         case _:
             # Half of the time between the looks, from seconds to milliseconds.
-            return Restart(at_ms, name, 0 if step.since is None else 500 * (step.at - step.since))
+            away_ms = 0 if step.since is None else 500 * (step.at - step.since)
+            return Restart(at_ms, name, away_ms + closing_ms)
 
 
 def see(steps: Sequence[Step]) -> list[NamedStep]:

@@ -12,31 +12,40 @@ def record_of(result, interval_s=1.0):
     """Return the lines of a record of a run with one topic, "t", looked at every `interval_s` seconds.
 
     As a coordinator tells it: a partition has an owner until the group has noticed that it has none, and
-    again as soon as the next owner is told. A classic group that rebalances tells only its members.
+    again as soon as the next owner is told. A member that closes is in the group until its revoke callback is
+    done. A classic group that rebalances tells only its members.
     """
-    scenario, timeline = result.scenario, result.timeline
+    scenario = result.scenario
     classic = scenario.assignor not in BROKER_SIDE
+    partitions = int(result.timeline.first[-1])
     present = [consumer.name for consumer in scenario.consumers]
-    log = [entry for entry in result.log if entry.what in {"join", "leave", "session-expired"}]
+    closing_ms = {"leave": scenario.costs.revoke_ms}
+    log = sorted(
+        (entry.at_ms + closing_ms.get(entry.what, 0), entry.what, entry.subject)
+        for entry in result.log
+        if entry.what in {"join", "leave", "session-expired"}
+    )
     lines, before, since = [], None, None
     for at in np.arange(0.3, result.summary.duration_ms / 1_000, interval_s).tolist():
-        while log and log[0].at_ms <= 1_000 * at:
-            entry = log.pop(0)
-            gone = entry.what != "join"
-            present = [name for name in present if name != entry.subject] + ([] if gone else [entry.subject])
+        while log and log[0][0] <= 1_000 * at:
+            _, what, whom = log.pop(0)
+            present = [name for name in present if name != whom] + ([whom] if what == "join" else [])
         hidden = classic and any(
             rebalance.started_ms <= 1_000 * at < rebalance.completed_ms for rebalance in result.rebalances
         )
-        owned = {name: [] if hidden else _owned(timeline, name, 1_000 * at) for name in present}
-        state = group("PreparingRebalance" if hidden else "Stable", scenario.assignor, **owned)
+        owned = {name: [] if hidden else _owned(result, name, 1_000 * at) for name in present}
+        state = group(
+            "PreparingRebalance" if hidden else "Stable", scenario.assignor, count=partitions, **owned
+        )
         if (hidden, owned) != before:
             lines.append(record_line(Step(at, since, state)))
         before, since = (hidden, owned), at
     return "".join(lines)
 
 
-def _owned(timeline, name, at_ms):
+def _owned(result, name, at_ms):
     """The partitions of which the coordinator names this owner."""
+    timeline = result.timeline
     number = timeline.consumers.index(name) if name in timeline.consumers else -2
     owned = []
     for partition in range(int(timeline.first[-1])):
@@ -47,6 +56,16 @@ def _owned(timeline, name, at_ms):
             row += 1  # its next reader has been told
         elif phase == Phase.UNNOTICED and row > rows[0]:
             row -= 1  # its last reader is not missed
+        elif phase == Phase.PAUSED and _closing(result, row, at_ms):
+            row -= 1  # its last reader has not yet said that it leaves
+            phase = timeline.phase[row]
         if phase not in {Phase.PAUSED, Phase.COMPUTING} and timeline.consumer[row] == number:
             owned.append(partition)
     return owned
+
+
+def _closing(result, row, at_ms):
+    """Whether a partition stands still because its reader closes, and has not told the coordinator yet."""
+    timeline = result.timeline
+    left = timeline.causes[timeline.cause[row]].endswith(" left")
+    return left and at_ms < timeline.start[row] + result.scenario.costs.revoke_ms

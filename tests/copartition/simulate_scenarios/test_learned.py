@@ -7,8 +7,10 @@ import pytest
 from assignors import Topic
 from copartition.deploys.pace import Pace
 from copartition.deploys.scenario import scenarios_of_record
+from copartition.groups.snapshot import read_record
 from copartition.simulate_scenarios.learned import LEAST, learn_costs
-from copartition.simulation import Consumer, Costs, Restart, Scenario, simulate, simulate_seeds
+from copartition.simulate_scenarios.replay import episodes, see
+from copartition.simulation import Consumer, Costs, Leave, Restart, Scenario, simulate, simulate_seeds
 from tests.copartition.simulate_scenarios.recorded import record_of
 
 MEMBERS = tuple(Consumer(f"c{number}") for number in range(4))
@@ -42,6 +44,34 @@ def test_a_revoke_is_learned_from_the_rebalances_of_a_night(record, assignor, re
     assert float(pace.changes["revoke_ms"]) == pytest.approx(revoke_ms, rel=0.2)
     assert "rebalances of the record, within" in text
     assert "assign_ms, first_fetch_ms and partition_ms are not shown by a record" in text
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("assignor", "revoke_ms"), [("range", 800), ("cooperative-sticky", 1_500)])
+def test_frequent_looks_teach_a_revoke_that_is_shorter_than_a_heartbeat(record, assignor, revoke_ms):
+    path = record(night(assignor, revoke_ms, restarts=5), interval_s=0.2)
+    pace, _ = learn_costs(path, Pace())
+    assert float(pace.changes["revoke_ms"]) == pytest.approx(revoke_ms, rel=0.2)
+
+
+def test_only_rebalances_in_which_a_member_gives_up_partitions_teach_a_cooperative_group(record):
+    # Three members leave one after the other, so nobody else gives up a partition.
+    events = tuple(Leave(60_000 + 30_000 * turn, member.name) for turn, member in enumerate(MEMBERS[:3]))
+    scenario = Scenario((Topic("t", 12),), MEMBERS, events, "cooperative-sticky", until_ms=180_000)
+    pace, (text,) = learn_costs(record(simulate(scenario)), Pace())
+    assert pace == Pace()
+    assert text.startswith("the record shows 0 rebalances whose length it bounds")
+
+
+def test_a_member_that_closes_begins_as_long_before_as_its_callback_takes(record):
+    path = record(night("range", 0, restarts=2))
+    [leaves, joins] = episodes(see(read_record(path)))[:2]
+    early, late = (leaves.scenario("range", 0, closing_ms) for closing_ms in (0, 4_000))
+    assert [event.at_ms for event in (*early.events, *late.events)] == [0, 0]
+    early, late = (joins.scenario("range", 0, closing_ms) for closing_ms in (0, 4_000))
+    assert [event.at_ms for event in (*early.events, *late.events)] == [0, 4_000]
+    # The group has been quiet for that much less, so heartbeats come at the same moments.
+    assert early.settled_ms - late.settled_ms == 4_000
 
 
 @pytest.mark.heavy

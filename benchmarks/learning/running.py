@@ -1,0 +1,125 @@
+"""Runs cells on a broker of their own while `copartition watch --record` looks at their groups."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.learning.cells import KINDS
+from benchmarks.rebalances.broker_log import read_log, recording_broker
+from benchmarks.rebalances.cell import run
+from benchmarks.rebalances.measure import GROUP_APIS
+from benchmarks.rebalances.producer import SteadyProducer
+from benchmarks.rebalances.record import record
+from benchmarks.rebalances.scenarios import RECORDS_PER_SECOND
+from tests.support.broker import Kafka
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from benchmarks.rebalances.measure import Event
+
+LOOKS = "100ms"
+"""From one look to the next."""
+CALM_S = 5.0
+"""The time before a deploy in which the group's usual lag is measured, in seconds."""
+UNUSED = ("outages", "beats", "commits", "decisions", "heartbeat_interval_ms", "pattern", "config")
+"""What `record` says of a run and no page needs."""
+
+
+def measure_all(cells: Sequence[tuple[str, str]], at_a_time: int, records: Path) -> Iterator[dict[str, Any]]:
+    """Run cells on a broker of their own; yield what each showed, as soon as it is over.
+
+    Args:
+        cells: the name of each kind, and "teaches" or "judges".
+        at_a_time: how many run side by side.
+        records: the folder for the records of groups that teach.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="learning-") as folder,
+        recording_broker() as broker,
+        SteadyProducer(broker.bootstrap_servers) as producer,
+        ThreadPoolExecutor(at_a_time) as side_by_side,
+    ):
+        kafka = Kafka(broker.bootstrap_servers)
+        kafka.create_coordinators(1)
+
+        def measure(kind: str, role: str) -> dict[str, Any]:
+            cell = KINDS[kind].cell(role)
+            seen = records if role == "teaches" else Path(folder)
+            with watched(cell.name, broker.bootstrap_servers, seen / f"{kind}.ndjson"):
+                ran = run(cell, kafka, producer, Path(folder))
+            told = record(cell, ran, list(read_log(broker.logs[0], GROUP_APIS)))
+            begins, ends = (ran.began + second for second in (cell.scenario.begins, cell.scenario.ends))
+            return {
+                "cell": cell.name,
+                "kind": kind,
+                "role": role,
+                "load": round(os.getloadavg()[1], 1),
+                **{key: value for key, value in told.items() if key not in UNUSED},
+                "peak_lag": peak_lag(ran.members, cell.scenario.partitions, begins, ends),
+            }
+
+        running = [side_by_side.submit(measure, *cell) for cell in cells]
+        for one in as_completed(running):
+            yield one.result()
+
+
+@contextmanager
+def watched(group: str, bootstrap_servers: str, path: Path) -> Iterator[None]:
+    """Keep a record of a group for as long as this lasts."""
+    command = [str(Path(sys.executable).with_name("copartition")), "watch", group, "-b", bootstrap_servers]
+    watch = subprocess.Popen(
+        [*command, "--interval", LOOKS, "--record", str(path)], stdout=subprocess.DEVNULL
+    )
+    try:
+        yield
+    finally:
+        watch.terminate()  # each step is on disk before the next look
+        watch.wait(30)
+
+
+def peak_lag(members: Mapping[str, Iterable[Event]], partitions: int, begins: float, until: float) -> float:
+    """Return the most records that waited at one time in a deploy, beyond what waits before it.
+
+    Each partition gets records at an even rate. So what waits grows evenly, and falls when a consumer has
+    read. When the first record came does not matter, as only the difference to the time before counts.
+
+    Args:
+        members: what each process said.
+        partitions: their number.
+        begins: when the deploy began.
+        until: when the run ended.
+    """
+    reads = sorted(
+        (event["t"], int(partition), last + 1)
+        for events in members.values()
+        for event in events
+        if event["event"] == "read" and event["t"] < until
+        for partition, (_, last) in event["offsets"].items()
+    )
+    rate = RECORDS_PER_SECOND * partitions
+    offsets = dict.fromkeys(range(partitions), 0)
+    done = 0
+    # How many records were read from each time on; a record that is read again counts once.
+    steps = [(begins - CALM_S, 0)]
+    for at, partition, offset in reads:
+        done += max(offset - offsets[partition], 0)
+        offsets[partition] = max(offset, offsets[partition])
+        steps = [(max(at, begins - CALM_S), done)] if at < begins - CALM_S else [*steps, (at, done)]
+    usual = peak = 0.0
+    for (start, read), (end, _) in pairwise([*steps, (until, done)]):
+        if start < begins:
+            calm = min(end, begins)
+            usual += (calm - start) * (rate * ((start + calm) / 2 - begins) - read) / CALM_S
+        if end > begins:
+            # What waits is at its most just before the next records are read.
+            peak = max(peak, rate * (end - begins) - read - usual)
+    return round(peak, 1)
