@@ -75,8 +75,8 @@ were seen, and before these groups judged.
 A figure is near if it is within {near:.0%} of the measured one. **Of rows that learned something, both
 figures of pauses are near in {pauses_learned} of {learned}, and the peak lag in {lags_learned}**; of all
 {rows} rows, pauses in {pauses} and the lag in {lags}. If no cost is known, pauses are near in
-{pauses_blank} of {rows} rows, and the lag in {lags_blank}. Of the rows that learned something,
-{all_learned} have all three figures near.
+{pauses_blank} of {rows} rows, and the lag in {lags_blank} of {rows}. Of the rows that learned
+something, {all_learned} have all three figures near.
 
 | group | the deploy that judges | revoke + batch | learned | partition-s | predicted | longest | predicted \
 | peak lag | predicted | outside |

@@ -54,7 +54,7 @@ def measure_all(cells: Sequence[tuple[str, str]], at_a_time: int, records: Path)
         def measure(kind: str, role: str) -> dict[str, Any]:
             cell = KINDS[kind].cell(role)
             seen = records if role == "teaches" else Path(folder)
-            with watched(cell.name, broker.bootstrap_servers, seen / f"{kind}.ndjson"):
+            with record_group(cell.name, broker.bootstrap_servers, seen / f"{kind}.ndjson"):
                 ran = run(cell, kafka, producer, Path(folder))
             told = record(cell, ran, list(read_log(broker.logs[0], GROUP_APIS)))
             begins, ends = (ran.began + second for second in (cell.scenario.begins, cell.scenario.ends))
@@ -73,7 +73,7 @@ def measure_all(cells: Sequence[tuple[str, str]], at_a_time: int, records: Path)
 
 
 @contextmanager
-def watched(group: str, bootstrap_servers: str, path: Path) -> Iterator[None]:
+def record_group(group: str, bootstrap_servers: str, path: Path) -> Iterator[None]:
     """Keep a record of a group for as long as this lasts."""
     command = [str(Path(sys.executable).with_name("copartition")), "watch", group, "-b", bootstrap_servers]
     watch = subprocess.Popen(
