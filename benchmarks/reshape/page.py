@@ -106,8 +106,6 @@ def page(runs: list[dict[str, Any]], ways_back: list[dict[str, Any]]) -> str:
             "",
             _within(rows),
             "*Load* is how many processes wanted one of the two cores, on the average of the last minute.",
-            *(f"{run['name']}: {run['note']}." for run in timed if "note" in run),
-            *_fitted_sentence(timed),
             "",
         ]
     if strikes := [tuple(strike) for run in (*runs, *ways_back) for strike in run["struck"]]:
@@ -212,12 +210,6 @@ def _predicted_rows(run: dict[str, Any]) -> Iterable[list[Any]]:
         off = f"{measured[step] / seconds - 1:+.0%}"
         load = f"{run['times'][step]['load']:.0f}"
         yield [run["name"], step, round(copy.rate), f"{seconds:.0f} s", f"{measured[step]:.0f} s", off, load]
-
-
-def _fitted_sentence(runs: list[dict[str, Any]]) -> Iterable[str]:
-    """Yield to which of these runs the plan's figures were fitted; nothing if to none."""
-    if names := [run["name"] for run in runs if run.get("fitted")]:
-        yield f"The plan's figures were fitted to these runs, which so prove little: {'; '.join(names)}."
 
 
 def _within(rows: list[list[Any]]) -> str:

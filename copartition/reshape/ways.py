@@ -30,7 +30,7 @@ USUAL_RATE = 145_000.0
 
 That is on two cores of which other programs took little. Where the copy is slower, all else is slower as
 well, and `Copy.slowness` says how much. The figures are fitted to four runs of 0.2, 1 and 10 million records;
-benchmarks/reshape.md says to which, and compares the figures with other runs.
+benchmarks/reshape.md compares them with later runs.
 """
 MOST_SLOWNESS = 2.0
 """How many times as long a command takes at most, besides its records, if the copy is slow.
