@@ -44,8 +44,8 @@ class Figures(NamedTuple):
     """What becomes of a deploy.
 
     Attributes:
-        partition_seconds: for how long nobody read a partition, summed over partitions.
-        longest: the longest time that nobody read one, in seconds.
+        partition_seconds: the time for which no member read a partition, summed over partitions, in seconds.
+        longest: the longest time for which no member read a partition, in seconds.
         peak_lag: the most records that waited at one time.
     """
 

@@ -29,8 +29,9 @@ _LAG = (
 )
 CAUSES = {
     "librdkafka-eager-0-400": (
-        "here a batch takes the time, and no callback. What is learned counts as a callback, in which nobody "
-        "reads, but members read until their batches are done. A record does not tell the two apart."
+        "its members take the time for batches, and their callback takes none. The learned time counts as a "
+        "callback, during which no member reads, but these members read until their batches are done. A "
+        "record does not tell a batch from a callback."
     ),
     "java-eager-800-50": _LAG,
     "kafka-python-eager-600-50": (

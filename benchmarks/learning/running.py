@@ -5,21 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.learning.cells import KINDS
-from benchmarks.rebalances.broker_log import read_log, recording_broker
-from benchmarks.rebalances.cell import run
+from benchmarks.rebalances.broker_log import read_log
+from benchmarks.rebalances.cell import open_site, run
 from benchmarks.rebalances.measure import GROUP_APIS
-from benchmarks.rebalances.producer import SteadyProducer
 from benchmarks.rebalances.record import record
 from benchmarks.rebalances.scenarios import RECORDS_PER_SECOND
-from tests.support.broker import Kafka
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,21 +39,14 @@ def measure_all(cells: Sequence[tuple[str, str]], at_a_time: int, records: Path)
         at_a_time: how many run side by side.
         records: the folder for the records of groups that teach.
     """
-    with (
-        tempfile.TemporaryDirectory(prefix="learning-") as folder,
-        recording_broker() as broker,
-        SteadyProducer(broker.bootstrap_servers) as producer,
-        ThreadPoolExecutor(at_a_time) as side_by_side,
-    ):
-        kafka = Kafka(broker.bootstrap_servers)
-        kafka.create_coordinators(1)
+    with open_site(at_a_time) as site:
 
         def measure(kind: str, role: str) -> dict[str, Any]:
             cell = KINDS[kind].cell(role)
-            seen = records if role == "teaches" else Path(folder)
-            with record_group(cell.name, broker.bootstrap_servers, seen / f"{kind}.ndjson"):
-                ran = run(cell, kafka, producer, Path(folder))
-            told = record(cell, ran, list(read_log(broker.logs[0], GROUP_APIS)))
+            seen = records if role == "teaches" else site.folder
+            with record_group(cell.name, site.kafka.bootstrap_servers, seen / f"{kind}.ndjson"):
+                ran = run(cell, site.kafka, site.producer, site.folder)
+            told = record(cell, ran, list(read_log(site.log, GROUP_APIS)))
             begins, ends = (ran.began + second for second in (cell.scenario.begins, cell.scenario.ends))
             return {
                 "cell": cell.name,
@@ -67,7 +57,7 @@ def measure_all(cells: Sequence[tuple[str, str]], at_a_time: int, records: Path)
                 "peak_lag": peak_lag(ran.members, cell.scenario.partitions, begins, ends),
             }
 
-        running = [side_by_side.submit(measure, *cell) for cell in cells]
+        running = [site.workers.submit(measure, *cell) for cell in cells]
         for one in as_completed(running):
             yield one.result()
 
@@ -113,7 +103,10 @@ def peak_lag(members: Mapping[str, Iterable[Event]], partitions: int, begins: fl
     for at, partition, offset in reads:
         done += max(offset - offsets[partition], 0)
         offsets[partition] = max(offset, offsets[partition])
-        steps = [(max(at, begins - CALM_S), done)] if at < begins - CALM_S else [*steps, (at, done)]
+        if at < begins - CALM_S:
+            steps = [(begins - CALM_S, done)]
+        else:
+            steps.append((at, done))
     usual = peak = 0.0
     for (start, read), (end, _) in pairwise([*steps, (until, done)]):
         if start < begins:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchmarks.consumers.clients import Client
 from benchmarks.consumers.process import Member
@@ -17,7 +18,7 @@ from benchmarks.rebalances.scenarios import PROTOCOLS, Scenario, is_static
 from tests.support.broker import Kafka
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from benchmarks.rebalances.broker_log import Decision, Request
 
@@ -60,20 +61,45 @@ class Ran:
     restarted: tuple[float, float] | None = None
 
 
-def run_all(
-    cells: Sequence[Cell], at_a_time: int, apis: frozenset[str]
-) -> tuple[list[Ran], list[Request | Decision]]:
-    """Run cells side by side on a broker of their own; with what the broker wrote down of these APIs."""
+class Site(NamedTuple):
+    """A broker of their own for cells, and what they share beside it.
+
+    Attributes:
+        kafka: the cluster.
+        producer: gives topics their records.
+        folder: where processes write.
+        log: what the broker writes down of requests.
+        workers: runs so many cells side by side.
+    """
+
+    kafka: Kafka
+    producer: SteadyProducer
+    folder: Path
+    log: Path
+    workers: ThreadPoolExecutor
+
+
+@contextmanager
+def open_site(at_a_time: int) -> Iterator[Site]:
+    """Start a broker and a producer for cells, of which so many run side by side; both end with this."""
     with (
         tempfile.TemporaryDirectory(prefix="rebalances-") as folder,
         recording_broker() as broker,
         SteadyProducer(broker.bootstrap_servers) as producer,
-        ThreadPoolExecutor(at_a_time) as side_by_side,
+        ThreadPoolExecutor(at_a_time) as workers,
     ):
         kafka = Kafka(broker.bootstrap_servers)
         kafka.create_coordinators(1)  # else the first consumer of all waits a second for its coordinator
-        ran = list(side_by_side.map(lambda cell: run(cell, kafka, producer, Path(folder)), cells))
-        return ran, list(read_log(broker.logs[0], apis))
+        yield Site(kafka, producer, Path(folder), broker.logs[0], workers)
+
+
+def run_all(
+    cells: Sequence[Cell], at_a_time: int, apis: frozenset[str]
+) -> tuple[list[Ran], list[Request | Decision]]:
+    """Run cells side by side on a broker of their own; with what the broker wrote down of these APIs."""
+    with open_site(at_a_time) as site:
+        ran = list(site.workers.map(lambda cell: run(cell, site.kafka, site.producer, site.folder), cells))
+        return ran, list(read_log(site.log, apis))
 
 
 def run(

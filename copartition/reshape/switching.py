@@ -102,13 +102,15 @@ def group_switches(
         commits: group -> old partition -> offset.
         positions: a `spark_integration.MappedPosition` for each group and partition of the new topic.
     """
+    mapped: dict[str, list[Any]] = {name: [] for name in commits}
+    for position in positions:
+        mapped[position.group].append(position)
     switches = []
     for name, old in commits.items():
         try:
             members = len(cluster.describe_group(name).members)
         except GroupNotFoundError:
             members = 0  # a group's commits remain for a while after the group is gone
-        own = [position for position in positions if position.group == name]
         # Both topics' commits are read now, and not taken from an earlier run: they may have changed since.
         switches.append(
             GroupSwitch(
@@ -116,8 +118,8 @@ def group_switches(
                 members,
                 dict(old),
                 cluster.commits_in(name, target),
-                {position.partition: position.offset for position in own},
-                sum(position.repeats for position in own),
+                {position.partition: position.offset for position in mapped[name]},
+                sum(position.repeats for position in mapped[name]),
                 waiting_records(ends.bounds, old) or 0,
             )
         )

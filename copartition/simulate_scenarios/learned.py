@@ -22,7 +22,7 @@ from assignors.registry import protocol_of
 from copartition.deploys.pace import Pace, full_names
 from copartition.groups.snapshot import read_record
 from copartition.kit.words import count, duration
-from copartition.simulate_scenarios.replay import Bounds, Episode, NamedStep, episodes, see, whole_bounds
+from copartition.simulate_scenarios.episodes import Bounds, Episode, NamedStep, episodes, see, whole_bounds
 from copartition.simulation import SimulationResult, simulate
 from copartition.simulation.inputs.events import SimulatedClient
 from copartition.simulation.inputs.file import with_settings

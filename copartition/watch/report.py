@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from copartition.groups.kinds.model import OtherGroup, ShareGroup, StreamsGroup
-    from copartition.simulate_scenarios.replay import Bounds, EpisodeComparison, Replay, TimeRange
+    from copartition.simulate_scenarios.episodes import Bounds
+    from copartition.simulate_scenarios.replay import EpisodeComparison, Replay, TimeRange
 
 
 _MEMBERS = (ChangeKind.JOINED, ChangeKind.LEFT, ChangeKind.RESTARTED)

@@ -17,6 +17,7 @@ import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from assignors.protocol import Reader
@@ -46,6 +47,12 @@ _MEMBER_TYPES = {0: "classic", 1: "consumer"}
 _PRESENT = 1
 NO_TAGS = b"\0"
 """The bytes of an empty list of tagged fields (KIP-482)."""
+
+
+@cache
+def _fields(message: str, struct_name: str) -> list[list[str]]:
+    """Return the fields of a struct of a message, each as its name, its type and maybe "1+"."""
+    return [field.split() for field in _MESSAGES[message][struct_name]]
 
 
 class CoordinatorMovesError(ProtocolError):
@@ -255,8 +262,7 @@ class AnswerReader(Reader):
         if kind.startswith("?") and self.int8() != _PRESENT:
             return None
         fields = {}
-        for field in _MESSAGES[message][kind.removeprefix("?")]:
-            name, field_kind, *since = field.split()
+        for name, field_kind, *since in _fields(message, kind.removeprefix("?")):
             if version or not since:
                 fields[name] = self.read_value(message, field_kind, version)
         self.tags()

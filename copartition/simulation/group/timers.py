@@ -114,10 +114,10 @@ class Plans:
     def postpone(self, until_ms: float) -> None:
         """Let the process do nothing before `until_ms`; what it planned for earlier happens at that time.
 
-        A plan for a later time keeps it. The loop also reaches the new timers; these are due at `until_ms`,
-        so it leaves them alone.
+        A plan for a later time keeps it. Timers that are done or cancelled are dropped.
         """
-        for timer in self._planned:
+        self._planned = [timer for timer in self._planned if timer.action is not None]
+        for timer in [*self._planned]:
             if timer.action is not None and timer.at_ms < until_ms:
                 self.at(until_ms, timer.action)
                 timer.cancel()

@@ -8,8 +8,8 @@ from assignors import Topic
 from copartition.deploys.pace import Pace
 from copartition.deploys.scenario import scenarios_of_record
 from copartition.groups.snapshot import read_record
+from copartition.simulate_scenarios.episodes import episodes, see
 from copartition.simulate_scenarios.learned import LEAST, learn_costs
-from copartition.simulate_scenarios.replay import episodes, see
 from copartition.simulation import Consumer, Costs, Leave, Restart, Scenario, simulate, simulate_seeds
 from tests.copartition.simulate_scenarios.recorded import record_of
 
