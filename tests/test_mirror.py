@@ -140,6 +140,7 @@ A test path is a file or a folder.
 """
 
 
+@cache
 def modules() -> list[str]:
     """The product modules as paths; a package's `__init__` is tested with what it offers."""
     paths = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]

@@ -84,6 +84,7 @@ def faults(source: str) -> list[str]:
     ]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("package", PRODUCT)
 def test_names_and_docstrings_keep_the_rules(package: str) -> None:
     wrong = {
@@ -93,6 +94,7 @@ def test_names_and_docstrings_keep_the_rules(package: str) -> None:
     assert {file: found for file, found in wrong.items() if found} == {}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("folder", ["benchmarks", "docs", "examples", "tests", "tools"])
 def test_names_beside_the_product_keep_the_rules(folder: str) -> None:
     """Only functions of tests may be called by a regular participle."""

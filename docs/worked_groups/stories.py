@@ -8,7 +8,7 @@ from assignors import Assignment, Explainer, Explanation, Group, Member, Topic, 
 from partitioning import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
 
 class Rebalance(NamedTuple):
@@ -129,20 +129,24 @@ def growth() -> Story:
     return story.then("orders grows", topics=[Topic("orders", 5), Topic("clicks", 2)])
 
 
+STORIES: dict[str, Callable[[], Story]] = {
+    "range": lambda: two_topics("range"),
+    "roundrobin": circle,
+    "sticky": lambda: seven("sticky"),
+    "sticky-different-topics": member_back,
+    "cooperative-sticky": lambda: seven("cooperative-sticky").then("a and b rejoin"),
+    "librdkafka-cooperative-sticky": lambda: seven("librdkafka-cooperative-sticky").then("a and b rejoin"),
+    "uniform": lambda: seven("uniform"),
+    "uniform-different-topics": lambda: overlap("uniform"),
+    "broker-range": growth,
+    "optimal": lambda: overlap("optimal"),
+    "cooperative-optimal": lambda: seven("cooperative-optimal").then("a and b rejoin"),
+    "weighted": lambda: weighed_story("weighted"),
+    "cooperative-weighted": lambda: weighed_story("cooperative-weighted").then("a and b rejoin"),
+}
+"""What tells every story, by its name."""
+
+
 def stories() -> dict[str, Story]:
     """Every story by its name."""
-    return {
-        "range": two_topics("range"),
-        "roundrobin": circle(),
-        "sticky": seven("sticky"),
-        "sticky-different-topics": member_back(),
-        "cooperative-sticky": seven("cooperative-sticky").then("a and b rejoin"),
-        "librdkafka-cooperative-sticky": seven("librdkafka-cooperative-sticky").then("a and b rejoin"),
-        "uniform": seven("uniform"),
-        "uniform-different-topics": overlap("uniform"),
-        "broker-range": growth(),
-        "optimal": overlap("optimal"),
-        "cooperative-optimal": seven("cooperative-optimal").then("a and b rejoin"),
-        "weighted": weighed_story("weighted"),
-        "cooperative-weighted": weighed_story("cooperative-weighted").then("a and b rejoin"),
-    }
+    return {name: tell() for name, tell in STORIES.items()}

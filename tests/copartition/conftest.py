@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from copartition.assignment_diff import planner
 from copartition.deploys import stops
 from copartition.shell.main import copartition
 from tests.copartition.groups.conftest import workers
@@ -43,24 +44,27 @@ __all__ = [
 ]
 
 
-ALL_RUNS = stops.RUNS
+ALL_RUNS, ALL_DRAWS = stops.RUNS, planner._DRAWS
 
 
 @pytest.fixture(scope="module", autouse=True)
 def few_runs():
-    """What a deploy stops comes from two runs: a range has the same words for thirty, which take long.
+    """What a deploy stops comes from two runs, and what a plan moves from a few draws of member ids.
 
-    A test of the figures themselves uses `all_runs`.
+    A range has the same words for thirty runs or forty draws, which take long. A test of the figures
+    themselves uses `all_runs`.
     """
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(stops, "RUNS", 2)
+        monkeypatch.setattr(planner, "_DRAWS", planner._FEWEST_DRAWS)
         yield
 
 
 @pytest.fixture
 def all_runs(monkeypatch):
-    """What a deploy stops comes from as many runs as a user's command makes."""
+    """What a deploy stops and a plan moves comes from as many runs and draws as a user's command makes."""
     monkeypatch.setattr(stops, "RUNS", ALL_RUNS)
+    monkeypatch.setattr(planner, "_DRAWS", ALL_DRAWS)
 
 
 CAPTURES = Path(__file__).parent / "groups" / "captures"

@@ -30,6 +30,7 @@ from tools.oracle.clients import golden
 
 # Names of the golden files of hash functions, where they differ from ours.
 HASH_FILES = {"java-string": "java_string", "kafkajs-murmur2": "kafkajs_legacy"}
+lines_of = cache(golden.read)
 CHECKED = [name for name, profile in PROFILES.items() if profile.checked]
 
 
@@ -42,7 +43,7 @@ def keys_of(which: str) -> list[bytes | None]:
 
 @pytest.mark.parametrize("name", CHECKED)
 def test_columns_go_where_the_client_puts_them(name):
-    for line in golden.read(f"profiles/{name}"):
+    for line in lines_of(f"profiles/{name}"):
         answered = [-1 if partition is None else partition for partition in line["partitions"]]
         assert partition_batch(keys_of(line["keys"]), line["count"], profile=name).tolist() == answered
 
@@ -53,7 +54,7 @@ def test_keys_go_where_the_client_puts_them(name, twin, monkeypatch):
     if twin == "pure":
         monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     monkeypatch.setattr(placement, "_rules", {})
-    for line in golden.read(f"profiles/{name}"):
+    for line in lines_of(f"profiles/{name}"):
         for key, expected in sample(list(zip(keys_of(line["keys"]), line["partitions"], strict=True)), 20):
             assert partition_for_key(key, line["count"], profile=name) == expected, key
 

@@ -11,6 +11,7 @@ from partitioning.errors import InvalidConfigError, UnknownStrategyError
 from partitioning.interface import NONE_AVAILABLE, BatchAware, BytesAware, LoadAware, TimeAware
 from partitioning.sticky import Sticky, StickyByTime, StickyPerBatch
 from partitioning.strategy import seeded_source
+from tests.support.tiers import sample
 from tools.oracle.clients import golden
 
 SIX = TopicLayout(6)
@@ -88,7 +89,7 @@ class JavaBuiltIn:
         return self.topic.peek(self.layout)
 
 
-@pytest.mark.parametrize(("scenario", "answer"), cases("strategies/built_in"))
+@pytest.mark.parametrize(("scenario", "answer"), sample(cases("strategies/built_in"), 3))
 def test_sticky_does_as_the_java_client(scenario, answer):
     if "exception" in answer:
         with pytest.raises(InvalidConfigError):

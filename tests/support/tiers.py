@@ -5,7 +5,8 @@ test: what a user's machine should confirm, live servers included.
 ci: everything, also what is marked `slow`, and `nightly` where -m does not leave it out.
 
 What needs only Python but a second of it, and repeats on a larger scale what quicker tests find, is `heavy`:
-it runs from `test` on.
+it runs from `test` on. So are all tests of pages, examples and tools: nobody breaks a page while editing a
+function, and a page that shows what a command prints repeats what the tests of that command find.
 
 What the quick tier may have run with fewer cases or examples is `wider`: every test of a module that imports
 this one, itself or through other modules of tests/. `.ci/run` runs it again, and no other test of that tier.
@@ -48,6 +49,8 @@ FORBIDDEN = {"socket.connect", "socket.bind", "subprocess.Popen", "os.fork", "os
 WIDER = "may have run with fewer cases or examples in the quick tier; set by itself"
 ROOT = Path(__file__).parents[2]
 TOOLING = ("tests/support/", "tests/tools/")
+PAGES = ("tests/docs/", "tests/benchmarks/", "tests/examples/")
+"""Folders whose tests are heavy, all of them."""
 IMPORTS = re.compile(r"^[ \t]*(?:from|import) +(tests\b[\w.]*)(?: +import +(\([^)]*\)|.*))?", re.MULTILINE)
 _tier = "test"
 _guarded = False
@@ -82,7 +85,7 @@ def pytest_configure(config: pytest.Config) -> None:
     _tier = config.getoption("--tier")
     config.addinivalue_line("markers", f"wider: {WIDER}")
     for name in TIERS:
-        most = {"quick": 10, "test": 30, "ci": 100}[name]
+        most = {"quick": 6, "test": 30, "ci": 100}[name]
         settings.register_profile(name, max_examples=most, deadline=None, derandomize=True)
     # What a nightly run uses: other examples every night.
     settings.register_profile("search", max_examples=300, deadline=None)
@@ -109,6 +112,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         fixtures = LIVE_FIXTURES.intersection(getattr(item, "fixturenames", ()))
         markers = {marker.name for marker in item.iter_markers()}
+        if item.nodeid.startswith(PAGES):
+            item.add_marker("heavy")
+            markers.add("heavy")
         if fixtures or not LIVE_MARKERS.isdisjoint(markers):
             item.add_marker("live")
             markers.add("live")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby
 
 import numpy as np
@@ -48,7 +49,7 @@ class Topic:
         number = np.arange(len(keys), dtype=np.int64)
         return Records(partition, number, number, key_column(keys))
 
-    @property
+    @cached_property
     def real_audit(self) -> TopicAudit:
         """What the real auditor finds in these records."""
         tally, records = Tally(self.count), self.records
@@ -57,7 +58,7 @@ class Topic:
         coverage = Coverage("full", read, read, tuple(range(self.count)), "every record")
         return conclude(self.name, tally, coverage, count_forms(records.keys).forms())
 
-    @property
+    @cached_property
     def audit(self) -> TopicAudit:
         """What a perfect auditor who reads everything says."""
         rows = [

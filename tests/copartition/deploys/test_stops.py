@@ -57,7 +57,7 @@ def without_names(stops):
     return {**stops, "happens": None, "assumed": sorted(own)}
 
 
-@pytest.mark.parametrize(("strategy", "options", "pace"), sample(CASES, every=6))
+@pytest.mark.parametrize(("strategy", "options", "pace"), sample(CASES, every=11))
 def test_a_diff_and_a_simulation_of_one_deploy_have_one_answer(run, tmp_path, strategy, options, pace):
     (capture := tmp_path / "billing.txt").write_text(BILLING.format(strategy=strategy))
     first, *_ = ask(run, "diff", capture, "plan:current", *options, *pace)["stops"]

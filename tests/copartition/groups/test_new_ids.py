@@ -20,6 +20,7 @@ def ids(*prefixes):
     return [MemberIdentity(f"{prefix}-{ID}", client_id=prefix, topics=("t",)) for prefix in prefixes]
 
 
+@pytest.mark.usefixtures("all_runs")
 @pytest.mark.parametrize(
     ("assignor", "members", "joining", "unknown"),
     [
@@ -110,6 +111,7 @@ def test_names_are_continued_if_they_have_a_next_one(members, joining):
     assert (names and [next(names), next(names)]) == joining
 
 
+@pytest.mark.usefixtures("all_runs")
 @pytest.mark.parametrize("names", [("a", "b", "c"), ("rdkafka", "rdkafka", "rdkafka")])
 def test_moves_are_a_range_over_ids_where_these_decide(names):
     members = [

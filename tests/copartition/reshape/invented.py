@@ -1,6 +1,7 @@
 """An invented topic as a cluster would show it, and groups that read it."""
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from tests.copartition.check.invented import Topic, compared
 KEYS = tuple(f"user-{number}".encode() for number in range(2_000))
 
 
+@cache
 def by_java(count: int = 12, keys: tuple[bytes, ...] = KEYS) -> Topic:
     """A topic that Java's clients wrote, each key twice."""
     return Topic("orders", (("java", count, keys + keys),), count)

@@ -22,6 +22,8 @@ COMMANDS = [
     if line.startswith("#   copartition ")
 ]
 SEEDS = sample(range(9), 5)
+HEAVY = {"lag-autoscaler"}
+"""A scenario with more than a hundred rebalances."""
 
 
 @cache
@@ -35,7 +37,9 @@ def median(name: str, figure: str, **changes: str) -> float:
     return float(np.median([getattr(run, figure) for run in _runs(name, tuple(changes.items()))]))
 
 
-@pytest.mark.parametrize("name", READY)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.heavy] if name in HEAVY else []) for name in READY]
+)
 def test_it_can_be_run_as_it_is_and_nobody_is_refused(name: str) -> None:
     scenario = Scenario.from_file(READY[name].path)
     assert scenario.warnings == ()
@@ -164,7 +168,7 @@ def test_what_comes_out(name: str, figure: str, low: float, high: float) -> None
                 2,
             ),
         ],
-        3,
+        7,
     ),
 )
 def test_the_advice_helps(

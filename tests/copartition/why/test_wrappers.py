@@ -96,7 +96,7 @@ def bare(request: pytest.FixtureRequest) -> tuple[list[str], list[object]]:
     return lines_of(request.param), shown(LOGS[request.param])
 
 
-@pytest.mark.parametrize("wrapper", sample([*WRAPPERS], 3))
+@pytest.mark.parametrize("wrapper", sample([*WRAPPERS], 5))
 def test_a_wrapped_log_says_the_same(
     bare: tuple[list[str], list[object]], wrapper: str, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[3]
 GOOD = Mutation("Makefile", "PYTHON ?= python3", "PYTHON ?= python", "tests/conftest.py")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("path", sorted({mutation.path for mutation in MUTATIONS}))
 def test_the_rows_of_a_file_are_about_it(path: str) -> None:
     check_rows([mutation for mutation in MUTATIONS if mutation.path == path], ROOT)

@@ -1,11 +1,13 @@
 """Captures of real tools as people paste them: each is the same group, or refused where a cell was torn."""
 
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from copartition.groups.capture import parse_captures
 from partitioning.errors import SourceError
+from tests.support.tiers import sample
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 NAMES = [
@@ -55,14 +57,12 @@ WAYS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "way"), sample([*product(NAMES, WAYS)], 3))
 def test_a_capture_is_the_same_group_however_it_was_pasted(name, way):
     assert facts(WAYS[way](text(name))) == facts(text(name))
 
 
-@pytest.mark.parametrize("width", [80, 100, 120, 140, 160, 200])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "width"), sample([*product(NAMES, [80, 100, 120, 140, 160, 200])], 5))
 def test_a_wrapped_capture_is_the_same_group_or_refused(name, width):
     try:
         found = facts(wrapped(text(name), width))
