@@ -64,7 +64,7 @@ def test_only_rebalances_in_which_a_member_gives_up_partitions_teach_a_cooperati
 
 
 def test_a_member_that_closes_begins_as_long_before_as_its_callback_takes(record):
-    path = record(night("range", 0, restarts=1))
+    path = record(night("range", 0, restarts=2))
     [leaves, joins] = episodes(see(read_record(path)))[:2]
     early, late = (leaves.scenario("range", 0, closing_ms) for closing_ms in (0, 4_000))
     assert [event.at_ms for event in (*early.events, *late.events)] == [0, 0]
