@@ -208,6 +208,7 @@ def test_every_rule_and_all_columns_have_a_file_named_after_them() -> None:
     assert [module for module in decide if not named_after(module)] == []
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("tests", THROUGH_OTHERS)
 def test_a_row_of_the_table_is_needed_and_true(tests: str) -> None:
     assert (ROOT / tests).exists()

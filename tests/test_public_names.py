@@ -53,18 +53,10 @@ def assert_all_examples_run(name):
 
 
 MODULES = [name for package in PACKAGES for name in modules_with_examples(package)]
-HEAVY = {"copartition.models.share_groups.run"}
-"""Modules whose examples take seconds."""
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.heavy] if name in HEAVY else [])
-        for name in MODULES
-        if name not in STARTING_SERVERS
-    ],
-)
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", [name for name in MODULES if name not in STARTING_SERVERS])
 def test_examples_of_names_that_are_not_public_run_too(name, registries):
     assert_all_examples_run(name)
 

@@ -67,6 +67,7 @@ def test_no_partition_stands_out_while_no_key_fills_two(topic, exponent, partiti
     assert chosen * RECORDS < 5
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("exponent", "partitions"),
     sample([(0.8, 100), (1.0, 50), (1.0, 100), (1.4, 50), (2.0, 5), (2.0, 10), (2.0, 100)], 7),
@@ -100,6 +101,7 @@ def test_a_key_shows_a_little_below_two_averages_as_some_cold_keys_have_the_same
     assert chosen == pytest.approx((0.38 + 0.62 / 10) / 2 - 1 / 5, abs=0.003)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("stream_of", "hottest", "partitions", "published_hashed", "published_chosen"),
     sample(
@@ -126,6 +128,7 @@ def test_the_published_imbalance_is_reproduced(
     assert chosen == pytest.approx(published_chosen, abs=0.001), stream_of
 
 
+@pytest.mark.heavy
 def test_producers_that_count_for_themselves_balance_what_they_send_together(topic):
     keys = stream(zipf(1.0))
     placed = [topic().partition_batch(keys[producer::5], TopicLayout(10)) for producer in range(5)]

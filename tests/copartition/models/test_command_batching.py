@@ -54,6 +54,7 @@ def test_keys_spread_the_records_over_partitions():
     assert with_keys > 3 * without
 
 
+@pytest.mark.heavy
 def test_nothing_keeps_what_cannot_be_kept():
     result = invoke(*RATE, "--limit", "2", "--round-trip", "5", "--client", "java")
     assert "nothing that was tried keeps p99 under 2 ms; linger.ms=" in result.stdout

@@ -92,6 +92,7 @@ def test_assignors_beside_each_other(run, plan):
     assert [answer["assignor"] for answer in json.loads(result.stdout)["scenarios"]] == ["range", "uniform"]
 
 
+@pytest.mark.heavy
 def test_a_captured_group(run, members):
     load = ["--set", "load.rate=10", "--set", "load.capacity=100"]
     result = run("size", members, "--deploy", "rolling", "--assignor", "range", *load, "--max-lag", "1min")

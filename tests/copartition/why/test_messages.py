@@ -12,6 +12,7 @@ import pytest
 from copartition.why.evidence import Kind, read_evidence
 from copartition.why.messages import ANYWHERE, MOST_PLACES, Message, concerns_a_group, find, messages
 from partitioning.kit.packages import read_toml
+from tests.support.tiers import sample
 
 TABLES = read_toml("copartition.why", "patterns.toml")
 TEMPLATES = [
@@ -67,7 +68,7 @@ def test_each_message_is_found_as_it_is_written(program: str, template: str, opt
     assert Kind(match.kind)
 
 
-@pytest.mark.parametrize(("program", "template"), TEMPLATES)
+@pytest.mark.parametrize(("program", "template"), sample(TEMPLATES, 4))
 def test_a_line_with_a_message_is_not_skipped(program: str, template: str, tmp_path: Path) -> None:
     prefix = {"java": "[Consumer clientId=c, groupId=g] ", "librdkafka": "c#consumer-1: "}.get(
         program, "" if program == "python" else "[GroupCoordinator 1]: "
@@ -105,7 +106,7 @@ def repeats(tree: Any, held: bool = False) -> list[bool]:
     return found
 
 
-@pytest.mark.parametrize(("program", "message"), ALL, ids=lambda value: getattr(value, "start", value))
+@pytest.mark.parametrize(("program", "message"), sample(ALL, 4), ids=lambda value: getattr(value, "start", value))
 def test_no_part_of_a_message_gives_back_what_it_took(program: str, message: Message) -> None:
     tree = re._parser.parse(message.pattern.pattern)  # type: ignore[attr-defined]
     assert all(repeats(tree)), (program, message.pattern.pattern)
@@ -155,7 +156,7 @@ class Counted(str):
 @pytest.mark.parametrize("program", sorted(messages()))
 def test_a_text_that_repeats_its_first_words_is_not_tried_for_ever(program: str) -> None:
     Counted.asked = 0
-    text = Counted(" ".join(message.start for message in messages()[program]) * 100)
+    text = Counted(" ".join(message.start for message in messages()[program]) * 20)
     find(program, text)
     assert Counted.asked <= (MOST_PLACES + 1) * len(messages()[program])
 

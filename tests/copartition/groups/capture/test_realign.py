@@ -84,6 +84,7 @@ def test_fences_of_markdown_are_no_rows(text):
     assert len(fenced.partition) == len(plain.partition)
 
 
+@pytest.mark.heavy
 def test_a_long_list_of_assignments_is_read_by_words_once():
     """Each of its ends was tried, each with a copy of what stands before it."""
     lists = ", ".join(f"t{number}(0)" for number in range(60_000))

@@ -52,6 +52,7 @@ def test_the_best_keeps_the_limit_with_the_fewest_requests(client: Client) -> No
     assert tuning.best.requests < tuning.default.requests / 2
 
 
+@pytest.mark.heavy
 def test_a_trial_of_java_is_what_its_model_says() -> None:
     (trial,) = (trial for trial in tune("java", keyed=True).trials if trial.linger_ms == 10)
     result = simulate_batching(
