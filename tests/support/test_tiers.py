@@ -95,6 +95,15 @@ def test_a_tier_runs_what_it_is_for(tmp_path, tier, counted):
     assert re.search(rf"^{counted}, \d skipped", output, re.MULTILINE), output
 
 
+@pytest.mark.parametrize(("tier", "code"), [("quick", pytest.ExitCode.NO_TESTS_COLLECTED), ("test", 0)])
+def test_tests_of_pages_are_left_to_make_test(tier, code):
+    command = f"{sys.executable} -m pytest -q -p no:cacheprovider --collect-only --tier {tier}"
+    done = subprocess.run(
+        [*command.split(), "tests/docs/test_sentences.py"], cwd=ROOT, capture_output=True, check=False
+    )
+    assert done.returncode == code, done.stdout
+
+
 @pytest.mark.parametrize("fault", ["sleep", "process", "mock cluster", "consumer", "admin"])
 def test_the_quick_tier_fails_what_leaves_its_process(tmp_path, fault):
     code, output = pytest_run(tmp_path, "--tier", "quick", FAULT=fault)

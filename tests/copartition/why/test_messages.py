@@ -106,7 +106,9 @@ def repeats(tree: Any, held: bool = False) -> list[bool]:
     return found
 
 
-@pytest.mark.parametrize(("program", "message"), sample(ALL, 4), ids=lambda value: getattr(value, "start", value))
+@pytest.mark.parametrize(
+    ("program", "message"), sample(ALL, 4), ids=lambda value: getattr(value, "start", value)
+)
 def test_no_part_of_a_message_gives_back_what_it_took(program: str, message: Message) -> None:
     tree = re._parser.parse(message.pattern.pattern)  # type: ignore[attr-defined]
     assert all(repeats(tree)), (program, message.pattern.pattern)
