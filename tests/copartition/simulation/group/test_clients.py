@@ -18,10 +18,12 @@ from copartition.simulation import (
     Failover,
     Join,
     Leave,
+    Load,
     LogNormal,
     Phase,
     Restart,
     Scenario,
+    Settings,
     SlowPoll,
     Stall,
     Uniform,
@@ -496,3 +498,48 @@ def test_a_client_that_refuses_its_strategies_does_not_join():
         Join(1_000, Consumer("new", client="librdkafka", assignors=both)),
     )
     assert entries(joined, "refused") == [("refused", "new")]
+
+
+# Callbacks.
+
+
+@pytest.mark.parametrize("assignor", ["cooperative-sticky", "uniform"])
+@pytest.mark.parametrize(("client", "waits_ms"), [("java", 700), ("librdkafka", 1_000)])
+def test_a_member_in_its_revoke_callback_does_not_read_what_it_keeps(assignor, client, waits_ms):
+    result = run(
+        group(3, client=client), Join(10_000, Consumer("new")), assignor=assignor, costs=Costs(revoke_ms=700)
+    )
+    assert waits(result).count(waits_ms) == 9
+
+
+def test_a_worker_of_connect_goes_on_with_the_tasks_that_it_keeps():
+    result = run(
+        group(3, client="connect"),
+        Join(10_000, Consumer("new", client="connect")),
+        assignor="cooperative-sticky",
+        costs=Costs(revoke_ms=700),
+    )
+    assert len(waits(result)) == 3
+
+
+@pytest.mark.parametrize("assignor", ["cooperative-sticky", "uniform"])
+def test_a_member_in_its_assign_callback_does_not_read_what_it_has(assignor):
+    result = run(group(3), Leave(10_000, "c2"), assignor=assignor, costs=Costs(assign_ms=700))
+    assert waits(result).count(700) == 8
+
+
+def test_the_partitions_of_a_member_that_dies_in_its_callback_are_read_by_others():
+    scenario = Scenario(
+        ORDERS,
+        group(3),
+        (Join(10_000, Consumer("new")), Crash(13_500, "c0")),
+        "cooperative-sticky",
+        Settings(session_timeout_ms=10_000),
+        costs=Costs(revoke_ms=5_000),
+        load=Load(10, capacity=1_000),
+        until_ms=100_000,
+    )
+    result = simulate(scenario)
+    assert result.records.waiting.sum() == pytest.approx(0, abs=5)
+    assert result.records.duplicates.sum() == 0  # it committed before the callback
+    assert result.summary.longest_pause_ms > 10_000
