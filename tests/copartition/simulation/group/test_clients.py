@@ -273,7 +273,8 @@ def test_each_part_of_a_handover_takes_its_time():
 
 
 def test_cooperative_opens_only_what_moved():
-    result = run(group(3), Leave(10_000, "c1"), assignor="cooperative-sticky", costs=Costs(assign_ms=70))
+    costs = Costs(first_fetch_ms=70)
+    result = run(group(3), Leave(10_000, "c1"), assignor="cooperative-sticky", costs=costs)
     assert result.summary.handover_ms == pytest.approx(4 * 70)
 
 
