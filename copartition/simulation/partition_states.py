@@ -346,8 +346,8 @@ class PartitionStates:
             self._mature(partitions, at_ms)
             opening = self.phase[partitions] == _HANDOVER
             if np.count_nonzero(opening):
-                if self._flow is not None:
-                    # A reader that is suspended has been notified as stalled, and does not go on now.
+                if self._flow is not None and not stalls:
+                    # The flow has been notified that a suspended reader stalls; now it does not go on.
                     self._flow.stops(partitions[opening], _some(at_ms, opening), committed=committed)
                 self._settle(partitions[opening], _some(at_ms, opening), phase, cause)
         read = self.phase[partitions] == _CONSUMING

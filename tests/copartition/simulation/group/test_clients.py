@@ -513,6 +513,36 @@ def test_a_member_in_its_revoke_callback_does_not_read_what_it_keeps(assignor, c
     assert waits(result).count(waits_ms) == 9
 
 
+def test_a_client_that_reads_nothing_while_it_joins_does_not_read_between_callback_and_join():
+    scenario = Scenario(
+        ORDERS,
+        group(3, client="kafka-python"),
+        (Join(10_000, Consumer("new", client="kafka-python")),),
+        "cooperative-sticky",
+        costs=Costs(revoke_ms=700, network_ms=2),
+        load=Load(10),
+        until_ms=60_000,
+    )
+    result = simulate(scenario)
+    # Twelve partitions stop for the first rebalance and again from the callback to the end of the second.
+    assert result.records.peak.max() == pytest.approx(result.summary.longest_pause_ms / 100, abs=0.1)
+    assert (result.records.peak > 7.1).sum() == 12
+
+
+@pytest.mark.parametrize(("client", "batches"), [("java", 3), ("librdkafka", 0), ("kafka-python", 0)])
+def test_a_java_member_works_on_batches_before_it_has_records_of_new_partitions(client, batches):
+    result = run(
+        group(3, client=client),
+        Leave(10_000, "c2"),
+        assignor="cooperative-sticky",
+        costs=Costs(poll_ms=800, first_fetch_ms=1),
+    )
+    timeline = result.timeline
+    handover = timeline.phase == Phase.HANDOVER
+    took = (timeline.end - timeline.start)[handover].round(6)
+    assert took.tolist() == [1 + 800 * batches] * 4
+
+
 def test_a_worker_of_connect_goes_on_with_the_tasks_that_it_keeps():
     result = run(
         group(3, client="connect"),
