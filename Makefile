@@ -45,7 +45,7 @@ PYTEST = $(BIN)/python -m pytest --benchmark-skip --dist loadfile --max-worker-r
 QUICK = $(PYTEST) --tier quick --numprocesses auto -p no:rerunfailures
 T ?=
 
-quick: $(READY)  ## run what needs nothing but Python: 2 to 4 minutes of CPU, half of that on two idle cores; T=path for a part
+quick: $(READY)  ## run what needs nothing but Python: 2 to 3 minutes of CPU, half of that on two idle cores; T=path for a part
 	@$(QUICK) $(T)
 
 # Most of these tests wait for a broker or for Spark: more workers than cores.

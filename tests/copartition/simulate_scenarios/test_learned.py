@@ -63,6 +63,7 @@ def test_only_rebalances_in_which_a_member_gives_up_partitions_teach_a_cooperati
     assert text.startswith("the record shows 0 rebalances whose length it bounds")
 
 
+@pytest.mark.heavy
 def test_a_member_that_closes_begins_as_long_before_as_its_callback_takes(record):
     path = record(night("range", 0, restarts=2))
     [leaves, joins] = episodes(see(read_record(path)))[:2]
