@@ -28,7 +28,13 @@ from tests.support.waiting import GENEROUS_S
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-pytestmark = pytest.mark.broker
+pytestmark = [
+    pytest.mark.broker,
+    # kafka-python drops a connection without closing it if TLS takes long, as on a busy machine.
+    pytest.mark.filterwarnings(
+        "ignore:Exception ignored in. <ssl.SSLSocket:pytest.PytestUnraisableExceptionWarning"
+    ),
+]
 
 GROUP = "readers"
 KAFKA_PYTHON_WAITS_MS = 8000  # whatever it hears, as long as its bootstrap_timeout_ms
