@@ -51,9 +51,7 @@ HELP_END = end_of_help(__package__, CHECKS=CHECKS)
 @check_option("apart<=0")
 @output_options("text", "json", "markdown", file=True)
 @schema_option("copartition.check.report", "check_schema")
-@click.pass_context
 def check(
-    ctx: click.Context,
     *,
     joined: tuple[str, ...],
     config: dict[str, str],
@@ -65,7 +63,7 @@ def check(
     topics: tuple[tuple[str, int], ...],
     checks: tuple[str, ...],
     output: Output,
-) -> None:
+) -> int:
     """Can these TOPICs be joined partition by partition?
 
     Reads keys of the topics and compares partition counts, the rules by which records were placed, growth,
@@ -109,11 +107,11 @@ def check(
         markdown=partial(join_markdown, report),
     )
     for line in keys.tell_undecoded():
-        complain(ctx, line)
+        complain(line)
     for limit in failed:
-        complain(ctx, f"check failed: {limit}, it is {limit.describe(report.numbers)}")
+        complain(f"check failed: {limit}, it is {limit.describe(report.numbers)}")
     # If limits are given, they decide the exit code, and the verdict does not.
-    ctx.exit(bool(failed) if limits else _EXIT[report.verdict.answer])
+    return bool(failed) if limits else _EXIT[report.verdict.answer]
 
 
 def _check_writers(

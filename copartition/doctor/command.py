@@ -74,9 +74,7 @@ def _joined_topics(ctx: click.Context, option: click.Parameter, text: str | None
 @client_options("The cluster.")
 @output_options("text", "json", "prometheus", file=True)
 @html_option
-@click.pass_context
 def doctor(
-    ctx: click.Context,
     source: str | None,
     *,
     all_groups: bool,
@@ -90,7 +88,7 @@ def doctor(
     config: dict[str, str],
     output: Output,
     html: str | None,
-) -> None:
+) -> int:
     """Say what is wrong with a group, why it matters and what to do; what cannot be known is "unknown".
 
     GROUP is a group of a cluster, which is looked at twice and only read, or a file or - that
@@ -119,7 +117,7 @@ def doctor(
     if all_groups:
         if source is not None or group is not None or html is not None:
             raise click.UsageError("--all-groups goes with no GROUP, no --group and no --html")
-        ctx.exit(_report_all(examine_all(config, wait, changes), limits, output))
+        return _report_all(examine_all(config, wait, changes), limits, output)
     if source is None:
         raise click.UsageError("name a group or a file, or give --all-groups")
     # If a cluster is given, a name that is not a file's is a group's. "live:" is for a group whose name is
@@ -147,7 +145,7 @@ def doctor(
         json=partial(doctor_json, examination, results),
         prometheus=partial(doctor_metrics, [(examination, results)]),
     )
-    ctx.exit(doctor_exit_code(results))
+    return doctor_exit_code(results)
 
 
 def _report_all(examined: Mapping[str, Examined | SourceError], limits: Limits, output: Output) -> int:

@@ -87,10 +87,11 @@ class QuietCommand(click.Command):
         with _one_line_errors(path, verbose=not {"-v", "--verbose"}.isdisjoint(args)):
             return super().make_context(info_name, args, parent, terminal_width=_help_width(), **extra)
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; every error becomes a line on stderr and exit code 2."""
+    def invoke(self, ctx: click.Context) -> None:
+        """Run the command and exit with the code that it returns; an error is a line on stderr and code 2."""
         with _one_line_errors(ctx.command_path, verbose=bool(ctx.meta.get("verbose"))):
-            return super().invoke(ctx)
+            if code := super().invoke(ctx):
+                ctx.exit(code)
 
 
 class QuietGroup(QuietCommand, click.Group):
@@ -135,7 +136,7 @@ def end_of_help(room: str, **names: str) -> str:
     return "\n" + text.format(**names).replace("\\b\n", "\b\n")
 
 
-def command(*runs: str, epilog: str | None = None) -> Callable[[Callable[..., None]], click.Command]:
+def command(*runs: str, epilog: str | None = None) -> Callable[[Callable[..., int | None]], click.Command]:
     """Return a decorator that makes a function a `QuietCommand`.
 
     Args:
@@ -215,14 +216,13 @@ def name_flags(text: str) -> str:
     return re.sub("`([a-z_]+)`", lambda named: _FLAGS.get(named[1], named[0]), text)
 
 
-def complain(ctx: click.Context, what: str) -> None:
-    """Print one line on stderr; invisible characters are escaped.
+def complain(what: str) -> None:
+    """Print one line on stderr, which begins with the name of the running command.
 
     Args:
-        ctx: the command's context, with whose name the line begins.
-        what: the text, without a line break.
+        what: the text, without a line break; invisible characters in it are escaped.
     """
-    click.echo(f"{ctx.command_path}: {visible(what)}", err=True)
+    click.echo(f"{click.get_current_context().command_path}: {visible(what)}", err=True)
 
 
 def _discard(stream: TextIO) -> None:
