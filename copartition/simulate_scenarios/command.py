@@ -106,12 +106,7 @@ class ScenarioInputs(NamedTuple):
 
     def _from_groups(self, plans: Sequence[str]) -> list[CapturedScenario]:
         """Return the scenarios of captured groups and records, with every deploy and every assignor."""
-        from copartition.deploys.scenario import (  # noqa: PLC0415 - as above
-            parse_happening,
-            scenario_of,
-            scenarios_of_record,
-            with_waiting,
-        )
+        from copartition.deploys import scenario  # noqa: PLC0415 - as above
         from copartition.groups import read_source  # noqa: PLC0415 - only groups need it
         from copartition.simulate_scenarios.learned import learn_costs  # noqa: PLC0415 - only records need it
 
@@ -122,13 +117,15 @@ class ScenarioInputs(NamedTuple):
                 pace, learned = learn_costs(plan, self.pace)
                 captured += [
                     found._replace(assumed=(*learned, *found.assumed))
-                    for found in scenarios_of_record(plan, self.deploys, assignors, pace)
+                    for found in scenario.scenarios_of_record(plan, self.deploys, assignors, pace)
                 ]
             else:
                 state = read_source(plan, self.config, group=self.group).state
-                happenings = [parse_happening(state, deploy) for deploy in self.deploys]
+                happenings = [scenario.parse_happening(state, deploy) for deploy in self.deploys]
                 captured += [
-                    with_waiting(scenario_of(state, happening, self.pace, assignor=assignor), state)
+                    scenario.with_waiting(
+                        scenario.scenario_of(state, happening, self.pace, assignor=assignor), state
+                    )
                     for happening in happenings
                     for assignor in assignors
                 ]

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from copartition.kit.evidence import Evidence, Missing
+from copartition.kit.places import Place
 from copartition.kit.words import count, duration
-from copartition.transactions.looks import Look, OpenProducer, Partition, PartitionLook, Transaction
+from copartition.transactions.looks import Look, OpenProducer, PartitionLook, Transaction
 from partitioning.kit.packages import read_toml
 
 MOST_TIMEOUT_MS = 900_000
@@ -40,7 +41,7 @@ class TransactionFault(NamedTuple):
     kind: str
     id: str | None
     producer: int
-    partitions: tuple[Partition, ...]
+    partitions: tuple[Place, ...]
     what: str
     action: str
     ground: Evidence
