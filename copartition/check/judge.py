@@ -424,7 +424,7 @@ class _Target(NamedTuple):
 def remedies(
     topics: Sequence[AuditSummary], reasons: Sequence[JoinReason], proof: KeyProof | None
 ) -> tuple[Remedy, ...]:
-    """Return the ways out of reasons that are against a join or leave it open, the cheapest first.
+    """Return the ways out of reasons against a join and of open ones, the cheapest first.
 
     Args:
         topics: the topics of the join.
@@ -460,7 +460,7 @@ def remedies(
 
 
 def _read(topics: Sequence[AuditSummary]) -> Iterator[Remedy]:
-    """Yield the remedy of reading all records, if some were not; it settles what a sample leaves open."""
+    """Yield the remedy of reading every record if some were left out: that settles what a sample cannot."""
     partial = [topic for topic in topics if not topic.full]
     if partial:
         records = sum(topic.records for topic in topics)

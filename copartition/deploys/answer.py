@@ -41,7 +41,7 @@ class Range:
         return self._text(duration)
 
     def _text(self, write: Callable[[float], str]) -> str:
-        """Return both ends as `write` puts them, with "to" between; only one if they read alike."""
+        """Return both ends in the words of `write`, with "to" between; one end if both read the same."""
         least, most = write(self.least), write(self.most)
         return least if least == most else f"{least} to {most}"
 

@@ -113,7 +113,7 @@ def observe_waiting(
     limit_ms: float,
     need_lags: Callable[[], None],
 ) -> Observation:
-    """Return the observation about the record that has waited longest; a fault if that is above the limit.
+    """Return the observation about the record that has waited longest; a wait above the limit is a fault.
 
     Args:
         waiting_ms: partition -> how long its oldest waiting record has waited, in milliseconds. It holds only

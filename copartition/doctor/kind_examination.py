@@ -83,6 +83,6 @@ class KindExamination(Generic[G]):
 
 
 def _load(member: Any) -> int:
-    """Return how many partitions a member of a share group has, or how many active tasks one of Streams."""
+    """Return the number of a share group member's partitions, or of a Streams group member's active tasks."""
     held: Mapping[str, list[int]] = getattr(member, "active", None) or getattr(member, "partitions", {})
     return sum(map(len, held.values()))

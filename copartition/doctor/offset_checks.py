@@ -300,7 +300,7 @@ def standstill_check(group: Examination, _: Limits) -> Observation:
 
 
 def _with_owners(group: Examination, places: Collection[Place]) -> Iterator[str]:
-    """Yield a clause for each owner with its partitions, its name and its host, so that it can be found."""
+    """Yield a clause for each owner: its partitions, its name, and the host on which to look for it."""
     by_owner: dict[int, list[Place]] = {}
     for place in sorted(places):
         by_owner.setdefault(group.owners[place], []).append(place)

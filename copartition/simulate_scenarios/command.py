@@ -281,7 +281,7 @@ def simulate(
 
 
 def _find(plan: str) -> Path:
-    """Return the file of a scenario that the user names by its path, or by the name of a ready one.
+    """Return the file of a scenario that the user names by its path, or by the name of a ready scenario.
 
     Raises:
         ScenarioError: there is neither; the message names ready scenarios with similar names.

@@ -14,7 +14,7 @@ _SHORTEST_MS = 100.0
 
 
 def _record_name(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
-    """Return the name of a record; one with another ending raises `BadParameter`.
+    """Return the name of a record; raise `BadParameter` if it has another ending than a record's.
 
     The ending tells a record from a group's name, so a record of another name could not be read again.
     """
