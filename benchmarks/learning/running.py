@@ -7,19 +7,21 @@ import subprocess
 import sys
 from concurrent.futures import as_completed
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from benchmarks.learning.cells import KINDS
 from benchmarks.rebalances.broker_log import read_log
 from benchmarks.rebalances.cell import open_site, run
 from benchmarks.rebalances.measure import GROUP_APIS
 from benchmarks.rebalances.record import record
-from benchmarks.rebalances.scenarios import RECORDS_PER_SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from benchmarks.rebalances.measure import Event
 
@@ -27,6 +29,8 @@ LOOKS = "100ms"
 """From one look to the next."""
 CALM_S = 5.0
 """The time before a deploy in which the group's usual lag is measured, in seconds."""
+LOOK_S = 0.001
+"""From one look at the usual lag to the next, in seconds."""
 UNUSED = ("outages", "beats", "commits", "decisions", "heartbeat_interval_ms", "pattern", "config")
 """What `record` says of a run and no page needs."""
 
@@ -77,10 +81,11 @@ def record_group(group: str, bootstrap_servers: str, path: Path) -> Iterator[Non
 
 
 def peak_lag(members: Mapping[str, Iterable[Event]], partitions: int, begins: float, until: float) -> float:
-    """Return the most records that waited at one time in a deploy, beyond what waits before it.
+    """Return the most records that waited at one time in a deploy, beyond what waits before it on average.
 
-    Each partition gets records at an even rate. So what waits grows evenly, and falls when a consumer has
-    read. When the first record came does not matter, as only the difference to the time before counts.
+    All partitions get their records at the same times. So the one that is read furthest shows how many have
+    come to each, and between two reads that show more they are taken to come evenly. A producer that is late
+    for a while is not taken for consumers that are.
 
     Args:
         members: what each process said.
@@ -95,24 +100,22 @@ def peak_lag(members: Mapping[str, Iterable[Event]], partitions: int, begins: fl
         if event["event"] == "read" and event["t"] < until
         for partition, (_, last) in event["offsets"].items()
     )
-    rate = RECORDS_PER_SECOND * partitions
-    offsets = dict.fromkeys(range(partitions), 0)
-    done = 0
-    # How many records were read from each time on; a record that is read again counts once.
-    steps = [(begins - CALM_S, 0)]
-    for at, partition, offset in reads:
-        done += max(offset - offsets[partition], 0)
-        offsets[partition] = max(offset, offsets[partition])
-        if at < begins - CALM_S:
-            steps = [(begins - CALM_S, done)]
-        else:
-            steps.append((at, done))
-    usual = peak = 0.0
-    for (start, read), (end, _) in pairwise([*steps, (until, done)]):
-        if start < begins:
-            calm = min(end, begins)
-            usual += (calm - start) * (rate * ((start + calm) / 2 - begins) - read) / CALM_S
-        if end > begins:
-            # What waits is at its most just before the next records are read.
-            peak = max(peak, rate * (end - begins) - read - usual)
-    return round(peak, 1)
+    at, partition, offset = map(np.array, zip(*reads, strict=True))
+    new = np.zeros(len(at))
+    for number in range(partitions):
+        rows = partition == number
+        # A record that is read again counts once.
+        new[rows] = np.diff(np.maximum.accumulate(offset[rows]), prepend=0)
+    done = np.append(0, np.cumsum(new))
+    furthest = np.maximum.accumulate(offset)
+    shows = np.diff(furthest, prepend=0) > 0
+
+    def waiting(times: NDArray[np.float64], side: Literal["left", "right"]) -> NDArray[np.float64]:
+        """Return how many records wait just before, or just after, the reads at these times."""
+        came = partitions * np.interp(times, at[shows], furthest[shows])
+        waits: NDArray[np.float64] = came - done[np.searchsorted(at, times, side)]
+        return waits
+
+    calm = np.arange(begins - CALM_S, begins, LOOK_S)
+    # What waits is at its most just before the next records are read.
+    return round(float(waiting(at[at >= begins], "left").max() - waiting(calm, "right").mean()), 1)

@@ -41,7 +41,12 @@ def record(cell: Cell, ran: Ran, log: Iterable[Request | Decision]) -> dict[str,
     def since(time: float) -> float:
         return round(time - begins, 3)
 
-    read = [reading for name, said in ran.members.items() for reading in readings(name, said, until)]
+    revoke_s = cell.scenario.work.get("revoke", 0)
+    read = [
+        reading
+        for name, said in ran.members.items()
+        for reading in readings(name, said, until, revoke_s=revoke_s)
+    ]
     partitions = cell.scenario.partitions
     exist = dict.fromkeys(range(partitions), begins)
     if ran.grown is not None:

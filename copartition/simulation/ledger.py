@@ -293,6 +293,25 @@ class Ledger:
         self._halt(had, at_ms, phase, cause, committed, settles=False)
         return read
 
+    def suspend(
+        self, partitions: NDArray[np.int32], at_ms: float, ends_ms: float | NDArray[np.float64], cause: int
+    ) -> None:
+        """Let the readers of these partitions stand still, and go on by themselves at `ends_ms`.
+
+        Their applications run callbacks for other partitions. `ends_ms` is one time, or one for each
+        partition. Partitions that stand still for another reason are left alone.
+        """
+        self._write(TransitionKind.STALL, partitions, at_ms, Phase.HANDOVER, cause, begins_ms=ends_ms)
+
+    def suspend_members(
+        self, members: NDArray[np.int32], at_ms: float, ends_ms: NDArray[np.float64], cause: int
+    ) -> None:
+        """Suspend everything that these members read, each until its time in `ends_ms`."""
+        now = self.now
+        until = now.by_member(members, ends_ms)[now.owner]
+        partitions = rows_where(~np.isnan(until))
+        self.suspend(partitions, at_ms, until[partitions], cause)
+
     def settle(self, partitions: Collection[int], at_ms: float, phase: Phase, cause: int | None) -> None:
         """Move partitions that stand still into another phase; `cause` None keeps the cause of each."""
         self._write(TransitionKind.SETTLE, partitions, at_ms, phase, cause)

@@ -44,7 +44,7 @@ class TransitionKind(IntEnum):
     STOP = 3
     """The partition's reader stops for a rebalance, and could commit before."""
     STALL = 4
-    """The partition's reader stands still, and may go on where it was."""
+    """The partition's reader stands still, and may go on where it was; by itself at `begins_ms`, if given."""
     LOSE = 5
     """The partition's reader, even if it stands still, may not go on; `committed`: it could commit before."""
     SETTLE = 6
@@ -71,7 +71,8 @@ class Transition(NamedTuple):
     settles: bool = False  # STALL and LOSE: partitions that stand still already change phase and cause, too
     member: int | NDArray[np.integer] | None = None  # OWN and OPEN: the new owner; None: as before
     position: Index | None = None  # OWN: the index of each partition in its owner's list
-    begins_ms: Times | None = None  # OPEN: when the owner begins to read; None: at once
+    # OPEN: when the owner begins to read; None: at once. STALL: when it goes on; None: that is not known.
+    begins_ms: Times | None = None
 
 
 KINDS = len(Phase)
@@ -152,6 +153,9 @@ class PartitionStates:
             self._open(partitions, at_ms, begins_ms, cause, position)
         elif kind is TransitionKind.OWN:
             self._own(partitions, member, position)
+        elif begins_ms is not None:
+            assert cause is not None, "a callback has a reason"
+            self._suspend(partitions, at_ms, begins_ms, cause)
         else:
             assert cause is not None, "whoever stops has a reason"
             if kind is TransitionKind.LOSE and self._flow is not None:
@@ -342,6 +346,9 @@ class PartitionStates:
             self._mature(partitions, at_ms)
             opening = self.phase[partitions] == _HANDOVER
             if np.count_nonzero(opening):
+                if self._flow is not None and not stalls:
+                    # The flow has been notified that a suspended reader stalls; now it does not go on.
+                    self._flow.stops(partitions[opening], _some(at_ms, opening), committed=committed)
                 self._settle(partitions[opening], _some(at_ms, opening), phase, cause)
         read = self.phase[partitions] == _CONSUMING
         count = np.count_nonzero(read)
@@ -361,6 +368,23 @@ class PartitionStates:
         self._since[partitions] = at_ms
         self.unread += len(partitions)
         self._stand(partitions, phase, cause)
+
+    def _suspend(self, partitions: Index, at_ms: Times, ends_ms: Times, cause: int) -> None:
+        """Let the readers of those partitions that are read stand still, and go on at `ends_ms`.
+
+        A partition that is being opened is read at `ends_ms` at the earliest. All others are left alone.
+        """
+        if self._opening:
+            self._mature(partitions, at_ms)
+            opening = self._ready[partitions] < math.inf
+            late = partitions[opening]
+            self._ready[late] = np.maximum(self._ready[late], _some(ends_ms, opening))
+        read = self.phase[partitions] == _CONSUMING
+        partitions, at_ms, ends_ms = partitions[read], _some(at_ms, read), _some(ends_ms, read)
+        if len(partitions):
+            self._stop(partitions, at_ms, Phase.HANDOVER, cause, stalls=True, committed=False)
+            self._ready[partitions] = ends_ms
+            self._opening += len(partitions)
 
     def _mature(self, partitions: Index, at_ms: Times) -> None:
         """Let those partitions be read whose handover is over by `at_ms`.

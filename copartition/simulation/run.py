@@ -286,10 +286,10 @@ def simulate(scenario: Scenario | str | PathLike[str]) -> SimulationResult:
     for the session of a dead member to end. Heartbeats are in step after a rebalance, and drift apart as
     clients of their kind do. Under the eager protocol, and always with kafka-python, a member stops reading
     all its partitions when it rejoins, until it has its assignment. Under the cooperative protocol it stops
-    reading only the partitions that it must give up, until the follow-up rebalance. Under the consumer
-    protocol (KIP-848) there is no barrier: the coordinator assigns, and each member gives up and gets
-    partitions at its own heartbeats. The strategy itself is the real one. `Scenario.costs` says what else
-    takes time.
+    reading only the partitions that it must give up, until the follow-up rebalance. While a callback runs, it
+    reads nothing. Under the consumer protocol (KIP-848) there is no barrier: the coordinator assigns, and each
+    member gives up and gets partitions at its own heartbeats. The strategy itself is the real one.
+    `Scenario.costs` says what else takes time.
 
     >>> crash = {"event": "crash", "at_ms": "1 min", "consumer": "worker-1"}
     >>> scenario = Scenario.from_dict({"topics": {"orders": 4}, "consumers": 2, "events": [crash]})

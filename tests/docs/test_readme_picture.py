@@ -20,8 +20,8 @@ def test_the_picture_is_what_the_simulation_says_today():
     [
         "stop 24 times",
         "984 to 1,111 partition-seconds",
-        "288 to 338 partition-seconds",
-        "350 to 387 partition-seconds",
+        "438 to 488 partition-seconds",
+        "494 to 529 partition-seconds",
         "every 20 s",
         "away for 5 s",
         "revoke callback takes 500 ms",

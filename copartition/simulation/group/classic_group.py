@@ -497,7 +497,7 @@ class ClassicGroup:
         if len(revoking) == 0:
             self.metadata.watch()
             return
-        rejoins_ms = self._notifier.after_revoking(revoking, now_ms)
+        rejoins_ms = self._notifier.revoke(revoking, now_ms, self.cause)
         self._revoking = revoking, rejoins_ms
         first_ms = float(rejoins_ms.min())
         if first_ms <= now_ms:

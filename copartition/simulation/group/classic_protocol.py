@@ -321,7 +321,7 @@ class ClassicProtocol:
         now_ms, ledger = self._world.now_ms, self._world.ledger
         rows = rows_of(process.owned)
         waiting = rows[ledger.now.phase[rows] != Phase.CONSUMING]
-        begins_ms = self._notifier.begins(np.array([process.member], np.int32), now_ms)
+        begins_ms = self._notifier.begins(np.array([process.member], np.int32), now_ms, self._group.cause)
         if len(waiting):
             ledger.open(
                 waiting.tolist(), process.member, now_ms, None if begins_ms is None else float(begins_ms[0])

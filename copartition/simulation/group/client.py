@@ -20,7 +20,7 @@ from typing import ClassVar
 from numpy.random import Generator
 
 from copartition.simulation.group.client_states import ClientEvent, ClientMoves
-from copartition.simulation.group.clients import PROFILES, draw_batches
+from copartition.simulation.group.clients import PROFILES, draw_batches, draw_many, resumed_ms
 from copartition.simulation.group.consumer_group import NOTHING, Answer, Error
 from copartition.simulation.group.group_coordinator import GroupCoordinator
 from copartition.simulation.group.timers import DONE, Plans, Timers
@@ -357,20 +357,36 @@ class Client(ABC):
     def call_back(self) -> None:
         """Let the application, which polls, give up the partitions it lost, and open the ones it got.
 
-        The times follow one another: the revoke callback, the assign callback, the first fetch. DONE does not
-        wait for the fetch. Partitions that it loses stop at once, since its `poll` is inside the callback.
+        The times follow one another: the revoke callback, the assign callback, the first fetch, and with some
+        clients batches of the partitions that it keeps. DONE does not wait for the fetch.
+
+        All its partitions stop at once, since its `poll` is inside the callbacks: those that it loses for
+        good, those that it keeps until the callbacks are done.
         """
         now_ms, costs, random = self._world.now_ms, self._costs, self._world.random
-        done_ms = now_ms
+        cause, profile = self._coordinator.epochs.cause, self._profile
+        done_ms = resumes_ms = now_ms
         lost, won = self.owned - self.assigned, self.assigned - self.owned
+        kept = rows_of(self.owned & self.assigned)
         if lost:
-            self._release(lost, Phase.PAUSED, self._coordinator.epochs.cause, commits=True)
+            self._release(lost, Phase.PAUSED, cause, commits=True)
             done_ms += draw(costs.revoke_ms, random)
+            # A client that opens partitions fetches the others at once, too.
+            every_ms = 0 if won else profile.resume_every_ms
+            resumes_ms = float(resumed_ms(now_ms, done_ms, every_ms)) if done_ms > now_ms else now_ms
+            if len(kept) and not self.classic:
+                done_ms += self._batches_ms(profile.polls_after_revoking)
         if won:
-            done_ms += draw(costs.assign_ms, random)
+            done_ms = resumes_ms = done_ms + draw(costs.assign_ms, random)
             begins_ms = done_ms + draw(costs.first_fetch_ms, random)
+            if len(kept):
+                begins_ms += self._batches_ms(
+                    profile.polls_to_fetch if self.classic else profile.consumer_polls_to_fetch
+                )
             starts_ms = begins_ms if begins_ms > now_ms else None
             self._world.ledger.open(won, self.member, now_ms, starts_ms)
+        if resumes_ms > now_ms and profile.calls_back_in_poll:
+            self._world.ledger.suspend(kept, now_ms, resumes_ms, cause)
         self.owned = self.assigned
         self._done_at(done_ms, ClientEvent.DONE_REVOKING if lost else ClientEvent.DONE)
 
@@ -558,8 +574,16 @@ class Client(ABC):
         That may turn out to be too late: then the client has left already, and does not wait for this poll.
         """
         state, polls_ms = self.state, self._polls_ms()
+        if self.owned and not self.classic:
+            polls_ms += self._batches_ms(self._profile.polls_to_reconcile)
         if self.state is state:
             self._poll_at(polls_ms)
+
+    def _batches_ms(self, polls: int) -> float:
+        """Return how long an application works on as many batches, in milliseconds; 0 if batches take no time."""
+        if not self._costs.poll_ms:
+            return 0.0
+        return float(draw_many(self._costs.poll_ms, self._world.random, polls).sum())
 
     def _poll_at(self, at_ms: float) -> None:
         """Let the application poll at `at_ms`; at once if that time is past."""

@@ -52,6 +52,20 @@ class Profile:
     # True: `poll` returns records while the client rejoins. Under the cooperative protocol the client reads
     # the partitions that it has.
     reads_while_joining: bool = True
+    # True: callbacks run inside `poll`, so the application reads none of its partitions while one runs.
+    calls_back_in_poll: bool = True
+    # The client fetches the partitions that it keeps again at the next multiple of this interval since the
+    # revoke callback began, in ms. 0: it does so when the callback ends.
+    resume_every_ms: float = 0
+    # The number of calls of `poll`, after the assign callback, until the first record of a new partition, if
+    # the client reads others meanwhile: each call returns records of those, and a batch of them comes before
+    # the next call. 0: the client fetches in the background.
+    polls_to_fetch: int = 0
+    consumer_polls_to_fetch: int = 0  # the same under the consumer protocol
+    # The same, after the next call, until the client runs callbacks under the consumer protocol; and after
+    # the revoke callback, until it goes on with the rest of the assignment.
+    polls_to_reconcile: int = 0
+    polls_after_revoking: int = 0
     # Interval, from its last assignment on, of the check whether the application has polled within
     # `max.poll.interval.ms`; 0: it checks all the time.
     poll_check_ms: float = 0
@@ -104,6 +118,10 @@ PROFILES = {
     "java": Profile(
         late_ms=(1.3, 2.4),
         consumer_late_ms=(0.3, 0.5),
+        polls_to_fetch=3,
+        consumer_polls_to_fetch=5,
+        polls_to_reconcile=2,  # in the first of them it commits
+        polls_after_revoking=1,
         recheck_ms=100,
         notices_racks=True,
         commit_late_ms=3,
@@ -113,6 +131,7 @@ PROFILES = {
         consumer_late_ms=(0.6, 1.0),
         keeps_beating=True,
         joins_in_background=frozenset({RebalanceProtocol.COOPERATIVE}),
+        resume_every_ms=1_000,  # the thread of an idle connection looks at its partitions once a second
         poll_check_ms=POLL_CHECK_MS,
         anyone_sees_growth=True,
         notices_racks=True,
@@ -132,12 +151,38 @@ PROFILES = {
     "aiokafka": Profile(
         late_ms=(0.9, 1.2),
         joins_in_background=frozenset(RebalanceProtocol),
+        calls_back_in_poll=False,
         cooperates=False,
     ),
     # Connect uses Java's client, without a poll loop.
-    "connect": Profile(late_ms=(1.3, 2.4), recheck_ms=100, keeps_lost=True, commits=False),
+    "connect": Profile(
+        late_ms=(1.3, 2.4), recheck_ms=100, calls_back_in_poll=False, keeps_lost=True, commits=False
+    ),
 }
 """Clients by name, as in `Consumer.client`."""
+
+
+def resumed_ms(
+    now_ms: float, done_ms: NDArray[np.float64] | float, every_ms: NDArray[np.float64] | float
+) -> NDArray[np.float64]:
+    """Return when clients read the partitions that they keep again, after revoke callbacks.
+
+    Args:
+        now_ms: when the callbacks begin, in milliseconds.
+        done_ms: when they end, for each client or for one.
+        every_ms: `Profile.resume_every_ms`, likewise.
+
+    Returns:
+        Milliseconds, in the shape of `done_ms`.
+
+    >>> resumed_ms(5_000, np.array([5_700.0, 6_000.0, 6_000.0]), np.array([1_000.0, 1_000.0, 0.0])).tolist()
+    [6000.0, 7000.0, 6000.0]
+    """
+    passed = (done_ms - now_ms) // np.maximum(every_ms, 1)
+    resumed: NDArray[np.float64] = np.where(
+        np.asarray(every_ms) > 0, now_ms + (passed + 1) * every_ms, done_ms
+    )
+    return resumed
 
 
 def draw_many(duration: Duration, random: Generator, count: int) -> NDArray[np.float64]:

@@ -326,7 +326,7 @@ class Leader:
         If opening takes time, a member opens its partitions one after another, in the order of its list.
         """
         now_ms = self._world.now_ms
-        self._world.ledger.open_all(members, now_ms, self._notifier.begins(members, now_ms), cause)
+        self._world.ledger.open_all(members, now_ms, self._notifier.begins(members, now_ms, cause), cause)
 
     def topics(self) -> frozenset[str]:
         """Return the topics that at least one member subscribes to.

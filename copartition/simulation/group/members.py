@@ -6,11 +6,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from copartition.simulation.group.clients import WAKES_MS, Profile, draw_batches, draw_many
+from copartition.simulation.group.clients import WAKES_MS, Profile, draw_batches, draw_many, resumed_ms
 from copartition.simulation.group.timers import first_after, first_after_each, last_until
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.settings import Settings
 from copartition.simulation.ledger import rows_where
+from copartition.simulation.outcome.timeline import Phase
 
 _NONE = np.empty(0, np.int32)
 
@@ -32,7 +33,7 @@ class Members:
         self.rows = _NONE  # the present members, in the order of joins; never changed in place
         # There is one array for each type, so that two operations, and not sixteen, make room for more
         # members.
-        self._times, self._flags = np.zeros((9, 64)), np.zeros((7, 64), np.bool_)
+        self._times, self._flags = np.zeros((11, 64)), np.zeros((8, 64), np.bool_)
         self._name_columns()
 
     def __len__(self) -> int:
@@ -52,6 +53,9 @@ class Members:
         self.commit_late_ms[member] = math.nan if profile.commit_late_ms is None else profile.commit_late_ms
         self.background[member] = profile.in_background(eager=eager)
         self.reads_on[member] = profile.reads_while_joining
+        self.calls_back_in_poll[member] = profile.calls_back_in_poll
+        self.resume_every_ms[member] = profile.resume_every_ms
+        self.polls_to_fetch[member] = profile.polls_to_fetch
         # The new member has no assignment yet with which it could rejoin; the first generation sets this to
         # True.
         self.carries[member] = False
@@ -186,6 +190,8 @@ class Members:
             self.stands_ms,  # since or from when a member stands still for the protocol; NaN: it does not
             self.busy_ms,  # until when a member's application does not poll
             self.commit_late_ms,  # `Profile.commit_late_ms`, NaN for None
+            self.resume_every_ms,  # `Profile.resume_every_ms`
+            self.polls_to_fetch,  # `Profile.polls_to_fetch`, a whole number
         ) = self._times
         (
             self.alive,  # whether a member's process runs and is awake
@@ -194,6 +200,7 @@ class Members:
             self.commits,  # whether a member commits offsets
             self.background,  # whether a member rejoins outside `poll`, see `Profile.joins_in_background`
             self.reads_on,  # whether a member reads while it rejoins, unless it is eager
+            self.calls_back_in_poll,  # whether a member reads nothing while a callback runs
             self.carries,  # whether a member has the last assignment when it rejoins
         ) = self._flags
 
@@ -262,28 +269,72 @@ class RebalanceNotifier:
         if np.count_nonzero(stopped):
             self._world.ledger.stop(living[stopped], stands_ms[stopped], cause)
 
-    def begins(self, members: NDArray[np.int32], now_ms: float) -> NDArray[np.float64] | None:
+    def begins(self, members: NDArray[np.int32], now_ms: float, cause: int) -> NDArray[np.float64] | None:
         """Return the time at which each of these members begins to read its new partitions; None: at once.
 
         The result has shape (len(members),), in milliseconds. With None the ledger leaves out the handover,
-        which most runs without costs never need.
+        which most runs without costs never need. The partitions that a member reads already are suspended
+        for `cause` while its assign callback runs.
         """
         costs, random = self._costs, self._world.random
         # All members have the answer to SyncGroup now, except members with a slower network than the others.
         late_ms = (self._world.network_each(members, now_ms) - costs.network_ms) / 2
         free_ms = np.maximum(self._members.busy_ms[members], now_ms + late_ms)
-        if not costs.assign_ms and not costs.first_fetch_ms and not costs.partition_ms:
+        if not any((costs.assign_ms, costs.first_fetch_ms, costs.partition_ms, costs.poll_ms)):
             return free_ms if np.count_nonzero(free_ms > now_ms) else None
         # The assign callback runs inside `poll`, so it waits until the application is done with its batch.
         polls_ms = free_ms + draw_many(costs.assign_ms, random, len(members))
-        return polls_ms + draw_many(costs.first_fetch_ms, random, len(members))
+        begins_ms = polls_ms + draw_many(costs.first_fetch_ms, random, len(members))
+        if costs.poll_ms:
+            begins_ms = begins_ms + self._batches_ms(members)
+        if costs.assign_ms:
+            now = self._world.ledger.now
+            opens = np.isin(members, now.owner[now.waiting_for(members)])
+            self._suspend(members[opens], now_ms, polls_ms[opens], cause)
+        return begins_ms
 
-    def after_revoking(self, members: NDArray[np.int32], now_ms: float) -> NDArray[np.float64]:
-        """Return when JoinGroup of each of these members arrives, after it has revoked what it must."""
+    def _batches_ms(self, members: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return how long members work on records of what they read already before new partitions' records.
+
+        The result has shape (len(members),), in milliseconds. A member that reads nothing has no batch.
+        """
+        now = self._world.ledger.now
+        reads = np.isin(members, now.owner[now.phase == Phase.CONSUMING])
+        polls = np.where(reads, self._members.polls_to_fetch[members], 0)
+        batches_ms = np.zeros(len(members))
+        for number in range(int(polls.max(initial=0))):
+            batch_ms = draw_many(self._costs.poll_ms, self._world.random, len(members))
+            batches_ms += np.where(number < polls, batch_ms, 0.0)
+        return batches_ms
+
+    def revoke(self, members: NDArray[np.int32], now_ms: float, cause: int) -> NDArray[np.float64]:
+        """Let members revoke what they must; return when JoinGroup of each of them arrives after that.
+
+        The result has shape (len(members),), in milliseconds. The partitions that a member keeps are
+        suspended for `cause` while its revoke callback runs, and until its client fetches them again.
+        """
         free_ms = np.maximum(self._members.busy_ms[members], now_ms)
         revoke_ms = draw_many(self._costs.revoke_ms, self._world.random, len(members))
         ready_ms = free_ms + revoke_ms
-        return ready_ms + self._world.network_each(members, ready_ms) / 2
+        joins_ms = ready_ms + self._world.network_each(members, ready_ms) / 2
+        if self._costs.revoke_ms:
+            resumes_ms = resumed_ms(now_ms, ready_ms, self._members.resume_every_ms[members])
+            # A member that reads nothing while it rejoins must not read between its callback and the join,
+            # not even for 0 ms: that would be enough for all records that wait.
+            stops = self._members.stop_to_join(members)
+            self._suspend(members, now_ms, np.where(stops, joins_ms + 1, resumes_ms), cause)
+        return joins_ms
+
+    def _suspend(
+        self, members: NDArray[np.int32], now_ms: float, ends_ms: NDArray[np.float64], cause: int
+    ) -> None:
+        """Let members read nothing because of their callbacks, each until its time in `ends_ms`.
+
+        A busy application stands still already, and goes on when its batch is done. The callback that it runs
+        after the batch is then not added to that.
+        """
+        reads = self._members.calls_back_in_poll[members] & (self._members.busy_ms[members] <= now_ms)
+        self._world.ledger.suspend_members(members[reads], now_ms, ends_ms[reads], cause)
 
     def _respond(self, living: NDArray[np.int32], heard_ms: NDArray[np.float64]) -> None:
         """Set when these members stop and join, from the milliseconds at which each learns of the rebalance.

@@ -81,9 +81,11 @@ class Costs:
 
     Attributes:
         poll_ms: how long the application works between two calls of `poll`. A client that rejoins inside
-            `poll` does so when its present batch is done.
-        revoke_ms: time of the application's callback when partitions are revoked.
-        assign_ms: time of the application's callback when partitions are assigned.
+            `poll` does so when its present batch is done. A Java member that reads other partitions has the
+            first record of a new one three batches after the assign callback, five in a KIP-848 group.
+        revoke_ms: time of the application's callback when partitions are revoked. The callback runs inside
+            `poll`, so the member does not read the partitions that it keeps meanwhile, either.
+        assign_ms: time of the application's callback when partitions are assigned, likewise.
         partition_ms: time to open one assigned partition, one after another: a Connect task, a state store.
         first_fetch_ms: time from the assign callback to the first record.
         assignor_ms: time of the leader's or the coordinator's assignor; "measured" takes the time that ours

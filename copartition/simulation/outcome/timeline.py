@@ -22,7 +22,10 @@ class Phase(IntEnum):
     COMPUTING = 4
     """Compute: the assignor is at work, or its answer is on the way."""
     HANDOVER = 5
-    """Handover: the next owner has the partition, and runs callbacks, opens it and fetches records."""
+    """Handover: the next owner has the partition, and runs callbacks, opens it and fetches records.
+
+    Or its owner, which keeps it, runs a callback for other partitions.
+    """
 
 
 PHASE_NAMES = {

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from assignors.group import Topic
 from copartition.simulation import Consumer, Costs, Load, Scenario
 from copartition.simulation.group.memberships import Memberships
-from copartition.simulation.ledger import Ledger, Partitions
+from copartition.simulation.ledger import Ledger, Partitions, rows_of
 from copartition.simulation.outcome.timeline import Phase
 from copartition.simulation.partition_states import TransitionKind
 from tests.support.tiers import sample
@@ -52,10 +52,12 @@ class Group:
             phase = Phase.UNNOTICED if committed is None else Phase.PAUSED
             self.tell("halt", lost, at_ms, phase, self.cause, committed=committed)
             owned.difference_update(lost)
-        won = wanted - self.owned[member]
+        won, kept = wanted - self.owned[member], wanted & self.owned[member]
         self.tell("settle", won, at_ms, Phase.HANDOVER, None)
         if won:
             self.tell("open", won, member, at_ms, None if takes_ms is None else at_ms + takes_ms)
+        if kept and takes_ms is not None:
+            self.tell("suspend", rows_of(kept), at_ms, at_ms + takes_ms, self.cause)
         self.owned[member] |= won
 
     def tell(self, what, *arguments, **more):
@@ -104,6 +106,23 @@ def test_a_member_that_dies_as_it_opens_the_last_partition_has_committed_the_oth
         group.ledger.finish(60_000)
         # 1.2 s of seven records a second are all of the fourth partition, processed at once.
         assert group.ledger.flow.result(60_000).aborted.tolist() == pytest.approx([0, 0, 0, 8.4, 0, 0])
+
+
+@pytest.mark.parametrize("looks", [False, True])
+def test_a_suspended_reader_goes_on_where_it_was_by_itself(looks):
+    group = Group(Load(10), Costs(), looks=looks)
+    group.change(0, (0, {0, 1}, True, None))
+    group.ledger.open({2}, 0, 0, 5_000)
+    group.tell("suspend", rows_of({0, 2}), 4_500, 6_500, group.cause)
+    group.ledger.catch_up(60_000)
+    timeline = group.ledger.timeline(NAMES, 60_000)
+    read = timeline.phase == Phase.CONSUMING
+    starts = zip(timeline.partition[read].tolist(), timeline.start[read].tolist(), strict=True)
+    # Partition 2, which was being opened, waits for the end of the callback, too.
+    assert sorted(starts) == [(0, 0), (0, 6_500), (1, 0), (2, 6_500)]
+    records = group.ledger.flow.result(60_000)
+    assert records.peak[:2].tolist() == pytest.approx([20, 0])
+    assert records.duplicates.sum() == 0
 
 
 def test_a_member_opens_partitions_one_after_the_other_by_their_numbers():

@@ -98,7 +98,7 @@ SCENARIOS = (
             SlowPoll(63_800, "c3", 25_000),
         ),
         settings=SHORT,
-        seed=89,
+        seed=6,
         costs=SLOW,
     ),
     group(
@@ -110,6 +110,7 @@ SCENARIOS = (
         ),
         (Join(49_000, Consumer("c4", static=True, assignors=("uniform",))),),
         settings=SHORT,
+        seed=2,
         costs=Costs(poll_ms=Exponential(30_000), revoke_ms=4_000, network_ms=200),
     ),
     group(
@@ -120,6 +121,7 @@ SCENARIOS = (
             Stall(40_540, "c1", 90_000),
         ),
         settings=Settings(max_poll_interval_ms=30_000),
+        seed=4,
         costs=Costs(poll_ms=Exponential(9_000), revoke_ms=5_000, assign_ms=7_000, network_ms=5),
     ),
     group(
@@ -258,7 +260,10 @@ UNREACHED = {
     (ConsumerClientState.JOINING, ClientEvent.BUSY): "a batch begins while a static member joins again",
     **{
         (state, ClientEvent.FENCED_BUSY): "its batch begins between a request and the answer that fences it"
-        for state in (ConsumerClientState.JOINING, ConsumerClientState.RECONCILING, *ClassicClientState)
+        for state in (
+            *(ConsumerClientState.JOINING, ConsumerClientState.RECONCILING),
+            *(state for state in ClassicClientState if state is not ClassicClientState.UNJOINED),
+        )
     },
     (ConsumerClientState.FENCED, ClientEvent.FENCED_BUSY): BY_CHANCE,
     **dict.fromkeys(

@@ -18,10 +18,12 @@ from copartition.simulation import (
     Failover,
     Join,
     Leave,
+    Load,
     LogNormal,
     Phase,
     Restart,
     Scenario,
+    Settings,
     SlowPoll,
     Stall,
     Uniform,
@@ -271,7 +273,8 @@ def test_each_part_of_a_handover_takes_its_time():
 
 
 def test_cooperative_opens_only_what_moved():
-    result = run(group(3), Leave(10_000, "c1"), assignor="cooperative-sticky", costs=Costs(assign_ms=70))
+    costs = Costs(first_fetch_ms=70)
+    result = run(group(3), Leave(10_000, "c1"), assignor="cooperative-sticky", costs=costs)
     assert result.summary.handover_ms == pytest.approx(4 * 70)
 
 
@@ -496,3 +499,78 @@ def test_a_client_that_refuses_its_strategies_does_not_join():
         Join(1_000, Consumer("new", client="librdkafka", assignors=both)),
     )
     assert entries(joined, "refused") == [("refused", "new")]
+
+
+# Callbacks.
+
+
+@pytest.mark.parametrize("assignor", ["cooperative-sticky", "uniform"])
+@pytest.mark.parametrize(("client", "waits_ms"), [("java", 700), ("librdkafka", 1_000)])
+def test_a_member_in_its_revoke_callback_does_not_read_what_it_keeps(assignor, client, waits_ms):
+    result = run(
+        group(3, client=client), Join(10_000, Consumer("new")), assignor=assignor, costs=Costs(revoke_ms=700)
+    )
+    assert waits(result).count(waits_ms) == 9
+
+
+def test_a_client_that_reads_nothing_while_it_joins_does_not_read_between_callback_and_join():
+    scenario = Scenario(
+        ORDERS,
+        group(3, client="kafka-python"),
+        (Join(10_000, Consumer("new", client="kafka-python")),),
+        "cooperative-sticky",
+        costs=Costs(revoke_ms=700, network_ms=2),
+        load=Load(10),
+        until_ms=60_000,
+    )
+    result = simulate(scenario)
+    # Twelve partitions stop for the first rebalance and again from the callback to the end of the second.
+    assert result.records.peak.max() == pytest.approx(result.summary.longest_pause_ms / 100, abs=0.1)
+    assert (result.records.peak > 7.1).sum() == 12
+
+
+@pytest.mark.parametrize(("client", "batches"), [("java", 3), ("librdkafka", 0), ("kafka-python", 0)])
+def test_a_java_member_works_on_batches_before_it_has_records_of_new_partitions(client, batches):
+    result = run(
+        group(3, client=client),
+        Leave(10_000, "c2"),
+        assignor="cooperative-sticky",
+        costs=Costs(poll_ms=800, first_fetch_ms=1),
+    )
+    timeline = result.timeline
+    handover = timeline.phase == Phase.HANDOVER
+    took = (timeline.end - timeline.start)[handover].round(6)
+    assert took.tolist() == [1 + 800 * batches] * 4
+
+
+def test_a_worker_of_connect_goes_on_with_the_tasks_that_it_keeps():
+    result = run(
+        group(3, client="connect"),
+        Join(10_000, Consumer("new", client="connect")),
+        assignor="cooperative-sticky",
+        costs=Costs(revoke_ms=700),
+    )
+    assert len(waits(result)) == 3
+
+
+@pytest.mark.parametrize("assignor", ["cooperative-sticky", "uniform"])
+def test_a_member_in_its_assign_callback_does_not_read_what_it_has(assignor):
+    result = run(group(3), Leave(10_000, "c2"), assignor=assignor, costs=Costs(assign_ms=700))
+    assert waits(result).count(700) == 8
+
+
+def test_the_partitions_of_a_member_that_dies_in_its_callback_are_read_by_others():
+    scenario = Scenario(
+        ORDERS,
+        group(3),
+        (Join(10_000, Consumer("new")), Crash(13_500, "c0")),
+        "cooperative-sticky",
+        Settings(session_timeout_ms=10_000),
+        costs=Costs(revoke_ms=5_000),
+        load=Load(10, capacity=1_000),
+        until_ms=100_000,
+    )
+    result = simulate(scenario)
+    assert result.records.waiting.sum() == pytest.approx(0, abs=5)
+    assert result.records.duplicates.sum() == 0  # it committed before the callback
+    assert result.summary.longest_pause_ms > 10_000
