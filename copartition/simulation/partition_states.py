@@ -141,43 +141,25 @@ class PartitionStates:
 
     def apply(self, transition: Transition) -> None:
         """Apply a transition of a column; those of one partition must come in the order of time."""
-        kind, partitions, at_ms, phase, cause, committed, settles, member, position, begins_ms = transition
+        kind, partitions, at_ms = transition.kind, transition.partitions, transition.at_ms
+        phase, cause, begins_ms = transition.phase, transition.cause, transition.begins_ms
         assert isinstance(partitions, np.ndarray), "a collection is made a column by `fold`"
         if kind is TransitionKind.SETTLE:
             self._settle(partitions, at_ms, phase, cause)
         elif kind is TransitionKind.READ:
             self._read(partitions, at_ms)
         elif kind is TransitionKind.OPEN:
-            if member is not None:
-                self._own(partitions, member, position)
-            self._open(partitions, at_ms, begins_ms, cause, position)
+            if transition.member is not None:
+                self._own(partitions, transition.member, transition.position)
+            self._open(partitions, at_ms, begins_ms, cause, transition.position)
         elif kind is TransitionKind.OWN:
-            self._own(partitions, member, position)
-        elif begins_ms is not None:
-            assert cause is not None, "a callback has a reason"
-            self._suspend(partitions, at_ms, begins_ms, cause)
+            self._own(partitions, transition.member, transition.position)
         else:
             assert cause is not None, "whoever stops has a reason"
-            if kind is TransitionKind.LOSE and self._flow is not None:
-                # When the reader stalled, the flow was notified of a stall. Now it is known that the reader
-                # does not go on, so the flow is notified of a stop.
-                away = self.phase[partitions] == _UNNOTICED
-                if np.count_nonzero(away):
-                    self._flow.stops(partitions[away], _some(at_ms, away), committed=committed)
-            self._stop(
-                partitions,
-                at_ms,
-                phase,
-                cause,
-                stalls=kind is TransitionKind.STALL,
-                committed=committed or kind is TransitionKind.STOP,
-            )
-            if settles:
-                # `_stop` has moved the partitions that were read into `phase`. All others stood still before;
-                # they change phase and cause here.
-                stood = self.phase[partitions] != phase
-                if np.count_nonzero(stood):
-                    self._settle(partitions[stood], _some(at_ms, stood), phase, cause)
+            if begins_ms is None:
+                self._halt(transition, partitions, at_ms, cause)
+            else:
+                self._suspend(partitions, at_ms, begins_ms, cause)
 
     def settle(self, at_ms: float) -> None:
         """Complete the handovers that are over by `at_ms`.
@@ -333,6 +315,30 @@ class PartitionStates:
         """Return the place of each partition among the partitions that its owner opens now."""
         order = np.lexsort((self.position[partitions], self.owner[partitions]))
         return ranks(self.owner[partitions][order])[inverse(order)]
+
+    def _halt(self, transition: Transition, partitions: Index, at_ms: Times, cause: int) -> None:
+        """Stop these partitions for a transition of kind STOP, STALL or LOSE, whose reader goes on or not."""
+        kind, phase, committed = transition.kind, transition.phase, transition.committed
+        if kind is TransitionKind.LOSE and self._flow is not None:
+            # When the reader stalled, the flow was notified of a stall. Now it is known that the reader does
+            # not go on, so the flow is notified of a stop.
+            away = self.phase[partitions] == _UNNOTICED
+            if np.count_nonzero(away):
+                self._flow.stops(partitions[away], _some(at_ms, away), committed=committed)
+        self._stop(
+            partitions,
+            at_ms,
+            phase,
+            cause,
+            stalls=kind is TransitionKind.STALL,
+            committed=committed or kind is TransitionKind.STOP,
+        )
+        if transition.settles:
+            # `_stop` has moved the partitions that were read into `phase`. All others stood still before;
+            # they change phase and cause here.
+            stood = self.phase[partitions] != phase
+            if np.count_nonzero(stood):
+                self._settle(partitions[stood], _some(at_ms, stood), phase, cause)
 
     def _stop(
         self, partitions: Index, at_ms: Times, phase: Phase, cause: int, *, stalls: bool, committed: bool

@@ -287,8 +287,8 @@ def simulate(scenario: Scenario | str | PathLike[str]) -> SimulationResult:
     clients of their kind do. Under the eager protocol, and always with kafka-python, a member stops reading
     all its partitions when it rejoins, until it has its assignment. Under the cooperative protocol it stops
     reading only the partitions that it must give up, until the follow-up rebalance. While a callback runs, it
-    reads nothing. Under the consumer protocol (KIP-848) there is no barrier: the coordinator assigns, and each
-    member gives up and gets partitions at its own heartbeats. The strategy itself is the real one.
+    reads nothing. Under the consumer protocol (KIP-848) there is no barrier: the coordinator assigns, and
+    each member gives up and gets partitions at its own heartbeats. The strategy itself is the real one.
     `Scenario.costs` says what else takes time.
 
     >>> crash = {"event": "crash", "at_ms": "1 min", "consumer": "worker-1"}

@@ -371,9 +371,8 @@ class Client(ABC):
         if lost:
             self._release(lost, Phase.PAUSED, cause, commits=True)
             done_ms += draw(costs.revoke_ms, random)
-            # A client that opens partitions fetches the others at once, too.
-            every_ms = 0 if won else profile.resume_every_ms
-            resumes_ms = float(resumed_ms(now_ms, done_ms, every_ms)) if done_ms > now_ms else now_ms
+            if done_ms > now_ms:
+                resumes_ms = float(resumed_ms(now_ms, done_ms, profile.resume_every_ms))
             if len(kept) and not self.classic:
                 done_ms += self._batches_ms(profile.polls_after_revoking)
         if won:
@@ -580,7 +579,7 @@ class Client(ABC):
             self._poll_at(polls_ms)
 
     def _batches_ms(self, polls: int) -> float:
-        """Return how long an application works on as many batches, in milliseconds; 0 if batches take no time."""
+        """Return how long an application works on as many batches, in ms; 0 if batches take no time."""
         if not self._costs.poll_ms:
             return 0.0
         return float(draw_many(self._costs.poll_ms, self._world.random, polls).sum())

@@ -115,7 +115,7 @@ def test_what_comes_out(name: str, figure: str, low: float, high: float) -> None
                 "partition_seconds",
                 ("lag-autoscaler", {}),
                 ("lag-autoscaler", {"assignor": "cooperative-sticky"}),
-                2,
+                1.8,
             ),
             ("partition_seconds", ("restart-on-rebalance", {}), ("restart-once", {}), 100),
             ("duplicates", ("restart-on-rebalance", {}), ("restart-once", {}), math.inf),
@@ -150,7 +150,7 @@ def test_what_comes_out(name: str, figure: str, low: float, high: float) -> None
             ("longest_pause_ms", ("new-protocol-stop-start", {}), ("new-protocol-two-bounces", {}), 2),
             ("longest_pause_ms", ("new-protocol-stop-start", {}), ("new-protocol-kip-848", {}), 2),
             ("partition_seconds", ("new-protocol-two-bounces", {}), ("new-protocol-stop-start", {}), 2),
-            ("partition_seconds", ("new-protocol-stop-start", {}), ("new-protocol-kip-848", {}), 1.5),
+            ("partition_seconds", ("new-protocol-stop-start", {}), ("new-protocol-kip-848", {}), 1.4),
             (
                 "longest_pause_ms",
                 ("connect-worker-lost", {}),
