@@ -51,7 +51,7 @@ class Table(NamedTuple):
 
 
 TABLES = [
-    Table("copartition.check", "reasons.toml", ("judge",), "reason_of", frozenset({"topics"})),
+    Table("copartition.check", "reasons.toml", ("judge", "planned"), "reason_of", frozenset({"topics"})),
     Table("copartition.reshape", "reasons.toml", ("plan",), "_reason"),
     Table("copartition.reshape", "ways.toml", ("ways",), "_ASSUMED", part="assumed"),
     Table("copartition.reshape", "ways.toml", ("ways",), "_PRICES", part="prices"),

@@ -157,10 +157,7 @@ planning_options = one_argument(
 )
 @schema_option("copartition.assignment_diff.report.json", "diff_schema")
 @click.version_option(package_name="copartition")
-@click.pass_context
 def diff(
-    ctx: click.Context,
-    /,
     before: str,
     after: str | None,
     *,
@@ -178,7 +175,7 @@ def diff(
     pace: Pace,
     config: dict[str, str],
     save: str | None,
-) -> None:
+) -> int:
     """Show what changes in a consumer group from BEFORE to AFTER.
 
     Each is a source: a file or - for standard input (what kafka-consumer-groups --describe printed, with or
@@ -223,8 +220,8 @@ def diff(
         )
     # This comes before any output: a user would take a report for an answer, whatever the exit code is.
     if strict and change.assumed:
-        complain(ctx, f"--strict: assumed: {'; '.join(change.assumed)}")
-        ctx.exit(COULD_NOT)
+        complain(f"--strict: assumed: {'; '.join(change.assumed)}")
+        return COULD_NOT
     # Limits are checked before anything is written, because a limit on an unknown number ends the command.
     failed = [limit for limit in limits if not limit.passes(change.summary)]
     if save is not None:
@@ -234,7 +231,7 @@ def diff(
     # The error stream names conflicts for programs that read another format only for its numbers.
     silent = quiet or output.form not in {"text", "markdown"}
     for conflict in change.conflicts[: _CONFLICTS * silent]:
-        complain(ctx, f"{conflict.topic}-{conflict.partition} has two owners")
+        complain(f"{conflict.topic}-{conflict.partition} has two owners")
     if html is not None:
         from copartition.assignment_diff.page import diff_html  # noqa: PLC0415 - needs the extra "report"
 
@@ -242,10 +239,10 @@ def diff(
     if not quiet:
         _report(change, view, limits, output)
     for limit in failed:
-        complain(ctx, f"check failed: {limit}, it is {limit.describe(change.summary)}")
+        complain(f"check failed: {limit}, it is {limit.describe(change.summary)}")
     if not limits and _unknown_deploy(change):
-        ctx.exit(COULD_NOT)
-    ctx.exit(bool(failed) if limits else _found_something(change))
+        return COULD_NOT
+    return bool(failed) if limits else _found_something(change)
 
 
 def _unknown_deploy(change: AssignmentDiff) -> bool:

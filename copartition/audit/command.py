@@ -30,9 +30,7 @@ HELP_END = end_of_help(__package__)
 @click.option("--all", "every", is_flag=True, help="Show every range of offsets, not the first 40.")
 @output_options("text", "json", "markdown")
 @schema_option("copartition.audit.report", "audit_schema")
-@click.pass_context
 def audit(
-    ctx: click.Context,
     *,
     topics: tuple[str, ...],
     config: dict[str, str],
@@ -40,7 +38,7 @@ def audit(
     keys: KeyTypeChoice,
     every: bool,
     output: Output,
-) -> None:
+) -> int:
     """Find who wrote a topic: the rule and the partition count that explain where its records are.
 
     Reads a sample of the keys, or every key with --full. It joins no group, commits nothing and creates
@@ -63,5 +61,5 @@ def audit(
     )
     # These lines come last and on stderr, so that the JSON on stdout stays valid.
     for line in keys.tell_undecoded():
-        complain(ctx, line)
-    ctx.exit(report.audit_exit_code(audits))
+        complain(line)
+    return report.audit_exit_code(audits)

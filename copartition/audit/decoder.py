@@ -42,7 +42,7 @@ def _number(code: str) -> Callable[[bytes], float]:
 
 
 def _message(key: bytes) -> bytes:
-    """Return the Protobuf message of a key, without the schema id and the message indexes in front of it.
+    """Return the Protobuf message of a key, without its schema id and message indexes.
 
     Confluent's format is a zero byte, four bytes of the id, and the number of indexes with the indexes
     themselves, each a varint; a number of 0 stands for the index 0 alone. A key without this prefix is the

@@ -128,15 +128,11 @@ def writer_name(writer: Writer) -> str:
     return f"{writer.profile} over {writer.num_partitions:,}"
 
 
-def span_table(spans: Sequence[Span], most: int | None = None) -> tuple[Table, int]:
-    """Return a table with a row for each span, up to `most`, and how many rows are left out.
+def span_table(spans: Sequence[Span]) -> Table:
+    """Return a table of spans, which are given by partition and offset.
 
     Partitions with the same single writer share a row. A partition with several ranges has a row for each
     range.
-
-    Args:
-        spans: by partition and offset.
-        most: how many rows; None for all.
     """
     titles = ("partitions", "offsets", "from", "to", "writer", "keyed", "explained", "keyless")
     # -1 joins partitions with a single range; one of several ranges keeps its number, and so its own row.
@@ -145,16 +141,11 @@ def span_table(spans: Sequence[Span], most: int | None = None) -> tuple[Table, i
     for number, span in enumerate(spans):
         alike.setdefault((span.writer, -1 if turns[span.partition] == 1 else number), []).append(span)
     rows = [_row(group) for group in alike.values()]
-    return Table(titles, rows[:most], range(5, 8)), len(rows) - len(rows[:most])
+    return Table(titles, rows, range(5, 8))
 
 
-def hottest_table(audit: TopicAudit, most: int | None = None) -> tuple[Table, int]:
-    """Return a table with a row for each of the hottest keys, up to `most`, and how many are left out.
-
-    Args:
-        audit: of one topic.
-        most: how many rows; None for all.
-    """
+def hottest_table(audit: TopicAudit) -> Table:
+    """Return a table with a row for each of the hottest keys of a topic."""
     # The share is of all records read, also those without a key, because it shows the load of the partition.
     of_partition = Counter[int]()
     for span in audit.spans:
@@ -164,7 +155,7 @@ def hottest_table(audit: TopicAudit, most: int | None = None) -> tuple[Table, in
         for key, partition, count in audit.hottest or ()
     ]
     titles = ("hottest keys", "partition", "records", "of the partition")
-    return Table(titles, rows[:most], range(1, 4)), len(rows) - len(rows[:most])
+    return Table(titles, rows, range(1, 4))
 
 
 def _row(spans: Sequence[Span]) -> tuple[str, ...]:
@@ -291,17 +282,18 @@ def _tables(audit: TopicAudit, *, every: bool) -> list[tuple[Table, str]]:
     Returns:
         Each table with the text to show below it, which is empty if no row is left out.
     """
-    spans, hottest = (None, None) if every else (MOST_ROWS, OF_TOPIC)
-    shown = (
-        (*span_table(audit.spans, spans), "ranges"),
-        (*hottest_table(audit, hottest), "hottest keys of partitions"),
-    )
-    return [
+    tables = []
+    for table, most, what in (
+        (span_table(audit.spans), MOST_ROWS, "ranges"),
+        (hottest_table(audit), OF_TOPIC, "hottest keys of partitions"),
+    ):
+        rows = table.rows if every else table.rows[:most]
+        more = len(table.rows) - len(rows)
         # An empty table, as for a topic without hot keys, would be a title without rows.
-        (table, f"and {more:,} more {what}; --all shows them" if more else "")
-        for table, more, what in shown
-        if table.rows
-    ]
+        if rows:
+            left_out = f"and {more:,} more {what}; --all shows them" if more else ""
+            tables.append((table._replace(rows=rows), left_out))
+    return tables
 
 
 def print_audits(audits: Sequence[TopicAudit], console: Console, *, every: bool) -> None:

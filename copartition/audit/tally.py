@@ -217,7 +217,7 @@ class Tally:
         return tally
 
     def shrink(self, most_blocks: int = MOST_BLOCKS) -> None:
-        """Keep no records but unexplained ones, and at most this many blocks, but one for each partition."""
+        """Drop explained records, and merge blocks until at most this many are left, but one a partition."""
         while self._recent:
             self._pass(self._recent.pop(0))
         self.blocks, self._shift = merge_blocks([self.blocks], self._shift, most_blocks)

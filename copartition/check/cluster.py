@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from copartition.audit.cluster import audit_topic
-from copartition.audit.topic_audit import LogicalKey, Selection, TopicAudit
+from copartition.audit.topic_audit import LogicalKey, Selection
 from copartition.check.judge import judge
 from copartition.check.proof import KeyComparison
-from copartition.check.verdict import JoinVerdict, checked_topics
+from copartition.check.report import JoinReport
+from copartition.check.verdict import checked_topics
 
 _UNCOMMITTED = (
     "records of open and aborted transactions count, as for a reader at read_uncommitted; "
@@ -18,25 +19,13 @@ _UNCOMMITTED = (
 _COMMITTED = "records of open and aborted transactions do not count, as for a reader at read_committed"
 
 
-class JoinCheck(NamedTuple):
-    """A verdict, and the audits that it is based on.
-
-    Attributes:
-        verdict: the answer with its reasons.
-        audits: who wrote each topic, in the order of the topics.
-    """
-
-    verdict: JoinVerdict
-    audits: tuple[TopicAudit, ...]
-
-
 def check_topics(
     topics: Sequence[str],
     config: Mapping[str, Any],
     selection: Selection | None = None,
     *,
     decoder: Callable[[str], Callable[[bytes, str], LogicalKey] | None] = lambda _: None,
-) -> JoinCheck:
+) -> JoinReport:
     """Return whether topics of a cluster can be joined partition by partition.
 
     A sample, the default of `selection`, can prove that a join breaks, but never that it works. For the other
@@ -62,4 +51,4 @@ def check_topics(
     verdict = judge(audits, comparison.proof(complete=complete))
     isolation = _COMMITTED if selection is not None and selection.committed else _UNCOMMITTED
     verdict = replace(verdict, assumed=(*verdict.assumed, isolation))
-    return JoinCheck(verdict, tuple(audits))
+    return JoinReport(verdict, tuple(audits))

@@ -51,9 +51,7 @@ HELP_END = end_of_help(__package__, CHECKS=CHECKS)
 @check_option("apart<=0")
 @output_options("text", "json", "markdown", file=True)
 @schema_option("copartition.check.report", "check_schema")
-@click.pass_context
 def check(
-    ctx: click.Context,
     *,
     joined: tuple[str, ...],
     config: dict[str, str],
@@ -65,7 +63,7 @@ def check(
     topics: tuple[tuple[str, int], ...],
     checks: tuple[str, ...],
     output: Output,
-) -> None:
+) -> int:
     """Can these TOPICs be joined partition by partition?
 
     Reads keys of the topics and compares partition counts, the rules by which records were placed, growth,
@@ -78,17 +76,10 @@ def check(
         raise click.UsageError("--join is for --grow; to check a join, give its topics as arguments")
     if (any(vars(selection).values()) or keys.name) and (writers or grow):
         raise click.UsageError("--grow and --writer read no records; leave out options that select some")
-    # Help and completion do without these.
-    from copartition.check.report import (  # noqa: PLC0415
-        JoinNumbers,
-        JoinReport,
-        check_json,
-        join_markdown,
-        print_join,
-    )
-    from copartition.kit.number_checks import read_check  # noqa: PLC0415
+    from copartition.check import report as reports  # noqa: PLC0415 - help and completion do without
+    from copartition.kit.number_checks import read_check  # noqa: PLC0415 - likewise
 
-    limits = [read_check(text, JoinNumbers) for text in checks]
+    limits = [read_check(text, reports.JoinNumbers) for text in checks]
     counts = dict(topics)
     if grow:
         from copartition.check.planned import plan_growth  # noqa: PLC0415 - help and completion do without
@@ -96,7 +87,7 @@ def check(
         # With --grow the arguments are one more join.
         listed = [*([joined] if joined else []), *(tuple(join.split(",")) for join in joins)]
         known_counts = _partition_counts(config, counts, {topic for join in listed for topic in join})
-        report = JoinReport(plan_growth(listed, known_counts, grow))
+        report = reports.JoinReport(plan_growth(listed, known_counts, grow))
     elif writers:
         report = _check_writers(joined, writers, config, counts)
     else:
@@ -104,16 +95,16 @@ def check(
     # A number that was not computed passes no limit.
     failed = [limit for limit in limits if not limit.passes(report.numbers)]
     output.show(
-        partial(print_join, report),
-        json=partial(check_json, report, limits),
-        markdown=partial(join_markdown, report),
+        partial(reports.print_join, report),
+        json=partial(reports.check_json, report, limits),
+        markdown=partial(reports.join_markdown, report),
     )
     for line in keys.tell_undecoded():
-        complain(ctx, line)
+        complain(line)
     for limit in failed:
-        complain(ctx, f"check failed: {limit}, it is {limit.describe(report.numbers)}")
+        complain(f"check failed: {limit}, it is {limit.describe(report.numbers)}")
     # If limits are given, they decide the exit code, and the verdict does not.
-    ctx.exit(bool(failed) if limits else _EXIT[report.verdict.answer])
+    return bool(failed) if limits else _EXIT[report.verdict.answer]
 
 
 def _check_writers(
@@ -184,10 +175,9 @@ def _check_records(
         raise click.UsageError("the cluster has the partition counts; leave --topic out")
     if not config.get("bootstrap.servers"):
         raise click.UsageError("topics are read from a cluster; name it with -b HOST:PORT, or give --writer")
-    from copartition.check.report import JoinReport  # noqa: PLC0415
     from partitioning.kit.packages import needs  # noqa: PLC0415 - help and completion do without
 
     # Without the extra "kafka" the user reads which extra to install, not an ImportError.
     with needs("copartition check", "kafka"):
         from copartition.check.cluster import check_topics  # noqa: PLC0415
-    return JoinReport(*check_topics(topics, config, selection, decoder=keys))
+    return check_topics(topics, config, selection, decoder=keys)

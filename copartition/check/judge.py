@@ -12,16 +12,15 @@ from typing import Literal, NamedTuple
 from copartition.audit.logical import RespelledKeys, find_respelled
 from copartition.audit.topic_audit import KeyForm, TopicAudit
 from copartition.check.verdict import (
-    WEIGHTS,
     AuditSummary,
     JoinReason,
     JoinVerdict,
     KeyProof,
     Remedy,
     Weight,
-    answer_of,
     checked_topics,
     reason_of,
+    verdict_of,
 )
 from copartition.check.writers import Placement, clients_of, placement, rule_name, seniority, setting_for
 from copartition.kit.words import count, key_text, list_names
@@ -185,9 +184,6 @@ def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVe
     ]
     if not (compared or explained) and not any(reason.weight != "for" for reason in reasons):
         reasons.append(reason_of("unproved", names))
-    # The sort is stable, so reasons of one weight stay in the order in which they were found.
-    reasons.sort(key=lambda reason: WEIGHTS.index(reason.weight))
-    answer = answer_of(reasons)
     assumed = [_BY_BYTES, _AS_BEFORE]
     if any(reason.code in {"unexplained", "too-few-keys", "mixed"} for reason in reasons):
         assumed.append(_NOT_GROWN)
@@ -195,14 +191,7 @@ def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVe
     # probability.
     if proof is not None and proof.hashed:
         assumed.append(_collisions(proof))
-    return JoinVerdict(
-        names,
-        answer,
-        tuple(reasons),
-        () if answer == "yes" else remedies(topics, reasons, proof),
-        tuple(assumed),
-        proof,
-    )
+    return verdict_of(names, reasons, remedies(topics, reasons, proof), assumed, proof)
 
 
 def _convinces(proof: KeyProof) -> bool:
@@ -435,7 +424,7 @@ class _Target(NamedTuple):
 def remedies(
     topics: Sequence[AuditSummary], reasons: Sequence[JoinReason], proof: KeyProof | None
 ) -> tuple[Remedy, ...]:
-    """Return the ways out of reasons that are against a join or leave it open, the cheapest first.
+    """Return the ways out of reasons against a join and of open ones, the cheapest first.
 
     Args:
         topics: the topics of the join.
@@ -471,7 +460,7 @@ def remedies(
 
 
 def _read(topics: Sequence[AuditSummary]) -> Iterator[Remedy]:
-    """Yield the remedy of reading all records, if some were not; it settles what a sample leaves open."""
+    """Yield the remedy of reading every record if some were left out: that settles what a sample cannot."""
     partial = [topic for topic in topics if not topic.full]
     if partial:
         records = sum(topic.records for topic in topics)

@@ -4,7 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from copartition.check.verdict import WEIGHTS, JoinReason, JoinVerdict, Remedy, answer_of, checked_topics
+from copartition.check.verdict import (
+    JoinReason,
+    JoinVerdict,
+    Remedy,
+    Weight,
+    checked_topics,
+    reason_of,
+    verdict_of,
+)
 from copartition.check.writers import ClientWriter, Placement, placement, rule_name, seniority, setting_for
 from copartition.kit.words import count, list_names
 from partitioning.errors import InvalidConfigError
@@ -45,7 +53,6 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
     # if all topics share it.
     count = different.pop() if len(different) == 1 else None
     reasons = [*_counts(topics, counts_by_topic), *_rules(topics, writers, count)]
-    reasons.sort(key=lambda reason: WEIGHTS.index(reason.weight))
     assumed = [*_ASSUMED]
     # Only an empty key may be placed differently by two clients with the same hash.
     if any(writer.profile and writer.profile.empty == "unkeyed" for writer in writers):
@@ -67,9 +74,7 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
     # In a topic with a single partition all rules agree. If the count is unknown, that is ruled out here.
     if count is None:
         assumed.append(_MANY_PARTITIONS)
-    answer = answer_of(reasons)
-    ways = () if answer == "yes" else (*_settings(writers, count), *_grow(counts_by_topic))
-    return JoinVerdict(topics, answer, tuple(reasons), ways, tuple(assumed), None)
+    return verdict_of(topics, reasons, (*_settings(writers, count), *_grow(counts_by_topic)), assumed)
 
 
 def _counts(topics: tuple[str, ...], counts: Mapping[str, int]) -> Iterator[JoinReason]:
@@ -81,21 +86,14 @@ def _counts(topics: tuple[str, ...], counts: Mapping[str, int]) -> Iterator[Join
         topics: the topics of the join.
         counts: topic -> partition count, of those topics whose count is known.
     """
-    text = list_names(
-        [f"{topic} has {count(partitions, 'partition')}" for topic, partitions in counts.items()] or ["-"]
-    )
+    shown = [f"{topic} has {count(partitions, 'partition')}" for topic, partitions in counts.items()]
+    silent = tuple(topic for topic in topics if topic not in counts)
     if len({*counts.values()}) > 1:
-        yield JoinReason(
-            "counts", tuple(counts), f"{text}; a join by partition needs as many in each", "against"
-        )
-    elif len(counts) == len(topics):
-        yield JoinReason("counts", topics, text)
+        yield reason_of("other-counts", tuple(counts), counts=list_names(shown))
+    elif silent:
+        yield reason_of("counts-not-given", silent, have="has" if len(silent) == 1 else "have")
     else:
-        silent = tuple(topic for topic in topics if topic not in counts)
-        text = (
-            f"how many partitions {list_names(silent)} {'has' if len(silent) == 1 else 'have'} was not given"
-        )
-        yield JoinReason("counts", silent, text, "open")
+        yield reason_of("counts-given", topics, counts=list_names(shown))
 
 
 def _rules(
@@ -110,22 +108,18 @@ def _rules(
     """
     for writer in writers:
         if writer.profile is None:
-            text = f"{writer.topic} is written by {writer}, which does not look at keys"
-            yield JoinReason("rules", (writer.topic,), text, "against" if count != 1 else "for")
+            weight: Weight = "against" if count != 1 else "for"
+            yield reason_of("no-rule", (writer.topic,), weight, writer=writer)
     rules = [(writer, placement(writer.profile, count)) for writer in writers if writer.profile is not None]
     different = dict.fromkeys(rule for _, rule in rules)
     if len(different) == 1 and len(rules) == len(writers):
-        yield JoinReason("rules", topics, f"{list_names(topics)} are placed by {rule_name(*different)}")
+        yield reason_of("one-rule", topics, rule=rule_name(*different))
     elif len(different) > 1:
-        text = "keys are placed " + list_names(
-            [f"in {writer.topic} by {writer} ({rule.hash}, {rule.sign})" for writer, rule in rules]
-        )
+        shown = [f"in {writer.topic} by {writer} ({rule.hash}, {rule.sign})" for writer, rule in rules]
         # For some counts, such as powers of two, the sign makes no difference for some of the rules.
         alike = count is None and len({rule.hash for rule in different}) == 1
-        if alike:
-            text += "; they differ in the sign of a hash, which matters for most partition counts"
         names = tuple(dict.fromkeys(writer.topic for writer, _ in rules))
-        yield JoinReason("rules", names, text, "open" if alike else "against")
+        yield reason_of("other-signs" if alike else "several-rules", names, rules=list_names(shown))
 
 
 def _settings(writers: Sequence[ClientWriter], count: int | None) -> Iterator[Remedy]:

@@ -115,7 +115,7 @@ class _Homes(NamedTuple):
         return np.asarray((self.topics > 1) & (lowest != highest))
 
     def places(self, number: int) -> tuple[int | None, ...]:
-        """Return one partition for each topic that has a key that is apart, so that they differ."""
+        """Return, for a key that is apart, a partition in each topic that has the key; two of them differ."""
         low, high = (
             [None if place < 0 else place for place in column[:, number].tolist()] for column in self
         )

@@ -127,16 +127,7 @@ _ANSWERS: dict[Weight, Literal["yes", "no", "unknown"]] = {
     "open": "unknown",
     "for": "yes",
 }
-
-WEIGHTS = tuple(_ANSWERS)
-"""Weights of reasons, in the order in which they decide."""
-
-
-def answer_of(reasons: Iterable[JoinReason]) -> Literal["yes", "no", "unknown"]:
-    """Return the answer that follows from the heaviest of these reasons; there must be at least one."""
-    weights = {reason.weight for reason in reasons}
-    # The table is in the order in which weights decide.
-    return next(answer for weight, answer in _ANSWERS.items() if weight in weights)
+"""Weight of a reason -> the answer that it gives, the heaviest first: one reason against a join decides."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +149,30 @@ class JoinVerdict:
     remedies: tuple[Remedy, ...]
     assumed: tuple[str, ...]
     proof: KeyProof | None
+
+
+def verdict_of(
+    topics: tuple[str, ...],
+    reasons: Iterable[JoinReason],
+    remedies: Iterable[Remedy],
+    assumed: Iterable[str],
+    proof: KeyProof | None = None,
+) -> JoinVerdict:
+    """Return the verdict that follows from the heaviest of these reasons.
+
+    Args:
+        topics: the topics of the join, in its order.
+        reasons: at least one, in the order in which they were found.
+        remedies: ways out, the cheapest first; a "yes" needs none, so it gets none.
+        assumed: what the answer assumes, in sentences.
+        proof: what the keys say; None if no keys were read.
+    """
+    # The sort is stable, so reasons of one weight stay in the order in which they were found.
+    ranked = sorted(reasons, key=lambda reason: [*_ANSWERS].index(reason.weight))
+    answer = _ANSWERS[ranked[0].weight]
+    return JoinVerdict(
+        topics, answer, tuple(ranked), () if answer == "yes" else tuple(remedies), tuple(assumed), proof
+    )
 
 
 class AuditSummary:

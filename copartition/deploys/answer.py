@@ -1,7 +1,7 @@
 """Put into words what a deploy stops: figures as ranges, one sentence for every report, and JSON."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TypedDict, cast
 
@@ -28,19 +28,21 @@ class Range:
     @property
     def digits(self) -> str:
         """The range in words, with one decimal below 100: "30.1 to 45.4"; one number if both are equal."""
-        least, most = (f"{end:,.0f}" if end >= 100 else f"{end:.1f}" for end in (self.least, self.most))
-        return least if least == most else f"{least} to {most}"
+        return self._text(lambda end: f"{end:,.0f}" if end >= 100 else f"{end:.1f}")
 
     @property
     def whole(self) -> str:
         """The range of a count in words, without decimals: "5 to 6"."""
-        least, most = f"{self.least:,.0f}", f"{self.most:,.0f}"
-        return least if least == most else f"{least} to {most}"
+        return self._text(lambda end: f"{end:,.0f}")
 
     @property
     def time(self) -> str:
         """The range of a time in milliseconds in words: "2.5 s to 3.0 s"."""
-        least, most = duration(self.least), duration(self.most)
+        return self._text(duration)
+
+    def _text(self, write: Callable[[float], str]) -> str:
+        """Return both ends in the words of `write`, with "to" between; one end if both read the same."""
+        least, most = write(self.least), write(self.most)
         return least if least == most else f"{least} to {most}"
 
 

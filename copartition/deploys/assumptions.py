@@ -90,7 +90,7 @@ def clock_of(time: Duration) -> str:
 
 
 def costs_sentence(costs: Costs) -> str:
-    """Return the words for what takes time in the model: each cost that is not 0, and that nothing else does.
+    """Return a sentence on what takes time in the model: each cost above 0, and nothing else.
 
     >>> costs_sentence(Costs(revoke_ms=500))
     'the revoke callback takes 500 ms; nothing else but waiting takes time'

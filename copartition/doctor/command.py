@@ -22,12 +22,12 @@ from copartition.shell.options import (
     split_topics,
     time_option,
 )
+from partitioning.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from copartition.doctor.observing import Examined, Limits
-    from partitioning.errors import SourceError
 
 
 def _joined_topics(ctx: click.Context, option: click.Parameter, text: str | None) -> tuple[str, ...]:  # noqa: ARG001
@@ -74,9 +74,7 @@ def _joined_topics(ctx: click.Context, option: click.Parameter, text: str | None
 @client_options("The cluster.")
 @output_options("text", "json", "prometheus", file=True)
 @html_option
-@click.pass_context
 def doctor(
-    ctx: click.Context,
     source: str | None,
     *,
     all_groups: bool,
@@ -90,7 +88,7 @@ def doctor(
     config: dict[str, str],
     output: Output,
     html: str | None,
-) -> None:
+) -> int:
     """Say what is wrong with a group, why it matters and what to do; what cannot be known is "unknown".
 
     GROUP is a group of a cluster, which is looked at twice and only read, or a file or - that
@@ -101,25 +99,18 @@ def doctor(
     """
     from pathlib import Path  # noqa: PLC0415 - help and completion do without
 
-    from copartition.doctor.checks import doctor_exit_code, findings  # noqa: PLC0415
-    from copartition.doctor.examination import Examination, examine_all, examine_live  # noqa: PLC0415
-    from copartition.doctor.kind_examination import KindExamination  # noqa: PLC0415
-    from copartition.doctor.observing import Limits  # noqa: PLC0415
-    from copartition.doctor.report import (  # noqa: PLC0415
-        doctor_html,
-        doctor_json,
-        doctor_metrics,
-        print_doctor,
-    )
+    from copartition.doctor import checks, observing, report  # noqa: PLC0415 - likewise
+    from copartition.doctor.examination import Examination, examine_all, examine_live  # noqa: PLC0415 - likewise
+    from copartition.doctor.kind_examination import KindExamination  # noqa: PLC0415 - likewise
 
-    limits = Limits(lag=lag, hot=hot, joined=joined, waiting_ms=waiting)
+    limits = observing.Limits(lag=lag, hot=hot, joined=joined, waiting_ms=waiting)
     wait = partial(time.sleep, interval / 1000)
     # This comes before the rules for one group. Arguments that name a group, or its page, contradict
     # --all-groups.
     if all_groups:
         if source is not None or group is not None or html is not None:
             raise click.UsageError("--all-groups goes with no GROUP, no --group and no --html")
-        ctx.exit(_report_all(examine_all(config, wait, changes), limits, output))
+        return _report_all(examine_all(config, wait, changes), limits, output)
     if source is None:
         raise click.UsageError("name a group or a file, or give --all-groups")
     # If a cluster is given, a name that is not a file's is a group's. "live:" is for a group whose name is
@@ -137,17 +128,17 @@ def doctor(
             examination = KindExamination(*read)
         else:
             examination = Examination(read.state, settings=changes)
-    results = findings(examination, limits)
+    results = checks.findings(examination, limits)
     # The page is written before the text, because a program that reads the text from a pipe may close it
     # early, which ends this process.
     if html is not None:
-        write(doctor_html(examination, results), html)
+        write(report.doctor_html(examination, results), html)
     output.show(
-        partial(print_doctor, examination, results),
-        json=partial(doctor_json, examination, results),
-        prometheus=partial(doctor_metrics, [(examination, results)]),
+        partial(report.print_doctor, examination, results),
+        json=partial(report.doctor_json, examination, results),
+        prometheus=partial(report.doctor_metrics, [(examination, results)]),
     )
-    ctx.exit(doctor_exit_code(results))
+    return checks.doctor_exit_code(results)
 
 
 def _report_all(examined: Mapping[str, Examined | SourceError], limits: Limits, output: Output) -> int:
@@ -158,28 +149,19 @@ def _report_all(examined: Mapping[str, Examined | SourceError], limits: Limits, 
         limits: the bounds of what is still healthy, the same for all groups.
         output: the form of the report, and where it goes.
     """
-    from copartition.doctor.checks import findings  # noqa: PLC0415 - help and completion do without
-    from copartition.doctor.overview import (  # noqa: PLC0415
-        ExaminedGroup,
-        overview_exit_code,
-        overview_json,
-        print_overview,
-        worst_first,
-    )
-    from copartition.doctor.report import doctor_metrics  # noqa: PLC0415
-    from partitioning.errors import SourceError  # noqa: PLC0415
+    from copartition.doctor import checks, overview, report  # noqa: PLC0415 - help and completion do without
 
-    groups = worst_first(
+    groups = overview.worst_first(
         [
-            ExaminedGroup(name, examination, findings(examination, limits))
+            overview.ExaminedGroup(name, examination, checks.findings(examination, limits))
             for name, examination in examined.items()
             if not isinstance(examination, SourceError)
         ]
     )
     unread = {name: error for name, error in examined.items() if isinstance(error, SourceError)}
     output.show(
-        partial(print_overview, groups, unread),
-        json=partial(overview_json, groups, unread),
-        prometheus=partial(doctor_metrics, [(group.examination, group.findings) for group in groups], unread),
+        partial(overview.print_overview, groups, unread),
+        json=partial(overview.overview_json, groups, unread),
+        prometheus=partial(report.doctor_metrics, [group[1:] for group in groups], unread),
     )
-    return overview_exit_code(groups, unread)
+    return overview.overview_exit_code(groups, unread)

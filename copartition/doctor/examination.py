@@ -199,7 +199,7 @@ class Examination:
 def examine_live(
     group: str, config: Mapping[str, str], between: Callable[[], object], settings: Mapping[str, str]
 ) -> Examination | KindExamination[Any]:
-    """Look at a group of a cluster, call `between`, and look again; it is read and never written.
+    """Look at a group of a cluster, call `between`, and look again; nothing is written.
 
     Args:
         group: the group's name.

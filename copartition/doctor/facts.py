@@ -7,7 +7,7 @@ Partitions are (topic, number).
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from copartition.doctor.observing import Observation, end_unknown, evidence, first_names
+from copartition.doctor.observing import Observation, end_unknown, evidence, first_names, observe
 from copartition.kit.evidence import Evidence
 from copartition.kit.places import Place
 from copartition.kit.words import count, duration
@@ -82,13 +82,38 @@ def observe_deleted(kept: Retention, ground: Evidence) -> Observation:
     return Observation(False, "no record that waits was deleted", ground)
 
 
+def observe_lag(
+    lags: Mapping[Place, int], limit: int, need_lags: Callable[[], None], ground: Evidence, case: str
+) -> Observation:
+    """Return the observation about the records that wait; a fault if a partition has more than the limit.
+
+    Args:
+        lags: the known lags, in records; at least one.
+        limit: the most records that may wait in a partition.
+        need_lags: ends the check as unknown if a lag is missing that "ok" would speak about.
+        ground: the evidence of the lags.
+        case: the case of the advice for a fault.
+    """
+    above = [place for place, lag in lags.items() if lag > limit]
+    if not above:
+        need_lags()
+    # A position beyond the end makes a negative lag. It counts as 0, or it would hide records that wait in
+    # other partitions.
+    total = sum(max(lag, 0) for lag in lags.values())
+    worst = max(lags, key=lags.__getitem__)
+    partitions = count(len(lags), "partition")
+    text = f"{count(total, 'record')} wait, most in {first_names([worst])} ({max(lags[worst], 0):,})"
+    fault = f"{text}; {len(above):,} of {partitions} above {limit:,}"
+    return observe(above, fault, text if total else f"no record waits in {partitions}", ground, case)
+
+
 def observe_waiting(
     waiting_ms: Mapping[Place, int],
     lags: Mapping[Place, int],
     limit_ms: float,
     need_lags: Callable[[], None],
 ) -> Observation:
-    """Return the observation about the record that has waited longest; a fault if that is above the limit.
+    """Return the observation about the record that has waited longest; a wait above the limit is a fault.
 
     Args:
         waiting_ms: partition -> how long its oldest waiting record has waited, in milliseconds. It holds only

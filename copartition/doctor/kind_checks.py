@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from copartition.doctor.examination import SHOWN
-from copartition.doctor.facts import find_clamped, judge_kept, observe_deleted, observe_waiting
+from copartition.doctor.facts import find_clamped, judge_kept, observe_deleted, observe_lag, observe_waiting
 from copartition.doctor.kind_examination import KindExamination
 from copartition.doctor.observing import (
     AGAIN,
@@ -89,16 +89,6 @@ def observe_idle(group: KindExamination[Any], has_some: Callable[[Any], object],
     return observe(idle, text, f"every member has {share}s", evidence(seen))
 
 
-def came_or_went(group: KindExamination[Any]) -> int:
-    """Return how many member ids only one of the two looks shows; 0 for one look.
-
-    A member that restarts under a new id counts twice. A first look that lists no members counts as an empty
-    one.
-    """
-    before = group.members if group.first is None else group.first.members or ()
-    return len({member.id for member in before} ^ {member.id for member in group.members})
-
-
 def kind_state_check(group: KindExamination[Any], _: Limits) -> Observation:
     """Look for a group that is not Stable, or whose members changed between the two looks.
 
@@ -121,7 +111,7 @@ def kind_state_check(group: KindExamination[Any], _: Limits) -> Observation:
         )
     if status != "Stable":
         return Observation(True, f"the group is {status}{members}", ground)
-    if changed := came_or_went(group):
+    if changed := group.came_or_went:
         text = f"{count(changed, 'member')} came or went in {duration(group.elapsed_ms)}"
         return Observation(True, f"the group is Stable{members}; {text}", ground)
     text = f"Stable{members}, assignor {state.strategy or 'unknown'}"
@@ -169,18 +159,9 @@ def kind_lag_check(group: KindExamination[Any], limits: Limits) -> Observation:
     come from slow members.
     """
     lags = kind_lags(group)
-    above = [place for place, lag in lags.items() if lag > limits.lag]
-    if not above:
-        need_known_lags(group)
-    # A position beyond the end makes a negative lag. It counts as 0, or it would hide records that wait in
-    # other partitions.
-    total = sum(max(lag, 0) for lag in lags.values())
-    worst = max(lags, key=lags.__getitem__)
-    text = f"{count(total, 'record')} wait, most in {first_names([worst])} ({max(lags[worst], 0):,})"
-    ok = text if total else f"no record waits in {count(len(lags), 'partition')}"
-    fault = f"{text}; {len(above):,} of {count(len(lags), 'partition')} above {limits.lag:,}"
     case = "" if group.members or group.state.members is None else "empty"
-    return observe(above, fault, ok, evidence(_lags_seen(lags)), case)
+    need_lags = partial(need_known_lags, group)
+    return observe_lag(lags, limits.lag, need_lags, evidence(_lags_seen(lags)), case)
 
 
 def need_known_lags(group: KindExamination[Any]) -> None:

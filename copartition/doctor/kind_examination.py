@@ -42,6 +42,16 @@ class KindExamination(Generic[G]):
         """The members at the last look; () also if the source lists none."""
         return self.state.members or ()
 
+    @property
+    def came_or_went(self) -> int:
+        """Number of member ids that only one of the two looks shows; 0 for one look.
+
+        A member that restarts under a new id counts twice. A first look that lists no members counts as an
+        empty one.
+        """
+        before = self.members if self.first is None else self.first.members or ()
+        return len({member.id for member in before} ^ {member.id for member in self.members})
+
     @cached_property
     def names(self) -> dict[str, str]:
         """The name by which a report calls each member, by member id; see `Names.of`."""
@@ -73,6 +83,6 @@ class KindExamination(Generic[G]):
 
 
 def _load(member: Any) -> int:
-    """Return how many partitions a member of a share group has, or how many active tasks one of Streams."""
+    """Return the number of a share group member's partitions, or of a Streams group member's active tasks."""
     held: Mapping[str, list[int]] = getattr(member, "active", None) or getattr(member, "partitions", {})
     return sum(map(len, held.values()))

@@ -221,7 +221,7 @@ def members_seen(group: Examination) -> str:
 
 
 def owners_seen(group: Examination) -> str:
-    """Return the owners of partitions as evidence; end the check as unknown if no partition has one."""
+    """Return the owners of partitions as evidence; end the check as unknown if no partition has an owner."""
     members_seen(group)
     if not group.owned:
         end_unknown(

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 
 from copartition.doctor.examination import SHOWN, Examination, Offsets
-from copartition.doctor.facts import judge_kept, observe_deleted, observe_waiting
+from copartition.doctor.facts import judge_kept, observe_deleted, observe_lag, observe_waiting
 from copartition.doctor.observing import (
     AGAIN,
     ASK,
@@ -168,25 +168,13 @@ def lag_check(group: Examination, limits: Limits) -> Observation:
     lagging partitions has an owner; there are as many members as partitions; and all others.
     """
     lags = _lags(group)
-    worst = max(lags, key=lags.__getitem__)
-    above = [place for place, lag in lags.items() if lag > limits.lag]
-    if not above:
-        _need_all_lags(group, lags)
-    # A commit beyond the end makes a negative lag. It counts as 0, or it would hide records that wait in
-    # other partitions.
-    total = sum(max(lag, 0) for lag in lags.values())
-    waiting = f"{count(total, 'record')} wait, most in {first_names([worst])} ({max(lags[worst], 0):,})"
-    text = waiting if total else f"no record waits in {count(len(lags), 'partition')}"
     # If there is a member for each partition already, a further one would be idle: the advice must not be
     # to add members.
     full = len(group.state.members) + group.state.unlisted >= len(group.owners)
-    case = "unread" if {*above} & {*group.owned} == set() else "full" if full else ""
-    return Observation(
-        bool(above),
-        f"{text}; {len(above):,} of {count(len(lags), 'partition')} above {limits.lag:,}" if total else text,
-        evidence(_offsets_seen(group, lags)),
-        case,
-    )
+    read = any(lags.get(place, 0) > limits.lag for place in group.owned)
+    case = "unread" if not read else "full" if full else ""
+    need_lags = partial(_need_all_lags, group, lags)
+    return observe_lag(lags, limits.lag, need_lags, evidence(_offsets_seen(group, lags)), case)
 
 
 def beyond_the_end_check(group: Examination, _: Limits) -> Observation:
@@ -312,7 +300,7 @@ def standstill_check(group: Examination, _: Limits) -> Observation:
 
 
 def _with_owners(group: Examination, places: Collection[Place]) -> Iterator[str]:
-    """Yield a clause for each owner with its partitions, its name and its host, so that it can be found."""
+    """Yield a clause for each owner: its partitions, its name, and the host on which to look for it."""
     by_owner: dict[int, list[Place]] = {}
     for place in sorted(places):
         by_owner.setdefault(group.owners[place], []).append(place)

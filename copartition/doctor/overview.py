@@ -124,7 +124,7 @@ def print_overview(
 
 
 def _row(group: ExaminedGroup) -> tuple[str, ...]:
-    """Return the cells of a group; those that its source does not tell are "unknown"."""
+    """Return the cells of a group; a cell that its source does not tell is "unknown"."""
     state = group.examination.state
     return (
         group.name,

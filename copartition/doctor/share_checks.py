@@ -45,7 +45,7 @@ _NEARLY = 0.9
 
 
 def _topics(group: Sharing) -> set[str]:
-    """Return the topics that members subscribe to; unknown if the source does not tell it of each member.
+    """Return the topics that members subscribe to; end the check as unknown if a subscription is missing.
 
     A set of the topics that are known would be too small: a topic that only the silent member reads would be
     called left over.
@@ -88,7 +88,7 @@ def subscriptions_check(group: Sharing, _: Limits) -> Observation:
 
 
 def idle_check(group: Sharing, _: Limits) -> Observation:
-    """Look for members without a partition: of a share group each has one, if its topics have any."""
+    """Look for members without a partition; in a share group each gets a partition if its topics have any."""
     return observe_idle(group, lambda member: any(member.partitions.values()), "partition")
 
 
@@ -123,7 +123,7 @@ def unread_check(group: Sharing, _: Limits) -> Observation:
 
 
 def full_group_check(group: Sharing, _: Limits) -> Observation:
-    """Look for a group with nearly as many members as it may have: the next one is refused.
+    """Look for a group with nearly as many members as it may have; brokers refuse any beyond that number.
 
     It counts as full from 90 % of `group.share.max.size` on (`_NEARLY`), so that there is time to act.
     Unknown if no broker shows that setting.

@@ -52,7 +52,7 @@ def task_names(tasks: "list[Task] | set[Task]") -> str:
 
 
 def _active(group: Streaming) -> Counter[Task]:
-    """Return how many members have each task as an active one.
+    """Return, for each task, how many members run it as an active task.
 
     A task counts more than once only if several members run it, which `doubled_check` looks for.
     """
@@ -72,7 +72,7 @@ def _subtopologies(group: Streaming) -> Mapping[str, Subtopology]:
 
 
 def _tasks(group: Streaming) -> set[Task]:
-    """Return the tasks that there are; unknown if the topology or a topic of it is."""
+    """Return the tasks of the topology; end the check as unknown if the topology or its topics are."""
     counts = need(group.state.topics, "the source does not show the partitions of topics")
     return {
         (name, number)
@@ -132,7 +132,7 @@ def _why_not_ready(group: Streaming) -> str:
 
 
 def internal_topics_check(group: Streaming, _: Limits) -> Observation:
-    """Look for changelog topics that are not there, or have fewer partitions than there are tasks.
+    """Look for changelog topics that are missing, or have fewer partitions than their subtopology has tasks.
 
     Missing topics are told before small ones, as a missing one has no partition count to compare. A topic
     counts as missing if the cluster does not show it to this user.

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from copartition.kit.words import CUT, visible
+from copartition.kit.words import CUT, visible, visible_lines
 from copartition.kit.words import Table as ReportTable
 from partitioning.kit.packages import needs
 
 with needs("a text report", "cli"):
     from rich.cells import cell_len, chop_cells
+    from rich.console import Console
     from rich.padding import Padding
     from rich.segment import Segment
     from rich.style import Style
@@ -21,7 +22,7 @@ with needs("a text report", "cli"):
     from rich.text import Text
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions
+    from rich.console import ConsoleOptions
 
 
 def cell(text: str, style: str = "") -> Text:
@@ -57,6 +58,21 @@ def indent(content: Table) -> Padding:
 def note(text: str, style: str = "dim") -> Padding:
     """Return a remark below a table."""
     return Padding(cell(text, style), (0, 0, 0, 2))
+
+
+class VisibleConsole(Console):
+    """A console that prints no invisible character, whatever a report gives it.
+
+    Each segment is escaped before rich adds its own escape sequences of colours.
+    """
+
+    def render(self, renderable: Any, options: Any = None) -> Iterable[Segment]:
+        """Yield the segments of `renderable`, with escapes for invisible characters but line breaks."""
+        for segment in super().render(renderable, options):
+            text = segment.text
+            if not segment.control and text != "\n" and not text.isprintable():
+                segment = segment._replace(text=visible_lines(text))  # noqa: PLW2901 - the same segment
+            yield segment
 
 
 _INDENT = 2

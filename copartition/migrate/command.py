@@ -62,9 +62,7 @@ _NAMED = 5
 @client_options("The cluster of live:GROUP.")
 @pace_options
 @output_options("text", "json")
-@click.pass_context
 def migrate(
-    ctx: click.Context,
     before: str,
     after: str | None,
     *,
@@ -75,7 +73,7 @@ def migrate(
     config: dict[str, str],
     pace: Pace,
     output: Output,
-) -> None:
+) -> int:
     """Find the safe rolling bounces that bring a group FROM some strategies TO others, or why there are none.
 
     Strategies are named as `copartition assign --list` shows them, several with commas between, the preferred
@@ -96,9 +94,9 @@ def migrate(
         # With --all-groups, TO is the only argument, and it arrives as `before`.
         if after is not None or group is not None:
             raise click.UsageError("--all-groups goes with TO alone: no FROM, no SOURCE and no --group")
-        ctx.exit(_migrate_all(_names(before), config, clients, policy, pace, output))
+        return _migrate_all(_names(before), config, clients, policy, pace, output)
     if after is None:
-        raise click.MissingParameter(ctx=ctx, param_hint="'TO'", param_type="argument")
+        raise click.MissingParameter(param_hint="'TO'", param_type="argument")
     state = _state(before, config, group)
     # Lists of strategies alone name no members, so nothing can be said about what the bounces stop.
     if state is None:
@@ -113,7 +111,7 @@ def migrate(
         write(dump(migration_document(migration, stops)))
     else:
         write("".join(f"{visible(line)}\n" for line in _migration_lines(migration, after, stops)))
-    ctx.exit(2 if isinstance(migration.ground, Missing) else migration.obstacle is not None)
+    return 2 if isinstance(migration.ground, Missing) else migration.obstacle is not None
 
 
 def _names(text: str) -> list[str]:

@@ -95,9 +95,7 @@ def model() -> None:
 )
 @seed_option("Seed of the random record stream.", default=0)
 @output_options("text", "json")
-@click.pass_context
 def batching(
-    ctx: click.Context,
     *,
     rate: float | None,
     source: str | None,
@@ -112,7 +110,7 @@ def batching(
     clients: tuple[str, ...],
     seed: int,
     output: Output,
-) -> None:
+) -> int:
     """Find the linger.ms and batch.size that keep latency under a limit with the fewest requests.
 
     A model runs the records through the rules of each client, with each pair of settings. What retries and
@@ -160,7 +158,7 @@ def batching(
     output.show(
         partial(report.print_tunings, tunings, assumed), json=partial(report.tuning_json, tunings, assumed)
     )
-    ctx.exit(any(tuning.best is None for tuning in tunings))
+    return any(tuning.best is None for tuning in tunings)
 
 
 def _share_option(name: str, text: str) -> Decorator:
@@ -217,10 +215,7 @@ def _share_option(name: str, text: str) -> Decorator:
 @ms_option("--replication", "Time until a leader knows that followers have what it wrote.", default=5.0)
 @seed_option("Decides which requests are hit.", default=0)
 @output_options("text", "json")
-@click.pass_context
 def delivery(
-    ctx: click.Context,
-    /,  # else mypy says that `given` may have a key of that name
     *,
     client: Client,
     refused: float,
@@ -236,7 +231,7 @@ def delivery(
     seed: int,
     output: Output,
     **given: Any,
-) -> None:
+) -> int:
     """Compute how often faults lose, duplicate or reorder a producer's batches.
 
     A model of the client and of the leader runs many times. Without a fault nothing happens.
@@ -264,7 +259,7 @@ def delivery(
     output.show(
         partial(report.print_delivery, case, assessment), json=partial(report.delivery_json, case, assessment)
     )
-    ctx.exit(any(tally.runs for tally in (assessment.lost, assessment.duplicated, assessment.reordered)))
+    return any(tally.runs for tally in (assessment.lost, assessment.duplicated, assessment.reordered))
 
 
 def _special_record(text: str, option: str) -> tuple[int, float | Ending]:
@@ -334,10 +329,7 @@ def _by_offset(records: Iterable[tuple[int, float | Ending]]) -> dict[int, float
 @ms_option("--restart", "Time after a crash until another member polls; none does without it.")
 @ms_option("--round-trip", "Time from a request to its answer.", default=5.0)
 @output_options("text", "json")
-@click.pass_context
 def share(
-    ctx: click.Context,
-    /,
     *,
     process: float,
     lock: float,
@@ -345,7 +337,7 @@ def share(
     round_trip: float,
     output: Output,
     **values: Any,
-) -> None:
+) -> int:
     """Compute the end of each record of a share group (KIP-932), the lock and the members that suffice.
 
     A model of the broker's partition and of members that poll it runs until every record has its end.
@@ -364,4 +356,4 @@ def share(
     )
     assessment = assess_share(group)
     output.show(partial(print_share, assessment), json=partial(share_json, assessment))
-    ctx.exit(bool(assessment.result.archived or assessment.result.open))
+    return bool(assessment.result.archived or assessment.result.open)

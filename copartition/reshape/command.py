@@ -141,9 +141,7 @@ _step_options = one_argument(
 @pace_options
 @output_options("text", "json", "markdown", file=True)
 @schema_option("copartition.reshape.report", "reshape_schema")
-@click.pass_context
 def reshape(
-    ctx: click.Context,
     topic: str,
     *,
     partitions: int,
@@ -155,7 +153,7 @@ def reshape(
     config: dict[str, str],
     pace: Pace,
     output: Output,
-) -> None:
+) -> int:
     """Give TOPIC another partition count, another rule for keys, or both, with each key's records in order.
 
     The plan reads only: who writes the topic and who reads it, which keys move, what cannot be kept, the
@@ -185,8 +183,7 @@ def reshape(
         # another rule, and put later records of a key into another partition than the earlier ones.
         if profile is None:
             raise click.UsageError(f"--{step.mode} needs --profile NAME, the rule that the plan shows")
-        run = _Run(ctx, topic, target, partitions, profile, config, step, output)
-        ctx.exit(run.step())
+        return _Run(topic, target, partitions, profile, config, step, output).step()
     if why is not None:
         plan = refused_plan(topic, why)
     else:
@@ -205,14 +202,13 @@ def reshape(
     output.show(
         partial(print_plan, plan), json=partial(plan_json, plan), markdown=partial(plan_markdown, plan)
     )
-    ctx.exit(plan.exit_code)
+    return plan.exit_code
 
 
 class _Run(NamedTuple):
     """One step of a reshape, and all that it needs.
 
     Attributes:
-        ctx: the command, whose name begins what is told on stderr.
         topic: the old topic.
         target: the new topic.
         partitions: its count, which the cluster must show.
@@ -222,7 +218,6 @@ class _Run(NamedTuple):
         output: where its report goes.
     """
 
-    ctx: click.Context
     topic: str
     target: str
     partitions: int
@@ -297,7 +292,7 @@ class _Run(NamedTuple):
 
         def tell(done: Any) -> None:
             now = time.monotonic()
-            complain(self.ctx, round_sentence(done.number, done.copied, done.behind, now - begun[0]))
+            complain(round_sentence(done.number, done.copied, done.behind, now - begun[0]))
             begun[0] = now
 
         return reshape_copy(
@@ -338,13 +333,13 @@ class _Run(NamedTuple):
         time.sleep(ways.LOOK_S)
         second = switching.look_at_ends(self.topic, self.config)
         if (why := why_not_still(first, second)) is not None:
-            complain(self.ctx, f"{why}; nothing was written")
+            complain(f"{why}; nothing was written")
             return 1
         spark = self._spark()
         self._copy_rounds(spark, 0)
         # Look once more: a writer that came back during the copy may have added records that were not copied.
         if (why := why_not_still(second, switching.look_at_ends(self.topic, self.config))) is not None:
-            complain(self.ctx, f"{why}; nothing was written")
+            complain(f"{why}; nothing was written")
             return 1
         commits = switching.committed_groups(cluster, self.topic, self.choice.groups)
         if absent := sorted({*self.choice.groups} - commits.keys()):
@@ -414,7 +409,7 @@ class _Run(NamedTuple):
         # The new topic is checked first: once a writer has put records into it, there is no way back to the
         # old one.
         if moved := switching.moved_writers(self.target, self.config):
-            complain(self.ctx, moved_sentence(self.topic, self.target, moved))
+            complain(moved_sentence(self.topic, self.target, moved))
             return 1
         commits = switching.committed_groups(cluster, self.target, self.choice.groups)
         if self.choice.execute:

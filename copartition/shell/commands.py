@@ -12,7 +12,6 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 import click
@@ -20,7 +19,7 @@ import click
 from copartition.kit.words import visible, visible_lines
 from partitioning.errors import CopartitionError
 from partitioning.kit.limits import MAX_REPORT_WIDTH
-from partitioning.kit.packages import read_data
+from partitioning.kit.packages import read_data, read_toml
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,26 +31,6 @@ HELP = {"help_option_names": ["-h", "--help"]}
 
 COULD_NOT = 2
 """The exit code of a command that could not tell or could not run."""
-
-_FLAGS = {
-    "add_members": "--add-members",
-    "assignor": "--assignor",
-    "bootstrap_servers": "-b HOST:PORT",
-    "changes": "--set",
-    "crash_member": "--crash-member",
-    "deploy": "--deploy",
-    "group": "--group",
-    "joining": "--add-member",
-    "match": "--match",
-    "grow": "--grow",
-    "partitions": "--grow",
-    "remove_members": "--remove-member",
-    "settings": "--config",
-    "subscribe": "--subscribe",
-    "topics": "--topic",
-    "weights": "--weights",
-}
-"""The flag for each argument that errors of the library name in backticks."""
 
 _PIPED_WIDTH = 1_000
 """The width of text that does not go to a terminal: so large that no line is broken for `grep` or a file."""
@@ -87,10 +66,11 @@ class QuietCommand(click.Command):
         with _one_line_errors(path, verbose=not {"-v", "--verbose"}.isdisjoint(args)):
             return super().make_context(info_name, args, parent, terminal_width=_help_width(), **extra)
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; every error becomes a line on stderr and exit code 2."""
+    def invoke(self, ctx: click.Context) -> None:
+        """Run the command and exit with the code that it returns; an error is a line on stderr and code 2."""
         with _one_line_errors(ctx.command_path, verbose=bool(ctx.meta.get("verbose"))):
-            return super().invoke(ctx)
+            if code := super().invoke(ctx):
+                ctx.exit(code)
 
 
 class QuietGroup(QuietCommand, click.Group):
@@ -135,7 +115,7 @@ def end_of_help(room: str, **names: str) -> str:
     return "\n" + text.format(**names).replace("\\b\n", "\b\n")
 
 
-def command(*runs: str, epilog: str | None = None) -> Callable[[Callable[..., None]], click.Command]:
+def command(*runs: str, epilog: str | None = None) -> Callable[[Callable[..., int | None]], click.Command]:
     """Return a decorator that makes a function a `QuietCommand`.
 
     Args:
@@ -212,17 +192,19 @@ def name_flags(text: str) -> str:
     >>> name_flags("name one with `group`")
     'name one with --group'
     """
-    return re.sub("`([a-z_]+)`", lambda named: _FLAGS.get(named[1], named[0]), text)
+    if "`" not in text:
+        return text
+    flags = read_toml(__package__, "flags.toml")
+    return re.sub("`([a-z_]+)`", lambda named: flags.get(named[1], named[0]), text)
 
 
-def complain(ctx: click.Context, what: str) -> None:
-    """Print one line on stderr; invisible characters are escaped.
+def complain(what: str) -> None:
+    """Print one line on stderr, which begins with the name of the running command.
 
     Args:
-        ctx: the command's context, with whose name the line begins.
-        what: the text, without a line break.
+        what: the text, without a line break; invisible characters in it are escaped.
     """
-    click.echo(f"{ctx.command_path}: {visible(what)}", err=True)
+    click.echo(f"{click.get_current_context().command_path}: {visible(what)}", err=True)
 
 
 def _discard(stream: TextIO) -> None:
@@ -288,29 +270,6 @@ def track(items: Iterable[_T], what: str, total: int) -> Iterator[_T]:
         yield from progress.track(items, total, description=escape(visible(what)))
 
 
-@cache
-def visible_console() -> type[Console]:
-    """Return a class of consoles that print no invisible character, whatever they are given.
-
-    Texts are escaped before rich adds its own escape sequences of colours.
-    """
-    from rich.console import Console  # noqa: PLC0415 - JSON, help and completion do without it
-    from rich.segment import Segment  # noqa: PLC0415 - as above
-
-    class VisibleConsole(Console):
-        """A console that escapes every segment of text."""
-
-        def render(self, renderable: Any, options: Any = None) -> Iterable[Segment]:
-            """Yield the segments of `renderable`, with escapes for invisible characters but line breaks."""
-            for segment in super().render(renderable, options):
-                text = segment.text
-                if not segment.control and text != "\n" and not text.isprintable():
-                    segment = segment._replace(text=visible_lines(text))  # noqa: PLW2901 - the same segment
-                yield segment
-
-    return VisibleConsole
-
-
 class Output(NamedTuple):
     """The form and the destination of a report, from the options -o, --color, --width and --out.
 
@@ -337,6 +296,8 @@ class Output(NamedTuple):
         """
         from rich.console import Console  # noqa: PLC0415 - JSON, help and completion do without it
 
+        from copartition.kit.grid import VisibleConsole  # noqa: PLC0415 - likewise
+
         # A file gets colours only with --color always; for standard output None lets rich decide.
         terminal = {"always": True, "never": False}.get(self.color, None if self.out is None else False)
         screen = sys.stdout if self.out is None else None
@@ -345,7 +306,7 @@ class Output(NamedTuple):
         probe = Console(file=screen or io.StringIO(), force_terminal=terminal)
         widest = probe.width if screen is not None and screen.isatty() else _PIPED_WIDTH
         buffer = io.StringIO()
-        console = visible_console()(
+        console = VisibleConsole(
             file=buffer,
             force_terminal=probe.is_terminal,
             no_color={"always": False, "never": True}.get(self.color),

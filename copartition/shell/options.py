@@ -23,7 +23,7 @@ from partitioning.kit.limits import MAX_GROUP_PARTITIONS, MAX_REPORT_WIDTH, pars
 if TYPE_CHECKING:
     from copartition.groups.planned_members import Joiner
 
-    Command = Callable[..., None]
+    Command = Callable[..., int | None]
     Decorator = Callable[[Command], Command]
 
 
@@ -67,10 +67,10 @@ def one_argument(
 
     def decorate(command: Command) -> Command:
         @wraps(command)
-        def with_argument(*args: Any, **values: Any) -> None:
+        def with_argument(*args: Any, **values: Any) -> int | None:
             # click passes the values of all options as keywords; those of other options stay as they are.
             own = {parameter: values.pop(parameter) for parameter in parameters if parameter in values}
-            command(*args, **{name: build(**own)}, **values)
+            return command(*args, **{name: build(**own)}, **values)
 
         decorated: Command = with_argument
         # Decorators apply from the inside, so the last one applied comes first in the help.

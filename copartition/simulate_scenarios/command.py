@@ -106,12 +106,7 @@ class ScenarioInputs(NamedTuple):
 
     def _from_groups(self, plans: Sequence[str]) -> list[CapturedScenario]:
         """Return the scenarios of captured groups and records, with every deploy and every assignor."""
-        from copartition.deploys.scenario import (  # noqa: PLC0415 - as above
-            parse_happening,
-            scenario_of,
-            scenarios_of_record,
-            with_waiting,
-        )
+        from copartition.deploys import scenario  # noqa: PLC0415 - as above
         from copartition.groups import read_source  # noqa: PLC0415 - only groups need it
         from copartition.simulate_scenarios.learned import learn_costs  # noqa: PLC0415 - only records need it
 
@@ -122,13 +117,15 @@ class ScenarioInputs(NamedTuple):
                 pace, learned = learn_costs(plan, self.pace)
                 captured += [
                     found._replace(assumed=(*learned, *found.assumed))
-                    for found in scenarios_of_record(plan, self.deploys, assignors, pace)
+                    for found in scenario.scenarios_of_record(plan, self.deploys, assignors, pace)
                 ]
             else:
                 state = read_source(plan, self.config, group=self.group).state
-                happenings = [parse_happening(state, deploy) for deploy in self.deploys]
+                happenings = [scenario.parse_happening(state, deploy) for deploy in self.deploys]
                 captured += [
-                    with_waiting(scenario_of(state, happening, self.pace, assignor=assignor), state)
+                    scenario.with_waiting(
+                        scenario.scenario_of(state, happening, self.pace, assignor=assignor), state
+                    )
                     for happening in happenings
                     for assignor in assignors
                 ]
@@ -226,9 +223,7 @@ scenario_options = one_argument(
     "--scenario-schema",
     "Print the JSON Schema of scenario files.",
 )
-@click.pass_context
 def simulate(
-    ctx: click.Context,
     plans: tuple[str, ...],
     *,
     inputs: ScenarioInputs,
@@ -237,7 +232,7 @@ def simulate(
     html: str | None,
     replay: BinaryIO | None,
     listing: bool,
-) -> None:
+) -> int:
     """Run scenarios: rebalances, pauses by phase and cause, moves, lag.
 
     Each is a file (YAML, TOML or JSON) or the name of a ready one, see --list; several stand side by side.
@@ -250,7 +245,7 @@ def simulate(
     if sum((bool(plans), replay is not None, listing)) != 1:
         raise click.UsageError("name files or ready scenarios, or give one of --list and --replay")
     if replay is not None:
-        ctx.exit(_compare_log(replay))
+        return _compare_log(replay)
     if not inputs.deploys and any(plan.lower().endswith(_RECORD) for plan in plans):
         if len(plans) > 1 or len(inputs.assignors) > 1 or output.form == "ndjson" or html is not None:
             raise click.UsageError(
@@ -265,7 +260,7 @@ def simulate(
         from copartition.watch.report import print_replay, replay_json  # noqa: PLC0415 - as above
 
         output.show(partial(print_replay, comparison), json=partial(replay_json, comparison))
-        ctx.exit(not comparison.agrees)
+        return not comparison.agrees
     if listing:
         from copartition.kit.json import dump  # noqa: PLC0415 - only a listing needs these
         from copartition.simulate_scenarios.report_text import print_ready  # noqa: PLC0415
@@ -277,16 +272,16 @@ def simulate(
             for name, ready in ready_scenarios().items()
         ]
         output.show(partial(print_ready, rows), json=partial(dump, rows))
-    else:
-        captured = inputs.read(plans)
-        # Several scenarios of one group share assumptions; each sentence is printed once.
-        for text in dict.fromkeys(text for _, assumed in captured for text in assumed):
-            complain(ctx, f"assumed: {text}")
-        ctx.exit(_report(captured, runs, output, html, answers=inputs.are_captures(plans)))
+        return 0
+    captured = inputs.read(plans)
+    # Several scenarios of one group share assumptions; each sentence is printed once.
+    for text in dict.fromkeys(text for _, assumed in captured for text in assumed):
+        complain(f"assumed: {text}")
+    return _report(captured, runs, output, html, answers=inputs.are_captures(plans))
 
 
 def _find(plan: str) -> Path:
-    """Return the file of a scenario that the user names by its path, or by the name of a ready one.
+    """Return the file of a scenario that the user names by its path, or by the name of a ready scenario.
 
     Raises:
         ScenarioError: there is neither; the message names ready scenarios with similar names.
@@ -408,7 +403,7 @@ def _run_seeds(
             figures += [measure(result)] if answers else []
             summaries.append(result.summary)
     except KeyboardInterrupt:
-        complain(click.get_current_context(), f"interrupted: {what} has {len(summaries):,} of {runs:,} runs")
+        complain(f"interrupted: {what} has {len(summaries):,} of {runs:,} runs")
         # The last run may have been interrupted after `figures` was extended and before `summaries` was.
         figures = figures[: len(summaries)]
     return Runs(scenario, summaries), first, sum_up_stops(base, name, figures) if answers else None

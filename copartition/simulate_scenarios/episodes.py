@@ -94,7 +94,7 @@ class Episode:
 
     @property
     def changes(self) -> list[GroupChange]:
-        """All changes of the episode, in order; those of its first step came before."""
+        """All changes of the episode, in order; changes of its first step happened before the episode."""
         return [change for step in self.steps[1:] for change in step.changes]
 
     @property

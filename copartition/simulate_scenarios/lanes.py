@@ -24,8 +24,8 @@ from copartition.simulation import Phase, Timeline
 from copartition.simulation.outcome.timeline import PHASE_NAMES
 
 
-class Rectangles(NamedTuple):
-    """Holds rectangles as columns of shape (blocks,).
+class Block(NamedTuple):
+    """Holds one rectangle.
 
     Attributes:
         top: the first lane.
@@ -35,15 +35,30 @@ class Rectangles(NamedTuple):
         row: the index of one of the rows that the rectangle was made from.
     """
 
+    top: int
+    bottom: int
+    start: float
+    end: float
+    row: int
+
+    def at_times(self, window: Window, columns: int) -> Block:
+        """Return a block of a grid of so many columns with its times in ms in place of its columns."""
+        start, end = (window.at(column * WIDTH / columns) for column in (self.start, self.end))
+        return self._replace(start=start, end=end)
+
+
+class Rectangles(NamedTuple):
+    """Holds rectangles as columns of shape (blocks,); see `Block` for what the columns mean."""
+
     top: NDArray[np.int64]
     bottom: NDArray[np.int64]
     start: NDArray[np.float64]
     end: NDArray[np.float64]
     row: NDArray[np.int64]
 
-    def rows(self) -> Iterator[tuple[int, int, float, float, int]]:
+    def blocks(self) -> Iterator[Block]:
         """Yield the rectangles one after the other, as Python numbers."""
-        return zip(*(column.tolist() for column in self), strict=True)
+        return map(Block, *(column.tolist() for column in self))
 
 
 def merge(
@@ -227,10 +242,7 @@ class Lanes:
             self.born[alive],
             np.full(len(alive), self.timeline.end.max(initial=0.0)),
         )
-        return "".join(
-            self._path(window, self._count, top, bottom, start, end)
-            for top, bottom, start, end, _ in blocks.rows()
-        )
+        return "".join(self._path(window, self._count, block) for block in blocks.blocks())
 
     def phases(self, window: Window, most: int) -> Strip:
         """Return the partitions that stand still, with the reasons, in about `most` rectangles."""
@@ -241,16 +253,14 @@ class Lanes:
         if not self._exact(blocks, most):
             return self._shares(window, rows, most)
         shapes: dict[str, list[Shape]] = {PHASE_NAMES[phase]: [] for phase in PHASES}
-        for top, bottom, since, until, row in blocks.rows():
-            style, cause = PHASE_NAMES[Phase(life.phase[rows[row]])], life.cause[rows[row]]
+        for block in blocks.blocks():
+            row = rows[block.row]
+            style, cause = PHASE_NAMES[Phase(life.phase[row])], life.cause[row]
             because = f", {life.causes[cause]}" if cause >= 0 else ""
             thinnest = _HAIRLINE if style == "compute" else _THINNEST
-            shapes[style].append(
-                Shape(
-                    self._path(window, self._count, top, bottom, since, until, thinnest=thinnest),
-                    f"{self._names(top, bottom)}: {style} {_stretch(since, until)}{because}",
-                )
-            )
+            path = self._path(window, self._count, block, thinnest=thinnest)
+            hint = f"{self._names(block.top, block.bottom)}: {style} {_stretch(block)}{because}"
+            shapes[style].append(Shape(path, hint))
         return Strip(shapes, "what each partition waits for")
 
     def readers(self, window: Window, most: int, colours: Mapping[str, str]) -> Strip:
@@ -268,14 +278,11 @@ class Lanes:
         if not self._exact(blocks, most):
             return self._sample(window, most, colours)
         shapes: dict[str, list[Shape]] = {}
-        for top, bottom, since, until, row in blocks.rows():
-            reader = life.consumers[life.consumer[rows[row]]]
-            shapes.setdefault(colours[reader], []).append(
-                Shape(
-                    self._path(window, self._count, top, bottom, since, until),
-                    f"{self._names(top, bottom)}: read by {reader}, {clock(since)} to {clock(until)}",
-                )
-            )
+        for block in blocks.blocks():
+            reader = life.consumers[life.consumer[rows[block.row]]]
+            when = f"{clock(block.start)} to {clock(block.end)}"
+            hint = f"{self._names(block.top, block.bottom)}: read by {reader}, {when}"
+            shapes.setdefault(colours[reader], []).append(Shape(self._path(window, self._count, block), hint))
         return Strip(shapes, "who reads each partition")
 
     def second_readers(self, window: Window, most: int) -> tuple[Shape, ...]:
@@ -289,11 +296,11 @@ class Lanes:
         least = min(_SEEN, _SEEN_PART * self._height / max(1, len(longest)))
         return tuple(
             Shape(
-                self._path(window, self._count, top, bottom, since, until, thinnest=least, flattest=least),
-                f"{self._names(top, bottom)}: two readers {_stretch(since, until)}, "
-                f"{self.timeline.consumers[life.consumer[rows[row]]]} no longer owns it",
+                self._path(window, self._count, block, thinnest=least, flattest=least),
+                f"{self._names(block.top, block.bottom)}: two readers {_stretch(block)}, "
+                f"{self.timeline.consumers[life.consumer[rows[block.row]]]} no longer owns it",
             )
-            for top, bottom, since, until, row in map([*blocks.rows()].__getitem__, longest.tolist())
+            for block in map([*blocks.blocks()].__getitem__, longest.tolist())
         )
 
     def _shares(self, window: Window, rows: NDArray[np.intp], most: int) -> Strip:
@@ -336,24 +343,24 @@ class Lanes:
             existing, standing = (pairs.mean(axis=-1) for pairs in halves)
         example = self._examples(window, rows, grid_lane[rows], label.shape)
         shapes: dict[str, list[Shape]] = {}
-        for top, bottom, since, until, row in blocks.rows():
-            phase, depth = divmod(int(label.flat[row]) - 1, len(DEPTHS))
-            area = (slice(top, bottom + 1), slice(int(since), int(until)))
+        for block in blocks.blocks():
+            phase, depth = divmod(int(label.flat[block.row]) - 1, len(DEPTHS))
+            area = (slice(block.top, block.bottom + 1), slice(int(block.start), int(block.end)))
             cause_here = int(example[area].max())
             because = f", for example: {life.causes[cause_here]}" if cause_here >= 0 else ""
             style = PHASE_NAMES[PHASES[phase]]
-            begins, ends = (window.at(column * WIDTH / columns) for column in (since, until))
+            timed = block.at_times(window, columns)
             # The tooltip has the mean share of the whole block: all its cells have the same depth, but their
             # shares may still differ.
             average = standing[:, *area].sum() / existing[area].sum()
             # Rank r is in lane r * lanes // count, so lane k begins at k * count / lanes, rounded up.
-            first, after = (-(-lane * self._count // lanes) for lane in (top, bottom + 1))
+            first, after = (-(-lane * self._count // lanes) for lane in (block.top, block.bottom + 1))
+            hint = (
+                f"{self._names(first, after - 1)}: {average:.2%} not read, mostly {style}, "
+                f"{clock(timed.start)} to {clock(timed.end)}{because}"
+            )
             shapes.setdefault(f"{style} depth-{depth}", []).append(
-                Shape(
-                    self._path(window, lanes, top, bottom, begins, ends),
-                    f"{self._names(first, after - 1)}: {average:.2%} not read, mostly {style}, "
-                    f"{clock(begins)} to {clock(ends)}{because}",
-                )
+                Shape(self._path(window, lanes, timed), hint)
             )
         scale = f", in {lanes} lanes of about {self._count / lanes:.0f}" if lanes < self._count else ""
         return Strip(
@@ -406,16 +413,12 @@ class Lanes:
             label = label[:, ::2]
             blocks = merged_cells(label)
         shapes: dict[str, list[Shape]] = {}
-        for top, bottom, since, until, row in blocks.rows():
-            reader = life.consumers[int(label.flat[row]) - 1]
-            begins, ends = (window.at(column * WIDTH / label.shape[1]) for column in (since, until))
-            names = self._list_partitions(chosen[top : bottom + 1])
-            shapes.setdefault(colours[reader], []).append(
-                Shape(
-                    self._path(window, lanes, top, bottom, begins, ends),
-                    f"{names}: read by {reader} about {clock(begins)} to {clock(ends)}",
-                )
-            )
+        for block in blocks.blocks():
+            reader = life.consumers[int(label.flat[block.row]) - 1]
+            timed = block.at_times(window, label.shape[1])
+            names = self._list_partitions(chosen[block.top : block.bottom + 1])
+            hint = f"{names}: read by {reader} about {clock(timed.start)} to {clock(timed.end)}"
+            shapes.setdefault(colours[reader], []).append(Shape(self._path(window, lanes, timed), hint))
         scale = (
             f"one partition in about {self._count / lanes:.0f}" if lanes < self._count else "every partition"
         )
@@ -449,10 +452,7 @@ class Lanes:
         self,
         window: Window,
         lanes: int,
-        top: int,
-        bottom: int,
-        start: float,
-        end: float,
+        block: Block,
         *,
         thinnest: float = _THINNEST,
         flattest: float = 0.0,
@@ -462,21 +462,16 @@ class Lanes:
         Args:
             window: the time that is shown.
             lanes: the lanes that the height is divided into.
-            top: the first lane.
-            bottom: the last lane, included.
-            start: its beginning in ms.
-            end: its end in ms.
+            block: the rectangle, its beginning and end in ms.
             thinnest: the least width in pixels.
             flattest: the least height in pixels.
         """
-        left, right = (float(window.x(at)) for at in (start, end))
-        width, height = (
-            max(right - left, thinnest),
-            max((bottom - top + 1) * self._height / lanes, flattest),
-        )
-        return f"M{left:.1f} {top * self._height / lanes:.2f}h{width:.1f}v{height:.2f}h-{width:.1f}z"
+        left, right = (float(window.x(at)) for at in (block.start, block.end))
+        width = max(right - left, thinnest)
+        height = max((block.bottom - block.top + 1) * self._height / lanes, flattest)
+        return f"M{left:.1f} {block.top * self._height / lanes:.2f}h{width:.1f}v{height:.2f}h-{width:.1f}z"
 
 
-def _stretch(start: float, end: float) -> str:
-    """Return the words for a stretch of time, with its length."""
-    return f"{clock(start)} to {clock(end)} ({duration(end - start)})"
+def _stretch(block: Block) -> str:
+    """Return the words for the time that a block covers, with its length."""
+    return f"{clock(block.start)} to {clock(block.end)} ({duration(block.end - block.start)})"

@@ -187,7 +187,7 @@ def _check_whole(path: str | PathLike[str], steps: Sequence[Step]) -> None:
 
 
 def _strategy(path: str | PathLike[str], steps: Sequence[Step], assignor: str | None) -> str:
-    """Return the strategy to replay with: the one that is given, or else the only one in the record.
+    """Return the strategy to replay with: `assignor` if it is given, else the only one in the record.
 
     Raises:
         SourceError: the record names none or several, or the strategy is not one of consumers.

@@ -34,16 +34,14 @@ if TYPE_CHECKING:
 @scenario_options
 @count_option("--runs", "Seeds that each number of consumers is tried with.", default=20)
 @output_options("text", "json")
-@click.pass_context
 def size(
-    ctx: click.Context,
     plans: tuple[str, ...],
     *,
     max_lag_ms: float,
     inputs: ScenarioInputs,
     runs: int,
     output: Output,
-) -> None:
+) -> int:
     """Find the fewest consumers with which no record waits longer than --max-lag, whatever happens.
 
     FILE and NAME are scenarios as simulate takes them. Their load says how many records come and how many a
@@ -65,9 +63,7 @@ def size(
         if not sizes[-1].finished:
             break
     output.show(partial(print_sizes, sizes), json=partial(sizes_json, sizes))
-    ctx.exit(
-        any(size.fewest is None for size in sizes) if all(size.finished for size in sizes) else COULD_NOT
-    )
+    return any(size.fewest is None for size in sizes) if all(size.finished for size in sizes) else COULD_NOT
 
 
 def _size(captured: CapturedScenario, max_lag_ms: float, runs: int) -> Size:

@@ -62,7 +62,7 @@ class Size:
 
     @property
     def fewest(self) -> int | None:
-        """The lowest number of consumers that fits, as the next higher number does; None if there is none."""
+        """The lowest number of consumers that fits together with the next higher one; None if none does."""
         if not self.finished or not self.trials or not self.trials[-1].fits:
             return None
         # If only the last trial fits, it is the highest number that can be tried and has no next one.
@@ -189,7 +189,7 @@ def numbers_to_try(scenario: Scenario) -> range:
 
 
 def with_consumers(scenario: Scenario, consumers: int) -> Scenario:
-    """Return the scenario with another number of consumers at the start; those that events name stay.
+    """Return the scenario with another number of consumers at the start; consumers that events name stay.
 
     Args:
         scenario: the scenario. New consumers are like its last one, with names that it does not use.

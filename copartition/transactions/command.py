@@ -27,9 +27,7 @@ from copartition.shell.options import only_option, output_options, time_option
 @click.option("--all", "full", is_flag=True, help="Every transactional id, also without an open transaction.")
 @client_options("The cluster.")
 @output_options("text", "json")
-@click.pass_context
 def transactions(
-    ctx: click.Context,
     *,
     group: str | None,
     pattern: Pattern[str] | None,
@@ -38,7 +36,7 @@ def transactions(
     full: bool,
     config: dict[str, str],
     output: Output,
-) -> None:
+) -> int:
     """Show open transactions, the partitions whose last stable offset they hold, and what ends each.
 
     It looks twice, and only reads.
@@ -75,4 +73,4 @@ def transactions(
         partial(print_transactions, last, answer, full=full),
         json=partial(transactions_json, last, answer, group),
     )
-    ctx.exit(answer.exit_code)
+    return answer.exit_code

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from copartition.kit.evidence import Evidence, Missing
+from copartition.kit.places import Place
 from copartition.kit.words import count, duration
-from copartition.transactions.looks import Look, OpenProducer, Partition, PartitionLook, Transaction
+from copartition.transactions.looks import Look, OpenProducer, PartitionLook, Transaction
 from partitioning.kit.packages import read_toml
 
 MOST_TIMEOUT_MS = 900_000
@@ -40,7 +41,7 @@ class TransactionFault(NamedTuple):
     kind: str
     id: str | None
     producer: int
-    partitions: tuple[Partition, ...]
+    partitions: tuple[Place, ...]
     what: str
     action: str
     ground: Evidence
@@ -51,9 +52,8 @@ class Judgement(NamedTuple):
 
     Attributes:
         findings: what is wrong, by transactional id; transactions without a coordinator come last.
-        missing: what either look could not see, each once.
-        ground: what was read in both looks.
         missing: what one of the looks could not see, each only once.
+        ground: what was read in both looks.
     """
 
     findings: tuple[TransactionFault, ...]
@@ -69,7 +69,7 @@ class Judgement(NamedTuple):
 def judge_looks(
     first: Look, last: Look, *, open_ms: float, servers: str, transaction_version: int | None
 ) -> Judgement:
-    """Return the judgement on two looks at a cluster: the findings, and what neither look could see.
+    """Return the judgement on two looks at a cluster: the findings, and what a look could not see.
 
     Args:
         first: the look to compare with.

@@ -26,11 +26,9 @@ from copartition.groups.live.wire import (
     failures,
 )
 from copartition.kit.evidence import Missing
+from copartition.kit.places import Place
 from copartition.kit.words import count, list_names
 from partitioning.errors import SourceError
-
-Partition = tuple[str, int]
-"""A topic and the number of one of its partitions."""
 
 _NOT_FOUND = 105  # TRANSACTIONAL_ID_NOT_FOUND
 _HIDDEN = 53  # TRANSACTIONAL_ID_AUTHORIZATION_FAILED
@@ -59,7 +57,7 @@ class Transaction(NamedTuple):
     timeout_ms: int  # the producer's transaction.timeout.ms
     started_ms: int | None  # None if no transaction is open
     coordinator: int  # the broker's id
-    partitions: frozenset[Partition]  # partitions that it has written to, or that still lack a marker
+    partitions: frozenset[Place]  # partitions that it has written to, or that still lack a marker
 
     @property
     def open(self) -> bool:
@@ -90,7 +88,7 @@ class PartitionLook(NamedTuple):
     producers: tuple[OpenProducer, ...] | None  # producers with an open transaction; None if unknown
 
     @property
-    def place(self) -> Partition:
+    def place(self) -> Place:
         """The topic and the partition's number."""
         return self.topic, self.partition
 
@@ -269,8 +267,8 @@ def _describe(connection: Connection, ids: Sequence[str], coordinator: int) -> l
 
 
 def _open_producers(
-    cluster: Cluster, places: Iterable[Partition], missing: list[Missing]
-) -> dict[Partition, tuple[OpenProducer, ...]]:
+    cluster: Cluster, places: Iterable[Place], missing: list[Missing]
+) -> dict[Place, tuple[OpenProducer, ...]]:
     """Return the producers with an open transaction in each of these partitions, by topic and number.
 
     Args:
@@ -279,10 +277,10 @@ def _open_producers(
         missing: what a leader does not report is added here.
 
     Returns:
-        Partition -> its producers; an empty tuple if the leader knows no open transaction. Partitions that
+        Place -> its producers; an empty tuple if the leader knows no open transaction. Partitions that
         are unknown are left out.
     """
-    by_leader: dict[Broker, list[Partition]] = defaultdict(list)
+    by_leader: dict[Broker, list[Place]] = defaultdict(list)
     topics = {topic for topic, _ in places} & cluster.counts.keys()
     leaders = {topic: cluster.leaders(topic) for topic in topics}
     for topic, number in sorted(places):
@@ -293,7 +291,7 @@ def _open_producers(
             missing.append(Missing(what, "run it again when it has one"))
         else:
             by_leader[leader].append((topic, number))
-    producers: dict[Partition, tuple[OpenProducer, ...]] = {}
+    producers: dict[Place, tuple[OpenProducer, ...]] = {}
     for leader, mine in by_leader.items():
         try:
             producers |= _producers_of(leader, mine, cluster.config, missing)
@@ -304,8 +302,8 @@ def _open_producers(
 
 
 def _producers_of(
-    broker: Broker, places: Sequence[Partition], config: Mapping[str, str], missing: list[Missing]
-) -> dict[Partition, tuple[OpenProducer, ...]]:
+    broker: Broker, places: Sequence[Place], config: Mapping[str, str], missing: list[Missing]
+) -> dict[Place, tuple[OpenProducer, ...]]:
     """Return what one leader reports of its partitions, as `_open_producers` does.
 
     A partition that the leader refuses is added to `missing`, with the right or the wait that helps.

@@ -179,7 +179,7 @@ def _transaction_row(transaction: Transaction, look: Look) -> tuple[str, ...]:
 
 
 def _partition_row(place: PartitionLook, owners: Owners) -> tuple[str, ...]:
-    """Return the cells of a partition; those of unknown numbers are empty.
+    """Return the cells of a partition; the cell of an unknown number is empty.
 
     A producer whose transaction no coordinator knows is shown by its producer id.
     """

@@ -28,10 +28,7 @@ MOST = 100_000
 )
 @schema_option("copartition.vectors.cases", "SCHEMA")
 @output_options("text", "json")
-@click.pass_context
-def vectors(
-    ctx: click.Context, strategy: str, *, count: int, seed: int, against: str | None, output: Output
-) -> None:
+def vectors(strategy: str, *, count: int, seed: int, against: str | None, output: Output) -> int:
     """Print groups or keys with the exact answers of STRATEGY, as JSON.
 
     STRATEGY is an assignor (`copartition assign --list`), a client's profile (`copartition profiles`),
@@ -49,10 +46,9 @@ def vectors(
         head = {"format_version": FORMAT_VERSION, "strategy": strategy, "seed": seed}
         lines = ",\n".join(json.dumps(case) for case in cases)
         write(f'{json.dumps(head)[:-1]}, "cases": [\n{lines}\n]}}\n')
-        return
+        return 0
     from copartition.vectors.comparison import check_vectors, vectors_report  # noqa: PLC0415 - for --against
 
     differences = check_vectors(strategy, cases, shlex.split(against))
     write(vectors_report(strategy, cases, differences, output.form))
-    if any(difference.verdict == "different" for difference in differences):
-        ctx.exit(1)
+    return any(difference.verdict == "different" for difference in differences)

@@ -34,7 +34,7 @@ class WrongAnswer:
 
 
 def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) -> list[WrongAnswer]:
-    """Return the cases that a program answers differently; it reads and writes one line for each case.
+    """Return the cases that a program answers differently; the program reads and writes a line a case.
 
     Args:
         strategy: its name, which the program gets with each case.

@@ -318,7 +318,7 @@ class Watch:
             yield self._change(step, ChangeKind.STRATEGY, before=strategy, after=step.state.strategy)
 
     def _members(self, step: Step, names: list[str]) -> Iterator[GroupChange]:
-        """Yield the members that came, went, or have a new member id; those that left come last, by name."""
+        """Yield the members that came, went, or have a new member id; members that left come last."""
         if self._state is None:
             return
         for name, member in zip(names, step.state.members or (), strict=True):
@@ -414,7 +414,7 @@ class Watch:
                 yield self._change(step, ChangeKind.GREW, name=topic, before=old[topic], after=new[topic])
 
     def _flow(self, step: Step, flow: Flow) -> Iterator[GroupChange]:
-        """Yield the changes of a flow: one for each former owner and each time since when nobody owned it."""
+        """Yield the changes of a flow: one for each pair of former owner and time without an owner."""
         if flow.target is None:
             spell = _Spell(flow.source, self._shown_until, step.at)
             # The spell of these partitions goes on, through any number of steps, until a member takes them

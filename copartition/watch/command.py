@@ -14,7 +14,7 @@ _SHORTEST_MS = 100.0
 
 
 def _record_name(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
-    """Return the name of a record; one with another ending raises `BadParameter`.
+    """Return the name of a record; raise `BadParameter` if it has another ending than a record's.
 
     The ending tells a record from a group's name, so a record of another name could not be read again.
     """
@@ -45,9 +45,7 @@ def _record_name(ctx: click.Context, option: click.Parameter, path: str | None) 
 )
 @format_option("text", "json", text="Format; json is an object a line.")
 @verbose_option
-@click.pass_context
 def watch(
-    ctx: click.Context,
     group: str,
     *,
     config: dict[str, str],
@@ -89,7 +87,7 @@ def watch(
 
     def tell(trouble: Trouble) -> None:
         words = trouble_text(trouble, looks.clock())
-        complain(ctx, words if trouble.why else f"live:{group}: {words}")
+        complain(words if trouble.why else f"live:{group}: {words}")
 
     reader = AnyGroupReader(group, config)
     ends, committed = (None, None) if record is None else (reader.ends, reader.committed_offsets)

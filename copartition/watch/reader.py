@@ -65,7 +65,7 @@ class AnyGroupReader:
         return self._latest
 
     def _look_anew(self) -> tuple[Any, Any]:
-        """Return the group as a group of consumers, or a dead one, and forget of which kind it was before."""
+        """Look for a group of consumers of this name, and forget of which kind the group was before."""
         states = self._consumers()
         self._kind = None
         return states

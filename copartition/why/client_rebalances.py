@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from copartition.why.evidence import Evidence, Kind, Line
 from copartition.why.history import Cause, Rebalance, name_of
+from partitioning.kit.packages import read_toml
 
 _JOINS = {Kind.MEMBER_JOINED, Kind.MEMBER_EPOCH}
 """Statements of a client that it has reached a generation or an epoch."""
@@ -179,14 +180,10 @@ _BY_KIND = {
     Kind.METADATA: Cause.TOPICS,
     Kind.BEHIND: Cause.BEHIND,
 }
-_CLIENT_REASONS = (
-    (re.compile(r"poll.*(?:timeout|exceeded|expired)"), Cause.POLL),
-    (re.compile(r"etadata.*changed"), Cause.TOPICS),
-    (re.compile(r"subscription has changed"), Cause.SUBSCRIPTION),
-    (re.compile(r"revoke|redistribute previously owned|ollow-up"), Cause.FOLLOW_UP),
-    (re.compile(r"UNKNOWN_MEMBER_ID|timed out"), Cause.EXPIRED),
-    (re.compile(r"given member-id|valid member id|MemberIdRequired"), Cause.JOINED),
-)
+_CLIENT_REASONS = [
+    (re.compile(row["pattern"]), Cause[row["cause"].upper()])
+    for row in read_toml(__package__, "reasons.toml")["client"]
+]
 """Words of clients, tried in order, with the cause that they name."""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from copartition.shell.client_options import client_options
-from copartition.shell.commands import Output, command, name_flags, write
+from copartition.shell.commands import COULD_NOT, Output, command, name_flags, write
 from copartition.shell.options import group_option, html_option, output_options, set_option, topics_option
 
 
@@ -44,9 +44,7 @@ class _LogOrGroup(click.Path):
 @click.option("--all", "full", is_flag=True, help="Every rebalance, not only the last ones.")
 @output_options("text", "json")
 @html_option
-@click.pass_context
 def why(
-    ctx: click.Context,
     logs: tuple[str, ...],
     *,
     group: str | None,
@@ -58,7 +56,7 @@ def why(
     full: bool,
     output: Output,
     html: str | None,
-) -> None:
+) -> int:
     """Find why groups rebalanced, from LOGS: each rebalance with its cause, its causer, and what avoids it.
 
     LOGS are of brokers (Kafka 1.0 to 4.x) and of clients (Java, Connect, librdkafka, kafka-python, aiokafka),
@@ -110,7 +108,7 @@ def why(
             raise click.UsageError(f"a scenario has one group; name it with --group: {names}")
         logged = scenario_of(groups[0], dict(topics), assignor, changes)
         output.write(scenario_yaml(logged.scenario, logged.assumed))
-        return
+        return 0
     logged_or_not = [scenario_or_why_not(group, dict(topics), assignor, changes) for group in groups]
     answers = [
         (group, cures(group, name_flags(logged) if isinstance(logged, str) else logged))
@@ -122,7 +120,6 @@ def why(
         write(why_html(answers), html)
     output.show(partial(print_why, answers, unread, full=full), json=partial(why_json, answers, unread))
     if any(group.rebalances or any(other.finding for other in group.others) for group in groups):
-        ctx.exit(1)
+        return 1
     # A line of a group that was not understood may be about a rebalance, so "no rebalance" is not certain.
-    if unread is not None:
-        ctx.exit(2)
+    return 0 if unread is None else COULD_NOT

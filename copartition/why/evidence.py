@@ -116,7 +116,7 @@ class Kind(StrEnum):
 
 
 class Evidence(NamedTuple):
-    """Holds the statement of one line about a group; fields that neither it nor its file tells are None.
+    """Holds the statement of one line about a group; a field that neither line nor file tells is None.
 
     Attributes:
         kind: what the line states.
@@ -332,7 +332,7 @@ class _Log:
                 self.unread = first._replace(number=first.number + 1)
 
     def _keep(self, said: "_Saying", line: Line) -> None:
-        """Add a statement, unless it is about another group than the one that is asked for.
+        """Add a statement, unless the user has asked for another group.
 
         Args:
             said: the message.

@@ -168,7 +168,7 @@ _DEFAULT_NAME = re.compile(
 
 
 def is_default_name(name: str | None) -> bool:
-    """Return whether a name is the one that a client library gives to a member without a `client.id`.
+    """Return whether a client library gives this name to its members without a `client.id`.
 
     Members of many processes may have the same such name, so it does not tell which process came back.
 

@@ -76,7 +76,7 @@ def _unread() -> dict[str, re.Pattern[str]]:
 
 
 def stranger(text: str) -> str | None:
-    """Return the client that wrote a text, if it is one whose logs are not read; None otherwise."""
+    """Return the client that wrote a text, if the logs of that client are not read here; None otherwise."""
     patterns = [(name, words) for name, words in _unread().items() if name not in {"concerns", "harmless"}]
     return next((name for name, words in patterns if words.search(text)), None)
 

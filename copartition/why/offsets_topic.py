@@ -108,7 +108,7 @@ class _History:
         self.whole = True
 
     def generation(self, rebalance: Rebalance, members: Mapping[str, str]) -> None:
-        """Add a rebalance, with the members that are new in its generation and those that are gone.
+        """Add a rebalance, with the members that joined and that left since the generation before.
 
         Args:
             rebalance: the rebalance, without cause and members.

@@ -211,7 +211,7 @@ class _ClassicLog:
         self.reasons: dict[str, Cause] = {}
 
     def read(self, statement: Evidence) -> Iterator[Rebalance]:
-        """Read the next statement, and yield the rebalance that it ends, if it ends one."""
+        """Read the next statement; if it ends a rebalance, yield that rebalance."""
         if statement.kind is Kind.LEFT and statement.member:
             # Only this line says why the member left. The reason of the rebalance says only that it left.
             self.reasons[statement.member] = client_cause(statement) or Cause.LEFT

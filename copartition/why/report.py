@@ -227,7 +227,7 @@ def _causes_to_blame(rebalances: Sequence[Rebalance]) -> Iterator[tuple[Cause, s
 
 
 def _part(number: int, all_: int) -> str:
-    """Return the words for `number` of all rebalances: none for the only one, "all" for all of several.
+    """Return the words for `number` of all rebalances: no word for the only one, "all" for several.
 
     >>> _part(1, 1), _part(3, 3), _part(2, 3)
     ('', 'all ', '2 ')

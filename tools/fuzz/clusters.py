@@ -19,10 +19,10 @@ from rich.console import Console
 from copartition.assignment_diff import diff
 from copartition.groups import parse_capture, parse_snapshot, snapshot_bytes
 from copartition.groups.live import wire
+from copartition.kit.grid import VisibleConsole
 from copartition.models.share_groups.report import print_share, share_json
 from copartition.models.share_groups.run import ShareGroup, assess_share
 from copartition.shell.client_options import client_settings
-from copartition.shell.commands import visible_console
 from copartition.transactions.judging import judge_looks
 from copartition.transactions.looks import Look, OpenProducer, PartitionLook, Transaction
 from copartition.transactions.report import print_transactions, transactions_json
@@ -87,7 +87,7 @@ def check_looks(case: tuple[Look, Look]) -> None:
     first, last = case
     answer = judge_looks(first, last, open_ms=60_000, servers="b:9092", transaction_version=2)
     assert transactions_json(last, answer, "g").isascii()
-    console = visible_console()(file=StringIO(), width=120)
+    console = VisibleConsole(file=StringIO(), width=120)
     print_transactions(last, answer, console, full=True)
     assert not unseen(console.file.getvalue())  # type: ignore[attr-defined]
 

@@ -12,12 +12,12 @@ from functools import cache
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
+from copartition.kit.grid import VisibleConsole
 from copartition.reshape.observed import OFFSETS_TOPIC, ObservedTopic, OpenTransaction, ReadingGroup
 from copartition.reshape.plan import plan_reshape
 from copartition.reshape.report import plan_json, plan_markdown, print_plan
 from copartition.reshape.report_steps import print_switch, switch_json
 from copartition.reshape.switch import GroupSwitch
-from copartition.shell.commands import visible_console
 from tests.copartition.check.invented import Topic
 from tests.copartition.reshape.invented import KEYS, group, observed
 from tools.fuzz.clusters import NAMES, unseen
@@ -104,7 +104,7 @@ def check_reshapes(case: dict[str, Any]) -> None:
     assert [group["group"] for group in json.loads(switch_json(groups, target, written))["groups"]] == [
         group.name for group in groups
     ]
-    console = visible_console()(file=StringIO(), width=120)
+    console = VisibleConsole(file=StringIO(), width=120)
     print_switch(groups, target, written, console)
     plan = plan_reshape(
         replace(_topic(case["count"]), **case["changes"]),

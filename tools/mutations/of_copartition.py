@@ -244,7 +244,7 @@ ROWS = [
         CAPTURE,
     ),
     # What is not seen is not called fine.
-    ("copartition/doctor/offset_checks.py", "if not above:", "if False:", DOCTOR),
+    ("copartition/doctor/facts.py", "if not above:", "if False:", DOCTOR),
     ("copartition/doctor/offset_checks.py", "if not growing:", "if False:", DOCTOR),
     ("copartition/doctor/offset_checks.py", "if not still:", "if False:", DOCTOR),
     (

@@ -49,7 +49,7 @@ class BrokerTimes:
             raise InvalidConfigError(f"bytes_per_ms is {self.bytes_per_ms}; give more than 0")
 
     def served_ms(self, sent_ms: float, free_ms: float, batches: int, size: int) -> float:
-        """Return when it has done a request of `batches` batches and `size` bytes, in milliseconds.
+        """Return when the broker has done a request of `batches` batches and `size` bytes, in milliseconds.
 
         Args:
             sent_ms: when the request leaves the producer; it arrives half of the latency later.

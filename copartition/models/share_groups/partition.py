@@ -80,7 +80,7 @@ class SharePartition:
 
     @property
     def in_flight(self) -> int:
-        """The number of records that count against the limit of locks, also final ones after open ones."""
+        """The number of records that count against the limit of locks; final ones count after an open one."""
         return self._end - self._start + 1
 
     def acquire(self, most: int, now_ms: float) -> AcquiredRecords:

@@ -288,11 +288,11 @@ class _Run:
             self._observe()
 
     def _after(self, wait_ms: float, happen: Callable[[], object]) -> None:
-        """Plan an event `wait_ms` milliseconds from now; if that is infinite, it never comes."""
+        """Plan an event `wait_ms` milliseconds from now; after an infinite wait the event never comes."""
         self._at(self._events.now + wait_ms, happen)
 
     def _at(self, at_ms: float, happen: Callable[[], object]) -> None:
-        """Plan an event at a time in milliseconds; one at infinity is left out, or the run would not end."""
+        """Plan an event at a time in ms; an event at infinity is left out, or the run would not end."""
         if at_ms < inf:
             self._events.at(at_ms, happen)
 

@@ -59,15 +59,13 @@ def list_(*, config: dict[str, str], output: Output) -> None:
 @only_option("topic", "pattern", "Show only topics that match.")
 @client_options("The cluster.")
 @output_options("text", "json")
-@click.pass_context
 def show(
-    ctx: click.Context,
     app_id: str,
     *,
     pattern: Pattern[str] | None,
     config: dict[str, str],
     output: Output,
-) -> None:
+) -> int:
     """Show each partition's version, how many of its records are in, and whether that is all of them.
 
     Exit code: 0 every partition of a topic has the same version, whole; 1 some have not; 2 there is no such
@@ -88,8 +86,8 @@ def show(
     _show(rows, output)
     whole = all(row["whole"] is True for row in _topics(app_id, entries_by_place))
     if not whole:
-        complain(ctx, "not all partitions hold the newest version whole; write it again, with the same rows")
-    ctx.exit(0 if whole else 1)
+        complain("not all partitions hold the newest version whole; write it again, with the same rows")
+    return not whole
 
 
 @ledger.command()

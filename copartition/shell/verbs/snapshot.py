@@ -41,30 +41,20 @@ def snapshot(
 
     Exit code: 0 it is printed; 2 the source could not be read.
     """
-    from copartition.groups import (  # noqa: PLC0415 - help does without
-        OtherSource,
-        read_any_source,
-        read_source,
-        snapshot_bytes,
-    )
+    from copartition import groups  # noqa: PLC0415 - help does without
     from copartition.groups.kinds.model import other_group_bytes  # noqa: PLC0415 - as above
 
-    # A scenario has consumers, so another kind of group is refused for it with an error that names its kind.
-    read = (
-        read_source(source, config, group=group)
-        if as_scenario
-        else read_any_source(source, config, group=group)
-    )
-    if isinstance(read, OtherSource):
-        write(other_group_bytes(read.state).decode(), out)
-        return
-    source_group = read
     if not as_scenario:
-        write(snapshot_bytes(source_group.state, source_group.target).decode(), out)
+        read = groups.read_any_source(source, config, group=group)
+        if isinstance(read, groups.OtherSource):
+            write(other_group_bytes(read.state).decode(), out)
+        else:
+            write(groups.snapshot_bytes(read.state, read.target).decode(), out)
         return
     from copartition.deploys.scenario import scenario_of  # noqa: PLC0415 - as above
     from copartition.simulation.inputs.file import scenario_yaml  # noqa: PLC0415 - as above
 
+    # A scenario has consumers, so another kind of group is refused for it with an error that names its kind.
     # The target is left out: a scenario starts from a group at rest.
-    captured = scenario_of(source_group.state, assignor=assignor)
+    captured = scenario_of(groups.read_source(source, config, group=group).state, assignor=assignor)
     write(scenario_yaml(captured.scenario, captured.assumed), out)

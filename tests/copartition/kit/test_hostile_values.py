@@ -13,10 +13,11 @@ from rich.text import Text
 
 from assignors import Topic
 from copartition.groups import parse_snapshot, snapshot_bytes
+from copartition.kit.grid import VisibleConsole
 from copartition.kit.json import utc_time
 from copartition.kit.page import render
 from copartition.kit.words import Table, utc, visible, visible_lines
-from copartition.shell.commands import Output, QuietCommand, visible_console, write
+from copartition.shell.commands import Output, QuietCommand, write
 from copartition.simulation import Consumer, Scenario
 from copartition.simulation.inputs.file import scenario_yaml
 from copartition.why.history import Cause, Line, Rebalance
@@ -113,7 +114,7 @@ def test_so_it_is_where_rich_draws_and_only_its_own_colours_are_left(printed, na
 
 
 def test_lines_of_a_drawing_stay_lines():
-    console = visible_console()(file=io.StringIO(), width=40)
+    console = VisibleConsole(file=io.StringIO(), width=40)
     console.print("one\ntwo")
     assert console.file.getvalue() == "one\ntwo\n"
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from copartition.shell.commands import _FLAGS
 from copartition.shell.main import COMMANDS, copartition
+from partitioning.kit.packages import read_toml
 
 
 @pytest.mark.parametrize(
@@ -29,9 +29,9 @@ def test_an_error_about_what_happens_names_its_flag(run, members):
 
 
 def test_each_flag_is_one_of_a_command():
-    known = set()
+    flags, known = read_toml("copartition.shell", "flags.toml"), set()
     for name in COMMANDS:
         command = copartition.get_command(None, name)
         known |= {flag for option in command.params for flag in option.opts}
-    assert {flag.split()[0] for flag in _FLAGS.values()} <= known  # one stands with its metavar
-    assert all(re.fullmatch("[a-z_]+", argument) for argument in _FLAGS)
+    assert {flag.split()[0] for flag in flags.values()} <= known  # one stands with its metavar
+    assert all(re.fullmatch("[a-z_]+", argument) for argument in flags)
