@@ -163,8 +163,8 @@ def transport_floor() -> Column:
     return column_function("zeros", zeros, pa.binary(), pa.int32(), "int")(sf.col("key").cast("binary"))
 
 
-def test_crc32_against_sparks_own_hash(benchmark, table, keyed):
-    rows = keyed(ROWS)
+def test_crc32_against_sparks_own_hash(benchmark, table, write_keys):
+    rows = write_keys(ROWS)
     ours = kafka_partition("key", PARTITIONS, profile="librdkafka-consistent")
     assert rows.where(ours != sf.pmod(sf.crc32("key"), sf.lit(PARTITIONS))).count() == 0
     theirs = drain(rows.withColumn("partition", sparks_hash()))
@@ -184,15 +184,15 @@ def test_crc32_against_sparks_own_hash(benchmark, table, keyed):
     [("an Arrow function that returns zeros", transport_floor), ("pmod(hash(key), n)", sparks_hash)],
     ids=["transport", "hash"],
 )
-def test_murmur2_in_python(benchmark, table, keyed, against, column):
-    rows = keyed(ROWS)
+def test_murmur2_in_python(benchmark, table, write_keys, against, column):
+    rows = write_keys(ROWS)
     ours = drain(rows.withColumn("partition", kafka_partition("key", PARTITIONS)))
     theirs = drain(rows.withColumn("partition", column()))
     table.race(benchmark, "murmur2 column, Python", against, ROWS, ours, theirs)
 
 
-def test_murmur2_in_the_jvm_against_sparks_own_hash(benchmark, table, keyed, monkeypatch):
-    rows = keyed(ROWS)
+def test_murmur2_in_the_jvm_against_sparks_own_hash(benchmark, table, write_keys, monkeypatch):
+    rows = write_keys(ROWS)
     if murmur2_expression(sf.lit(b"")) is None:
         pytest.skip("kafka-clients is not on Spark's class path")
     native = kafka_partition("key", PARTITIONS)
@@ -207,8 +207,8 @@ def test_murmur2_in_the_jvm_against_sparks_own_hash(benchmark, table, keyed, mon
 
 @pytest.mark.parametrize("by", [(), ("key",)], ids=["round robin", "key"])
 @pytest.mark.parametrize("engine", ["Python", "JVM"])
-def test_routing_against_sparks_own(benchmark, table, keyed, monkeypatch, engine, by):
-    rows = keyed(ROWS)
+def test_routing_against_sparks_own(benchmark, table, write_keys, monkeypatch, engine, by):
+    rows = write_keys(ROWS)
     if engine == "Python":
         monkeypatch.setattr(hash_columns, "murmur2_expression", lambda _: None)
     elif murmur2_expression(sf.lit(b"")) is None:
@@ -226,11 +226,11 @@ def test_routing_against_sparks_own(benchmark, table, keyed, monkeypatch, engine
 
 
 @pytest.mark.usefixtures("python_only")
-def test_cost_grows_with_the_rows(benchmark, table, keyed):
+def test_cost_grows_with_the_rows(benchmark, table, write_keys):
     sizes = [ROWS // 10, ROWS, ROWS * 3]
     runs = {
         size: drain(
-            route(keyed(size).withColumn("partition", kafka_partition("key", PARTITIONS)), PARTITIONS)
+            route(write_keys(size).withColumn("partition", kafka_partition("key", PARTITIONS)), PARTITIONS)
         )
         for size in sizes
     }
@@ -257,9 +257,9 @@ def kafka() -> Iterator[Kafka]:
 
 
 @pytest.mark.parametrize("routed", [False, True], ids=["unrouted", "routed"])
-def test_the_sink_against_sparks_own(benchmark, table, keyed, kafka, routed):
+def test_the_sink_against_sparks_own(benchmark, table, write_keys, kafka, routed):
     value = sf.repeat(sf.lit("x"), 80)
-    rows = keyed(WRITTEN).select("key", value.alias("value"))
+    rows = write_keys(WRITTEN).select("key", value.alias("value"))
     placed = rows.withColumn("partition", kafka_partition("key", PARTITIONS))
     placed = (route(placed, PARTITIONS) if routed else placed).cache()
     placed.count()
