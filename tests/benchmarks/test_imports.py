@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
@@ -23,6 +25,17 @@ def test_every_program_can_be_imported(package):
     names = [module.name for module in walk_packages(package.__path__, f"{package.__name__}.")]
     modules = [import_module(name) for name in names if not name.startswith(OF_THE_SITE)]
     assert modules
+
+
+@pytest.mark.live
+@pytest.mark.slow
+def test_every_benchmark_finds_its_fixtures():
+    """CI runs no benchmark, so nothing else notices that a fixture has another name."""
+    plan = "-m pytest -q -p no:cacheprovider --benchmark-only --setup-plan -o python_files=bench_*.py"
+    done = subprocess.run(
+        [sys.executable, *plan.split(), *benchmarks.__path__], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
 
 
 def test_names_that_programs_of_real_clients_share_are_there():
