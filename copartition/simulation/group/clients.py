@@ -62,9 +62,11 @@ class Profile:
     # the next call. 0: the client fetches in the background.
     polls_to_fetch: int = 0
     consumer_polls_to_fetch: int = 0  # the same under the consumer protocol
-    # The same, after the next call, until the client runs callbacks under the consumer protocol; and after
-    # the revoke callback, until it goes on with the rest of the assignment.
+    # Under the consumer protocol, the number of calls of `poll` after the one that finds a new assignment,
+    # until the client runs the first callback for it. Again a batch comes before each call.
     polls_to_reconcile: int = 0
+    # Under the consumer protocol, the number of calls of `poll` after the revoke callback, until the client
+    # goes on with the rest of the assignment.
     polls_after_revoking: int = 0
     # Interval, from its last assignment on, of the check whether the application has polled within
     # `max.poll.interval.ms`; 0: it checks all the time.
