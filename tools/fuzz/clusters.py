@@ -260,6 +260,8 @@ def check_settings(case: tuple[str, str]) -> None:
         quiet_client(AdminClient, {**config, "no.such.setting": ""}, [])
     except (click.ClickException, CopartitionError) as error:
         shown = error.format_message() if isinstance(error, click.ClickException) else str(error)
+        # The folder's random name may have the two letters of a part.
+        shown = shown.replace(str(path), path.name)
         assert not [part for part in PARTS if part in shown], shown
 
 
