@@ -83,9 +83,9 @@ def record_group(group: str, bootstrap_servers: str, path: Path) -> Iterator[Non
 def peak_lag(members: Mapping[str, Iterable[Event]], partitions: int, begins: float, until: float) -> float:
     """Return the most records that waited at one time in a deploy, beyond what waits before it on average.
 
-    All partitions get their records at the same times. So the one that is read furthest shows how many have
-    come to each, and between two reads that show more they are taken to come evenly. A producer that is late
-    for a while is not taken for consumers that are.
+    All partitions get their records at the same times. So the partition that is read furthest shows how many
+    records have come to each partition. Between two reads that show more records, these are taken to come
+    evenly. A late producer is therefore not mistaken for late consumers.
 
     Args:
         members: what each process said.

@@ -71,20 +71,20 @@ class Outages:
         return [end - start for gaps in self.gaps.values() for start, end in gaps]
 
 
-def readings(client: str, events: Iterable[Event], until: float, *, revoke_s: float = 0) -> list[Reading]:
+def readings(client: str, events: Iterable[Event], until: float, *, busy: bool = False) -> list[Reading]:
     """What a process read, from its events in order of time.
 
     A partition is read from the first record after its assignment until the callback that takes it away, or
     until the process closes, dies, is stopped or is busy. A process that goes on reads again with the next
     record of a partition that was not taken away. Records handed over by the very poll that served a
-    revocation are reported after it, and do not count. If the callback takes time, the process reads nothing
-    until it has a record again, of the partitions that it keeps, too.
+    revocation are reported after it, and do not count.
 
     Args:
         client: the process.
         events: what it said.
         until: when the run ended.
-        revoke_s: how long its revoke callback takes.
+        busy: whether its revoke callback takes time. Then all its partitions stop at a revocation, and the
+            partitions that it keeps are read again from their next record on.
     """
     owned: set[int] = set()
     since: dict[int, float] = {}
@@ -105,7 +105,7 @@ def readings(client: str, events: Iterable[Event], until: float, *, revoke_s: fl
             owned.update(event["partitions"])
         elif what in {"revoke", "lost"}:
             owned.difference_update(event["partitions"])
-            end(list(since) if revoke_s else event["partitions"], at)
+            end(list(since) if busy else event["partitions"], at)
         elif what in HALTS:
             end(list(since), at)
         elif what == "read":

@@ -41,11 +41,9 @@ def record(cell: Cell, ran: Ran, log: Iterable[Request | Decision]) -> dict[str,
     def since(time: float) -> float:
         return round(time - begins, 3)
 
-    revoke_s = cell.scenario.work.get("revoke", 0)
+    busy = cell.scenario.work.get("revoke", 0) > 0
     read = [
-        reading
-        for name, said in ran.members.items()
-        for reading in readings(name, said, until, revoke_s=revoke_s)
+        reading for name, said in ran.members.items() for reading in readings(name, said, until, busy=busy)
     ]
     partitions = cell.scenario.partitions
     exist = dict.fromkeys(range(partitions), begins)

@@ -97,7 +97,7 @@ class Trials:
 
 
 def _likely(num_partitions: int) -> Iterator[int]:
-    """Yield the counts that a topic may have had; of large counts only those that people choose."""
+    """Yield the counts that a topic may have had; above `EVERY_COUNT` only counts that people choose."""
     yield num_partitions
     yield from range(1, min(num_partitions, EVERY_COUNT) + 1)
     for step in (50, 64):

@@ -5,8 +5,8 @@ test: what a user's machine should confirm, live servers included.
 ci: everything, also what is marked `slow`, and `nightly` where -m does not leave it out.
 
 What needs only Python but a second of it, and repeats on a larger scale what quicker tests find, is `heavy`:
-it runs from `test` on. So are all tests of pages, examples and tools: nobody breaks a page while editing a
-function, and a page that shows what a command prints repeats what the tests of that command find.
+it runs from `test` on. So are all tests of pages, benchmarks and examples: nobody breaks a page while editing
+a function, and a page that shows what a command prints repeats what the tests of that command find.
 
 What the quick tier may have run with fewer cases or examples is `wider`: every test of a module that imports
 this one, itself or through other modules of tests/. `.ci/run` runs it again, and no other test of that tier.

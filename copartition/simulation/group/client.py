@@ -12,15 +12,16 @@ Sources: Kafka's AbstractMembershipManager and AbstractCoordinator; `benchmarks/
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sized
 from enum import Enum
 from functools import partial
 from typing import ClassVar
 
+import numpy as np
 from numpy.random import Generator
 
 from copartition.simulation.group.client_states import ClientEvent, ClientMoves
-from copartition.simulation.group.clients import PROFILES, draw_batches, draw_many, resumed_ms
+from copartition.simulation.group.clients import PROFILES, draw_batches, draw_work, resumed_ms
 from copartition.simulation.group.consumer_group import NOTHING, Answer, Error
 from copartition.simulation.group.group_coordinator import GroupCoordinator
 from copartition.simulation.group.timers import DONE, Plans, Timers
@@ -62,6 +63,7 @@ class Client(ABC):
         self.configured = world.memberships.consumers[member]
         self.member = member  # the number of its membership
         self._profile = PROFILES[self.configured.client]
+        self._needed = self._profile.polls if self.classic else self._profile.consumer_polls
         self._settings = world.scenario.settings
         self.every_ms, self.session_ms = self._intervals(world.random)
         self.state = self.first_state
@@ -360,8 +362,8 @@ class Client(ABC):
         The times follow one another: the revoke callback, the assign callback, the first fetch, and with some
         clients batches of the partitions that it keeps. DONE does not wait for the fetch.
 
-        All its partitions stop at once, since its `poll` is inside the callbacks: those that it loses for
-        good, those that it keeps until the callbacks are done.
+        All its partitions stop at once, since its `poll` is inside the callbacks. Kept partitions are read
+        again when the callbacks are done.
         """
         now_ms, costs, random = self._world.now_ms, self._costs, self._world.random
         cause, profile = self._coordinator.epochs.cause, self._profile
@@ -373,15 +375,11 @@ class Client(ABC):
             done_ms += draw(costs.revoke_ms, random)
             if done_ms > now_ms:
                 resumes_ms = float(resumed_ms(now_ms, done_ms, profile.resume_every_ms))
-            if len(kept) and not self.classic:
-                done_ms += self._batches_ms(profile.polls_after_revoking)
+            done_ms += self._work_ms(kept, self._needed.after_revoking)
         if won:
             done_ms = resumes_ms = done_ms + draw(costs.assign_ms, random)
             begins_ms = done_ms + draw(costs.first_fetch_ms, random)
-            if len(kept):
-                begins_ms += self._batches_ms(
-                    profile.polls_to_fetch if self.classic else profile.consumer_polls_to_fetch
-                )
+            begins_ms += self._work_ms(kept, self._needed.to_fetch)
             starts_ms = begins_ms if begins_ms > now_ms else None
             self._world.ledger.open(won, self.member, now_ms, starts_ms)
         if resumes_ms > now_ms and profile.calls_back_in_poll:
@@ -572,17 +570,19 @@ class Client(ABC):
 
         That may turn out to be too late: then the client has left already, and does not wait for this poll.
         """
-        state, polls_ms = self.state, self._polls_ms()
-        if self.owned and not self.classic:
-            polls_ms += self._batches_ms(self._profile.polls_to_reconcile)
+        state = self.state
+        polls_ms = self._polls_ms() + self._work_ms(self.owned, self._needed.to_reconcile)
         if self.state is state:
             self._poll_at(polls_ms)
 
-    def _batches_ms(self, polls: int) -> float:
-        """Return how long an application works on as many batches, in ms; 0 if batches take no time."""
-        if not self._costs.poll_ms:
+    def _work_ms(self, read: Sized, polls: int) -> float:
+        """Return how long the application works on batches of the partitions that it reads, in milliseconds.
+
+        Without such partitions there is no batch to work on.
+        """
+        if not (polls and self._costs.poll_ms and len(read)):
             return 0.0
-        return float(draw_many(self._costs.poll_ms, self._world.random, polls).sum())
+        return float(draw_work(self._costs.poll_ms, self._world.random, np.array([polls]))[0])
 
     def _poll_at(self, at_ms: float) -> None:
         """Let the application poll at `at_ms`; at once if that time is past."""

@@ -7,6 +7,7 @@ The figures are from `benchmarks/rebalances/facts.md`, measured on a broker with
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -28,6 +29,27 @@ WAKES_MS = (1_000.0, POLL_CHECK_MS)
 
 The first timer runs since the client's start, the second one since its last assignment.
 """
+
+
+class Polls(NamedTuple):
+    """The calls of `poll` that a client needs for the steps of a rebalance while it reads other partitions.
+
+    Each call returns records of the other partitions, and the application works on that batch before the next
+    call. The numbers are 0 for a client that takes these steps in the background.
+
+    Attributes:
+        to_reconcile: calls after the one that finds a new assignment, until its first callback. In the first
+            of these calls the Java client commits.
+        after_revoking: calls after the revoke callback, until the client goes on with the assignment.
+        to_fetch: calls after the assign callback, until the first record of a new partition.
+    """
+
+    to_reconcile: int = 0
+    after_revoking: int = 0
+    to_fetch: int = 0
+
+
+_IN_BACKGROUND = Polls()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +79,8 @@ class Profile:
     # The client fetches the partitions that it keeps again at the next multiple of this interval since the
     # revoke callback began, in ms. 0: it does so when the callback ends.
     resume_every_ms: float = 0
-    # The number of calls of `poll`, after the assign callback, until the first record of a new partition, if
-    # the client reads others meanwhile: each call returns records of those, and a batch of them comes before
-    # the next call. 0: the client fetches in the background.
-    polls_to_fetch: int = 0
-    consumer_polls_to_fetch: int = 0  # the same under the consumer protocol
-    # Under the consumer protocol, the number of calls of `poll` after the one that finds a new assignment,
-    # until the client runs the first callback for it. Again a batch comes before each call.
-    polls_to_reconcile: int = 0
-    # Under the consumer protocol, the number of calls of `poll` after the revoke callback, until the client
-    # goes on with the rest of the assignment.
-    polls_after_revoking: int = 0
+    polls: Polls = _IN_BACKGROUND  # under the classic protocol
+    consumer_polls: Polls = _IN_BACKGROUND  # under the consumer protocol
     # Interval, from its last assignment on, of the check whether the application has polled within
     # `max.poll.interval.ms`; 0: it checks all the time.
     poll_check_ms: float = 0
@@ -120,10 +133,8 @@ PROFILES = {
     "java": Profile(
         late_ms=(1.3, 2.4),
         consumer_late_ms=(0.3, 0.5),
-        polls_to_fetch=3,
-        consumer_polls_to_fetch=5,
-        polls_to_reconcile=2,  # in the first of them it commits
-        polls_after_revoking=1,
+        polls=Polls(to_fetch=3),
+        consumer_polls=Polls(to_reconcile=2, after_revoking=1, to_fetch=5),
         recheck_ms=100,
         notices_racks=True,
         commit_late_ms=3,
@@ -203,6 +214,14 @@ def draw_many(duration: Duration, random: Generator, count: int) -> NDArray[np.f
         exponents = math.log(duration.median) + random.standard_normal(count) * duration.sigma
         lengths = np.exp(np.minimum(exponents, LARGEST_EXPONENT))
     return np.minimum(lengths, LATEST_MS)
+
+
+def draw_work(duration: Duration, random: Generator, polls: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Return how long applications work on whole batches, `polls` of them each, in milliseconds."""
+    work_ms = np.zeros(len(polls))
+    for number in range(int(polls.max(initial=0))):
+        work_ms += np.where(number < polls, draw_many(duration, random, len(polls)), 0.0)
+    return work_ms
 
 
 def draw_batches(

@@ -6,7 +6,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from copartition.simulation.group.clients import WAKES_MS, Profile, draw_batches, draw_many, resumed_ms
+from copartition.simulation.group.clients import (
+    WAKES_MS,
+    Profile,
+    draw_batches,
+    draw_many,
+    draw_work,
+    resumed_ms,
+)
 from copartition.simulation.group.timers import first_after, first_after_each, last_until
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.settings import Settings
@@ -55,7 +62,7 @@ class Members:
         self.reads_on[member] = profile.reads_while_joining
         self.calls_back_in_poll[member] = profile.calls_back_in_poll
         self.resume_every_ms[member] = profile.resume_every_ms
-        self.polls_to_fetch[member] = profile.polls_to_fetch
+        self.polls_to_fetch[member] = profile.polls.to_fetch
         # The new member has no assignment yet with which it could rejoin; the first generation sets this to
         # True.
         self.carries[member] = False
@@ -191,7 +198,7 @@ class Members:
             self.busy_ms,  # until when a member's application does not poll
             self.commit_late_ms,  # `Profile.commit_late_ms`, NaN for None
             self.resume_every_ms,  # `Profile.resume_every_ms`
-            self.polls_to_fetch,  # `Profile.polls_to_fetch`, a whole number
+            self.polls_to_fetch,  # `Polls.to_fetch` of its client, a whole number
         ) = self._times
         (
             self.alive,  # whether a member's process runs and is awake
@@ -301,11 +308,7 @@ class RebalanceNotifier:
         now = self._world.ledger.now
         reads = np.isin(members, now.owner[now.phase == Phase.CONSUMING])
         polls = np.where(reads, self._members.polls_to_fetch[members], 0)
-        batches_ms = np.zeros(len(members))
-        for number in range(int(polls.max(initial=0))):
-            batch_ms = draw_many(self._costs.poll_ms, self._world.random, len(members))
-            batches_ms += np.where(number < polls, batch_ms, 0.0)
-        return batches_ms
+        return draw_work(self._costs.poll_ms, self._world.random, polls)
 
     def revoke(self, members: NDArray[np.int32], now_ms: float, cause: int) -> NDArray[np.float64]:
         """Let members revoke what they must; return when JoinGroup of each of them arrives after that.
