@@ -20,8 +20,8 @@ from assignors.partition_list import PartitionColumns, PartitionList, check_numb
 from assignors.protocol import encode_sticky_user_data
 from partitioning.errors import InvalidGroupError
 from partitioning.kit.columns import bounds, sort_rows
-from partitioning.kit.limits import MAX_TOPIC_NAME, check_members, check_partitions
-from partitioning.topic_partition import MAX_PARTITIONS, TopicPartition, is_integer
+from partitioning.kit.limits import MAX_TOPIC_NAME, check_members, check_partitions, is_integer
+from partitioning.topic_partition import MAX_PARTITIONS, TopicPartition
 
 _T = TypeVar("_T")
 

@@ -17,10 +17,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from assignors.protocol import Subscription, decode_assignment, decode_subscription
-from assignors.state import MemberIdentity
+from assignors.state import MemberIdentity, strategy_name
 from copartition.groups.live.cluster import Cluster
 from copartition.groups.live.wire import read_subscriptions
-from copartition.groups.rows import strategy_name
 from copartition.kit.places import Place
 from partitioning.errors import ProtocolError, SourceError
 
