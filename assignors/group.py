@@ -353,7 +353,7 @@ def _check_members(ids: tuple[str, ...], assigned: tuple[str, ...], leave: Colle
 
 
 def topic_id(topic: Topic) -> bytes:
-    """Return the 16 bytes of the topic's id; if it has none, of the id that is made from its name."""
+    """Return the topic's id as 16 bytes. A topic without an id gets one that is made from its name."""
     return made_id(topic.name) if topic.id is None else topic.id.bytes
 
 
