@@ -39,7 +39,7 @@ from copartition.simulation import (
     RollingRestart,
     Scenario,
 )
-from copartition.simulation.group.clients import PROFILES
+from copartition.simulation.group.clients import BEHAVIOURS
 from copartition.simulation.inputs.file import with_settings
 from copartition.simulation.inputs.scenario import CapturedScenario
 from copartition.simulation.inputs.settings import QUIET_MS
@@ -166,7 +166,7 @@ def scenario_of(
     if not seats.all:
         raise SourceError("the group has no members, so there is nothing to simulate")
     # A client whose behaviour in a group is not known is treated as Java's.
-    clients = [client for client in state.clients if client in PROFILES]
+    clients = [client for client in state.clients if client in BEHAVIOURS]
     consumers = _consumers(state, [seat.identity for seat in seats.all], happening.joins, clients)
     present = len(seats.all)
     read = topics_read(state)
@@ -226,7 +226,7 @@ def _consumers(
                 if topic in known
             ),
             rack=identity.rack,
-            client=client,  # type: ignore[arg-type] # one of the profiles
+            client=client,  # type: ignore[arg-type] # one of `BEHAVIOURS`
         )
         for name, identity in zip(Names().of(identities), identities, strict=True)
     ]
