@@ -292,14 +292,14 @@ def state_owners(state: GroupState, names: Sequence[str]) -> dict[tuple[str, int
     return {place: owners[member] for place, member in zip(state.places, state.member.tolist(), strict=True)}
 
 
-class Bounds(NamedTuple):
+class DurationBounds(NamedTuple):
     """Holds bounds that looks give a length of time, in ms; `most` is None if it began before the record."""
 
     least: float
     most: float | None
 
 
-def recorded_bounds(episode: Episode) -> Bounds | None:
+def recorded_bounds(episode: Episode) -> DurationBounds | None:
     """Return the longest time in milliseconds for which a moved partition had no owner; None if none moved.
 
     New partitions do not count, because no look shows since when they exist. `most` is None as soon as one
@@ -313,12 +313,12 @@ def recorded_bounds(episode: Episode) -> Bounds | None:
     if not moved:
         return None
     most = [1000 * change.most_s for change in moved if change.most_s is not None]
-    return Bounds(
+    return DurationBounds(
         1000 * max(change.least_s or 0 for change in moved), max(most) if len(most) == len(moved) else None
     )
 
 
-def whole_bounds(episode: Episode) -> Bounds | None:
+def whole_bounds(episode: Episode) -> DurationBounds | None:
     """Return `recorded_bounds` of an episode that can be compared with the model's times, else None.
 
     Its cause must be known, and its length bounded on both sides. An episode with a topic that grew is left

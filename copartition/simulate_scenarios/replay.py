@@ -17,7 +17,7 @@ from assignors.registry import check_for_consumers, get_assignor
 from assignors.state import GroupState
 from copartition.groups.snapshot import Step, read_record
 from copartition.simulate_scenarios.episodes import (
-    Bounds,
+    DurationBounds,
     Episode,
     NamedStep,
     episodes,
@@ -73,7 +73,7 @@ class EpisodeComparison:
     causes: tuple[GroupChange, ...]
     partitions: int
     differing: tuple[Differing, ...]
-    recorded: Bounds | None
+    recorded: DurationBounds | None
     predicted: TimeRange | None
 
     @property

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from copartition.groups.kinds.model import OtherGroup, ShareGroup, StreamsGroup
-    from copartition.simulate_scenarios.episodes import Bounds
+    from copartition.simulate_scenarios.episodes import DurationBounds
     from copartition.simulate_scenarios.replay import EpisodeComparison, Replay, TimeRange
 
 
@@ -329,7 +329,7 @@ def _event(compared: EpisodeComparison) -> dict[str, Any]:
     }
 
 
-def _times(times: Bounds | TimeRange | None) -> dict[str, int | None] | None:
+def _times(times: DurationBounds | TimeRange | None) -> dict[str, int | None] | None:
     """Return bounds or a spread in whole milliseconds, by name; None if there is none."""
     if times is None:
         return None
@@ -359,7 +359,7 @@ def _cause(cause: GroupChange) -> str:
     return f"{cause.name} {cause.kind}"
 
 
-def _bounds_text(bounds: Bounds | None) -> str:
+def _bounds_text(bounds: DurationBounds | None) -> str:
     """Return the time that the record shows; empty if no partition moved."""
     if bounds is None:
         return ""

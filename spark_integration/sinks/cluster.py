@@ -38,7 +38,7 @@ _NO_ID = str(confluent_kafka.Uuid(0, 0))
 """The topic id in the answer of a broker that knows no topic ids."""
 
 
-class Topics(NamedTuple):
+class WritableTopics(NamedTuple):
     """Holds the topics that may be written, as the cluster describes them when a write begins.
 
     Attributes:
@@ -56,7 +56,7 @@ def first_wait_s(config: Mapping[str, str]) -> float:
     return min(patience_s(config), _LONGEST_S)
 
 
-def existing_topics(config: Mapping[str, str], within_s: float = ANSWER_WITHIN_S) -> Topics:
+def existing_topics(config: Mapping[str, str], within_s: float = ANSWER_WITHIN_S) -> WritableTopics:
     """Return all topics that this client may see.
 
     Args:
@@ -69,7 +69,7 @@ def existing_topics(config: Mapping[str, str], within_s: float = ANSWER_WITHIN_S
     """
     admin, topics = _ask(config, within_s, None)
     counts = {name: len(topic.partitions) for name, topic in topics.items() if topic.partitions}
-    return Topics(counts, _ids(admin, counts))
+    return WritableTopics(counts, _ids(admin, counts))
 
 
 def partition_count(topic: str, config: Mapping[str, str]) -> int:
@@ -197,7 +197,7 @@ def _address(config: Mapping[str, str]) -> str:
     return next((config[name] for name in _ADDRESSES if config.get(name)), "")
 
 
-def checked_topics(options: SinkOptions, computed_for: int | None, within_s: float) -> Topics:
+def checked_topics(options: SinkOptions, computed_for: int | None, within_s: float) -> WritableTopics:
     """Return the topics that may be written: the topic of the options, or all if the rows name theirs.
 
     Args:
@@ -218,7 +218,7 @@ def checked_topics(options: SinkOptions, computed_for: int | None, within_s: flo
     # for another count.
     for count in (options.partitions, computed_for):
         check_count(options.topic, actual, count)
-    return Topics({options.topic: actual}, _ids(admin, [options.topic]))
+    return WritableTopics({options.topic: actual}, _ids(admin, [options.topic]))
 
 
 def check_count(topic: str, actual: int, computed_for: int | None) -> None:

@@ -19,7 +19,7 @@ from spark_integration.columns import LANES, PARTITIONS, TASKS
 from spark_integration.errors import ColumnError, RoutingError
 from spark_integration.shipping import PLACEMENT, send_by_value
 from spark_integration.sinks.cluster import (
-    Topics,
+    WritableTopics,
     check_same_topics,
     checked_topics,
     first_wait_s,
@@ -85,7 +85,7 @@ class _Destination:
     noted: int | None
     tasks: int | None
     rule: KeyRule | None
-    topics: Topics = field(default=Topics({}, {}))
+    topics: WritableTopics = field(default=WritableTopics({}, {}))
 
     def with_topics(self, within_s: float) -> _Destination:
         """Return this destination with the topics that the cluster has; errors as in `checked_topics`."""

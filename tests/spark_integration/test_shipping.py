@@ -18,7 +18,7 @@ from spark_integration.auditing import counting
 from spark_integration.hash_columns import arrow_hash
 from spark_integration.shipping import _pack
 from spark_integration.simulation import faults_of, simulate_grid
-from spark_integration.sinks.cluster import Topics
+from spark_integration.sinks.cluster import WritableTopics
 from spark_integration.sinks.placement import rule_of
 from tests.support.broker import Kafka
 from tests.support.reading import read_topic
@@ -146,7 +146,7 @@ def test_the_sink_writes_without_this_project_and_its_tasks_share_a_producer(
     mock_cluster.create_topic("shipped", 2)
     config = {"bootstrap.servers": mock_cluster.bootstrap_servers}
     asked = SinkOptions(config, "shipped", None)
-    writer = source._BatchWriter(source._Destination(asked, None, None, Topics({"shipped": 2}, {})))
+    writer = source._BatchWriter(source._Destination(asked, None, None, WritableTopics({"shipped": 2}, {})))
     code = """
 from pathlib import Path
 for task in (pickle.loads(shipped), pickle.loads(shipped)):
