@@ -68,9 +68,9 @@ def why(
     show no group, or only lines of groups that are not understood.
     """
     from copartition.why.cures import cures, scenario_or_why_not  # noqa: PLC0415
-    from copartition.why.evidence import read_evidence  # noqa: PLC0415
     from copartition.why.rebalances import histories  # noqa: PLC0415
     from copartition.why.report import describe_unread, print_why, why_json  # noqa: PLC0415 - help and completion do without
+    from copartition.why.statements import read_statements  # noqa: PLC0415
 
     if live := [log.removeprefix("live:") for log in logs if log.startswith("live:")]:
         from copartition.why.offsets_topic import read_topic, topic_history  # noqa: PLC0415 - needs a cluster
@@ -88,7 +88,7 @@ def why(
         groups = [group for group in groups if group.rebalances or group.others]
         unread = None
     else:
-        reading = read_evidence(logs, group)
+        reading = read_statements(logs, group)
         groups, unread = histories(reading), reading.unread
     if group is not None:
         groups = [history for history in groups if history.name == group]

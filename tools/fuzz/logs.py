@@ -14,9 +14,9 @@ from rich.console import Console
 from copartition.simulation import Scenario
 from copartition.simulation.inputs.file import scenario_yaml
 from copartition.why.cures import cures, scenario_of, scenario_or_why_not
-from copartition.why.evidence import read_evidence
 from copartition.why.rebalances import histories
 from copartition.why.report import print_why, why_json
+from copartition.why.statements import read_statements
 from tools.fuzz.mutation import mutate
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def check_logs(logs: Sequence[bytes]) -> None:
     paths = [Path(FOLDER.name, f"{number}.log") for number in range(len(logs))]
     for path, content in zip(paths, logs, strict=True):
         path.write_bytes(content)
-    reading = read_evidence([*map(str, paths)])
+    reading = read_statements([*map(str, paths)])
     groups = histories(reading)
     answers = [(group, cures(group, scenario_or_why_not(group, {}, "range", {}))) for group in groups]
     why_json(answers, reading.unread)

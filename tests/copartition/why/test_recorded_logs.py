@@ -12,9 +12,9 @@ import pytest
 from copartition.simulation import Scenario, simulate
 from copartition.simulation.inputs.file import scenario_yaml
 from copartition.why.cures import scenario_of
-from copartition.why.evidence import read_evidence
 from copartition.why.history import REPLACED, Cause, returns
 from copartition.why.rebalances import histories
+from copartition.why.statements import read_statements
 from partitioning.errors import SourceError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ SILENT = {("kafka-python-range", Cause.TOPICS): Cause.UNKNOWN, ("aiokafka-range"
 
 def history(group: str, part: str = "*") -> GroupHistory:
     paths = sorted(map(str, (GOLDEN / group).glob(f"{part}.log.gz")))
-    (found,) = histories(read_evidence(paths))
+    (found,) = histories(read_statements(paths))
     return found
 
 
