@@ -25,7 +25,7 @@ from copartition.groups.planned_members import (
     seat_members,
     topics_read,
 )
-from copartition.groups.snapshot import Step, read_record
+from copartition.groups.snapshot import RecordStep, read_record
 from copartition.kit.words import count, duration
 from copartition.simulation import (
     Consumer,
@@ -313,7 +313,7 @@ def scenarios_of_record(
     return [scenario._replace(assumed=(shown, *scenario.assumed)) for scenario in scenarios]
 
 
-def _quiet_ms(steps: Sequence[Step], last: int) -> float | None:
+def _quiet_ms(steps: Sequence[RecordStep], last: int) -> float | None:
     """Return for how many milliseconds at least the group was in the state of this step.
 
     It is None if the group was in that state before the record began, because then its start is unknown.
@@ -340,7 +340,7 @@ def _last_decision(state: GroupState) -> tuple[object, ...]:
 
 
 def _recorded_load(
-    steps: Sequence[Step], state: GroupState, topics: Sequence[Topic]
+    steps: Sequence[RecordStep], state: GroupState, topics: Sequence[Topic]
 ) -> tuple[Load | None, str]:
     """Return the load of the busiest stretch of a record, and a sentence on it.
 

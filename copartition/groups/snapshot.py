@@ -321,7 +321,7 @@ def _lists(
 SUFFIX = ".ndjson"
 
 
-class Step(NamedTuple):
+class RecordStep(NamedTuple):
     """One state of a record: the group changed to it later than `since` and no later than `at`.
 
     Both are seconds since 1970, UTC. In a watch of a share or Streams group `state` is such a group.
@@ -335,7 +335,7 @@ class Step(NamedTuple):
     committed: dict[str, dict[int, int]] | None = None  # as it is written; read, `state` has the lag
 
 
-def record_line(step: Step) -> str:
+def record_line(step: RecordStep) -> str:
     """Return a step as one line of JSON, which is a snapshot by itself.
 
     The lag of a partition is its end minus its committed offset, if both are known.
@@ -352,7 +352,7 @@ def record_line(step: Step) -> str:
     return _json(snapshot) + "\n"
 
 
-def read_record(path: str | PathLike[str]) -> list[Step]:
+def read_record(path: str | PathLike[str]) -> list[RecordStep]:
     """Return the steps of a record, in its order; at least one.
 
     A last line without a newline is left out: whoever writes the record may be in the middle of it.
@@ -379,7 +379,7 @@ def read_record(path: str | PathLike[str]) -> list[Step]:
     return steps
 
 
-def _step(snapshot: Snapshot) -> Step:
+def _step(snapshot: Snapshot) -> RecordStep:
     """Return the step of a line.
 
     Raises:
@@ -390,4 +390,4 @@ def _step(snapshot: Snapshot) -> Step:
     if snapshot.since is not None and snapshot.since > snapshot.at:
         raise SourceError("the snapshot's time `since` is after `at`")
     since = None if snapshot.since is None else snapshot.since.timestamp()
-    return Step(snapshot.at.timestamp(), since, *snapshot_states(snapshot), snapshot.ends)
+    return RecordStep(snapshot.at.timestamp(), since, *snapshot_states(snapshot), snapshot.ends)

@@ -18,7 +18,7 @@ from copartition.kit.words import Table, count, number, visible
 from copartition.reshape.observed import Moves
 from copartition.reshape.plan import ReshapePlan
 from copartition.reshape.report_steps import ground_lines
-from copartition.reshape.ways import Step, Way
+from copartition.reshape.ways import ReshapeStep, ReshapeWay
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,7 +83,7 @@ def _switch_words(stops: Stops | Missing | None) -> str:
     return "unknown" if stops is None or isinstance(stops, Missing) else stops.longest_pause_ms.time
 
 
-def step_lines(step: Step, place: int) -> Iterator[tuple[str, bool]]:
+def step_lines(step: ReshapeStep, place: int) -> Iterator[tuple[str, bool]]:
     """Yield for each line of a step its text, and whether the line is a command."""
     yield f"{place}. {step.text}", False
     for line in step.commands:
@@ -96,7 +96,7 @@ def step_lines(step: Step, place: int) -> Iterator[tuple[str, bool]]:
         yield "stops nobody", False
 
 
-def way_title(way: Way) -> str:
+def way_title(way: ReshapeWay) -> str:
     """Return the heading of a way: its name and whether it keeps the order."""
     if way.obstacle is not None:
         return f"{way.name}: not possible, {way.obstacle}"
@@ -369,7 +369,7 @@ def _span(range_: Range) -> Span:
     return cast("Span", finite(asdict(range_)))
 
 
-def _step(step: Step) -> StepData:
+def _step(step: ReshapeStep) -> StepData:
     """Return a step for the JSON document."""
     pause = step.pause_ms
     unknown = pause if isinstance(pause, Missing) else None

@@ -15,7 +15,7 @@ from assignors.group import Topic
 from assignors.state import GroupState
 from copartition.assignment_diff.planner import plan
 from copartition.groups.names import Names
-from copartition.groups.snapshot import Step
+from copartition.groups.snapshot import RecordStep
 from copartition.simulation import (
     Consumer,
     Event,
@@ -56,7 +56,7 @@ class NamedStep(NamedTuple):
         changes: the changes since the step before.
     """
 
-    step: Step
+    step: RecordStep
     names: Sequence[str]
     changes: Sequence[GroupChange]
 
@@ -225,7 +225,7 @@ class Episode:
         }
 
 
-def _drawn_ms(step: Step, random: np.random.Generator) -> float:
+def _drawn_ms(step: RecordStep, random: np.random.Generator) -> float:
     """Return a random time at which the change to a step's state may have happened, in ms since 1970.
 
     Args:
@@ -236,7 +236,7 @@ def _drawn_ms(step: Step, random: np.random.Generator) -> float:
 
 
 def _event(
-    cause: GroupChange, at_ms: float, consumers: dict[str, Consumer], step: Step, closing_ms: float
+    cause: GroupChange, at_ms: float, consumers: dict[str, Consumer], step: RecordStep, closing_ms: float
 ) -> Event:
     """Return the scenario's event for a cause.
 
@@ -264,7 +264,7 @@ def _event(
             return Restart(at_ms, name, away_ms + closing_ms)
 
 
-def see(steps: Sequence[Step]) -> list[NamedStep]:
+def see(steps: Sequence[RecordStep]) -> list[NamedStep]:
     """Return the steps of a record, in order, with names of members and with changes."""
     names, watch = Names(), Watch()
     return [NamedStep(step, names.of(step.state.members), watch.see(step)) for step in steps]

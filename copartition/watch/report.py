@@ -13,7 +13,7 @@ from assignors.answers import by_topic
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from assignors.state import GroupState
-from copartition.groups.snapshot import Step
+from copartition.groups.snapshot import RecordStep
 from copartition.kit.json import attributes_of, dump, utc_time, whole_milliseconds
 from copartition.kit.words import Table, count, duration, partition_ranges, visible
 from copartition.watch.changes import ROLES, ChangeKind, GroupChange, Trouble, Watch
@@ -22,7 +22,7 @@ from partitioning.errors import CopartitionError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from copartition.groups.kinds.model import OtherGroup, ShareGroup, StreamsGroup
+    from copartition.groups.kinds.model import OtherGroup, ShareGroupState, StreamsGroupState
     from copartition.simulate_scenarios.episodes import DurationBounds
     from copartition.simulate_scenarios.replay import EpisodeComparison, Replay, TimeRange
 
@@ -155,7 +155,7 @@ def _state(change: GroupChange) -> str:
     return f"{text}: {facts}{stood}"
 
 
-def _facts(group: GroupState | ShareGroup | StreamsGroup) -> str:
+def _facts(group: GroupState | ShareGroupState | StreamsGroupState) -> str:
     """Return the size of a group and its assignor, and its kind if its partitions have no owners.
 
     Of a share group partitions are counted once for each member that has them, of a Streams group the tasks
@@ -217,7 +217,7 @@ class WatchReport:
         self._moved = 0
         self._longest_s = 0.0
 
-    def lines(self, step: Step) -> str:
+    def lines(self, step: RecordStep) -> str:
         """Return the lines of one more step, each with its newline; empty if the step shows nothing new."""
         changes = self._watch.see(step)
         for change in changes:
